@@ -11,6 +11,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
+import { Count } from "@holdfast/wire"
 import type { Effect } from "effect"
 import { ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -140,7 +141,7 @@ const measure = async (
       const [here, beside] = await sample(call, subjects)
       if (here !== undefined) rows.push(...rowsOf(call, here, beside))
     }
-    FigureTable.print(`Lists and bulk commands of ${TURNS.toLocaleString("en")} turns on ${database}, over HTTP`, rows)
+    FigureTable.print(`Lists and bulk commands of ${Count.of(TURNS, "turn")} on ${database}, over HTTP`, rows)
   } finally {
     for (const { close } of subjects) await close()
   }
@@ -245,7 +246,7 @@ const quick = (name: string, command: object, waits: string): Call => ({
 
 /** A command for thousands of turns, page by page. */
 const thousands = (name: string, command: object, status: string): Call => ({
-  name: `${name} of ${MANY.toLocaleString("en")} turns ${status}, each page of ${PAGE}`,
+  name: `${name} of ${Count.of(MANY, "turn")} ${status}, each page of ${PAGE}`,
   path: "/v1/turns/commands",
   body: { command, filter: { status }, limit: PAGE },
   isWalk: true,
@@ -284,7 +285,7 @@ const calls: ReadonlyArray<Call> = [
   { name: "one turn", path: `/v1/turns/turn-${Math.floor(TURNS / 3)}` },
   { name: "one turn of a conversation of thousands", path: `/v1/turns/turn-${Math.floor(TURNS / 40) * 20}` },
   {
-    name: `report of ${MANY.toLocaleString("en")} turns`,
+    name: `report of ${Count.of(MANY, "turn")}`,
     path: `/v1/report?since=${Night.acceptedAt(TURNS - MANY, TURNS)}&until=${Night.acceptedAt(TURNS, TURNS) + 60_000}`,
     calls: WARM_UP + 20
   },
