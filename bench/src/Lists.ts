@@ -6,6 +6,7 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
+import { Count } from "@holdfast/wire"
 import type { Effect } from "effect"
 import { ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -153,7 +154,7 @@ const measure = async (
       )
       rows.push(...rowsOf(call, samples))
     }
-    FigureTable.print(`Lists and bulk commands of ${TURNS.toLocaleString("en")} turns on ${database}, over HTTP`, rows)
+    FigureTable.print(`Lists and bulk commands of ${Count.of(TURNS, "turn")} on ${database}, over HTTP`, rows)
   } finally {
     await agent.destroy()
     await runtime.dispose()
