@@ -8,6 +8,7 @@
  * Limits.L5. Each attempt that has to wait has one sleeping watchdog; a delta starts no timer and no fiber. When its sleep is over, the
  *     watchdog reads the clock and sleeps again for the remaining time.
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
+ * Limits.L7. A request that is too large to be sent fails without a call (`RequestSize`).
  *
  * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
  * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
@@ -24,6 +25,7 @@ import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Deadline from "./Deadline.ts"
+import * as RequestSize from "./RequestSize.ts"
 import { ResponseProgress } from "./ResponseProgress.ts"
 
 /** The limits in milliseconds; an absent key means no limit. */
@@ -32,11 +34,14 @@ export interface Limits {
   readonly idleMs?: number | undefined
 }
 
-/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long. */
+/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long, and without a call when their request is too large. */
 export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
   stream: (request) =>
     Opening.through(
-      () => provider.stream(request),
+      () => {
+        const refused = RequestSize.refusalOf(request) // L7
+        return refused === undefined ? provider.stream(request) : Stream.fail(refused)
+      },
       (inner) =>
         Stream.fromChannel(
           Channel.fromTransform((_upstream, scope) =>
