@@ -13,8 +13,10 @@
  * Turn.T5. A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
 import type { PriorWork } from "./BeforeContent.ts"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"
@@ -63,7 +65,7 @@ export const runTurn = (
   input: TurnInput
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
   Effect.contextWith((services: Context.Context<Services>) => {
-    const { abort, priorWork, life, ...facts } = input
+    const { abort, priorWork, life } = input
     const checkpoint = Context.get(services, Checkpoint)
     const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
     const strategy = Context.getOrUndefined(services, RetryStrategy)
@@ -76,19 +78,22 @@ export const runTurn = (
         strategy,
         router: Context.getOrUndefined(services, Router),
         compactor: Context.getOrUndefined(services, Compactor),
-        observer: Context.getOrUndefined(services, Observer)
+        observer: Context.getOrUndefined(services, Observer),
+        clock: Context.get(services, Clock.Clock),
+        random: Context.get(services, Random.Random)
       },
       checkpoint,
       start({
-        ...facts,
+        ...input,
         report: Context.getOrUndefined(services, FinalReport),
         maxRetries: strategy?.budget.maxRetries
       }),
       life,
       priorWork
     )
-    const resumed =
-      checkpoint.known === undefined ? Loop.toSeal(run) : Effect.andThen(Loop.resume(run), Loop.toSeal(run))
+    const resumed = checkpoint.known?.length
+      ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
+      : Loop.toSeal(run)
     const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
     if (abort === undefined || gate === undefined) return turn
     const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
