@@ -376,7 +376,7 @@ const night = (rig: Rig) =>
     await page.getByLabel("Status").selectOption("failed")
     await page.getByLabel("Model", { exact: true }).fill("local/nights")
     await seen(page, /^1 turn$/)
-    await seen(page.locator(".row"), /failed in .*, 2 attempts/)
+    await seen(page.locator(".row"), /failed in .*, 2 calls/)
     await seen(page.locator(".figures"), "Incorrect API key provided.")
     await page.locator(".row").focus()
     await page.keyboard.press("Enter")
