@@ -62,7 +62,14 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
 export const runTurn = (
   input: TurnInput
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
-  Effect.contextWith((services: Context.Context<Services>) => {
+  Effect.contextWith((services: Context.Context<Services>) => runTurnOn(services, input))
+
+/** The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. */
+export const runTurnOn = (
+  services: Context.Context<Services>,
+  input: TurnInput
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> =>
+  Effect.suspend(() => {
     const { abort, priorWork, life, ...facts } = input
     const checkpoint = Context.get(services, Checkpoint)
     const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
