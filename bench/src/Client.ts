@@ -31,10 +31,13 @@ export const plain = (port: number): Server => ({
 export const holdfast = (port: number): Server => ({
   port,
   prepare: async (manner) => {
-    const answer = await post(port, { path: "/v1/conversations", body: { model: `${nameOf(manner)}/m` } }, () => {})
+    const answer = await post(port, { path: "/v1/conversations", body: { model: modelOf(manner) } }, () => {})
     return { path: `/v1/conversations/${JSON.parse(answer).conversationId}/turns`, body: { prompt: "Go" } }
   }
 })
+
+/** The model that is answered in this manner, in a configuration with `providersFor`. */
+export const modelOf = (manner: Manner): string => `${nameOf(manner)}/m`
 
 /** Providers for the service's configuration, one a manner, all of them at one port. */
 export const providersFor = (port: number, manners: ReadonlyArray<Manner>): Readonly<Record<string, object>> =>

@@ -1,4 +1,5 @@
 /** Prints tables: each figure beside the bare limit and the other checkout of the same run, and the aim. */
+import { Count } from "@holdfast/wire"
 
 /** One figure, or the samples of several rounds. */
 export type Figure = number | ReadonlyArray<number>
@@ -78,4 +79,4 @@ const verdict = (row: Row, aim: Aim): string => {
 }
 
 const format = (value: number): string =>
-  value >= 1_000 ? Math.round(value).toLocaleString("en") : value.toFixed(value >= 100 ? 0 : 2)
+  value >= 1_000 ? Count.format(Math.round(value)) : value.toFixed(value >= 100 ? 0 : 2)

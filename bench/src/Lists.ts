@@ -1,14 +1,21 @@
 /**
- * Pages of lists and bulk commands in a database of 100,000 turns, on both databases: p50 and p99 over HTTP, one call after the other.
+ * Pages of lists, bulk commands and the report in a database of 100,000 turns, on both databases: p50 and p99 over HTTP, one call after
+ * the other.
  *
  * The bare limit is what finds the page's rows in the database, alone, on a connection of its own. A call that reads page by page goes on
  * with the cursor of the page before, and its bare limit from the same position.
+ *
+ * A command that ends waits or retries turns makes attempts behind its answer. The rows measure a command on a service that is at rest: the
+ * attempts of the command before have ended. The rows `one after the other` send each command as soon as the one before is answered, as
+ * `holdfast` sends the pages of a filter.
  */
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
+import { Count } from "@holdfast/wire"
 import type { Effect } from "effect"
 import { ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { Agent, request } from "undici"
 import type { Position } from "../../apps/session-orchestrator/src/storage/Lists.ts"
@@ -18,15 +25,27 @@ import * as FigureTable from "./FigureTable.ts"
 import * as Night from "./lists/Night.ts"
 import * as Postgres from "./Postgres.ts"
 import * as Processes from "./Processes.ts"
+import * as Trees from "./Trees.ts"
 
 const TURNS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 100_000)
 const CALLS = Number(process.env["HOLDFAST_BENCH_CALLS"] ?? 200)
-/** Turns that wait for each bulk command. */
-const WAITING = 250
+/** The first calls compile what they run, and what brings conversations into memory. */
+const WARM_UP = 10
+/** Of each bulk command; their turns have to be made. */
+const COMMANDS = Math.ceil(CALLS / 2) + WARM_UP
+/** Turns of a bulk command. */
+const TEN = 10
+/** Turns that all pages of a command have together, and turns of the report. */
+const MANY = 5_000
+/** Turns of a page of these. */
+const PAGE = 50
+/** Prompts that are sent at once. */
+const SENDERS = 16
 /** Runners keep a conversation in memory for some seconds; those of a night have left it. */
 const LEAVING_MS = 12_000
-/** The first calls compile what they run. */
-const WARM_UP = 10
+/** A service uses next to no CPU in this time when the attempts behind its last answer have ended. */
+const REST_MS = 25
+const REST_CPU_MS = 1
 /** Measures only the rows whose names have this, and one database: for a look at one change. */
 const ONLY = process.env["HOLDFAST_BENCH_ROWS"] ?? ""
 const DATABASES = (["SQLite", "PostgreSQL"] as const).filter(
@@ -42,10 +61,7 @@ export const run = (): Promise<void> =>
     const failing = await Processes.server(place, "parking/FailingServer.ts")
     const postgres = await Postgres.start()
     try {
-      for (const database of DATABASES) {
-        const url = database === "SQLite" ? undefined : await postgres.database("lists")
-        await measure(place, database, failing.port, url)
-      }
+      for (const database of DATABASES) await measure(place, database, failing.port, postgres)
     } finally {
       await postgres.stop()
     }
@@ -53,14 +69,22 @@ export const run = (): Promise<void> =>
 
 // --- internal
 
+type Database = (typeof DATABASES)[number]
+
 interface Call {
   readonly name: string
   readonly path: string
   readonly body?: object
   /** Each call is for the page behind the one before. */
   readonly isWalk?: boolean
+  /** Begins behind so many pages of this list. */
+  readonly behind?: { readonly path: string; readonly pages: number }
   /** The tag of turns that wait for it. */
   readonly waits?: string
+  /** The attempts behind an answer end before the next call. */
+  readonly rests?: boolean
+  /** Turns that are in memory leave it before the first call. */
+  readonly leaves?: boolean
   readonly calls?: number
   readonly bare?: (sql: SqlClient.SqlClient, after: Position | undefined) => Effect.Effect<unknown, unknown>
 }
@@ -76,6 +100,14 @@ interface Samples {
   readonly cpu: Array<number>
 }
 
+/** A service with a database of its own. */
+interface Subject {
+  readonly ask: Ask
+  readonly cpuMs: () => number
+  readonly bareMs: (bare: NonNullable<Call["bare"]>, after: Position | undefined) => Promise<number>
+  readonly close: () => Promise<void>
+}
+
 const turns =
   (filter: Parameters<typeof TurnListTable.keys>[1], limit = 50): NonNullable<Call["bare"]> =>
   (sql, after) =>
@@ -88,14 +120,48 @@ const conversations =
 
 const measure = async (
   place: Processes.Place,
-  database: "SQLite" | "PostgreSQL",
+  database: Database,
+  provider: number,
+  postgres: Postgres.Server
+): Promise<void> => {
+  const subjects: Array<Subject> = []
+  try {
+    for (const tree of [Trees.here, ...(Trees.beside === undefined ? [] : [Trees.beside])]) {
+      const url = database === "SQLite" ? undefined : await postgres.database(`lists_${tree.name}`)
+      subjects.push(await subjectOf(place, database, tree, provider, url))
+    }
+    const measured = calls.filter(({ name }) => name.includes(ONLY))
+    const tags = new Set(measured.flatMap(({ waits }) => waits ?? []))
+    if (measured.some(({ name }) => name.includes("waiting, each page"))) TAGS.forEach((tag) => tags.add(tag))
+    for (const { ask } of subjects) await wait(ask, tags)
+    await Processes.pause(LEAVING_MS)
+    const rows: Array<FigureTable.Row> = []
+    for (const call of measured) {
+      if (call.leaves === true) await Processes.pause(LEAVING_MS)
+      const [here, beside] = await sample(call, subjects)
+      if (here !== undefined) rows.push(...rowsOf(call, here, beside))
+    }
+    FigureTable.print(`Lists and bulk commands of ${Count.of(TURNS, "turn")} on ${database}, over HTTP`, rows)
+  } finally {
+    for (const { close } of subjects) await close()
+  }
+}
+
+/** A service with the turns of a night. */
+const subjectOf = async (
+  { children, folder: root }: Processes.Place,
+  database: Database,
+  tree: Trees.Tree,
   provider: number,
   url: string | undefined
-): Promise<void> => {
-  const file = join(place.folder, "lists.db")
+): Promise<Subject> => {
+  const folder = join(root, `lists-${database}-${tree.name}`)
+  mkdirSync(folder)
+  const file = join(folder, "lists.db")
   const start = async () => {
-    const service = await Processes.serve(place.children, place.folder, {
-      name: `lists-${database}`,
+    const service = await Processes.serve(children, folder, {
+      name: "lists",
+      tree,
       config: {
         database: { path: file },
         model: "failing/m",
@@ -117,11 +183,11 @@ const measure = async (
     url === undefined ? SqliteClient.layer({ filename: file }) : PgClient.layer({ url: Redacted.make(url) })
   )
   const sql = await runtime.runPromise(SqlClient.SqlClient)
-  const agent = new Agent({ connections: 1 })
-  try {
-    await runtime.runPromise(Night.write(TURNS))
-    const service = await start()
-    const ask = async (path: string, body?: object): Promise<Answer> => {
+  await runtime.runPromise(Night.write(TURNS))
+  const service = await start()
+  const agent = new Agent({ connections: SENDERS })
+  return {
+    ask: async (path, body) => {
       const response = await request(`http://127.0.0.1:${service.port}${path}`, {
         dispatcher: agent,
         method: body === undefined ? "GET" : "POST",
@@ -131,129 +197,190 @@ const measure = async (
       const text = await response.body.text()
       if (response.statusCode >= 300) throw new Error(`${path}: ${response.statusCode} ${text}`)
       return JSON.parse(text)
+    },
+    cpuMs: () => Processes.cpuMs(service),
+    bareMs: (bare, after) => timed(async () => void (await runtime.runPromise(bare(sql, after)))),
+    close: async () => {
+      await agent.destroy()
+      await runtime.dispose()
+      await Processes.stop(service, "SIGKILL")
     }
-    const measured = calls("").filter(({ name }) => name.includes(ONLY))
-    const waiting = measured.flatMap(({ waits }) => waits ?? [])
-    for (const tag of waiting) {
-      for (let n = 0; n < WAITING; n++)
-        await ask("/v1/turns", { prompt: `wait for me ${n}`, turnId: `${tag}-${n}`, tags: [tag] })
-    }
-    while ((await count(ask, "waiting")) < waiting.length * WAITING) await Processes.pause(100)
-    await Processes.pause(LEAVING_MS)
-    const deep = await walk(ask, "/v1/turns?limit=200", Math.floor(TURNS / 400))
-    const rows: Array<FigureTable.Row> = []
-    const alone = async (found: Effect.Effect<unknown, unknown>) => void (await runtime.runPromise(found))
-    for (const call of calls(deep).filter(({ name }) => name.includes(ONLY))) {
-      const bare = call.bare
-      const samples = await sample(
-        call,
-        ask,
-        () => Processes.cpuMs(service),
-        bare && ((after) => timed(() => alone(bare(sql, after))))
-      )
-      rows.push(...rowsOf(call, samples))
-    }
-    FigureTable.print(`Lists and bulk commands of ${TURNS.toLocaleString("en")} turns on ${database}, over HTTP`, rows)
-  } finally {
-    await agent.destroy()
-    await runtime.dispose()
   }
 }
 
 type Ask = (path: string, body?: object) => Promise<Answer>
 
-const calls = (deep: string): ReadonlyArray<Call> => {
-  const since = Night.acceptedAt(Math.floor(TURNS / 2), TURNS)
-  const of = (name: string, path: string, bare: NonNullable<Call["bare"]>): Call => ({ name, path, bare, isWalk: true })
-  const words = { "a rare word": Night.RARE, "a common word": Night.COMMON, "a key of JSON": "createdAt" }
-  return [
-    { name: "turns", path: "/v1/turns", bare: turns({}) },
-    of("turns, each next page", "/v1/turns", turns({})),
-    { name: "turns, from the middle", path: `/v1/turns?cursor=${deep}`, bare: turns({}) },
-    of("turns failed since", `/v1/turns?status=failed&since=${since}`, turns({ status: "failed", since })),
-    of("turns waiting", "/v1/turns?status=waiting", turns({ status: "open" }, 200)),
-    of("turns by tag", "/v1/turns?tag=nightly", turns({ tag: "nightly" })),
-    of("turns by a rare tag, failed", "/v1/turns?tag=odd&status=failed", turns({ tag: "odd", status: "failed" })),
-    of("turns by model", "/v1/turns?model=openai", turns({ model: "openai" }, 200)),
-    of("turns by a rare model", "/v1/turns?model=rare/model", turns({ model: "rare/model" }, 200)),
-    ...Object.entries(words).map(([name, search]) =>
-      of(`turns with ${name}`, `/v1/turns?search=${search}`, turns({ search }))
-    ),
-    of("conversations", "/v1/conversations", conversations({})),
-    ...Object.entries({ "a rare word": Night.RARE, "a common letter": "a" }).map(([name, search]) =>
-      of(`conversations with ${name}`, `/v1/conversations?search=${search}`, conversations({ search }))
-    ),
-    { name: "one turn", path: `/v1/turns/turn-${Math.floor(TURNS / 3)}` },
-    { name: "one turn of a conversation of thousands", path: `/v1/turns/turn-${Math.floor(TURNS / 40) * 20}` },
-    {
-      name: "retry of failed turns, dry",
-      path: "/v1/turns/commands",
-      body: { command: { type: "retry" }, filter: { status: "failed" }, dryRun: true },
-      isWalk: true,
-      bare: turns({ status: "failed" })
-    },
-    bulk("longer budget of 10 waiting turns", { type: "extend-budget", byMs: 1_000 }, "extend"),
-    bulk("switch of 10 waiting turns", { type: "switch-target", model: "failing/other" }, "switch"),
-    bulk("retry now of 10 waiting turns", { type: "retry-now" }, "now"),
-    bulk("abort of 10 waiting turns", { type: "abort" }, "abort"),
-    bulk("give up of 10 waiting turns", { type: "abort-retry" }, "end"),
-    { ...bulk("retry of 10 failed turns", { type: "retry" }), calls: CALLS }
-  ]
+/** Makes the turns that wait with these tags. */
+const wait = async (ask: Ask, tags: ReadonlySet<string>): Promise<void> => {
+  const prompts = [...tags].flatMap((tag) =>
+    Array.from({ length: COMMANDS * TEN }, (_, n) => ({
+      prompt: `wait for me ${n}`,
+      turnId: `${tag}-${n}`,
+      tags: [tag]
+    }))
+  )
+  const count = prompts.length
+  const send = async (): Promise<void> => {
+    for (let next = prompts.pop(); next !== undefined; next = prompts.pop()) await ask("/v1/turns", next)
+  }
+  await Promise.all(Array.from({ length: SENDERS }, send))
+  while ((await countOf(ask, "waiting")) < count) await Processes.pause(100)
 }
 
 /** A command for each next ten turns that wait with a tag; without one, for turns that failed. */
 const bulk = (name: string, command: object, waits?: string): Call => ({
   name,
   path: "/v1/turns/commands",
-  body: { command, filter: waits === undefined ? { status: "failed" } : { status: "waiting", tag: waits }, limit: 10 },
+  body: { command, filter: waits === undefined ? { status: "failed" } : { status: "waiting", tag: waits }, limit: TEN },
   isWalk: true,
-  calls: WAITING / 10,
+  rests: true,
+  calls: COMMANDS,
   ...(waits === undefined ? {} : { waits })
 })
 
+/** The same without a rest between two commands. */
+const quick = (name: string, command: object, waits: string): Call => ({
+  ...bulk(`${name}, one after the other`, command, waits),
+  rests: false
+})
+
+/** A command for thousands of turns, page by page. */
+const thousands = (name: string, command: object, status: string): Call => ({
+  name: `${name} of ${Count.of(MANY, "turn")} ${status}, each page of ${PAGE}`,
+  path: "/v1/turns/commands",
+  body: { command, filter: { status }, limit: PAGE },
+  isWalk: true,
+  leaves: true,
+  calls: MANY / PAGE
+})
+
+const of = (name: string, path: string, bare: NonNullable<Call["bare"]>): Call => ({ name, path, bare, isWalk: true })
+
+const since = Night.acceptedAt(Math.floor(TURNS / 2), TURNS)
+const words = { "a rare word": Night.RARE, "a common word": Night.COMMON, "a key of JSON": "createdAt" }
+const middle = { path: "/v1/turns?limit=200", pages: Math.floor(TURNS / 400) }
+const SWITCH = { type: "switch-target", model: "failing/other" }
+const NOW = { type: "retry-now" }
+
+/** Turns wait with these for the commands below. */
+const TAGS = ["extend", "switch", "switch-quick", "now", "now-quick", "abort", "end"]
+
+const calls: ReadonlyArray<Call> = [
+  { name: "turns", path: "/v1/turns", bare: turns({}) },
+  of("turns, each next page", "/v1/turns", turns({})),
+  { name: "turns, from the middle", path: "/v1/turns", behind: middle, bare: turns({}) },
+  of("turns failed since", `/v1/turns?status=failed&since=${since}`, turns({ status: "failed", since })),
+  of("turns waiting", "/v1/turns?status=waiting", turns({ status: "open" }, 200)),
+  of("turns by tag", "/v1/turns?tag=nightly", turns({ tag: "nightly" })),
+  of("turns by a rare tag, failed", "/v1/turns?tag=odd&status=failed", turns({ tag: "odd", status: "failed" })),
+  of("turns by model", "/v1/turns?model=openai", turns({ model: "openai" }, 200)),
+  of("turns by a rare model", "/v1/turns?model=rare/model", turns({ model: "rare/model" }, 200)),
+  ...Object.entries(words).map(([name, search]) =>
+    of(`turns with ${name}`, `/v1/turns?search=${search}`, turns({ search }))
+  ),
+  of("conversations", "/v1/conversations", conversations({})),
+  ...Object.entries({ "a rare word": Night.RARE, "a common letter": "a" }).map(([name, search]) =>
+    of(`conversations with ${name}`, `/v1/conversations?search=${search}`, conversations({ search }))
+  ),
+  { name: "one turn", path: `/v1/turns/turn-${Math.floor(TURNS / 3)}` },
+  { name: "one turn of a conversation of thousands", path: `/v1/turns/turn-${Math.floor(TURNS / 40) * 20}` },
+  {
+    name: `report of ${Count.of(MANY, "turn")}`,
+    path: `/v1/report?since=${Night.acceptedAt(TURNS - MANY, TURNS)}&until=${Night.acceptedAt(TURNS, TURNS) + 60_000}`,
+    calls: WARM_UP + 20
+  },
+  {
+    name: "retry of failed turns, dry",
+    path: "/v1/turns/commands",
+    body: { command: { type: "retry" }, filter: { status: "failed" }, dryRun: true },
+    isWalk: true,
+    bare: turns({ status: "failed" })
+  },
+  bulk("longer budget of 10 waiting turns", { type: "extend-budget", byMs: 1_000 }, "extend"),
+  bulk("switch of 10 waiting turns", SWITCH, "switch"),
+  quick("switch of 10 waiting turns", SWITCH, "switch-quick"),
+  bulk("retry now of 10 waiting turns", NOW, "now"),
+  quick("retry now of 10 waiting turns", NOW, "now-quick"),
+  bulk("retry of 10 failed turns", { type: "retry" }),
+  thousands("longer budget", { type: "extend-budget", byMs: 1_000 }, "waiting"),
+  thousands("switch", { ...SWITCH, model: "failing/third" }, "waiting"),
+  thousands("retry now", NOW, "waiting"),
+  {
+    ...thousands("retry", { type: "retry" }, "failed"),
+    behind: { path: `/v1/turns?status=failed&limit=${TEN}`, pages: COMMANDS }
+  },
+  { ...bulk("abort of 10 waiting turns", { type: "abort" }, "abort"), leaves: true },
+  bulk("give up of 10 waiting turns", { type: "abort-retry" }, "end")
+]
+
+/** Calls each subject in turn, and every second time in the other order. */
 const sample = async (
-  { body, calls = CALLS, isWalk = false, path }: Call,
-  ask: Ask,
-  cpuMs: () => number,
-  bare: ((after: Position | undefined) => Promise<number>) | undefined
-): Promise<Samples> => {
-  const samples: Samples = { http: [], bare: [], cpu: [] }
+  { bare, behind, body, calls = CALLS, isWalk = false, path, rests = false }: Call,
+  subjects: ReadonlyArray<Subject>
+): Promise<ReadonlyArray<Samples>> => {
+  const states = await Promise.all(
+    subjects.map(async (subject) => ({
+      subject,
+      samples: { http: [], bare: [], cpu: [] } as Samples,
+      cursor: behind && (await walk(subject.ask, behind.path, behind.pages)),
+      isOver: false
+    }))
+  )
   const warmUp = Math.min(WARM_UP, Math.floor(calls / 5))
-  let cursor: string | undefined
   for (let n = 0; n < calls; n++) {
-    let answer: Answer = {}
-    const [to, content] =
-      cursor === undefined
-        ? [path, body]
-        : body === undefined
-          ? [`${path}${path.includes("?") ? "&" : "?"}cursor=${cursor}`, undefined]
-          : [path, { ...body, cursor }]
-    const bareMs = await bare?.(positionIn(cursor ?? cursorOf(path)))
-    const cpuBefore = cpuMs()
-    const ms = await timed(async () => {
-      answer = await ask(to, content)
-    })
-    if (n >= warmUp) {
-      samples.cpu.push(cpuMs() - cpuBefore)
-      samples.http.push(ms)
-      if (bareMs !== undefined) samples.bare.push(bareMs)
+    for (const state of n % 2 === 0 ? states : states.toReversed()) {
+      const { cursor, samples, subject } = state
+      if (state.isOver) continue
+      let answer: Answer = {}
+      const [to, content] =
+        cursor === undefined
+          ? [path, body]
+          : body === undefined
+            ? [`${path}${path.includes("?") ? "&" : "?"}cursor=${cursor}`, undefined]
+            : [path, { ...body, cursor }]
+      const bareMs = bare && (await subject.bareMs(bare, positionIn(cursor)))
+      if (rests) await rest(subject)
+      const cpuBefore = subject.cpuMs()
+      const ms = await timed(async () => {
+        answer = await subject.ask(to, content)
+      })
+      if (n >= warmUp) {
+        samples.cpu.push(subject.cpuMs() - cpuBefore)
+        samples.http.push(ms)
+        if (bareMs !== undefined) samples.bare.push(bareMs)
+      }
+      if (!isWalk) continue
+      state.cursor = answer.next
+      // A list begins again. A command has been carried out.
+      state.isOver = body !== undefined && answer.next === undefined
     }
-    cursor = isWalk ? answer.next : undefined
   }
-  return samples
+  return states.map(({ samples }) => samples)
 }
 
-const rowsOf = ({ name }: Call, { bare, cpu, http }: Samples): ReadonlyArray<FigureTable.Row> => [
+/** Waits until a service has nothing to do. */
+const rest = async ({ cpuMs }: Subject): Promise<void> => {
+  for (let before = cpuMs(); ;) {
+    await Processes.pause(REST_MS)
+    const now = cpuMs()
+    if (now - before < REST_CPU_MS) return
+    before = now
+  }
+}
+
+const rowsOf = ({ name }: Call, here: Samples, beside: Samples | undefined): ReadonlyArray<FigureTable.Row> => [
   ...([0.5, 0.99] as const).map((q) => ({
     what: q === 0.5 ? name : "  p99",
-    holdfast: FigureTable.quantile(http, q),
-    bare: bare.length === 0 ? undefined : FigureTable.quantile(bare, q),
+    holdfast: FigureTable.quantile(here.http, q),
+    beside: beside && FigureTable.quantile(beside.http, q),
+    bare: here.bare.length === 0 ? undefined : FigureTable.quantile(here.bare, q),
     unit: "ms",
     aim: q === 0.5 ? undefined : ({ atMost: AIM_MS, of: "figure" } as const)
   })),
   ...([0.5, 0.99] as const).map((q) => ({
     what: `  ${q === 0.5 ? "median" : "p99"} of the CPU of the service`,
-    holdfast: FigureTable.quantile(cpu, q),
+    holdfast: FigureTable.quantile(here.cpu, q),
+    beside: beside && FigureTable.quantile(beside.cpu, q),
     bare: undefined,
     unit: "ms",
     aim: undefined
@@ -266,7 +393,7 @@ const timed = async (act: () => Promise<void>): Promise<number> => {
   return performance.now() - from
 }
 
-const count = async (ask: Ask, status: string): Promise<number> => {
+const countOf = async (ask: Ask, status: string): Promise<number> => {
   let sum = 0
   let cursor: string | undefined
   do {
@@ -285,8 +412,6 @@ const walk = async (ask: Ask, path: string, pages: number): Promise<string> => {
   for (let n = 0; n < pages; n++) cursor = (await ask(cursor === undefined ? path : `${path}&cursor=${cursor}`)).next
   return cursor ?? ""
 }
-
-const cursorOf = (path: string): string | undefined => /[?&]cursor=([^&]+)/.exec(path)?.[1]
 
 /** The position that a cursor holds. */
 const positionIn = (cursor: string | undefined): Position | undefined => {

@@ -1,22 +1,30 @@
 /**
- * Two runners on one PostgreSQL against one: parks and streams a second, all clients together.
+ * Two runners on one PostgreSQL against one: parks and streams a second, all clients together, and a crowd that wakes.
  *
  * Client, provider, PostgreSQL and runners share the cores of one machine, and two cores are not enough for all of them. So each runner
  * gets a share of a core that leaves the rest idle, where the system allows it: then the runners are what limits the speed, as on machines
  * of their own. Elsewhere only the CPU that a park or a delta takes carries over.
  */
-import * as CpuShare from "./CpuShare.ts"
 import * as Client from "./Client.ts"
+import * as FailingProvider from "./parking/FailingProvider.ts"
+import * as FigureTable from "./FigureTable.ts"
 import * as OverHttp from "./parking/OverHttp.ts"
 import * as Postgres from "./Postgres.ts"
 import * as Processes from "./Processes.ts"
-import * as FigureTable from "./FigureTable.ts"
 import * as Rounds from "./Rounds.ts"
+import * as CpuShare from "./runners/CpuShare.ts"
+import * as Crowd from "./runners/Crowd.ts"
+import * as Fleet from "./runners/Fleet.ts"
 
 const PARKS = Number(process.env["HOLDFAST_BENCH_TURNS"] ?? 300)
-const AT_ONCE = 32
+/** Clients that stream at once. */
+const STREAMS = 32
+/** Clients that park at once. With more, a runner that is busy with all of them takes its own slowness for the database's, and refuses some. */
+const PARKING = 64
+/** One page of the list of turns, so that one call makes all of them due. */
+const DUE = 200
 const FULL: Client.Manner = { deltas: 2_000, chunk: 20, every: 0 }
-/** Of one core, for each runner. With less, a runner that gets all prompts at once takes its own slowness for the database's, and refuses some. */
+/** Of one core, for each runner. */
 const SHARE = Number(process.env["HOLDFAST_BENCH_SHARE"] ?? 0.4)
 /** Runners divide the shards among them meanwhile. */
 const SETTLE_MS = 10_000
@@ -25,124 +33,113 @@ const SETTLE_MS = 10_000
 export const run = (): Promise<void> =>
   Processes.inPlace(async (place) => {
     const postgres = await Postgres.start()
+    const waking = await FailingProvider.start()
     try {
       const streaming = await Processes.server(place, "FakeProvider.ts")
       const failing = await Processes.server(place, "parking/FailingServer.ts")
-      const providers = {
-        ...Client.providersFor(streaming.port, [FULL]),
-        failing: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${failing.port}/v1` }
+      const config = {
+        model: "failing/m",
+        providers: {
+          ...Client.providersFor(streaming.port, [FULL]),
+          failing: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${failing.port}/v1` },
+          waking: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${waking.port}/v1` }
+        },
+        retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
       }
-      const start = (count: number) => startRunners(place, postgres, count, providers)
-      const [one, two] = [await start(1), await start(2)]
+      const one = await Fleet.start(place, postgres, 1, config)
+      const two = await Fleet.start(place, postgres, 2, config)
       await Processes.pause(SETTLE_MS)
       const isLimited = [...one, ...two].every(
         ({ child }) => child.pid !== undefined && CpuShare.limit(child.pid, SHARE)
       )
-      const parks = await Rounds.alternate({ one: () => park(one), two: () => park(two) }, Rounds.count(3), 1)
-      const streams = await Rounds.alternate({ one: () => stream(one), two: () => stream(two) }, Rounds.count(3), 1)
+      const measured = async (measure: (fleet: Fleet.Fleet, kind: Fleet.ClientKind) => Promise<Fleet.Speed>) =>
+        Rounds.alternate(
+          { one: () => measure(one, "stay"), stay: () => measure(two, "stay"), either: () => measure(two, "either") },
+          Rounds.count(3),
+          1
+        )
+      const parks = await measured(park)
+      const streams = await measured(stream)
+      for (const fleet of [one, two]) await Crowd.park(fleet, DUE, WAKING)
+      const wake = (fleet: Fleet.Fleet) => () => Crowd.wake(fleet, DUE, WAKING, waking)
+      const wakes = await Rounds.alternate({ one: wake(one), two: wake(two) }, Rounds.count(3))
       FigureTable.print("Two runners on one PostgreSQL, against one", [
-        ...rows("parks", parks, "us"),
-        ...rows("deltas", streams, "us")
+        ...speedRows("parks", parks),
+        ...speedRows("deltas", streams),
+        ...wakeRows(wakes)
       ])
+      console.log(
+        "  staying: each client asks the runner that made its conversation; roaming: every second one asks the other."
+      )
       console.log(
         isLimited
           ? `  Each runner has ${SHARE} of a core; clients, provider and PostgreSQL share the rest of the machine.`
           : "  Clients, provider, PostgreSQL and runners share this machine's cores."
       )
+      for (const runner of [...one, ...two]) await Processes.stop(runner)
     } finally {
+      waking.close()
       await postgres.stop()
     }
   })
 
 // --- internal
 
-interface Speed {
-  readonly perSecond: number
-  /** Of all runners, in microseconds. */
-  readonly cpu: number
-}
+const WAKING = "waking/m"
 
-type Runners = ReadonlyArray<Processes.Process>
+type Speeds = Record<"one" | Fleet.ClientKind, ReadonlyArray<Fleet.Speed>>
 
-const rows = (
-  what: string,
-  samples: Record<"one" | "two", ReadonlyArray<Speed>>,
-  unit: string
-): Array<FigureTable.Row> => {
-  const row = (name: string, of: keyof Speed, unit: string, aim: FigureTable.Aim | undefined): FigureTable.Row => ({
+const NAMES = { stay: "staying", either: "roaming" } as const
+
+const speedRows = (what: string, samples: Speeds): Array<FigureTable.Row> => {
+  const row = (
+    name: string,
+    kind: Fleet.ClientKind,
+    of: keyof Fleet.Speed,
+    unit: string,
+    aim: FigureTable.Aim | undefined
+  ): FigureTable.Row => ({
     what: name,
-    holdfast: samples.two.map((speed) => speed[of]),
+    holdfast: samples[kind].map((speed) => speed[of]),
     bare: samples.one.map((speed) => speed[of]),
     unit,
     aim
   })
+  return (["stay", "either"] as const).flatMap((kind) => [
+    row(`${what} a second, ${NAMES[kind]}`, kind, "perSecond", "/s", { atLeast: kind === "stay" ? 1.7 : 1 }),
+    row(`  CPU of the runners, by ${what}`, kind, "cpu", "us", undefined)
+  ])
+}
+
+const wakeRows = (samples: Record<"one" | "two", ReadonlyArray<Crowd.Wakes>>): Array<FigureTable.Row> => {
+  const row = (what: string, of: keyof Crowd.Wakes, unit: string): FigureTable.Row => ({
+    what,
+    holdfast: samples.two.map((wakes) => wakes[of]),
+    bare: samples.one.map((wakes) => wakes[of]),
+    unit,
+    aim: undefined
+  })
   return [
-    row(`${what} a second`, "perSecond", "/s", { atLeast: 1.7 }),
-    row(`  CPU of the runners, by ${what}`, "cpu", unit, undefined)
+    row(`${DUE} due at once: p50 of the delay`, "medianMs", "ms"),
+    row("  p99", "p99Ms", "ms"),
+    row("  CPU of the runners, by wakes", "cpu", "us")
   ]
 }
 
-let databases = 0
-
-const startRunners = async (
-  place: Processes.Place,
-  postgres: Postgres.Server,
-  count: number,
-  providers: object
-): Promise<Runners> => {
-  const name = `runners${++databases}`
-  const url = await postgres.database(name)
-  const runners: Array<Processes.Process> = []
-  for (let n = 0; n < count; n++) {
-    const runner = await Processes.serve(place.children, place.folder, {
-      name: `${name}-${n}`,
-      config: {
-        model: "failing/m",
-        providers,
-        cluster: { shards: 60 },
-        telemetry: { retryLog: false },
-        gate: { enabled: false },
-        retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
-      },
-      env: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${await Postgres.freePort()}` }
-    })
-    while (!(await fetch(`http://127.0.0.1:${runner.port}/readyz`)).ok) await Processes.pause(50)
-    runners.push(runner)
-  }
-  return runners
-}
-
-/** Clients take the runners in turn, as behind a balancer; a conversation belongs to either. */
-const at = (runners: Runners, n: number): Processes.Process => {
-  const runner = runners[n % runners.length]
-  if (runner === undefined) throw new Error("there is no runner")
-  return runner
-}
-
-const cpuMs = (runners: Runners): number => runners.reduce((sum, runner) => sum + Processes.cpuMs(runner), 0)
-
-const timed = async (runners: Runners, count: number, act: () => Promise<unknown>): Promise<Speed> => {
-  const before = cpuMs(runners)
-  const start = performance.now()
-  await act()
-  const seconds = (performance.now() - start) / 1_000
-  return { perSecond: count / seconds, cpu: ((cpuMs(runners) - before) * 1_000) / count }
-}
-
-const park = async (runners: Runners): Promise<Speed> => {
+const park = async (fleet: Fleet.Fleet, kind: Fleet.ClientKind): Promise<Fleet.Speed> => {
   const places: Array<OverHttp.Place> = []
   for (let n = 0; n < PARKS; n++) {
-    const { port } = at(runners, n)
-    const { conversationId } = await Processes.post(port, "/v1/conversations", {})
-    places.push({ origin: `http://127.0.0.1:${port}`, path: `/v1/conversations/${conversationId}/turns` })
+    const { path, server } = await Fleet.open(fleet, n, kind, {})
+    places.push({ origin: `http://127.0.0.1:${server.port}`, path })
   }
-  return timed(runners, PARKS, () => OverHttp.handIn(places, "watched"))
+  return Fleet.timed(fleet, PARKS, () => OverHttp.handIn(places, "watched", PARKING))
 }
 
-const stream = async (runners: Runners): Promise<Speed> => {
-  const servers = Array.from({ length: AT_ONCE }, (_, n) => Client.holdfast(at(runners, n).port))
-  const turns = await Promise.all(servers.map(async (server) => ({ server, turn: await server.prepare(FULL) })))
-  return timed(runners, AT_ONCE * FULL.deltas, () =>
-    Promise.all(turns.map(({ server, turn }) => Client.stream(server, turn)))
+const stream = async (fleet: Fleet.Fleet, kind: Fleet.ClientKind): Promise<Fleet.Speed> => {
+  const opened = await Promise.all(
+    Array.from({ length: STREAMS }, (_, n) => Fleet.open(fleet, n, kind, { model: Client.modelOf(FULL) }))
+  )
+  return Fleet.timed(fleet, STREAMS * FULL.deltas, () =>
+    Promise.all(opened.map(({ path, server }) => Client.stream(server, { path, body: { prompt: "Go" } })))
   )
 }

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
+import { WaitIsOver, withWait } from "./service/LongerWaits.ts"
 import * as Service from "./service/Service.ts"
 
 const { ErrorBody, answerFrames } = ScriptedServer
@@ -30,25 +31,30 @@ describe.each(formats)("one attempt over %s", (format, dialect) => {
   ]
 
   it.live("C9: is one request, whatever goes wrong, on a connection that is used again or not", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ format, retry: { enabled: false } })
-      const id = yield* service.create()
-      // Only a stalled call is given up: an answer may take as long as the machine needs.
-      const impatient = yield* service.create({ retry: { requestTimeout: { firstContent: "150 millis" } } })
-      const ask = (id: string) =>
-        Effect.map(
-          service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }),
-          ({ text }): { readonly status: string } => JSON.parse(text)
-        )
-      let asked = 0
-      for (const [what, response] of trouble) {
-        // An answer before each failure: its connection is kept, and the failure comes on that connection.
-        service.provider.respond({ frames: answerFrames(dialect, "Yes.") }, response)
-        assert.strictEqual((yield* ask(id)).status, "completed", what)
-        assert.strictEqual((yield* ask(what === STALLS ? impatient : id)).status, "failed", what)
-        asked += 2
-        assert.strictEqual(service.provider.count(), asked, what)
-      }
-    })
+    withWait(
+      0.15,
+      Effect.fnUntraced(function* (seconds) {
+        const service = yield* Service.start({ format, retry: { enabled: false } })
+        const id = yield* service.create()
+        // Only a stalled call is given up: an answer may take as long as the machine needs.
+        const impatient = yield* service.create({ retry: { requestTimeout: { firstContent: `${seconds} seconds` } } })
+        const ask = (id: string) =>
+          Effect.map(
+            service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello" } }),
+            ({ text }): { readonly status: string } => JSON.parse(text)
+          )
+        let asked = 0
+        for (const [what, response] of trouble) {
+          // An answer before each failure: its connection is kept, and the failure comes on that connection.
+          service.provider.respond({ frames: answerFrames(dialect, "Yes.") }, response)
+          assert.strictEqual((yield* ask(id)).status, "completed", what)
+          assert.strictEqual((yield* ask(what === STALLS ? impatient : id)).status, "failed", what)
+          asked += 2
+          // The limit was over before the call had left.
+          if (what === STALLS && service.provider.count() === asked - 1) return yield* new WaitIsOver()
+          assert.strictEqual(service.provider.count(), asked, what)
+        }
+      })
+    )
   )
 })

@@ -5,7 +5,7 @@
  * |---|---|
  * | prompts, answers | some 500 and 2,000 characters |
  * | conversations | of four turns; one has every twentieth turn of all |
- * | ends | 80 % completed, 15 % failed, 5 % aborted |
+ * | ends | some 80 % completed, 15 % failed, 5 % aborted; a failed turn is the newest of its conversation |
  * | tags | `nightly` on 30 % of the turns, `odd` on one in a thousand |
  * | models | three, and `rare/model` for one conversation in five hundred |
  * | words of answers | `COMMON` in one of three, `RARE` in one of ten thousand |
@@ -84,7 +84,9 @@ const CONVERSATION = "(CASE WHEN n % 20 = 0 THEN 1 ELSE 2 + (n - n / 20 - 1) / 4
 /** How many turns of its conversation are before it. */
 const PLACE = "(CASE WHEN n % 20 = 0 THEN n / 20 - 1 ELSE (n - n / 20 - 1) % 4 END)"
 
-const STATUS = "(CASE WHEN n % 20 < 16 THEN 'completed' WHEN n % 20 < 19 THEN 'failed' ELSE 'aborted' END)"
+/** Five of eight newest turns of conversations of four have failed: some 15 % of all. */
+const STATUS = `(CASE WHEN n % 20 = 19 THEN 'aborted' WHEN n % 20 <> 0 AND ${PLACE} = 3 AND n % 32 < 20 THEN 'failed'
+  ELSE 'completed' END)`
 
 /** Words without a pattern that a database could compress away. */
 const text = (seed: number, length: number): string => {

@@ -71,15 +71,19 @@ export interface Place {
   readonly path: string
 }
 
-/** Posts a turn to each place. A watched turn's client leaves once the turn waits, a submitted one's once it is accepted. */
-export const handIn = async (places: ReadonlyArray<Place>, way: ClientKind): Promise<void> => {
+/**
+ * Posts a turn to each place. A watched turn's client leaves once the turn waits, a submitted one's once it is accepted.
+ *
+ * @param atOnce how many clients there are
+ */
+export const handIn = async (places: ReadonlyArray<Place>, way: ClientKind, atOnce = AT_ONCE): Promise<void> => {
   // A client that leaves closes its connection, so each watched turn has its own.
   const agent = new Agent({ connections: null, pipelining: 1 })
   const next = places.entries()
   const worker = async (): Promise<void> => {
     for (const [n, { origin, path }] of next) await one(agent, origin, path, `wait for me ${n}`, way)
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  await Promise.all(Array.from({ length: atOnce }, worker))
   await agent.destroy()
 }
 

@@ -7,22 +7,23 @@
  * PatientLanguageModel.M1. Attempts that failed before content give nothing; after content there is no other call (rule D4).
  * PatientLanguageModel.M2. Services that read a provider's requests and responses (`ResponseIdTracker`, `CurrentSpanTransformer`) see those of the
  *     given model alone.
+ * PatientLanguageModel.M3. The value of an object is the given model's: it alone knows the provider's own form of the schema.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as SchemaTransformation from "effect/SchemaTransformation"
+import * as SchemaGetter from "effect/SchemaGetter"
 import * as Stream from "effect/Stream"
-import type * as AiError from "effect/ai/AiError"
+import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Response from "effect/ai/Response"
 import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import * as Telemetry from "effect/ai/Telemetry"
-import type { BridgeOptions } from "holdfast/bridge"
-import * as EncodedParts from "./EncodedParts.ts"
+import { type BridgeOptions, isContentPart } from "holdfast/bridge"
 import * as PatientResponses from "./PatientResponses.ts"
-
-type Service = LanguageModel.LanguageModel
+import * as SingleResponse from "./SingleResponse.ts"
 
 /**
  * Returns the same layer, with patience. Throws a `HoldfastError` where an option is wrong.
@@ -32,106 +33,74 @@ type Service = LanguageModel.LanguageModel
  * The HTTP client underneath must make no retries of its own, such as those of `HttpClient.retryTransient`: they would multiply (rule C9).
  */
 export const holdfast = <ROut, E, RIn>(
-  model: Layer.Layer<ROut | Service, E, RIn>,
+  model: Layer.Layer<ROut | LanguageModel.LanguageModel, E, RIn>,
   options: BridgeOptions = {}
-): Layer.Layer<ROut | Service, E, RIn> => {
-  const calls = PatientResponses.make(options)
-  const patient = Layer.effect(
-    LanguageModel.LanguageModel,
-    Effect.flatMap(LanguageModel.LanguageModel, (inner) => make(inner, calls))
-  )
-  return Layer.provideMerge(patient, model) as Layer.Layer<ROut | Service, E, RIn>
+): Layer.Layer<ROut | LanguageModel.LanguageModel, E, RIn> => {
+  const patient = PatientResponses.make(options)
+  const made = Effect.flatMap(LanguageModel.LanguageModel, (given) => make(given, patient))
+  return Layer.provideMerge(Layer.effect(LanguageModel.LanguageModel, made), model) as typeof model
 }
 
 // --- internal
 
-const make = Effect.fnUntraced(function* (model: Service, calls: PatientResponses.PatientResponses) {
-  const inner = anyOf(model)
-  const hooks = {
-    supportsSystemMessagesInHistory: model.supportsSystemMessagesInHistory,
-    generateText: (options: LanguageModel.ProviderOptions) =>
-      Effect.flatMap(calls.whole("generateText", revealed(inner.generateText(requestOf(options)))), ({ content }) =>
-        EncodedParts.all("generateText", content, options)
-      ),
-    streamText: (options: LanguageModel.ProviderOptions) =>
-      Stream.mapEffect(calls.streamed("streamText", revealedStream(inner.streamText(requestOf(options)))), (part) =>
-        EncodedParts.one("streamText", part, options)
+const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, patient: PatientResponses.Patient) {
+  const outer = yield* LanguageModel.make({
+    supportsSystemMessagesInHistory: given.supportsSystemMessagesInHistory,
+    codecTransformer: () => ({ codec: VALUE as never, jsonSchema: {} }),
+    generateText: Effect.fnUntraced(function* (options) {
+      const call = yield* Call
+      const method = options.responseFormat.type === "json" ? "generateObject" : "generateText"
+      const response = Stream.provideContext(SingleResponse.whole(given, options), call.readers)
+      const { content, value } = Option.getOrThrow(yield* Stream.runHead(patient(method, response, () => true)))
+      call.value = value
+      return yield* Effect.forEach(content, (part) => encoded(method, part, options))
+    }),
+    streamText: (options) =>
+      Effect.map(Call, ({ readers }) => Stream.provideContext(SingleResponse.streamed(given, options), readers)).pipe(
+        Stream.unwrap,
+        (parts) => patient("streamText", parts, isContentPart),
+        Stream.mapEffect((part) => encoded("streamText", part, options))
       )
+  }).pipe(Effect.updateContext(begun))
+  const methods = {
+    generateText: (options: never) => Effect.updateContext(outer.generateText(options), begun),
+    generateObject: (options: never) => Effect.updateContext(outer.generateObject(options), begun),
+    streamText: (options: never) => Stream.updateContext(outer.streamText(options), begun)
   }
-  const outer = yield* hidden(LanguageModel.make(hooks))
-  const generateObject = (options: object) =>
-    Effect.suspend(() => {
-      // The provider's own form of the schema is known to the given model alone, so its value is taken.
-      let value: unknown
-      const decode = SchemaTransformation.transform({ decode: () => value, encode: (value) => value })
-      const codec = Schema.Unknown.pipe(Schema.decodeTo(Schema.Unknown, decode))
-      const made = LanguageModel.make({
-        ...hooks,
-        codecTransformer: () => ({ codec: codec as never, jsonSchema: {} }),
-        generateText: (request) =>
-          Effect.flatMap(
-            calls.whole("generateObject", revealed(inner.generateObject(objectRequestOf(request)))),
-            (response) => {
-              value = response.value
-              return EncodedParts.all("generateObject", response.content, request)
-            }
-          )
-      })
-      return Effect.flatMap(made, (outer) => anyOf(outer).generateObject(options))
-    })
-  const { generateText, streamText } = anyOf(outer)
-  const patient: AnyModel = {
-    generateText: (options) => hidden(generateText(options)),
-    generateObject: (options) => hidden(generateObject(options)),
-    streamText: (options) => Stream.updateContext(streamText(options), hide<never>)
-  }
-  return LanguageModel.LanguageModel.of({ ...outer, ...(patient as object) })
+  return LanguageModel.LanguageModel.of({ ...outer, ...(methods as object) }) // Their types follow from the options.
 })
 
-/** The methods of a model without their generic types, which follow from options that are passed on here. */
-interface AnyModel {
-  readonly generateText: (options: object) => Effect.Effect<Content, AiError.AiError>
-  readonly generateObject: (options: object) => Effect.Effect<Content & { readonly value: unknown }, AiError.AiError>
-  readonly streamText: (options: object) => Stream.Stream<PatientResponses.StreamPart, AiError.AiError>
-}
-
-interface Content {
-  readonly content: ReadonlyArray<PatientResponses.Part>
-}
-
-const anyOf = (model: Service): AnyModel => model as never
-
-/** The request for one response: tools are described, and neither run nor checked. */
-const requestOf = ({ prompt, toolChoice, tools }: LanguageModel.ProviderOptions) => ({
-  prompt,
-  ...(tools.length === 0 ? undefined : { toolChoice, toolkit: EncodedParts.described(tools) }),
-  disableToolCallResolution: true,
-  toolCallValidation: "deferred"
-})
-
-const objectRequestOf = (options: LanguageModel.ProviderOptions) => {
-  const { type: _, ...format } = options.responseFormat
-  return { ...requestOf(options), ...format }
-}
-
-/** M2: kept from the outer model for the given one. */
-class Hidden extends Context.Service<Hidden, Context.Context<never>>()("@holdfast/effect-ai/Hidden") {}
+/** A call of the patient model: what is kept from it for the given model (M2), and the value that came (M3). */
+const Call = Context.Reference<{ readonly readers: Context.Context<never>; value: unknown }>(
+  "@holdfast/effect-ai/Call",
+  { defaultValue: () => ({ readers: Context.empty(), value: undefined }) }
+)
 
 const READERS = [ResponseIdTracker.ResponseIdTracker, Telemetry.CurrentSpanTransformer] as const
 
-const hide = <R>(context: Context.Context<R>): Context.Context<R> =>
-  Context.omit(...READERS)(Context.add(context, Hidden, Context.pick(...READERS)(context as never))) as never
+const begun = <R>(context: Context.Context<R>): Context.Context<R> => {
+  const readers = Context.pick(...READERS)(context as never)
+  return Context.omit(...READERS)(Context.add(context, Call, { readers, value: undefined })) as never
+}
 
-const reveal = <R>(context: Context.Context<R>): Context.Context<R> =>
-  Context.merge(
-    context,
-    Context.getOrElse(context as never, Hidden, () => Context.empty())
-  )
+const VALUE = Schema.decodeTo(Schema.Unknown, {
+  decode: SchemaGetter.transformEffect(() => Effect.map(Call, ({ value }) => value)), // M3
+  encode: SchemaGetter.passthrough()
+})(Schema.Unknown)
 
-const hidden = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => Effect.updateContext(effect, hide)
+/** A part in the form in which a provider gives it. A call of a tool that was not offered fails, unless calls are checked later. */
+const encoded = (
+  method: string,
+  part: Response.AnyPart,
+  { toolCallValidation, tools }: LanguageModel.ProviderOptions
+): Effect.Effect<never, AiError.AiError> => {
+  const availableTools = tools.map(({ name }) => name)
+  if (part.type === "tool-call" && !part.providerExecuted && !availableTools.includes(part.name)) {
+    const reason = new AiError.ToolNotFoundError({ toolName: part.name, availableTools })
+    if (toolCallValidation !== "deferred") return Effect.fail(AiError.make({ module: "Holdfast", method, reason }))
+  }
+  const given = part.type === "tool-result" ? { ...part, result: part.encodedResult } : part
+  return Effect.orDie(encode(given)) as never // The given model decoded it.
+}
 
-const revealedStream = <A, E, R>(stream: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
-  Stream.updateContext(stream, reveal<R>)
-
-const revealed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.updateContext(effect, reveal)
+const encode = Schema.encodeUnknownEffect(Response.AllParts())

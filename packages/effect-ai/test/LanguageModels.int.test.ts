@@ -97,17 +97,13 @@ describe("a patient language model", () => {
     })
   )
 
-  it.live.each([true, false])("leaves tools to Effect AI, which runs each once (streamed: %s)", (isStreamed) =>
+  it.effect.each([true, false])("leaves tools to Effect AI, which runs each once (streamed: %s)", (isStreamed) =>
     Effect.gen(function* () {
       const server = yield* serve(`529,tool-call;name=weather;input={"city":"Bergen"},503`)
       let runs = 0
       const handlers = toolkit.toLayer({
         // Longer than the limit on silence, which is the model's.
-        weather: ({ city }) =>
-          Effect.delay(
-            Effect.sync(() => `${city} ${++runs}`),
-            "150 millis"
-          )
+        weather: ({ city }) => Effect.as(TestClock.adjust("2 minutes"), `${city} ${++runs}`)
       })
       const text = yield* Effect.gen(function* () {
         const chat = yield* Chat.empty

@@ -76,6 +76,15 @@ describe("prompts", () => {
     assert.deepNestedInclude(prompted, { "content[0].params": { malformed_arguments: "{oops" } })
   })
 
+  it("leave out a message without a part that a message has a place for", () => {
+    const approval = { type: "tool-approval-response" as const, approvalId: "a", approved: true }
+    const prompt = Prompt.make([
+      { role: "user", content: [] },
+      { role: "tool", content: [approval] }
+    ])
+    assert.deepStrictEqual(Prompts.messagesOf(prompt, target, 0), { messages: [] })
+  })
+
   it("name the file that they cannot take", () => {
     const data = new URL("http://example.com/a.png")
     const prompt = Prompt.make([{ role: "user", content: [{ type: "file", mediaType: "image/png", data }] }])

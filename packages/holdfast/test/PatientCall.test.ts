@@ -56,9 +56,14 @@ describe("a call that parks", () => {
     const retries: Array<Retry> = []
     const park = { store, ...(after === undefined ? undefined : { after }) }
     stop = new AbortController()
-    const patient = patience({ retry: HOURLY, park, signal: stop.signal, onRetry: (retry) => void retries.push(retry) })
+    const retried = Promise.withResolvers<void>()
+    const onRetry = (retry: Retry) => {
+      retries.push(retry)
+      retried.resolve()
+    }
+    const patient = patience({ retry: HOURLY, park, signal: stop.signal, onRetry })
     const call = { ...scripted(script), id: "c1" }
-    return { store, retries, call, ask: () => collect(patient(call)) }
+    return { store, retries, retried: retried.promise, call, ask: () => collect(patient(call)) }
   }
   const isParkedUntil = (error: unknown, hours: number) => {
     assert.instanceOf(error, CallParked)
@@ -115,9 +120,9 @@ describe("a call that parks", () => {
   })
 
   it("stays in memory for a wait that is no longer than `after`", async () => {
-    const { ask, call, retries, store } = begin([[overloaded()], ["Here."]], "1 hour")
+    const { ask, call, retried, store } = begin([[overloaded()], ["Here."]], "1 hour")
     const answer = ask()
-    await vi.waitFor(() => assert.strictEqual(retries.length, 1))
+    await retried
     assert.strictEqual(await store.get("call/c1"), undefined)
     stop.abort()
     assert.strictEqual((await answer).error, stop.signal.reason)

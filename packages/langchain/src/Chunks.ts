@@ -1,12 +1,14 @@
 /** Reads the chunks and events of LangChain's streams: which are content, and which report the end of a response. */
 import { isFilled } from "holdfast/bridge"
 
+type Part = string | { readonly type?: string; readonly text?: string }
+
 /** What is read of a `ChatGenerationChunk`. */
 interface Chunk {
   readonly text?: string
   readonly generationInfo?: object
   readonly message?: {
-    readonly content?: string | ReadonlyArray<string | { readonly type?: string; readonly text?: string }>
+    readonly content?: string | ReadonlyArray<Part>
     readonly tool_call_chunks?: ReadonlyArray<unknown>
     readonly additional_kwargs?: object
     readonly response_metadata?: object
@@ -22,30 +24,21 @@ interface Event {
 }
 
 /** Output that integrations give beside `content`. */
-const BESIDE_CONTENT = [
-  "reasoning_content",
-  "reasoning",
-  "function_call",
-  "tool_calls",
-  "audio",
-  "refusal",
-  "tool_outputs"
-]
+const BESIDE = ["reasoning_content", "reasoning", "function_call", "tool_calls", "audio", "refusal", "tool_outputs"]
 
 /** Whether a chunk is content. */
 export const isContentChunk = (chunk: unknown): boolean => {
   const { message: { additional_kwargs: beside = {}, content = "", tool_call_chunks: calls = [] } = {}, text = "" } =
     chunk as Chunk
-  if (text !== "" || calls.length > 0) return true
-  if (typeof content === "string" ? content !== "" : content.some(isContentPart)) return true
-  return BESIDE_CONTENT.some((key) => isFilled(Reflect.get(beside, key)))
+  const parts = typeof content === "string" ? [text, content] : [text, ...content]
+  return isFilled(calls) || parts.some(isContentPart) || BESIDE.some((name) => isFilled(Reflect.get(beside, name)))
 }
 
-const isContentPart = (part: string | { readonly type?: string; readonly text?: string }): boolean =>
+const isContentPart = (part: Part): boolean =>
   typeof part === "string" ? part !== "" : part.type !== "text" || part.text !== ""
 
-const isContentEvent = (event: unknown): boolean => {
-  const { content, event: type } = event as Event
+const isContentEvent = (element: unknown): boolean => {
+  const { content, event: type } = element as Event
   if (type === "content-block-start") return content?.type !== "text" && content?.type !== "reasoning"
   return type === "content-block-delta" || type === "content-block-finish"
 }
@@ -63,11 +56,9 @@ const UNENDED = new Set(["queued", "in_progress"])
 export const isEnd = (element: unknown): boolean => {
   const { generationInfo, message } = element as Chunk
   if (isLast(element)) return typeof (element as Event).reason === "string"
-  return [generationInfo, message?.response_metadata, message?.additional_kwargs].some((values = {}) =>
-    ENDS.map((key): unknown => Reflect.get(values, key)).some(
-      (value) => typeof value === "string" && !UNENDED.has(value)
-    )
-  )
+  const given = [generationInfo, message?.response_metadata, message?.additional_kwargs]
+  const reasons = given.flatMap((values = {}) => ENDS.map((name): unknown => Reflect.get(values, name)))
+  return reasons.some((reason) => typeof reason === "string" && !UNENDED.has(reason))
 }
 
 /** Whether it is the last event of a response, which LangChain makes where the stream ends, for whatever reason. */

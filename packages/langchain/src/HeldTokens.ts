@@ -18,8 +18,8 @@ export class HeldTokens {
       handleLLMNewToken: {
         value: async (token: string, ...rest: ReadonlyArray<unknown>): Promise<void> => {
           this.held.push(() => newToken(token, ...rest))
-          const chunk = (rest.at(-1) as { readonly chunk?: unknown } | undefined)?.chunk
-          if (this.isShown || token !== "" || (chunk !== undefined && isContentChunk(chunk))) await this.release()
+          const { chunk = {} } = (rest.at(-1) ?? {}) as { readonly chunk?: unknown }
+          if (this.isShown || token !== "" || isContentChunk(chunk)) await this.release()
         }
       }
     })

@@ -22,89 +22,69 @@ export interface AnyModel {
 }
 
 /** Returns the same model with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyModel>(model: M, options: BridgeOptions = {}): M => {
-  const patient = patience(options)
-  return patientModels.has(model) ? model : patientOf(model, patient)
-}
+export const holdfast = <M extends AnyModel>(model: M, options: BridgeOptions = {}): M =>
+  patientOf(model, marking(patience(options)))
 
 // --- internal
 
 const patientModels = new WeakSet<object>()
 
-/** What is read of the options of a call. */
-interface CallOptions {
-  readonly signal?: AbortSignal
-}
-
-type Method = (...args: ReadonlyArray<unknown>) => unknown
-type Streaming = (messages: unknown, options: CallOptions, runManager?: object) => AsyncIterable<unknown>
-type Generating = (messages: unknown, options: CallOptions, runManager?: object) => Promise<unknown>
-
+/** The model, whose methods that call the provider run on the given model itself, so that none of them meets a patient one. */
 const patientOf = <M extends AnyModel>(model: M, patient: Patient): M => {
+  if (patientModels.has(model)) return model
   withoutRetries(model)
-  const patientModel = view(model, membersOf(model, patient))
-  patientModels.add(patientModel)
-  return patientModel
-}
-
-/** The methods that call the provider. They run on the model itself, so none of them meets a patient one. */
-const membersOf = (model: AnyModel, patient: Patient): object => {
-  const generate: Generating = model._generate.bind(model) as never
-  return {
-    _generate: async (messages: unknown, { signal, ...options }: CallOptions, runManager?: object) => {
-      const call = async function* (signal: AbortSignal) {
-        const tokens = new HeldTokens(runManager)
-        try {
-          const response = await generate(messages, single(options, signal), tokens.runManager)
-          await tokens.release()
-          yield response
-        } catch (error) {
-          if (tokens.isShown) yield undefined // M1: content, for callbacks
-          throw error
-        }
-      }
-      return whole(patient, { signal, call }).catch((error) => Promise.reject(marked(error)))
-    },
+  const patientModel = view(model, {
+    _generate: generating(model, patient),
     ...streaming(model, patient, "_streamResponseChunks"),
     ...streaming(model, patient, "_streamChatModelEvents"),
     ...copying(model, patient, "bindTools"),
     ...copying(model, patient, "withConfig")
+  })
+  patientModels.add(patientModel)
+  return patientModel
+}
+
+type Method<A> = (messages: unknown, options: { readonly signal?: AbortSignal }, runManager?: object) => A
+
+const generating = (model: AnyModel, patient: Patient): Method<Promise<unknown>> => {
+  const generate: Method<Promise<unknown>> = model._generate.bind(model) as never
+  return (messages, { signal, ...options }, runManager) => {
+    const call = async function* (signal: AbortSignal) {
+      const tokens = new HeldTokens(runManager)
+      try {
+        const response = await generate(messages, single(options, signal), tokens.runManager)
+        await tokens.release()
+        yield response
+      } catch (error) {
+        if (tokens.isShown) yield undefined // M1: content, for callbacks
+        throw error
+      }
+    }
+    return whole(patient, { signal, call })
   }
 }
 
 /** A method that streams. LangChain's own stands for "cannot stream", or streams by another of these, and stays. */
-const streaming = (
-  model: AnyModel,
-  patient: Patient,
-  name: "_streamResponseChunks" | "_streamChatModelEvents"
-): object => {
+const streaming = (model: AnyModel, patient: Patient, name: keyof typeof CONTENT): object => {
   const method: unknown = Reflect.get(model, name)
   if (typeof method !== "function" || method === inherited(model, name)) return {}
-  const stream: Streaming = method.bind(model)
+  const stream: Method<AsyncIterable<unknown>> = method.bind(model)
   const isContent = CONTENT[name]
-  return {
-    [name]: (messages: unknown, options: CallOptions, runManager?: object) =>
-      settled(
-        patient({
-          signal: options.signal,
-          isContent,
-          call: async function* (signal) {
-            const tokens = new HeldTokens(runManager)
-            let isEmpty = true
-            let isEnded = false
-            const isCut = () => !isEnded && (isEmpty || reportsEnd(model._llmType())) // M3
-            for await (const chunk of stream(messages, single(options, signal), tokens.runManager)) {
-              isEnded ||= isEnd(chunk)
-              if (isLast(chunk) && isCut()) throw cut()
-              isEmpty &&= !isContent(chunk)
-              yield chunk
-            }
-            if (isCut()) throw cut()
-            await tokens.release()
-          }
-        })
-      )
+  const streamed: Method<AsyncIterable<unknown>> = (messages, options, runManager) => {
+    const call = async function* (signal: AbortSignal) {
+      const tokens = new HeldTokens(runManager)
+      let isWhole = false // M3
+      for await (const chunk of stream(messages, single(options, signal), tokens.runManager)) {
+        isWhole ||= isEnd(chunk) || (isContent(chunk) && !reportsEnd(model._llmType()))
+        if (isLast(chunk) && !isWhole) throw cut()
+        yield chunk
+      }
+      if (!isWhole) throw cut()
+      await tokens.release()
+    }
+    return patient({ signal: options.signal, isContent, call })
   }
+  return { [name]: streamed }
 }
 
 /** LangChain's own method of a name: that of the class that has `_generateUncached`. */
@@ -116,38 +96,26 @@ const inherited = (model: object, name: string): unknown => {
 
 /** A method that may return another model, which is made patient too. */
 const copying = (model: AnyModel, patient: Patient, name: "bindTools" | "withConfig"): object => {
-  const method = Reflect.get(model, name) as Method | undefined
-  if (method === undefined) return {}
+  const method: unknown = Reflect.get(model, name)
+  if (typeof method !== "function") return {}
   return {
     [name](this: object, ...args: ReadonlyArray<unknown>): unknown {
-      const made = Reflect.apply(method, this, args)
-      return isChatModel(made) && !patientModels.has(made) ? patientOf(made, patient) : made
+      const made: unknown = Reflect.apply(method, this, args)
+      return Reflect.has(Object(made), "_streamResponseChunks") ? patientOf(made as AnyModel, patient) : made
     }
   }
 }
 
-const isChatModel = (value: unknown): value is AnyModel =>
-  typeof value === "object" && value !== null && "_generate" in value && "_streamResponseChunks" in value
+const single = (options: object, signal: AbortSignal) => ({ ...options, signal, maxRetries: 0 }) // M2
 
-const single = (options: CallOptions, signal: AbortSignal): CallOptions & { readonly maxRetries: number } => ({
-  ...options,
-  signal,
-  maxRetries: 0 // M2
-})
-
-/** LangChain's mark of an error: `getRetryable` of `@langchain/core/errors` reads it. */
-const RETRYABLE = Symbol.for("langchain.errors.retryable")
-
-/** The elements; an error that was given up is marked (M2). */
-async function* settled<A>(elements: AsyncIterable<A>): AsyncGenerator<A, void, undefined> {
-  try {
-    yield* elements
-  } catch (error) {
-    throw marked(error)
+/** Marks the errors that were given up (M2), as `getRetryable` of `@langchain/core/errors` reads it. */
+const marking = (patient: Patient): Patient =>
+  async function* (call) {
+    try {
+      yield* patient(call)
+    } catch (error) {
+      if (typeof error === "object" && error !== null && Object.isExtensible(error))
+        Object.defineProperty(error, Symbol.for("langchain.errors.retryable"), { value: false, configurable: true })
+      throw error
+    }
   }
-}
-
-const marked = (error: unknown): unknown =>
-  typeof error === "object" && error !== null && Object.isExtensible(error)
-    ? Object.defineProperty(error, RETRYABLE, { value: false, configurable: true })
-    : error

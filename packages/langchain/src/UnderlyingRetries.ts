@@ -1,16 +1,8 @@
 /** Switches the retries under a model off: two patiences would multiply. */
 
-/** What is read of LangChain's `AsyncCaller`, and of an SDK's client. */
-interface Retrying {
-  maxRetries: number
-}
-
 /** Sets the retries of a model's callers to 0, those of models inside it too. A warning names a client that makes retries of its own. */
 export const withoutRetries = (model: object): void => {
-  for (const part of [model, ...Object.values(model)]) {
-    const caller: unknown = isObject(part) ? Reflect.get(part, "caller") : undefined
-    if (isRetrying(caller)) caller.maxRetries = 0
-  }
+  for (const part of [model, ...Object.values(model)]) if (isRetrying(part?.caller)) part.caller.maxRetries = 0
   for (const [name, client] of Object.entries(model))
     if (name !== "caller" && isRetrying(client) && client.maxRetries > 0)
       // oxlint-disable-next-line no-console -- a mistake of the program, at its start, to the people who write it.
@@ -21,10 +13,9 @@ export const withoutRetries = (model: object): void => {
 
 // --- internal
 
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null
-
-/** An instance of a class with retries; the plain object of a constructor's arguments is none. */
-const isRetrying = (value: unknown): value is Retrying =>
-  isObject(value) &&
+/** Whether it is LangChain's `AsyncCaller` or an SDK's client: an instance of a class with retries. Arguments of a constructor are plain. */
+const isRetrying = (value: unknown): value is { maxRetries: number } =>
+  typeof value === "object" &&
+  value !== null &&
   Object.getPrototypeOf(value) !== Object.prototype &&
   typeof Reflect.get(value, "maxRetries") === "number"

@@ -4,6 +4,7 @@
  * Every figure is simulated (`gate/Crowd.ts`) by the functions that the service runs; a test of the service has the same crowd and the same
  * figures.
  */
+import { Count } from "@holdfast/wire"
 import { Crowd, Profile } from "../src/index.ts"
 
 /** The page, from its first line to its last. */
@@ -81,7 +82,7 @@ const flapping = (gated: boolean): string => {
   return (calledSince / answered).toFixed(2)
 }
 
-const count = (n: number): string => n.toLocaleString("en-US")
+const count = Count.format
 
 const span = (ms: number): string => {
   const seconds = Math.round(ms / SECOND)

@@ -1,5 +1,6 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -9,6 +10,7 @@ import * as Fetch from "../src/http/Fetch.ts"
 import * as PlainBody from "../src/http/PlainBody.ts"
 import { type Http, layerClient } from "../src/http/Http.ts"
 import * as Limits from "../src/limits/Limits.ts"
+import { ResponseProgress } from "../src/limits/ResponseProgress.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
 import { AWAIT_USAGE_MS } from "../src/transport/StreamedResponse.ts"
 import * as Undici from "../src/http/Undici.ts"
@@ -23,6 +25,19 @@ const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [
   ["a client that is undici's", Layer.provide(layerClient, NodeHttpClient.layerUndici)],
   ["a client that is node:http", Layer.provide(layerClient, NodeHttpClient.layerNodeHttp)]
 ]
+
+/** A provider that also reports its progress to a test, after `Limits`. */
+const told = ({ stream }: Provider.Provider["Service"], listener: () => void): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    Stream.unwrap(
+      Effect.map(ResponseProgress, (progressed) =>
+        Stream.provideService(stream(request), ResponseProgress, () => {
+          progressed()
+          listener()
+        })
+      )
+    )
+})
 
 const misdirected: Handler = (response) => response.writeHead(421).end()
 
@@ -238,16 +253,18 @@ describe("Transport", () => {
           hang([dialect.parallel[0] ?? ""])(response, request, n)
           write = (piece) => response.write(piece)
         })
-        const limited = Limits.withLimits(yield* dialect.make(server.url), { firstContentMs: 1000, idleMs: 1000 })
+        let read = signal()
+        const adapter = told(yield* dialect.make(server.url), () => read.give())
+        const limited = Limits.withLimits(adapter, { firstContentMs: 1000, idleMs: 1000 })
         const fiber = yield* Effect.forkChild(run(limited))
         yield* server.arrived(1)
         const frame = (text: string) =>
           `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":${JSON.stringify(text)}}}]}}]}\n\n`
-        write(frame('{"a":"'))
+        yield* read.given
         for (let i = 0; i < 20; i++) {
-          write(frame("x"))
-          // Until the adapter has read it. There is no event to wait for; that is the case under test.
-          for (let turn = 0; turn < 20; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+          read = signal()
+          write(frame(i === 0 ? '{"a":"x' : "x"))
+          yield* read.given
           yield* TestClock.adjust(900)
         }
         write(frame('"}') + 'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n')

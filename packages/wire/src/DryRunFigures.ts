@@ -3,6 +3,7 @@
  *
  * It imports no schema, so that a page does not load any.
  */
+import * as Count from "./values/Count.ts"
 import type { DryRunCost, DryRunFailure, DryRunReport } from "./DryRunReport.ts"
 
 /** How a reader writes its values. */
@@ -36,12 +37,6 @@ export const cutOf = (reports: ReadonlyArray<DryRunReport>): string | undefined 
     ? "The run was ended after the most calls that it makes: what came later is not in these figures."
     : undefined
 
-/** A number of things: `1,000`. */
-export const count = (n: number): string => n.toLocaleString("en-US")
-
-/** A number of things with their name, such as `1 turn` and `1,000 turns`. */
-export const counted = (n: number, one: string): string => `${count(n)} ${n === 1 ? one : `${one}s`}`
-
 // --- internal
 
 /** By `TurnExplanation.GaveUpBecause`; a question without an answer has no decision. */
@@ -66,22 +61,23 @@ const figuresOf = ({ duration, money }: Notation): ReadonlyArray<Figure> => {
   const after = ({ startedAt }: DryRunReport, at: number | undefined): string | undefined =>
     at === undefined ? undefined : duration(at - startedAt)
   return [
-    ["answered", ({ answered, turns }) => `${count(answered)} of ${count(turns)}`],
-    ["failed", ({ failed }) => count(failed)],
-    ["aborted", ({ aborted }) => (aborted === undefined ? undefined : count(aborted))],
+    ["answered", ({ answered, turns }) => `${Count.format(answered)} of ${Count.format(turns)}`],
+    ["failed", ({ failed }) => Count.format(failed)],
+    ["aborted", ({ aborted }) => (aborted === undefined ? undefined : Count.format(aborted))],
     [
       "still waiting",
-      (report) => (report.waiting === 0 ? undefined : `${count(report.waiting)} after ${after(report, report.endedAt)}`)
+      (report) =>
+        report.waiting === 0 ? undefined : `${Count.format(report.waiting)} after ${after(report, report.endedAt)}`
     ],
     ["first answer after", (report) => after(report, report.firstAnswerAt)],
     ["last answer after", (report) => after(report, report.lastAnswerAt)],
     ["waited, median", ({ waitedMs }) => duration(waitedMs.median)],
     ["waited, longest", ({ waitedMs }) => duration(waitedMs.longest)],
-    ["calls", ({ calls }) => count(calls)],
-    ["calls that failed", ({ refused }) => count(refused)],
-    ["calls that the gate saved", ({ shared }) => (shared === 0 ? undefined : count(shared))],
-    ["tokens in", ({ tokens }) => tokens && partly(count(tokens.input), tokens.unknown)],
-    ["tokens out", ({ tokens }) => tokens && partly(count(tokens.output), tokens.unknown)],
+    ["calls", ({ calls }) => Count.format(calls)],
+    ["calls that failed", ({ refused }) => Count.format(refused)],
+    ["calls that the gate saved", ({ shared }) => (shared === 0 ? undefined : Count.format(shared))],
+    ["tokens in", ({ tokens }) => tokens && partly(Count.format(tokens.input), tokens.unknown)],
+    ["tokens out", ({ tokens }) => tokens && partly(Count.format(tokens.output), tokens.unknown)],
     ["cost", ({ cost }) => cost && costOf(cost, money)]
   ]
 }
@@ -91,7 +87,7 @@ const endpointsOf = (reports: ReadonlyArray<DryRunReport>): ReadonlyArray<Figure
     target,
     ({ endpoints }) => {
       const endpoint = endpoints.find((endpoint) => endpoint.target === target)
-      return endpoint && `${counted(endpoint.calls, "call")}, ${count(endpoint.answered)} answered`
+      return endpoint && `${Count.of(endpoint.calls, "call")}, ${Count.format(endpoint.answered)} answered`
     }
   ])
 
@@ -99,4 +95,4 @@ const costOf = ({ unknown, usd }: DryRunCost, money: Notation["money"]): string 
   usd === undefined ? "unknown" : partly(money(usd), unknown)
 
 const partly = (known: string, unknown: number): string =>
-  unknown === 0 ? known : `${known}, and unknown for ${count(unknown)}`
+  unknown === 0 ? known : `${known}, and unknown for ${Count.format(unknown)}`

@@ -1,6 +1,7 @@
 export * as Checks from "./values/Checks.ts"
 export * as Command from "./Command.ts"
 export * as ConversationState from "./ConversationState.ts"
+export * as Count from "./values/Count.ts"
 export * as DefaultAddress from "./DefaultAddress.ts"
 export { type Defined, defined } from "./values/Defined.ts"
 export * as DryRunFigures from "./DryRunFigures.ts"

@@ -72,6 +72,7 @@ it("the main entry does not load the HTTP API", () => {
     "Checks",
     "Command",
     "ConversationState",
+    "Count",
     "DefaultAddress",
     "defined",
     "DryRunFigures",

@@ -16,17 +16,31 @@ const WORKERS = 4
 const own = FIRST + (Number(process.env["VITEST_POOL_ID"] ?? 0) % WORKERS) * PORTS
 let next = Math.floor(Math.random() * PORTS)
 
-/** A port on which no program listens. */
+/** A port on which no program listens. Fails if there is none. */
 export const free = async (): Promise<number> => {
-  const port = own + (next++ % PORTS) // Ports.P2
+  for (let tried = 0; tried < PORTS; tried++) {
+    const port = own + (next++ % PORTS) // Ports.P2
+    if (await isFree(port)) return port
+  }
+  throw new Error(`No port from ${own} to ${own + PORTS - 1} is free: programs listen on all of them.`)
+}
+
+// --- internal
+
+/** Whether a program can listen on a port; any other reason than a taken port is an error. */
+const isFree = async (port: number): Promise<boolean> => {
   const server = createServer()
   try {
     server.listen(port, "127.0.0.1")
     await once(server, "listening")
-  } catch {
-    return free()
+  } catch (error) {
+    if (error instanceof Error && "code" in error && REFUSED.has(String(error.code))) return false
+    throw error
   }
   server.close()
   await once(server, "close")
-  return port
+  return true
 }
+
+/** Refusals of a port that another program listens on, and of a port that the system reserves. */
+const REFUSED: ReadonlySet<string> = new Set(["EADDRINUSE", "EACCES"])

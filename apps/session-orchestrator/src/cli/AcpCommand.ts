@@ -32,7 +32,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         parts,
         {
           file: Option.getOrUndefined(flags.config),
-          flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) }
+          flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) },
+          isService: true
         },
         ({ database, ...config }) =>
           Effect.gen(function* () {

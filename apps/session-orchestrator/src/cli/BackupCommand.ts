@@ -20,7 +20,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config: file, file: to }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: false }, ({ database }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, ({ database }) =>
         Effect.gen(function* () {
           if (database.url !== undefined) {
             return yield* new Refused({

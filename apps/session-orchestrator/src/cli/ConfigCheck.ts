@@ -36,7 +36,7 @@ export const report = (config: Values): ReadonlyArray<string> => {
 
 const check = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make("check", { config: Setup.configFlag }, ({ config: file }) =>
-    Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
+    Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: true }, (config) =>
       Effect.gen(function* () {
         const terminal = yield* Terminal
         const { redact } = Secrets.make(Secrets.ofConfig(config))

@@ -48,7 +48,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       undo: Flag.Boolean("undo").pipe(Flag.withDescription("Take it back"), Flag.withDefault(false))
     },
     ({ client: name, config: file, profile, provider: named, undo, url, write }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file), flags: {} }, (config) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
           const client = Clients.table.find((client) => client.name === name)

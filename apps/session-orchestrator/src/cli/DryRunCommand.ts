@@ -4,7 +4,7 @@
  * DryRunCommand.D1. Nothing is sent, started or stored, except the picture that `--svg` names.
  */
 import { RetrySettings } from "@holdfast/policy"
-import { Target } from "@holdfast/wire"
+import { Count, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Option, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { basename } from "node:path"
@@ -239,5 +239,5 @@ const titleOf = (configured: ReadonlyArray<Named>, { turns, withinMs }: Configur
   const how = configured.map(({ name }) => name).join(" beside ")
   return turns === 1
     ? `A turn of ${models}, by ${how}`
-    : `${turns.toLocaleString("en-US")} turns of ${models} within ${DurationText.format(withinMs)}, by ${how}`
+    : `${Count.of(turns, "turn")} of ${models} within ${DurationText.format(withinMs)}, by ${how}`
 }

@@ -26,7 +26,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       )
     },
     ({ config: file, json, turn }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: false }, () =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
         Effect.gen(function* () {
           const inspection = yield* Inspection
           const terminal = yield* Terminal

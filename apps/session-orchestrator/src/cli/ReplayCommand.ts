@@ -3,7 +3,7 @@
  *
  * ReplayCommand.R1. The database is only read, with a service running or without.
  */
-import { DryRunFigures, type Target } from "@holdfast/wire"
+import { Count, type Target } from "@holdfast/wire"
 import type { Option } from "effect"
 import { Clock, Effect } from "effect"
 import type { Values } from "../config/Config.ts"
@@ -44,7 +44,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   const named = configured.map((one) => ({ ...one, model }))
   const { assumptions, replayed, was } = yield* ReplayTrial.run({ ...how, configured: named, recording, readAt })
   const trials = replayed.map(({ trial }) => trial)
-  const title = `${DryRunFigures.counted(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
+  const title = `${Count.of(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>
     Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
   )

@@ -43,7 +43,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       svg: PictureFile.flag
     },
     ({ config: file, conversation, json, markdown, since: text, svg }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: false }, (config) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
         Effect.gen(function* () {
           const until = yield* Clock.currentTimeMillis
           const { redact } = yield* Secrets

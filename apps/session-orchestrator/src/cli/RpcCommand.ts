@@ -43,7 +43,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       const model = Option.getOrUndefined(flags.model)
       return Setup.withConfig(
         parts,
-        { file: Option.getOrUndefined(flags.config), flags: { model, profile: Option.getOrUndefined(flags.profile) } },
+        {
+          file: Option.getOrUndefined(flags.config),
+          flags: { model, profile: Option.getOrUndefined(flags.profile) },
+          isService: true
+        },
         ({ database }) =>
           Effect.gen(function* () {
             const { conversationId, system } = yield* RunInput.readOptions(

@@ -44,7 +44,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       const model = Option.getOrUndefined(flags.model)
       return Setup.withConfig(
         parts,
-        { file: Option.getOrUndefined(flags.config), flags: { model, profile: Option.getOrUndefined(flags.profile) } },
+        {
+          file: Option.getOrUndefined(flags.config),
+          flags: { model, profile: Option.getOrUndefined(flags.profile) },
+          isService: true
+        },
         ({ database, server }) =>
           Effect.gen(function* () {
             const place = yield* RunInput.readOptions(flags, database)

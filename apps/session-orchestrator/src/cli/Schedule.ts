@@ -36,7 +36,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ({ config: file, profile, rows, svg }) =>
       Setup.withConfig(
         parts,
-        { file: Option.getOrUndefined(file), flags: { profile: Option.getOrUndefined(profile) }, isService: false },
+        { file: Option.getOrUndefined(file), flags: { profile: Option.getOrUndefined(profile) } },
         (config) =>
           Effect.gen(function* () {
             const terminal = yield* Terminal

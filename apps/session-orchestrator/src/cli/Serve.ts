@@ -53,7 +53,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             host: Option.getOrUndefined(host),
             port: Option.getOrUndefined(port),
             runner: Option.getOrUndefined(runner)
-          }
+          },
+          isService: true
         },
         (config) =>
           Effect.scoped(serve(parts, config)).pipe(

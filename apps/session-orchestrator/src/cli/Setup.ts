@@ -30,7 +30,7 @@ export const configFlag = Flag.String("config").pipe(
 /** Runs a body under a configuration. */
 export const withConfig = <A, E extends StartFailure | Ended, R>(
   parts: Pick<Parts<StartFailure>, "environment" | "simulated">,
-  options: { readonly file: string | undefined; readonly flags?: Flags; readonly isService?: false },
+  options: { readonly file: string | undefined; readonly flags?: Flags; readonly isService?: true },
   body: (config: Values) => Effect.Effect<A, E, R>
 ): Effect.Effect<
   A,

@@ -5,11 +5,11 @@
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`).
  * C4. A held call whose client is here is reached here (`HeldRunner`), and commands for one whose client is elsewhere there (`HeldCommands`).
- * C3. What needs no owner is done here: a conversation is created, and its history read, in the database.
+ * C3. What needs no owner is done here: a conversation is created (`LocalId`), and its history read, in the database.
  */
 import { type Command, defined, Ids } from "@holdfast/wire"
 import { Effect, Layer, Option, Stream } from "effect"
-import type { Sharding } from "effect/cluster"
+import { Sharding } from "effect/cluster"
 import { Conversations } from "../conversation/Conversations.ts"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
@@ -21,6 +21,7 @@ import * as Frames from "./Frames.ts"
 import * as GroupedCommands from "./GroupedCommands.ts"
 import * as HeldCommands from "./HeldCommands.ts"
 import { HeldRunner } from "./HeldRunner.ts"
+import * as LocalId from "./LocalId.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
 import { RunnerEntity } from "./RunnerEntity.ts"
@@ -41,6 +42,7 @@ export const layer = <E, R>(
       const { create, messages } = yield* Conversations
       const store = yield* Store
       const alarms = yield* Alarms
+      const sharding = yield* Sharding.Sharding
       const client = yield* ConversationEntity.client
       const runner = yield* RunnerEntity.client
       const reached = Owner.reached(store.check)
@@ -102,7 +104,7 @@ export const layer = <E, R>(
           find(steering.conversationId)?.steer(steering, ...meant) ?? steer(steering, ...meant)
       }
       const clustered = Conversations.of({
-        create,
+        create: (options) => create({ ...options, conversationId: options.conversationId ?? LocalId.next(sharding) }),
         messages,
         counts: residents.counts(alarms),
         prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>

@@ -21,6 +21,7 @@ import { Store } from "../storage/Store.ts"
 import * as Condition from "../system/Condition.ts"
 import * as Alarms from "./Alarms.ts"
 import * as Claims from "./Claims.ts"
+import * as LocalId from "./LocalId.ts"
 import type { Residents } from "./Residents.ts"
 import * as SharedWaits from "./SharedWaits.ts"
 
@@ -59,8 +60,7 @@ export const layer = (residents: Residents, database: string) =>
         unsealed: Effect.map(store.unsealedTurns, (turns) =>
           turns.filter(({ conversationId }) => HeldCallIds.isHeld(conversationId))
         ),
-        choose: (make: () => Ids.ConversationId) =>
-          chosen(make, (id) => Alarms.owns(sharding, Alarms.shardOf(sharding, id)))
+        choose: (make: () => Ids.ConversationId) => LocalId.drawn(make, (id) => LocalId.isLocal(sharding, id))
       }
       yield* residents.add({
         conversations,
@@ -78,7 +78,7 @@ export const layer = (residents: Residents, database: string) =>
         Claims.shardsOfHolder(sql, id).pipe(
           Effect.mapError((error) => StorageFailure.explain(database, "find the runner of a held call", error)),
           Effect.map((shards) =>
-            shards.size === 0 ? undefined : chosen(anyId, (id) => shards.has(Alarms.shardOf(sharding, id)))
+            shards.size === 0 ? undefined : LocalId.drawn(anyId, (id) => shards.has(Alarms.shardOf(sharding, id)))
           )
         )
       return Context.make(HeldTurns, { ...turns, shared }).pipe(
@@ -89,13 +89,4 @@ export const layer = (residents: Residents, database: string) =>
 
 // --- internal
 
-/** Sixty runners have a shard for one of so many ids, almost surely. */
-const MOST_TRIES = 300
-
 const anyId = () => Ids.ConversationId.make(globalThis.crypto.randomUUID())
-
-const chosen = (make: () => Ids.ConversationId, isOwn: (id: Ids.ConversationId) => boolean): Ids.ConversationId => {
-  let id = make()
-  for (let tries = 1; tries < MOST_TRIES && !isOwn(id); tries++) id = make()
-  return id
-}

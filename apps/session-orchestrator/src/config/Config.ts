@@ -1,7 +1,7 @@
 /**
  * Defines the configuration in force, which the rest of the service reads.
  *
- * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there.
+ * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there, unless `missing` reports it.
  * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
  */
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
@@ -161,6 +161,8 @@ export class Config extends Context.Service<
     readonly origins: ReadonlyMap<string, Origin>
     /** The lines of the file's keys, by path; absent: there was no file. */
     readonly lines?: ReadonlyMap<string, number>
+    /** Why no service can run on it: a secret that is not set; absent: a service can. */
+    readonly missing?: ConfigError
     /** Remarks for the operator that are no problems: one sentence or two each. */
     readonly notices: ReadonlyArray<string>
   }

@@ -5,10 +5,10 @@
  * Load.L2. A file that cannot be read stops the start. Its cause is in one `ConfigError` together with all other problems.
  * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
-import { Text } from "@holdfast/wire"
-import { Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { defined, Text } from "@holdfast/wire"
+import { Effect, FileSystem, Path, type PlatformError, Result } from "effect"
 import { causeOf } from "../system/PlatformFailure.ts"
-import { Config, ConfigError, type Values } from "./Config.ts"
+import { ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as JsonText from "./reading/JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
@@ -26,8 +26,8 @@ interface Options {
   readonly environment: Environment.Environment
   readonly flags?: Sources.Flags
   readonly simulated: SimulatedModels
-  /** `false`: the process runs no service, and needs no secrets of one (Resolve.V4). */
-  readonly isService?: boolean
+  /** The process runs turns or the service, and needs all secrets of them (Resolve.V4). */
+  readonly isService?: true
 }
 
 /** Reads and checks everything. */
@@ -46,19 +46,21 @@ export const load = Effect.fn("Load.load")(function* (
     absolute: (relative, from) =>
       from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
     simulated: options.simulated,
-    isService: options.isService ?? true
+    isService: options.isService ?? false
   })
   return yield* Effect.fromResult(
     Result.mapBoth(resolved, {
-      onSuccess: (config) => (read?.text === undefined ? config : { ...config, lines: linesOf(read.text) }),
+      onSuccess: ({ missing, ...config }): Values => ({
+        ...config,
+        ...defined({
+          missing: missing && located(missing, read?.text),
+          lines: read?.text === undefined ? undefined : linesOf(read.text)
+        })
+      }),
       onFailure: (error) => located(error, read?.text)
     })
   )
 })
-
-/** The configuration as a service. */
-export const layer = (options: Options): Layer.Layer<Config, ConfigError, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(Config, load(options))
 
 // --- internal
 

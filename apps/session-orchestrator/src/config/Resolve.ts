@@ -6,6 +6,7 @@
  * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  *     reported together. A problem that may result from another mistake is not reported beside it.
  * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys.
+ *     They are in `missing` of the configuration, for a command that runs a service after all.
  */
 import { RetrySettings } from "@holdfast/policy"
 import * as SpendLimits from "../spend/limits/SpendLimits.ts"
@@ -81,15 +82,11 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  const problems = [
-    ...unsound,
-    ...meant
-      .filter(({ place }) => !Partial.explains(missing, place)) // Resolve.V3
-      .filter(({ isOfService }) => sources.isService || isOfService !== true) // Resolve.V4
-  ]
-  if (problems.length > 0) {
-    return Result.fail(new ConfigError({ subject: sources.file?.name ?? "The configuration", problems }))
-  }
+  const found = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // Resolve.V3
+  const problems = found.filter(({ isOfService }) => sources.isService || isOfService !== true) // Resolve.V4
+  const refusal = (problems: ConfigError["problems"]) =>
+    new ConfigError({ subject: sources.file?.name ?? "The configuration", problems })
+  if (problems.length > 0) return Result.fail(refusal(problems))
 
   const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
   return Result.succeed({
@@ -116,6 +113,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     webhooks: webhooks.webhooks,
     proxy: proxies.proxy,
     origins,
+    ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [
       ...chosen.notices,
       ...unpriced(settings, chosen.model),

@@ -130,8 +130,8 @@ const notificationsOf = (
     if (name === undefined || name === "json" || name === "slack" || name === "ntfy") return name ?? "json"
     if (name === "email" && email !== undefined) return { email }
     if (name === "template" && template !== undefined) return { template }
-    const message = `the format "${name}" needs telemetry.notifications.${name}.`
-    problems.push({ place: `telemetry.notifications.${key}`, message })
+    const message = `it is missing, and "${key}": "${name}" needs it.`
+    problems.push({ place: `telemetry.notifications.${name}`, message })
     return "json"
   }
   if (url === undefined && command === undefined && webhookEnv === undefined) {

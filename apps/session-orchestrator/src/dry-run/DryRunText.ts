@@ -1,5 +1,5 @@
 /** Writes the accounts of dry runs as a table, a column for each configuration. Pure. */
-import { DryRunFigures, type DryRunReport } from "@holdfast/wire"
+import { Count, DryRunFigures, type DryRunReport } from "@holdfast/wire"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as Columns from "../text/Columns.ts"
 import * as DurationText from "../text/DurationText.ts"
@@ -36,6 +36,6 @@ const failures = (columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
     return [
       "",
       `Failed${where}:`,
-      ...failures.map((failure) => `  ${DryRunFigures.count(failure.turns)} because ${DryRunFigures.because(failure)}`)
+      ...failures.map((failure) => `  ${Count.format(failure.turns)} because ${DryRunFigures.because(failure)}`)
     ]
   })

@@ -5,7 +5,7 @@
  * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
  */
 import type { StorageError } from "@holdfast/journal"
-import { defined, DryRunFigures, Target } from "@holdfast/wire"
+import { Count, defined, Target } from "@holdfast/wire"
 import { DryRunGroup, type SchedulePreview } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
 import { Config } from "../config/Config.ts"
@@ -82,7 +82,7 @@ const run = Effect.fnUntraced(function* (
   const trial = yield* tried(first, Trial.nameOf(first))
   const other = second && (yield* tried(second, nameBeside(first, second)))
   const words = Outages.describe(outages)
-  const title = `${DryRunFigures.counted(turns, "turn")} of ${Target.format(first.model)}`
+  const title = `${Count.of(turns, "turn")} of ${Target.format(first.model)}`
   const trials = other === undefined ? [trial] : [trial, other]
   const assumed = [first, ...(second === undefined ? [] : [second])].flatMap(Trial.assumptions)
   return {
@@ -126,7 +126,7 @@ const runAgain = Effect.fnUntraced(function* (
   const [one, other] = replayed
   if (one === undefined) return yield* Effect.die("one policy is tried at least")
   const trials = [was, ...replayed.map(({ trial }) => trial)]
-  const title = `${DryRunFigures.counted(recording.turns.length, "turn")}, replayed`
+  const title = `${Count.of(recording.turns.length, "turn")}, replayed`
   const changes = ReplayText.changed(was, one.trial)
   return {
     report: one.trial.report,

@@ -5,7 +5,7 @@
  * Replay.L2. Turns of one conversation follow each other, as they did.
  */
 import { Profile } from "@holdfast/policy"
-import { DryRunFigures, type Target } from "@holdfast/wire"
+import { Count, type Target } from "@holdfast/wire"
 import type { Recording, RecordedTurn } from "../storage/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
@@ -113,18 +113,18 @@ export const assumptions = (
     "Conversations keep their models and their own settings; a command of a person counts until its turn goes another way.",
     ...beyond.map(
       ([target, calls]) =>
-        `${target} is assumed to be as its nearest call found it: ${DryRunFigures.counted(calls, "call")} ${calls === 1 ? "was" : "were"} before its first or after its last.`
+        `${target} is assumed to be as its nearest call found it: ${Count.of(calls, "call")} ${calls === 1 ? "was" : "were"} before its first or after its last.`
     ),
     ...unknown.map(
       ([target, calls]) =>
-        `${target} is assumed to answer at once: ${DryRunFigures.counted(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
+        `${target} is assumed to answer at once: ${Count.of(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
     ),
     ...(configured.some(Trial.hasLimits)
       ? ["A limit of spending (spend) is reached where the record has it, and nowhere else."]
       : []),
     ...(without > 0
       ? [
-          `${DryRunFigures.counted(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`
+          `${Count.of(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`
         ]
       : []),
     ...(isCut ? ["The oldest turns are left out: there are more than are read at once."] : [])

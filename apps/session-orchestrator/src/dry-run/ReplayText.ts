@@ -1,5 +1,5 @@
 /** Writes what a replay changed, turn by turn. Pure, but for the time zone. */
-import { defined, DryRunFigures } from "@holdfast/wire"
+import { Count, defined, DryRunFigures } from "@holdfast/wire"
 import * as Columns from "../text/Columns.ts"
 import * as Prose from "../text/Prose.ts"
 import type { Followed } from "./ReplayedTurn.ts"
@@ -12,7 +12,7 @@ export const followed = (name: string, turns: ReadonlyArray<Followed>): string =
   const decisions = turns.reduce((sum, { decisions }) => sum + decisions, 0)
   const follow = turns.length === 1 ? "follows its record" : "follow their record"
   const again = decisions === 1 ? "was made again as it is on record" : "were made again as they are on record"
-  return `${name}: ${whole} of ${DryRunFigures.counted(turns.length, "turn")} ${follow} to the end; ${DryRunFigures.counted(decisions, "decision")} ${again}.`
+  return `${name}: ${whole} of ${Count.of(turns.length, "turn")} ${follow} to the end; ${Count.of(decisions, "decision")} ${again}.`
 }
 
 /** The turns whose end differs, as they were and as they would be. */
@@ -32,7 +32,7 @@ export const changes = (was: Trial, would: Trial, moment: (ms: number) => string
   const more = pairs.length - rows.length
   return [
     "",
-    `By ${would.name} ${DryRunFigures.counted(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
+    `By ${would.name} ${Count.of(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
     ...Columns.aligned([["turn", "as it was", "would be"], ...rows]).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more; --json has all`] : [])
   ]
@@ -50,7 +50,7 @@ const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
 
 const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
   const made = calls.filter(({ outcome }) => outcome !== "shared").length
-  const after = DryRunFigures.counted(made, "call")
+  const after = Count.of(made, "call")
   if (end === undefined) return `still waiting, ${after}`
   const how = end.status === "completed" ? "answered" : end.status
   const why =

@@ -47,8 +47,8 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
     }: Turn): Effect.fn.Return<Outcome | undefined, StorageError> {
       const retriedBy = retryIdOf(turnId)
       const last = Option.getOrUndefined(yield* store.lastTurn(conversationId))
+      if (last?.turnId === turnId) return undefined // The turn of a retry would be newer.
       if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy))) return { outcome: "idle" }
-      if (last?.turnId === turnId) return undefined
       return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
     })
 

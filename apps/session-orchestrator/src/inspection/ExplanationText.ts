@@ -5,7 +5,7 @@
  *     line. Other delays that its provider asks for are printed each time.
  * ExplanationText.L2. No line is wider than `columns`. A date stands before the first line of its day.
  */
-import type { Failure, TurnExplanation } from "@holdfast/wire"
+import { Count, type Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as Words from "./Words.ts"
 
@@ -56,7 +56,7 @@ export const lines = (
   if (unread.length > 0) {
     page.blank()
     page.plain(
-      `A later version wrote ${Words.count(unread.length, "record")} that this one cannot read: ${unread.join(", ")}.`
+      `A later version wrote ${Count.of(unread.length, "record")} that this one cannot read: ${unread.join(", ")}.`
     )
   }
   return page.lines

@@ -5,7 +5,7 @@
  * Words.W2. A provider's text is quoted, on one line.
  */
 import { Directive } from "@holdfast/kernel"
-import { Failure, type TurnExplanation } from "@holdfast/wire"
+import { Count, Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
 import * as DurationText from "../text/DurationText.ts"
 
@@ -13,9 +13,6 @@ import * as DurationText from "../text/DurationText.ts"
 export type At = (epochMs: number) => string
 
 type WithoutWords<A> = A extends unknown ? Omit<A, "words"> : never
-
-/** `1 retry`, `3 retries`. */
-export const count = (n: number, one: string, many = `${one}s`): string => `${n} ${n === 1 ? one : many}`
 
 /** The failure as one clause: `overloaded, 529 overloaded_error: "Overloaded"`. */
 export const failure = ({ code, message, reason, status }: Failure.Failure): string => {
@@ -184,7 +181,7 @@ export const seal = ({
   waitedMs
 }: WithoutWords<TurnExplanation.Seal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
-  const effort = `after ${count(attempts, "attempt")}${waited === "" ? "" : ` and ${waited}`}`
+  const effort = `after ${Count.of(attempts, "call")}${waited === "" ? "" : ` and ${waited}`}`
   const why = error === undefined ? "" : `: ${failure(error)}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
   return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
@@ -215,7 +212,7 @@ export const interruption = ({ deaths, defects, rules }: WithoutWords<TurnExplan
   ended(
     [
       ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
-      ...(defects === 0 ? [] : [`Holdfast itself failed ${count(defects, "time")} while it ran this turn`])
+      ...(defects === 0 ? [] : [`Holdfast itself failed ${Count.of(defects, "time")} while it ran this turn`])
     ].join(". ") + ` ${ruled(rules)}`
   )
 
@@ -373,10 +370,10 @@ const whyNot = (
       return "automatic retries had been switched off for this conversation"
     case "max-retries":
       if (byReason === true && limit !== undefined)
-        return `${count(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
+        return `${Count.of(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
       return limit === undefined
         ? "the maximum of retries was reached"
-        : `${count(limit, "retry", "retries")} had been made, and there may be no more`
+        : `${Count.of(limit, "retry", "retries")} had been made, and there may be no more`
     case "max-delay":
       return `the next wait would be ${DurationText.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${DurationText.format(limit)}`}`
     case "budget":

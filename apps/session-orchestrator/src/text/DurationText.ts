@@ -20,6 +20,9 @@ export const format = (ms: number): string => {
   ].join(" ")
 }
 
+/** A duration as settings have it, exact to the millisecond: whole days as days, and any other as `format` writes it: `30 d`, `36 h`. */
+export const setting = (ms: number): string => (ms >= DAY && ms % DAY === 0 ? `${ms / DAY} d` : format(ms))
+
 /** The text of a countdown: `4 m 59 s`, `1 h 0 m 5 s`. Units below the first one stay even if 0, so that the text does not jump. */
 export const countdown = (ms: number): string => {
   const left = Math.max(0, Math.ceil(ms / 1000))
@@ -52,3 +55,4 @@ export const rough = (ms: number): string => {
 
 const MINUTE = 60_000
 const HOUR = 3_600_000
+const DAY = 24 * HOUR

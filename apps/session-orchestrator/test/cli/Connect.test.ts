@@ -22,6 +22,25 @@ describe("holdfast connect", () => {
     })
   )
 
+  it.effect("needs no key of a provider, as it calls none", () =>
+    Effect.gen(function* () {
+      const config = {
+        model: "own/m",
+        providers: {
+          own: {
+            type: "openai-compatible",
+            baseUrl: "https://own.example",
+            apiKeyEnv: "OWN_KEY",
+            headers: { "x-tenant": "${TENANT}" }
+          }
+        }
+      }
+      const files = { "holdfast.config.json": JSON.stringify(config) }
+      const { code, stdout } = yield* CommandLine.run(["connect", "openai-sdk", "--provider", "own"], { parts, files })
+      expect([code, stdout]).toEqual([0, "export OPENAI_BASE_URL=http://127.0.0.1:4747/to/own\n"])
+    })
+  )
+
   it.effect("prints the setting of a client that has its base URL in a file alone", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* CommandLine.run(["connect", "pi"], { parts })

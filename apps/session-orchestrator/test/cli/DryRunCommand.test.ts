@@ -47,6 +47,18 @@ describe("holdfast dry-run", () => {
     })
   )
 
+  it.effect("needs no key of a provider, as it calls none", () =>
+    Effect.gen(function* () {
+      const chains = { default: ["anthropic/claude-sonnet-4-5"] }
+      const keyed = { model: "openai/gpt-5", retry: { routing: { type: "fallback-chain", chains } } }
+      const files = { "holdfast.config.json": JSON.stringify(keyed), "other.json": JSON.stringify(keyed) }
+      const args = ["dry-run", "--outage", "openai=529 for 2h", "--against", "other.json"]
+      const { code, stderr, stdout } = yield* CommandLine.run(args, { files })
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      expect(stdout).toMatch(/anthropic\/claude-sonnet-4-5 +1 call, 1 answered +1 call, 1 answered/)
+    })
+  )
+
   it.effect("the name of a profile stands for this configuration with that profile", () =>
     Effect.gen(function* () {
       const { stdout } = yield* dryRun("--outage", "529 for 1h", "--against", "cycling")

@@ -30,7 +30,7 @@ describe("holdfast explain", () => {
         /Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded"\./
       )
       assert.match(words.stdout, /Attempt 2: same\. Retry 2 at .*, after 10 ms, the schedule's \(D3, D1\)/)
-      assert.match(words.stdout, /The turn was answered after 3 attempts and 20 ms of waiting\.\n$/)
+      assert.match(words.stdout, /The turn was answered after 3 calls and 20 ms of waiting\.\n$/)
 
       const json = yield* holdfast(directory, "explain", turnId, "--json")
       assert.deepInclude(decode(json.stdout), { turnId, status: "completed", isForgotten: false })

@@ -111,11 +111,12 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   test(
     "X6: a runner that was frozen accepts nothing and calls no provider before it is sure of its ownership",
     Effect.gen(function* () {
-      const { both, first, runners, second } = yield* pair(["20 millis"])
+      const { both, first, runners } = yield* pair(["20 millis"])
       runners.provider.fallback(whole)
-      const ids = yield* UnderWay.create([second], 8)
+      // Half of them are its own: a conversation belongs to the runner that made it.
+      const ids = yield* UnderWay.create(both, 8)
       first.child.kill("SIGSTOP")
-      // What comes in at it meanwhile is the first that it sees when it goes on; half of it was its own.
+      // What comes in at it meanwhile is the first that it sees when it resumes.
       const posting = yield* Effect.forEach(ids, (id) => first.open(ProcessSetup.request(id, id)), {
         concurrency: 8
       }).pipe(Effect.forkScoped({ startImmediately: true }))
@@ -324,7 +325,8 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         ids,
         (id, i) => {
           const name = woken.includes(id) ? "retry-now" : "abort"
-          return at(both, i).call({ path: `/v1/conversations/${id}/${name}`, body: { commandId: "k" } })
+          // Of each kind, half comes in at the owner and half at the other runner.
+          return at(both, i >> 1).call({ path: `/v1/conversations/${id}/${name}`, body: { commandId: "k" } })
         },
         { concurrency: 8 }
       )
@@ -515,7 +517,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
           runners.provider.fallback(response)
           const ids = yield* UnderWay.create(both, 6)
           const requests = runners.provider.count()
-          // Each is posted at one and watched at the other: one of the two does not own it.
+          // Each is posted at one and watched at the other: one of the two does not own it. Each runner made half of them, and owns these.
           const posted = yield* Effect.forEach(ids, (id) => at(both, 1).open(ProcessSetup.request(id, id)), {
             concurrency: 6
           })

@@ -8,6 +8,7 @@ import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Schedule } from "effect"
 import process from "node:process"
+import * as Socket from "../http/Socket.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as Audience from "./Audience.ts"
@@ -148,7 +149,7 @@ export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
 
 /**
  * Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. Where a busy
- * machine moves a conversation the answer is over early: it is asked for again, as clients do, and is the same turn's.
+ * machine moves a conversation the answer is over early: it is asked for again, as clients do, and is the same turn's. Any other failure counts.
  */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
   Effect.forEach(
@@ -160,9 +161,13 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
         Runners.at(runners, i + 1)
           .open(ProcessSetup.request(id, id))
           .pipe(
+            Effect.tap(({ status }) => Effect.sync(() => assert.strictEqual(status, 200))),
             Effect.flatMap((live) => live.until(until)),
             Effect.scoped,
-            Effect.retry({ schedule: Schedule.spaced("100 millis") })
+            Effect.retry({
+              schedule: Schedule.spaced("100 millis"),
+              while: (error) => error instanceof Socket.AnswerIsOver
+            })
           )
       ),
     { concurrency: 8 }

@@ -27,6 +27,14 @@ describe("Resolve", () => {
     expect(set({ ...BY_VARIABLES, model: "opnai/gpt-5", sever: {} }, false)).toHaveLength(2)
   })
 
+  it("a configuration without its secrets has why no service can run on it", () => {
+    const { missing } = Configurations.config({ file: BY_VARIABLES, isService: false })
+    expect(missing?.problems.map(({ place }) => place)).toContain("server.tokenEnv")
+    expect(missing?.problems).toHaveLength(7)
+    expect(missing?.message).toContain("holdfast.config.json has 7 problems.")
+    expect(Configurations.config({ isService: false }).missing).toBeUndefined()
+  })
+
   describe("refuses values that do not fit, by name", () => {
     it.each<[string, Configurations.ConfigurationInput, ReadonlyArray<string>]>([
       [

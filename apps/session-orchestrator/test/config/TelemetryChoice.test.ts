@@ -81,6 +81,24 @@ describe("mistakes are named", () => {
       ['telemetry.notifications: no receiver is set. Give it a "webhook", a "webhookEnv" or a "command".']
     ],
     [
+      "a format without what it needs",
+      { file: { telemetry: { notifications: { command: ["notify"], commandFormat: "email" } } } },
+      ['telemetry.notifications.email: it is missing, and "commandFormat": "email" needs it.']
+    ],
+    [
+      "a template with a field that notices lack, once",
+      {
+        file: {
+          telemetry: {
+            notifications: { command: ["notify"], commandFormat: "template", template: "{{text}} {{env.KEY}}" }
+          }
+        }
+      },
+      [
+        'telemetry.notifications.template: found "{{text}} {{env.KEY}}"; expected a text with {{id}}, {{type}}, {{title}}, {{text}}, {{provider}}, {{model}}, {{since}}, {{at}}, {{waiting}}, {{failed}}, {{reason}}; in a JSON text values are escaped; {{env.KEY}} is none of these fields.'
+      ]
+    ],
+    [
       "a variable that is not set",
       { file: { telemetry: { notifications: { webhookEnv: "ONCALL" } } } },
       ["telemetry.notifications.webhookEnv: the environment variable ONCALL is not set."]

@@ -2,7 +2,7 @@
 import type { Profile } from "@holdfast/policy"
 import { type Dialect, Heartbeats } from "@holdfast/providers/dialects"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect, Metric, type Redacted } from "effect"
+import { Effect, type Redacted } from "effect"
 import * as Http from "node:http"
 import * as Configurations from "../config/Configurations.ts"
 import * as Service from "../service/Service.ts"
@@ -54,7 +54,7 @@ export const start = Effect.fnUntraced(function* ({
   const service = yield* Service.start({
     config: { ...config, ...shared, retry },
     provider: yield* ScriptedServer.start()
-  }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())) // The files of a worker share the registry of its process.
+  })
   return { endpoint, service }
 })
 

@@ -1,5 +1,5 @@
 /** An HTTP client for tests on the lowest level of Node: any header, raw bytes, disconnects. */
-import { Effect, Queue } from "effect"
+import { Data, Effect, Queue } from "effect"
 import * as Http from "node:http"
 import * as Net from "node:net"
 
@@ -73,6 +73,11 @@ export interface Live {
 
 const END = Symbol("end")
 
+/** The server ended the answer before what a test waits for. */
+export class AnswerIsOver extends Data.TaggedError("AnswerIsOver") {
+  override readonly message = "the answer is over"
+}
+
 /** Makes a call and returns its answer as it arrives. */
 export const open = (port: number, request: Request) =>
   Effect.gen(function* () {
@@ -90,7 +95,7 @@ export const open = (port: number, request: Request) =>
     yield* Effect.addFinalizer(() => Effect.sync(() => response.destroy()))
     let text = ""
     const next = Effect.flatMap(Queue.take(chunks), (chunk) => {
-      if (chunk === END) return Effect.fail(new Error("the answer is over"))
+      if (chunk === END) return Effect.fail(new AnswerIsOver())
       text += chunk
       return Effect.succeed(chunk)
     })

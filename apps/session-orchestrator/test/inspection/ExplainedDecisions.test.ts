@@ -18,7 +18,7 @@ describe("a decision", () =>
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
         "The wait was over.",
         "Attempt 2 was answered (stop).",
-        "The turn was answered after 2 attempts and 5 s of waiting."
+        "The turn was answered after 2 calls and 5 s of waiting."
       ]
     },
     {
@@ -27,7 +27,7 @@ describe("a decision", () =>
       expects: [
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded".',
         "Gave up: content had left, and shown text is not produced twice: midStream is fail (D4).",
-        'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
+        'The turn failed after 1 call: overloaded, 529 overloaded_error: "Overloaded".'
       ]
     },
     {
@@ -44,7 +44,7 @@ describe("a decision", () =>
         'Attempt 1 failed after content had left: overloaded, 529 overloaded_error: "Overloaded". It used 12 input and 3 output tokens, which count.',
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (X7, D3, D1); 5 s of 8 h spent. The content of the failed attempt is void: midStream is discard.",
         'Attempt 2 failed after content had left: overloaded, 529 overloaded_error: "Overloaded". Its provider reported no tokens of it.',
-        "The turn was answered after 3 attempts and 15 s of waiting."
+        "The turn was answered after 3 calls and 15 s of waiting."
       ]
     },
     {

@@ -44,7 +44,7 @@ describe("a turn", () =>
         'Attempt 1 failed before any content: overloaded, 529 overloaded_error: "Overloaded".',
         "Retry 1 at once, on openai/gpt-5, of the chain default (P8).",
         "Attempt 2 was answered (stop).",
-        "The turn was answered after 2 attempts."
+        "The turn was answered after 2 calls."
       ]
     },
     {
@@ -75,7 +75,7 @@ describe("a turn", () =>
         "Retry 1 at 2031-04-01 22:58:05 UTC, after 5 s, the schedule's (D3, D1); 5 s of 8 h spent.",
         "Call 3, for a summary, was answered: the summary replaces the older messages from here on (P19).",
         "Attempt 4 was answered (stop).",
-        "The turn was answered after 4 attempts and 5 s of waiting."
+        "The turn was answered after 4 calls and 5 s of waiting."
       ]
     },
     {
@@ -84,7 +84,7 @@ describe("a turn", () =>
       expects: [
         "Gave up: a context that is too long for the model is not sent again (P2).",
         "No part of the context could be left out (P19).",
-        'The turn failed after 1 attempt: context-overflow: "prompt is too long".'
+        'The turn failed after 1 call: context-overflow: "prompt is too long".'
       ]
     },
     {
@@ -95,7 +95,7 @@ describe("a turn", () =>
       },
       expects: [
         'Call 2, for a summary, was too long itself: context-overflow: "prompt is too long". No part of the context could be left out (P19).',
-        'The turn failed after 2 attempts: context-overflow: "prompt is too long".'
+        'The turn failed after 2 calls: context-overflow: "prompt is too long".'
       ]
     },
     {
@@ -112,7 +112,7 @@ describe("a turn", () =>
       live: ({ abort }) => abort,
       expects: [
         "Attempt 1 was cut short, after content had left: the turn ended.",
-        "The turn was aborted after 1 attempt (P14)."
+        "The turn was aborted after 1 call (P14)."
       ]
     },
     {
@@ -144,7 +144,7 @@ describe("a turn", () =>
         "Tool call 1, search, was answered.",
         "Tool call 2, mail, was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).",
         "Attempt 1 was answered (stop).",
-        "The turn was answered after 2 attempts."
+        "The turn was answered after 2 calls."
       ]
     },
     {

@@ -73,14 +73,14 @@ describe("a wait", () =>
       live: ({ wake }) => wake({ type: "cancelled", by }),
       expects: [
         "The wait was ended by HTTP from 127.0.0.1, command k1, and the retries given up (P14, X4).",
-        'The turn failed after 1 attempt: overloaded, 529 overloaded_error: "Overloaded".'
+        'The turn failed after 1 call: overloaded, 529 overloaded_error: "Overloaded".'
       ]
     },
     {
       title: "an abort in a wait (D8)",
       plan: { scripts: down(1) },
       live: ({ abort }) => abort,
-      expects: ["The wait was ended by an abort of the turn (D8).", "The turn was aborted after 1 attempt (P14)."]
+      expects: ["The wait was ended by an abort of the turn (D8).", "The turn was aborted after 1 call (P14)."]
     },
     {
       title: "a wait that failed itself (D14)",
@@ -93,7 +93,7 @@ describe("a wait", () =>
       },
       expects: [
         "The wait itself failed, and there is no retry without it (D14).",
-        'The turn failed after 1 attempt: unknown: "The alarm clock is broken."'
+        'The turn failed after 1 call: unknown: "The alarm clock is broken."'
       ]
     },
     {
@@ -111,7 +111,7 @@ describe("a wait", () =>
       plan: { scripts: down(1), strategy: asking },
       expects: [
         "The question got no answer, and the turn gave up (X11).",
-        'The turn failed after 1 attempt and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
+        'The turn failed after 1 call and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
       ]
     }
   ]))

@@ -242,7 +242,7 @@ describe("an explanation", () => {
             yield* wake({ type: "now", by })
           })
         )
-        const words = "The turn was answered after 3 attempts and 9 s of waiting (15 s were scheduled)."
+        const words = "The turn was answered after 3 calls and 9 s of waiting (15 s were scheduled)."
         assert.deepInclude(seal, { sleptMs: 15_000, waitedMs: 9_000, words })
 
         const found = yield* evidence
@@ -251,7 +251,7 @@ describe("an explanation", () => {
         assert.deepInclude(Explanation.of(older, (text) => text).seal, { sleptMs: 15_000, waitedMs: 9_000, words })
         const forgotten = Explanation.of({ ...older, records: [] }, (text) => text).seal
         assert.isUndefined(forgotten?.waitedMs)
-        assert.strictEqual(forgotten?.words, "The turn was answered after 3 attempts and 15 s of scheduled waiting.")
+        assert.strictEqual(forgotten?.words, "The turn was answered after 3 calls and 15 s of scheduled waiting.")
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

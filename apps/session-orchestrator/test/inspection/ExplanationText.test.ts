@@ -37,7 +37,7 @@ describe("ExplanationText", () => {
         "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
         "            spent (D1, D7).",
         "",
-        '  06:29:45  The turn failed after 22 attempts and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
+        '  06:29:45  The turn failed after 22 calls and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
       ])
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )

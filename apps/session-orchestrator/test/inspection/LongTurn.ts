@@ -87,7 +87,7 @@ Step 1, on anthropic/claude-sonnet-4-5
   02:43:00  Attempt 15: same. Retry 15 at 03:13:00, after 30 m, the schedule's (D3, D1); 4 h 39 m 45 s of 10 h spent.
   03:13:00  Attempt 16 was answered (stop).
 
-  03:13:00  The turn was answered after 16 attempts and 4 h 15 m of waiting (4 h 39 m 45 s were scheduled).
+  03:13:00  The turn was answered after 16 calls and 4 h 15 m of waiting (4 h 39 m 45 s were scheduled).
 `
   .trim()
   .split("\n")

@@ -311,14 +311,14 @@ describe("words for the end of a turn", () => {
   it("have the outcome, its failure and its rule", () => {
     const seal = (over: Partial<TurnExplanation.Seal>) =>
       Words.seal({ status: "completed", endedAt: 0, attempts: 1, sleptMs: 0, rules: [], ...over })
-    assert.strictEqual(seal({}), "The turn was answered after 1 attempt.")
+    assert.strictEqual(seal({}), "The turn was answered after 1 call.")
     assert.strictEqual(
       seal({ status: "aborted", attempts: 2, rules: ["P14"] }),
-      "The turn was aborted after 2 attempts (P14)."
+      "The turn was aborted after 2 calls (P14)."
     )
     assert.strictEqual(
       seal({ status: "failed", sleptMs: 5_000, waitedMs: 5_000, error: failure }),
-      'The turn failed after 1 attempt and 5 s of waiting: overloaded: "Overloaded".'
+      'The turn failed after 1 call and 5 s of waiting: overloaded: "Overloaded".'
     )
   })
 

@@ -1,13 +1,14 @@
 /** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as DatabaseReads from "./DatabaseReads.ts"
+import { stillWaits, withWait } from "./LongerWaits.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
-/** Delays of turns in memory and on disk alone. */
-const WAITS = ["4 seconds", "1 hour"] as const
+/** Seconds of waits in memory and on disk alone. A machine that needs more than the first is seen with longer ones, on disk alone too. */
+const WAITS = [4, 3_600] as const
 
 /** A process with a turn that waits. */
 const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
@@ -17,47 +18,66 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
   const service = yield* start
   const id = yield* service.create()
   const live = yield* service.open(ProcessSetup.request(id, "one"))
-  yield* live.until("provider-retry")
+  const seen = yield* live.until("provider-retry")
+  /** Fails if the wait was over before now. */
+  const isWaiting = stillWaits(Number(/"retryAt":(\d+)/.exec(seen)?.[1]))
   const post = (name: string, body: object = {}) =>
     service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
-  return { provider, start, service, id, post, database }
+  return { provider, start, service, id, post, database, isWaiting }
 })
 
 describe.concurrent("a process that is killed right after a 202", () => {
-  for (const delay of WAITS) {
+  for (const wait of WAITS) {
+    const length = Duration.format(Duration.seconds(wait))
     it.live(
-      `X4: to retry-now, in a wait of ${delay}, makes the attempt after its restart, and does not wait again`,
+      `X4: to retry-now, in a wait of ${length}, makes the attempt after its restart, and does not wait again`,
       () =>
-        Effect.gen(function* () {
-          const directory = yield* Process.directory
-          const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
-          assert.strictEqual((yield* post("retry-now", { commandId: "k" })).status, 202)
-          yield* service.end("SIGKILL")
-          assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
-          const second = yield* start
-          const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-          assert.match(text, /"type":"turn-end".*"status":"completed"/)
-          // The same command again is the same one.
-          const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
-          assert.strictEqual(again.status, 202)
-          assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
-          assert.isAtMost(provider.count(), 3)
-        })
+        withWait(
+          wait,
+          Effect.fnUntraced(function* (seconds) {
+            const directory = yield* Process.directory
+            const { database, id, isWaiting, post, provider, service, start } = yield* waiting(
+              directory,
+              `${seconds} seconds`
+            )
+            const { status } = yield* post("retry-now", { commandId: "k" })
+            yield* isWaiting
+            assert.strictEqual(status, 202)
+            yield* service.end("SIGKILL")
+            assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
+            const second = yield* start
+            const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+            assert.match(text, /"type":"turn-end".*"status":"completed"/)
+            // The same command again is the same one.
+            const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
+            assert.strictEqual(again.status, 202)
+            assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
+            assert.isAtMost(provider.count(), 3)
+          })
+        )
     )
 
-    it.live(`D8: to an abort, in a wait of ${delay}, has sealed the turn, and makes no further request`, () =>
-      Effect.gen(function* () {
-        const directory = yield* Process.directory
-        const { database, id, post, provider, service, start } = yield* waiting(directory, delay)
-        assert.strictEqual((yield* post("abort")).status, 202)
-        yield* service.end("SIGKILL")
-        assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
-        const second = yield* start
-        assert.strictEqual((yield* second.state(id)).status, "idle")
-        const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-        assert.match(text, /"type":"turn-end".*"status":"aborted"/)
-        assert.strictEqual(provider.count(), 1)
-      })
+    it.live(`D8: to an abort, in a wait of ${length}, has sealed the turn, and makes no further request`, () =>
+      withWait(
+        wait,
+        Effect.fnUntraced(function* (seconds) {
+          const directory = yield* Process.directory
+          const { database, id, isWaiting, post, provider, service, start } = yield* waiting(
+            directory,
+            `${seconds} seconds`
+          )
+          const { status } = yield* post("abort")
+          yield* isWaiting
+          assert.strictEqual(status, 202)
+          yield* service.end("SIGKILL")
+          assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
+          const second = yield* start
+          assert.strictEqual((yield* second.state(id)).status, "idle")
+          const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+          assert.match(text, /"type":"turn-end".*"status":"aborted"/)
+          assert.strictEqual(provider.count(), 1)
+        })
+      )
     )
   }
 

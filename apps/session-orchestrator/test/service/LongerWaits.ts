@@ -1,14 +1,15 @@
 /**
- * Repeats a test with a waiting turn, if the machine was too slow.
+ * Repeats a test with a wait or a limit of time, if the machine was too slow.
  *
  * LongerWaits.B1. A test that finds the wait over (`stillWaits`) proves nothing: it is repeated from the start, with a longer wait.
+ *     So is a test whose limit of time ended what it should not: a call that answers, and no stalled one.
  * LongerWaits.B2. Any other failure counts at once, and so does a failure with the longest wait.
  */
 import { Data, Effect, type Scope } from "effect"
 
-/** The turn may have woken. */
+/** The turn may have woken, or the limit may have ended another call. */
 export class WaitIsOver extends Data.TaggedError("WaitIsOver") {
-  override readonly message = "The wait was over before the test could look, three times."
+  override readonly message = "The wait, or the limit, was over before the test could look, three times."
 }
 
 /** Fails when a wait is over, or none was seen. A test calls it after its checks. */

@@ -141,8 +141,7 @@ describe("a night", () => {
           { cost: "unknown", turns: LEFT.review }
         )
         assert.deepInclude(mended.spend, { cost: report.spend.cost, isPartial: true })
-      }),
-    120_000
+      })
   )
 })
 

@@ -99,7 +99,7 @@ const assertOutages = ({ outages, until }: PeriodReport.PeriodReport, { darkAt, 
 
   const refused = night.of("medium", 429)
   assert.deepInclude(medium, { target: TARGETS.medium, reason: "quota-exhausted", failures: refused.length })
-  assertWithin(medium.beganAt, retries[0]?.at, night.resetAt)
+  assertWithin(medium.beganAt, retries[0]?.at, medium.endedAt)
   assertWithin(medium.endedAt, night.resetAt, until)
   // Their turns called once more, and not before the reset.
   const again = night.of("medium").filter(({ at }) => at >= darkAt)

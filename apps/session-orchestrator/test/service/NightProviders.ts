@@ -80,7 +80,7 @@ export class NightProviders {
       case "large":
         return isEarly ? this.answer(call) : this.outage(call, isFirst)
       case "medium":
-        return isEarly ? this.answer(call) : Effect.andThen(this.spent.pass, this.quota(call))
+        return isEarly ? this.answer(call) : Effect.andThen(this.spent.pass, this.quota(call, isFirst))
       case "small":
         return this.answer(call)
       case "review":
@@ -98,9 +98,10 @@ export class NightProviders {
     return Effect.andThen(this.spent.open, nth < BACK ? this.refuse(call, "overloaded") : this.answer(call))
   }
 
-  private quota(call: Call): Effect.Effect<Response> {
+  /** The first call of a turn is refused, however late it is. */
+  private quota(call: Call, isFirst: boolean): Effect.Effect<Response> {
     return Effect.suspend(() => {
-      const leftMs = this.resetAt - Date.now()
+      const leftMs = Math.max(this.resetAt - Date.now(), isFirst ? 1 : 0)
       if (leftMs <= 0) return this.answer(call)
       call.waitMs = leftMs
       return this.refuse(call, "quota", { "retry-after": String(leftMs / 1_000) })

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect } from "effect"
 import * as CrashHarness from "./CrashHarness.ts"
+import { stillWaits, WaitIsOver, withWait } from "./LongerWaits.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 
 const { answerFrames } = ScriptedServer
@@ -108,20 +109,30 @@ describe.concurrent("a client that reconnect", () => {
   )
 
   it.live("X3: over a kill in a wait, gets the wait, and assembles the text that follows it once", () =>
-    Effect.gen(function* () {
-      const harness = yield* CrashHarness.make(4)
-      const text = words("a")
-      const kept = stopping(text, 3)
-      harness.provider.respond(ProcessSetup.overloaded, kept.response)
-      yield* harness.begin("2 seconds")
-      yield* harness.post("one")
-      yield* harness.waitUntilSeen("the wait", ({ retries }) => retries.length === 1)
-      yield* harness.kill
-      yield* harness.restart
-      yield* comesBackAt(harness, kept)
-      yield* assertOnce(harness, text)
-      // The countdown that it got was to the same moment.
-      assert.strictEqual(harness.watcher.retries.length, 1)
-    }).pipe(Effect.scoped)
+    withWait(
+      2,
+      Effect.fnUntraced(function* (seconds) {
+        const harness = yield* CrashHarness.make(4)
+        const { watcher } = harness
+        const text = words("a")
+        const kept = stopping(text, 3)
+        harness.provider.respond(ProcessSetup.overloaded, kept.response)
+        yield* harness.begin(`${seconds} seconds`)
+        yield* harness.post("one")
+        yield* harness.waitUntilSeen("the wait", ({ announced }) => announced === 1)
+        yield* harness.kill
+        yield* stillWaits(watcher.retries[0]?.retryAt)
+        yield* harness.restart
+        yield* harness.waitUntilSeen(
+          "the wait again, or its end",
+          ({ announced, current }) => announced > 1 || current !== ""
+        )
+        if (watcher.announced === 1) return yield* new WaitIsOver()
+        yield* comesBackAt(harness, kept)
+        yield* assertOnce(harness, text)
+        // The countdown that it got was to the same moment.
+        assert.strictEqual(watcher.retries.length, 1)
+      })
+    )
   )
 })

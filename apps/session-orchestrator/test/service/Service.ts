@@ -1,12 +1,13 @@
 /**
  * Runs the whole service in this process: real sockets and a real database file.
  *
- * Delays are shortened by configuration alone.
+ * Delays are shortened by configuration alone. A service counts its metrics in the registry that its test provides, or in one of its own: the one of
+ * the process has what other tests counted.
  */
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Models, Profile } from "@holdfast/policy"
 import { TurnEvent } from "@holdfast/wire"
-import { Context, Duration, Effect, Exit, Layer, Redacted, Schema, Scope } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Metric, Redacted, Schema, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import * as Composition from "../../src/Composition.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
@@ -54,6 +55,8 @@ export const LONG: Profile.RetrySettings = {
 }
 
 const KEY = "SCRIPTED_API_KEY"
+
+const OF_PROCESS = Context.get(Context.empty(), Metric.MetricRegistry)
 
 /** The key of a credential, by its name. */
 export const keyOf = (credential: string): string => `sk-of-${credential}`
@@ -109,10 +112,11 @@ export const start = Effect.fnUntraced(function* ({
     notices: []
   }
   const scope = yield* Scope.fork(yield* Scope.Scope)
+  const registry = yield* Metric.MetricRegistry
   const context = yield* Layer.buildWithScope(
     Composition.service.pipe(Layer.provide(Layer.succeed(Config, config))),
     scope
-  )
+  ).pipe(Effect.provideService(Metric.MetricRegistry, registry === OF_PROCESS ? new Map() : registry))
   const { address } = Context.get(context, HttpServer.HttpServer)
   if (address._tag === "UnixPathAddress") return yield* Effect.die("bound to a path")
   const { port } = address

@@ -18,6 +18,8 @@ export class WatchingClient {
   readonly events: Array<TurnEvent.PersistedEvent> = []
   /** Announced waits; a wait that was announced again after a reconnect stands here once. */
   readonly retries: Array<TurnEvent.ProviderRetry> = []
+  /** How often a wait was announced. */
+  announced = 0
   /** Answers in their final form. */
   readonly answers: Array<string> = []
   /** The text of the step in progress. */
@@ -63,6 +65,7 @@ export class WatchingClient {
         if (event.message.role === "assistant") this.finish(Message.textOf(event.message))
         break
       case "provider-retry":
+        this.announced++
         if (this.retries.at(-1)?.retryAt !== event.retryAt) this.retries.push(event)
         break
       default:

@@ -22,6 +22,12 @@ describe("Span", () => {
     )
   })
 
+  it("a setting of whole days is in days", () => {
+    expect(DurationText.setting(30 * 24 * 3_600_000)).toBe("30 d")
+    expect(DurationText.setting(36 * 3_600_000)).toBe("36 h")
+    expect(DurationText.setting(0)).toBe("0 s")
+  })
+
   it.each([
     [0, "0 s"],
     [250, "250 ms"],
@@ -32,6 +38,12 @@ describe("Span", () => {
     [27_105_000, "7 h 31 m 45 s"]
   ])("%d ms is %s", (ms, text) => {
     expect(DurationText.format(ms)).toBe(text)
+  })
+
+  it("a setting of whole days is in days", () => {
+    expect(DurationText.setting(30 * 24 * 3_600_000)).toBe("30 d")
+    expect(DurationText.setting(36 * 3_600_000)).toBe("36 h")
+    expect(DurationText.setting(0)).toBe("0 s")
   })
 
   it.each([

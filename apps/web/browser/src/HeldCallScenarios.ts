@@ -38,7 +38,7 @@ export const run = (rig: Rig): Promise<void> =>
       await page.goBack()
       await page.getByRole("button", { name: "Retry now" }).click()
       ensure((await answer).includes("the answer."), "the program gets the answer")
-      await seen(page, "Answered after 1 retry.")
+      await seen(page, "Answered at retry 1.")
       await seen(page, "The answer went to the program.")
       same(await page.getByRole("button", { name: "Retry", exact: true }).count(), 0, "retries of a call of a program")
       await page.context().close()

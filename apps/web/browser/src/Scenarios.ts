@@ -73,7 +73,7 @@ const outage = (rig: Rig) =>
     ensure(!(await page.locator(".message.assistant").innerText()).includes("happened"), "the answer is arriving")
     held.emit("go")
     await seen(page, "Nothing happened.")
-    await seen(page, "Answered after 2 retries.")
+    await seen(page, "Answered at retry 2.")
     await seen(page.locator(".entry.selected"), "done")
     same(await page.locator(".message.assistant .from").allInnerTexts(), ["local/outage"], "the model that answered")
     same(await page.getByText("Nothing happened.").count(), 1, "the answer is there once")
@@ -107,7 +107,7 @@ const commands = async (rig: Rig): Promise<void> => {
     await seen(wait(page), "Retry 2")
     await button(page, "Retry now").click()
     await seen(page, "Good morning.")
-    await seen(page, "Answered after 2 retries.")
+    await seen(page, "Answered at retry 2.")
     await page.context().close()
   })
   await show("a screen reader gets a wait once, and not each second", async () => {

@@ -23,7 +23,7 @@ export const run = async (rig: Rig): Promise<void> => {
       await page.keyboard.press("Enter")
       await seen(page, "One was written.")
       same(await question.count(), 0, "questions that are left")
-      same(await page.getByText(/^Answered after/).count(), 0, "retries, where there was none")
+      same(await page.getByText(/^Answered at/).count(), 0, "retries, where there was none")
       for (const fold of await page.locator("details.tool > summary").all()) await fold.click()
       await seen(page.locator("details.tool").last(), /Not this one/)
       await page.context().close()

@@ -1,5 +1,5 @@
 /** The figures of dry runs side by side, as rows of a table. Pure. */
-import { DryRunFigures, type DryRunReport } from "@holdfast/wire"
+import { Count, DryRunFigures, type DryRunReport } from "@holdfast/wire"
 import type { DryRunGroup } from "@holdfast/wire/api"
 import * as Durations from "../text/Durations.ts"
 
@@ -34,7 +34,7 @@ export const cutOf = (columns: ReadonlyArray<Column>): string | undefined => Dry
 /** Why turns failed, a sentence for each cause. */
 export const failuresOf = ({ name, report }: Column): ReadonlyArray<string> =>
   report.failures.map(
-    (failure) => `${name}: ${DryRunFigures.count(failure.turns)} failed because ${DryRunFigures.because(failure)}`
+    (failure) => `${name}: ${Count.format(failure.turns)} failed because ${DryRunFigures.because(failure)}`
   )
 
 // --- internal

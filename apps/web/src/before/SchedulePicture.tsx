@@ -78,8 +78,15 @@ export const SchedulePicture = ({ changed, present }: SchedulePictureProps) => {
         ))}
       </div>
       <p className="lane-legend quiet">
-        <i className="mark call" /> a call fails <i className="mark switch" /> on another model{" "}
-        <i className="mark end" /> the last call: the turn fails
+        <span>
+          <i className="mark call" /> a call fails
+        </span>
+        <span>
+          <i className="mark switch" /> on another model
+        </span>
+        <span>
+          <i className="mark end" /> the last call: the turn fails
+        </span>
       </p>
       {[
         { name: "As configured", preview: present },

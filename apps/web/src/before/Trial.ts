@@ -1,6 +1,6 @@
 /** The form of a dry run: its fields, the settings that they stand for, and the field of each error. Pure. */
+import { Count } from "@holdfast/wire"
 import type { DryRunGroup, SchedulePreview } from "@holdfast/wire/api"
-import * as Counts from "../text/Counts.ts"
 
 /** The fields, as a person has filled them in. An empty setting is as configured. */
 export interface Fields {
@@ -90,8 +90,8 @@ export const requestOf = (fields: Fields): DryRunGroup.RunDryRun => {
 /** What a run does, while it goes on. */
 export const wordsOf = ({ against, hours, replay, turns }: DryRunGroup.RunDryRun): string =>
   [
-    replay === undefined ? `Simulates ${Counts.of(turns ?? 1, "turn")}` : "Simulates the turns of the record",
-    ...(hours === undefined ? [] : [`up to ${Counts.of(hours, "hour")}`]),
+    replay === undefined ? `Simulates ${Count.of(turns ?? 1, "turn")}` : "Simulates the turns of the record",
+    ...(hours === undefined ? [] : [`up to ${Count.of(hours, "hour")}`]),
     ...(against === undefined ? [] : ["as configured, then as changed"])
   ].join(", ")
 

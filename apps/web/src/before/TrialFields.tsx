@@ -85,7 +85,7 @@ export const SettingFields = ({ configured, faults, fields, onChange }: TrialFie
   const id = useId()
   const input = inputOf({ id, faults, fields, onChange })
   const select = (name: Trial.Field, words: string, choices: ReadonlyArray<string>, present?: string) => (
-    <Labelled id={`${id}-${name}`} words={words} faults={faults.get(name)}>
+    <Labelled id={`${id}-${name}`} words={words} faults={faults.get(name)} isWide={present !== undefined}>
       {(described) => (
         <select
           id={`${id}-${name}`}
@@ -138,12 +138,14 @@ interface LabelledProps {
   readonly id: string
   readonly words: string
   readonly faults: ReadonlyArray<string> | undefined
+  /** Its text needs the whole row. */
+  readonly isWide?: boolean
   readonly children: (described: Described) => ReactNode
 }
 
 /** A field with its label, and the errors of the service below it. */
-const Labelled = ({ children, faults = [], id, words }: LabelledProps) => (
-  <div className="field">
+const Labelled = ({ children, faults = [], id, isWide = false, words }: LabelledProps) => (
+  <div className={isWide ? "field wide-field" : "field"}>
     <label htmlFor={id}>{words}</label>
     {children({
       "aria-invalid": faults.length > 0,

@@ -1,7 +1,6 @@
 /** The commands that fit the turns on the screen, and their words. Pure. */
-import type { TurnState } from "@holdfast/wire"
+import { Count, type TurnState } from "@holdfast/wire"
 import type { BulkCommands } from "@holdfast/wire/api"
-import * as Counts from "../text/Counts.ts"
 
 /** The part of a turn that decides which commands fit. */
 export type ShownTurn = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | "status" | "model">
@@ -62,11 +61,11 @@ export const questionOf = ({ turns, verb }: BulkChoice): string => {
   const at = endpoints.length === 1 ? (endpoints[0]?.[0] ?? "") : `${endpoints.length} endpoints`
   switch (verb) {
     case "retry":
-      return `Retry ${Counts.of(turns.length, "turn")} that failed at ${at}?`
+      return `Retry ${Count.of(turns.length, "turn")} that failed at ${at}?`
     case "abort-retry":
-      return `Give up ${Counts.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
+      return `Give up ${Count.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
     case "switch-target":
-      return `Switch ${Counts.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
+      return `Switch ${Count.of(turns.length, "turn")} that ${turns.length === 1 ? "waits" : "wait"} for ${at}?`
     default:
       return verb satisfies never
   }
@@ -93,7 +92,7 @@ export const resultOf = (verb: Verb, outcomes: ReadonlyArray<BulkCommands.BulkOu
   const [done, idle, refused] = [having("done"), having("idle"), having("refused")]
   const missing = asked - outcomes.length
   const parts = [
-    `${Counts.of(done, "turn")} ${DONE[verb]}`,
+    `${Count.of(done, "turn")} ${DONE[verb]}`,
     ...(idle > 0 ? [`${idle} had nothing to do any more`] : []),
     ...(refused > 0 ? [`${refused} refused`] : []),
     ...(missing > 0 ? [`${missing} left alone`] : [])
@@ -122,6 +121,6 @@ const reasonsOf = (outcomes: ReadonlyArray<BulkCommands.BulkOutcome>): ReadonlyA
   const rest = reasons.length - MOST_REASONS
   return [
     ...reasons.slice(0, MOST_REASONS).map(([message, count]) => (count === 1 ? message : `${count} times: ${message}`)),
-    ...(rest > 0 ? [`And ${Counts.of(rest, "other reason")}.`] : [])
+    ...(rest > 0 ? [`And ${Count.of(rest, "other reason")}.`] : [])
   ]
 }

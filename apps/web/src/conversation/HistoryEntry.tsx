@@ -1,8 +1,7 @@
 /** One entry of the history: a message, or a line about what happened. */
 import type { ConversationView } from "@holdfast/client"
-import { HeldCall } from "@holdfast/wire"
+import { Count, HeldCall } from "@holdfast/wire"
 import { memo } from "react"
-import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
 import * as Reasons from "../text/Reasons.ts"
 import { Markdown } from "./Markdown.tsx"
@@ -30,11 +29,7 @@ export const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
         </Line>
       )
     case "retry-end":
-      return event.success ? (
-        <Line>
-          Answered after {event.attempt + 1} {event.attempt === 0 ? "retry" : "retries"}.
-        </Line>
-      ) : null
+      return event.success ? <Line>Answered at retry {event.attempt + 1}.</Line> : null
     case "retry-fallback-applied":
       return (
         <Line>
@@ -81,7 +76,7 @@ const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
   const waitedMs = end.waitedMs ?? end.sleptMs
   const parts = [
     end.status === "aborted" ? "Stopped" : undefined,
-    end.attempts > Math.max(1, end.steps) ? Counts.of(end.attempts, "attempt") : undefined,
+    end.attempts > Math.max(1, end.steps) ? Count.of(end.attempts, "call") : undefined,
     waitedMs > 0 ? `waited ${Durations.duration(waitedMs)}` : undefined,
     end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`
   ].filter((part) => part !== undefined)

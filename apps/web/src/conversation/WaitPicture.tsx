@@ -5,8 +5,7 @@
  * comes not before its time (WaitSchedule.W1).
  */
 import type { ConversationView } from "@holdfast/client"
-import type { ConversationState } from "@holdfast/wire"
-import * as Counts from "../text/Counts.ts"
+import { Count, type ConversationState } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
@@ -29,7 +28,7 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
   const begunAt = retry.dueAt - retry.delayMs
   const passed = Math.min(1, Math.max(0, (now - begunAt) / Math.max(1, retry.delayMs)))
   const sentence = upcoming === undefined ? "" : WaitSchedule.wordsOf(upcoming, later, now)
-  const failed = Counts.of(failures.length, "failed attempt")
+  const failed = Count.of(failures.length, "failed attempt")
   return (
     <div className="wait-picture">
       <div

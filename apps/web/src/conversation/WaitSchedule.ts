@@ -4,8 +4,7 @@
  * WaitSchedule.W1. The next attempt's time is fixed. A later one comes not before its time: attempts take time of their own, and a part of its wait may
  *     be drawn at random.
  */
-import type { ConversationState } from "@holdfast/wire"
-import * as Counts from "../text/Counts.ts"
+import { Count, type ConversationState } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"
 
 /** An attempt behind the next one. */
@@ -35,7 +34,7 @@ export const wordsOf = (
 ): string => {
   const last = later.at(-1)
   if (last === undefined) return because === undefined ? "" : `If it fails, the turn fails: ${ENDS[because]}.`
-  const count = `${because === undefined ? "more than " : ""}${Counts.of(later.length, "attempt")}`
+  const count = `${because === undefined ? "more than " : ""}${Count.of(later.length, "attempt")}`
   const random = jitter === undefined ? "" : ` Each wait is up to ${Math.round(jitter * 100)} % longer, at random.`
   const end =
     because === undefined

@@ -1,6 +1,5 @@
 /** Endpoints for people: their order, and states and pauses in words. Pure. */
-import type { Health } from "@holdfast/wire"
-import * as Counts from "../text/Counts.ts"
+import { Count, type Health } from "@holdfast/wire"
 
 /** The words of a state; one of a later version is shown as it is. */
 export const wordsOf = (state: string): string => (isKnown(state) ? WORDS[state] : state)
@@ -63,7 +62,7 @@ export const barsOf = ({ parts: { calls, failed } }: Pick<Health.CallCounts, "pa
 
 /** `41 calls, 38 failed`. */
 export const callsInWords = ({ calls, failed }: Pick<Health.CallCounts, "calls" | "failed">): string =>
-  `${Counts.of(calls, "call")}${calls === 0 ? "" : `, ${failed} failed`}`
+  `${Count.of(calls, "call")}${calls === 0 ? "" : `, ${failed} failed`}`
 
 // --- internal
 

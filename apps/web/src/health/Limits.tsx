@@ -1,6 +1,5 @@
 /** The configured limits of providers, and their use. */
-import type { Health } from "@holdfast/wire"
-import * as Counts from "../text/Counts.ts"
+import { Count, type Health } from "@holdfast/wire"
 import * as Endpoints from "./Endpoints.ts"
 import { Meter } from "./Meter.tsx"
 
@@ -21,13 +20,13 @@ export const Limits = ({ limits }: { readonly limits: ReadonlyArray<Health.Limit
             <h3>
               {limit.provider}
               {limit.waiting > 0 && (
-                <span className="quiet"> · {Counts.of(limit.waiting, "call waits", "calls wait")}</span>
+                <span className="quiet"> · {Count.of(limit.waiting, "call waits", "calls wait")}</span>
               )}
             </h3>
             {KINDS.map(([kind, words]) => {
               const used = limit[kind]
               if (used === undefined) return null
-              const text = `${used.used.toLocaleString()} of ${used.limit.toLocaleString()} ${words}`
+              const text = `${Count.format(used.used)} of ${Count.format(used.limit)} ${words}`
               return (
                 <div key={kind}>
                   <p>{text}</p>

@@ -1,7 +1,6 @@
 /** The report of a period: its line, figures, outages, and causes of failures with what mends each (X12). */
-import type { PeriodReport } from "@holdfast/wire"
+import { Count, type PeriodReport } from "@holdfast/wire"
 import { CopyButton } from "../conversation/CopyButton.tsx"
-import * as Counts from "../text/Counts.ts"
 import * as Durations from "../text/Durations.ts"
 import * as Reasons from "../text/Reasons.ts"
 
@@ -37,7 +36,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
         <Figure name="stopped" value={turns.aborted} />
         <Figure name="waiting now" value={turns.waiting} />
         <Figure name="running or queued" value={turns.running + turns.queued} />
-        <Figure name="waited" value={Durations.duration(waitedMs)} note={Counts.of(waited, "turn")} />
+        <Figure name="waited" value={Durations.duration(waitedMs)} note={Count.of(waited, "turn")} />
         <Figure name="calls" value={calls} note={savedCalls > 0 ? `${savedCalls} saved` : undefined} />
         {answeredCalls > 0 && <Figure name="through the gateway" value={answeredCalls} note="answered at once" />}
         <Figure
@@ -59,7 +58,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
                   : `to ${Durations.moment(endedAt, until)}, ${Durations.duration(endedAt - beganAt)}`}
                 <span className="quiet">
                   {" "}
-                  · {Reasons.wordsOf(reason)} · {Counts.of(failures, "failed call")}
+                  · {Reasons.wordsOf(reason)} · {Count.of(failures, "failed call")}
                 </span>
               </li>
             ))}

@@ -1,11 +1,10 @@
 /** The night: the report of a period, its turns on a line of time, and why a turn did what it did. */
-import type { TurnState } from "@holdfast/wire"
+import { Count, type TurnState } from "@holdfast/wire"
 import { useDeferredValue, useEffect, useId, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { Explanation } from "../explain/Explanation.tsx"
 import * as Problems from "../service/Problems.ts"
-import * as Counts from "../text/Counts.ts"
 import { Figures } from "./Figures.tsx"
 import * as Period from "./Period.ts"
 import type { Selection } from "./TurnRow.tsx"
@@ -49,7 +48,7 @@ export const NightPage = () => {
         ) : (
           <section aria-label="Turns">
             <p className="quiet" role="status">
-              {night.data.isPartial ? "Reading …" : Counts.of(night.data.turns.length, "turn")}
+              {night.data.isPartial ? "Reading …" : Count.of(night.data.turns.length, "turn")}
               {night.data.isCut && ", and more: narrow the filter"}
             </p>
             {/* A command is for all turns that match. */}

@@ -1,6 +1,5 @@
 /** The course of a turn as shapes on the line of time, and the attempt at a place of it. Pure. */
-import type { TurnCourse } from "@holdfast/wire"
-import * as Counts from "../text/Counts.ts"
+import { Count, type TurnCourse } from "@holdfast/wire"
 import * as Period from "./Period.ts"
 
 /** The shapes: spans of time, and marks at moments. */
@@ -94,4 +93,4 @@ export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string =>
 
 // --- internal
 
-const counted = (count: number, one: string, many?: string): string => (count === 0 ? "" : Counts.of(count, one, many))
+const counted = (count: number, one: string, many?: string): string => (count === 0 ? "" : Count.of(count, one, many))

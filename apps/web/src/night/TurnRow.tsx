@@ -1,5 +1,5 @@
 /** One turn on the line of time: its attempts, waits, switches and crashes, with the outages of its endpoints behind them. */
-import type { PeriodReport, TurnCourse, TurnState } from "@holdfast/wire"
+import { Count, type PeriodReport, type TurnCourse, type TurnState } from "@holdfast/wire"
 import { type KeyboardEvent, memo, type MouseEvent } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Period from "./Period.ts"
@@ -85,7 +85,7 @@ const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.Turn
   }
   const words = status === "completed" ? "done" : status === "aborted" ? "stopped" : status
   const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
-  return `${words}${took}${attempts > 1 ? `, ${attempts} attempts` : ""}`
+  return `${words}${took}${attempts > 1 ? `, ${Count.of(attempts, "call")}` : ""}`
 }
 
 /** The arrows go to the row above and below. */

@@ -1,14 +1,17 @@
 /**
  * Inserts many rows into one table with few different statements.
  *
- * The text of an insert depends on its number of rows. Inserting in chunks of three sizes keeps the number of texts small, each prepared
- * once, and stays below every database's limit of parameters.
+ * | database | rows | statement |
+ * |---|---|---|
+ * | PostgreSQL | several | one, whose text does not depend on their number: they are one parameter, a JSON array. Each statement is a round trip |
+ * | SQLite | several | chunks of three sizes, each text prepared once, below the limit of parameters |
+ * | either | one | its values |
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 
-/** Rows a statement, largest first: beyond about fifty rows a larger statement is no faster. */
+/** Rows a statement on SQLite, largest first: beyond about fifty rows a larger statement is no faster. */
 const SIZES = [64, 8, 1] as const
 
 /**
@@ -19,15 +22,41 @@ const SIZES = [64, 8, 1] as const
 export const insertAll = <Returned extends object = never>(
   sql: SqlClient.SqlClient,
   table: string,
-  rows: ReadonlyArray<Record<string, string | number | null>>,
+  rows: ReadonlyArray<Row>,
   clause: Statement.Fragment = sql.literal("")
+): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () =>
+      rows.length > 1
+        ? sql<Returned>`INSERT INTO ${sql(table)} ${recordset(sql, table, rows)} ${clause}`
+        : inChunks(sql, table, rows, clause),
+    orElse: () => inChunks(sql, table, rows, clause)
+  })
+
+// --- internal
+
+type Row = Readonly<Record<string, string | number | null>>
+
+/** The columns and rows of an insert on PostgreSQL, which converts them to the types of the table. */
+const recordset = (sql: SqlClient.SqlClient, table: string, rows: ReadonlyArray<Row>): Statement.Fragment => {
+  const columns = sql.csv(Object.keys(rows[0] ?? {}).map((column) => sql`${sql(column)}`))
+  return sql`(${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${sql(table)}, ${jsonOf(rows)}::json)`
+}
+
+/** Half of a surrogate pair, which JSON would escape and PostgreSQL refuse, becomes the character that it becomes in a parameter of its own. */
+const jsonOf = (rows: ReadonlyArray<Row>): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value))
+
+const inChunks = <Returned extends object>(
+  sql: SqlClient.SqlClient,
+  table: string,
+  rows: ReadonlyArray<Row>,
+  clause: Statement.Fragment
 ): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
   Effect.map(
     Effect.forEach(chunksOf(rows), (chunk) => sql<Returned>`INSERT INTO ${sql(table)} ${sql.insert(chunk)} ${clause}`),
     (returned) => returned.flat()
   )
-
-// --- internal
 
 const chunksOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<Arr.NonEmptyReadonlyArray<A>> => {
   const chunks: Array<Arr.NonEmptyReadonlyArray<A>> = []

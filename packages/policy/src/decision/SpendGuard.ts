@@ -10,7 +10,7 @@
  *     repeated voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { type Message, Millis, type TurnEvent } from "@holdfast/wire"
+import { Count, type Message, Millis, type TurnEvent } from "@holdfast/wire"
 import type { CountTokens } from "../routing/Models.ts"
 
 /** The limits of a request after a long wait. */
@@ -68,10 +68,8 @@ const wording = (
 ): string => {
   const brokeOff = voids === 0 ? "" : ` and ${voids === 1 ? "an answer" : `${voids} answers`} that broke off`
   const waited = `After ${Millis.format(Math.round(waitedMs / 1000) * 1000)} of waiting${brokeOff}`
-  const bound = `more than ${number(limit)} are not spent without asking (retry.spendGuard).`
+  const bound = `more than ${Count.format(limit)} are not spent without asking (retry.spendGuard).`
   return because === "request"
-    ? `${waited} the next request would be about ${number(tokens)} tokens, and ${bound}`
-    : `${waited} the turn has used ${number(tokens)} tokens, and ${bound}`
+    ? `${waited} the next request would be about ${Count.format(tokens)} tokens, and ${bound}`
+    : `${waited} the turn has used ${Count.format(tokens)} tokens, and ${bound}`
 }
-
-const number = (n: number): string => n.toLocaleString("en-US")

@@ -8,6 +8,7 @@
  * Limits.L5. Each attempt that has to wait has one timer; a delta starts no timer and no fiber. When the timer fires, the watchdog reads
  *     the clock and sets the timer again for the remaining time.
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
+ * Limits.L7. A request that is too large to be sent fails without a call (`RequestSize`).
  *
  * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
  * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
@@ -24,6 +25,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Deadline from "./Deadline.ts"
 import * as OpeningStream from "../OpeningStream.ts"
+import * as RequestSize from "./RequestSize.ts"
 import { ResponseProgress } from "./ResponseProgress.ts"
 
 /** The limits in milliseconds; an absent key means no limit. */
@@ -32,11 +34,14 @@ export interface Limits {
   readonly idleMs?: number | undefined
 }
 
-/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long. */
+/** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long, and without a call when their request is too large. */
 export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
   stream: (request) =>
     Opening.through(
-      () => provider.stream(request),
+      () => {
+        const refused = RequestSize.refusalOf(request) // L7
+        return refused === undefined ? provider.stream(request) : Stream.fail(refused)
+      },
       (inner) =>
         streamOf((scope) =>
           Effect.flatMap(OpeningStream.worldOf, (world) =>
@@ -101,9 +106,8 @@ const watching = (
   let stop: (() => void) | undefined
   const watch = (): void => {
     const seen = silence.check()
-    if (seen === undefined) return
-    if ("after" in seen) stop = Deadline.after(world, seen.after, watch)
-    else act(seen.over)
+    if (typeof seen !== "number") act(seen)
+    else if (seen < Infinity) stop = Deadline.after(world, seen, watch)
   }
   watch()
   return () => stop?.()
@@ -120,8 +124,8 @@ interface Silence {
   readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
   /** Progress without an event. */
   readonly progressed: () => void
-  /** The failure of the exceeded limit; otherwise the milliseconds until the next check. `undefined` without limits. */
-  readonly check: () => { readonly after: number } | { readonly over: Failure.ProviderFailure } | undefined
+  /** The failure of the exceeded limit; otherwise the milliseconds until the next check, `Infinity` without limits. */
+  readonly check: () => Failure.ProviderFailure | number
 }
 
 const makeSilence = (limits: Limits, now: () => number): Silence => {
@@ -151,11 +155,10 @@ const makeSilence = (limits: Limits, now: () => number): Silence => {
       const leftMs = limitMs - waitedMs - (since === undefined ? 0 : now() - since)
       if (leftMs <= 0 && since !== undefined) {
         const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
-        return { over: new Failure.ProviderFailure({ failure }) }
+        return new Failure.ProviderFailure({ failure })
       }
       // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
-      const after = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
-      return after === Infinity ? undefined : { after }
+      return Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
     }
   }
 }

@@ -26,7 +26,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config, files, json, turn, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
         Effect.gen(function* () {
           const turnId = yield* TurnCalls.idOf(turn)
           const terminal = yield* Terminal

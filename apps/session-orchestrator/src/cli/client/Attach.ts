@@ -34,7 +34,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config, json, turn, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
         Effect.gen(function* () {
           const turnId = yield* TurnCalls.idOf(turn)
           const client = yield* ServiceClient.of(url, parts.environment, server)

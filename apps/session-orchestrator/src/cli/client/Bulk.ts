@@ -89,7 +89,7 @@ const run = <E extends StartFailure>(
   command: BulkCommands.BulkCommand,
   status: NonNullable<BulkCommands.BulkFilter["status"]>
 ) =>
-  Setup.withConfig(parts, { file: Option.getOrUndefined(given.config), isService: false }, ({ server }) =>
+  Setup.withConfig(parts, { file: Option.getOrUndefined(given.config) }, ({ server }) =>
     Effect.gen(function* () {
       const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {

@@ -22,7 +22,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config, turns, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
           const ids = yield* Effect.forEach(turns, TurnCalls.idOf)

@@ -30,7 +30,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config, format, url, ...filter }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
           const query = yield* Filter.of(filter, yield* Clock.currentTimeMillis)

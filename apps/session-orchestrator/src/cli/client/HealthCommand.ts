@@ -23,7 +23,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     ({ config, json, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
           const client = yield* ServiceClient.of(url, parts.environment, server)

@@ -50,7 +50,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     (flags) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config), isService: false }, (config) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, (config) =>
         Effect.scoped(converse(parts, flags, config)).pipe(Effect.provide(Signals.layer))
       )
   ).pipe(
@@ -133,7 +133,7 @@ const addressOf = <E extends StartFailure>(url: Option.Option<string>, parts: Pa
 /** The running service, or a service in this process (OpenTerminal.O1). */
 const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   parts: Parts<E>,
-  flags: Pick<Flags, "url" | "config">,
+  flags: Pick<Flags, "url">,
   config: Values
 ) {
   const isNamed = Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
@@ -149,7 +149,7 @@ const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
     return { isOwn: false, url: known.success.url }
   }
-  yield* Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, () => Effect.void) // its own service needs the secrets (Resolve.V4)
+  if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
   const terminal = yield* Terminal
   const log = join(dirname(config.database.path), "chat.log")
   terminal.stderr(

@@ -70,7 +70,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       config: Setup.configFlag
     },
     (flags) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config), isService: false }, ({ server }) =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
         Effect.gen(function* () {
           const entries = yield* readEntries(flags, server) // Submit.S1
           const client = yield* ServiceClient.of(flags.url, parts.environment, server)

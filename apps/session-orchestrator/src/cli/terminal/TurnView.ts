@@ -8,7 +8,7 @@
  *     negative.
  * TurnView.V2. No line of the view is wider than the terminal: repainting relies on that.
  */
-import { Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
+import { Count, Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
@@ -243,6 +243,6 @@ const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
 const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
   const what = error === undefined ? "no reason was given" : coded(Failure.codeOf(error), error.message)
   const waited = Words.waiting({ sleptMs, waitedMs })
-  const tried = attempts <= 1 ? "" : ` (${attempts} attempts${waited === "" ? "" : `, ${waited}`})`
+  const tried = attempts <= 1 ? "" : ` (${Count.of(attempts, "call")}${waited === "" ? "" : `, ${waited}`})`
   return `Failed: ${what}${tried}`
 }

@@ -48,7 +48,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       )
     },
     ({ all, config: file, failed, json, limit, model, since }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: false }, () =>
+      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const filter = yield* filterOf({ failed, limit, model, since }, now)

@@ -6,6 +6,7 @@
  * TurnsTable.T1. No line is wider than the terminal.
  * TurnsTable.T2. Ids are never cut, because people copy them.
  */
+import { Count } from "@holdfast/wire"
 import type { ReportedState, TurnReport } from "../../inspection/TurnReport.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as DurationText from "../../text/DurationText.ts"
@@ -62,7 +63,7 @@ const COLUMNS: ReadonlyArray<Column> = [
   ["DUE", (turn, surroundings) => dueOf(turn, surroundings)],
   ["BUDGET LEFT", (turn) => budgetOf(turn)],
   ["TARGET", (turn) => targetOf(turn)],
-  ["ATTEMPTS", (turn) => (turn.endedAt === undefined ? "" : String(turn.attempts))],
+  ["CALLS", (turn) => (turn.endedAt === undefined ? "" : Count.format(turn.attempts))],
   ["BEGUN", (turn, { moment }) => (turn.endedAt === undefined ? "" : moment(turn.acceptedAt))],
   ["ENDED", ({ endedAt }, { moment }) => (endedAt === undefined ? "" : moment(endedAt))],
   ["WAITED", (turn) => waitedOf(turn)],
@@ -135,21 +136,23 @@ const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
   })
 }
 
-/** Empty while a turn runs: its target may still change. */
-const targetOf = ({ endedAt, model }: TurnReport): string => (endedAt === undefined ? "" : model)
+/** The target that a turn waits for, or that it ended at. Empty while it runs: it may still change. */
+const targetOf = ({ endedAt, model, wait }: TurnReport): string =>
+  endedAt === undefined && wait === undefined ? "" : model
 
 const waitedOf = ({ waitedMs }: TurnReport): string =>
   waitedMs === undefined || waitedMs === 0 ? "" : DurationText.rough(waitedMs)
 
 const tokensOf = ({ tokens }: TurnReport): string =>
-  tokens === undefined ? "" : `${tokens.input ?? "?"} in, ${tokens.output ?? "?"} out`
+  tokens === undefined ? "" : `${tokenCount(tokens.input)} in, ${tokenCount(tokens.output)} out`
+
+const tokenCount = (count: number | undefined): string => (count === undefined ? "?" : Count.format(count))
 
 const endedOf = (turn: TurnReport, { moment }: Display): string => {
   if (turn.endedAt === undefined) return ""
   const waited = waitedOf(turn)
-  const attempts = `${turn.attempts} ${turn.attempts === 1 ? "attempt" : "attempts"}`
   return [
-    `${moment(turn.endedAt)}, begun ${moment(turn.acceptedAt)}, ${attempts}`,
+    `${moment(turn.endedAt)}, begun ${moment(turn.acceptedAt)}, ${Count.of(turn.attempts, "call")}`,
     ...(waited === "" ? [] : [`waited ${waited}`])
   ].join(", ")
 }
@@ -183,7 +186,7 @@ const promptOf = ({ prompt }: TurnReport): string =>
 const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Display): string => {
   const states = Object.keys(COLORS).flatMap((state) => {
     const count = turns.filter((turn) => turn.state === state).length
-    return count === 0 ? [] : [`${count} ${state}`]
+    return count === 0 ? [] : [`${Count.format(count)} ${state}`]
   })
   const waits = turns.flatMap(({ wait }) => (wait === undefined ? [] : [wait]))
   const next = waits.reduce(
@@ -193,7 +196,7 @@ const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Display): s
   const left = turns.filter(({ runner }) => runner === null).length
   const asking = waits.filter(({ asks }) => asks !== undefined).length
   return [
-    `${turns.length} ${turns.length === 1 ? "turn" : "turns"} in ${database}: ${states.join(", ")}.`,
+    `${Count.of(turns.length, "turn")} in ${database}: ${states.join(", ")}.`,
     ...(left > 0 ? [`${left} ${left === 1 ? "has" : "have"} no runner at the moment.`] : []),
     ...(Number.isFinite(next) ? [`The next is due at ${moment(next)}.`] : []),
     ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])

@@ -19,11 +19,13 @@ export const FIELDS = [
 /** A field in a template. */
 export const PLACEHOLDER = /\{\{\s*([a-zA-Z]+)\s*\}\}/g
 
-/** Braces that name no field are a mistake, such as `{{env.KEY}}`: they would be sent as they stand. */
-const isTemplate = (template: string): boolean =>
-  !template
-    .replaceAll(PLACEHOLDER, (braces, name: string) => (FIELDS.some((field) => field === name) ? "" : braces))
-    .includes("{{")
+/** The first braces that name no field, such as `{{env.KEY}}`: a mistake, because they would be sent as they stand. */
+const unknownField = (template: string): string | undefined => {
+  const rest = template.replaceAll(PLACEHOLDER, (braces, name: string) =>
+    FIELDS.some((field) => field === name) ? "" : braces
+  )
+  return /\{\{[^{}]{0,40}(?:\}\})?/.exec(rest)?.[0]
+}
 
 const TEMPLATE = `a text with {{${FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
 const ADDRESS = 'an e-mail address, such as "oncall@example.org"'
@@ -43,9 +45,13 @@ export const Email = Schema.Struct({ from: Address, to: Address })
 /** The text of a template. */
 export const Template = Schema.String.annotate({ message: `Expected ${TEMPLATE}` }).check(
   Schema.isMinLength(1, { message: `Expected ${TEMPLATE}` }),
-  Schema.makeFilter((template) => isTemplate(template) || `Expected ${TEMPLATE}`, {
-    toJsonSchema: () => [{ minLength: 1 }, true]
-  })
+  Schema.makeFilter(
+    (template) => {
+      const unknown = unknownField(template)
+      return unknown === undefined || `Expected ${TEMPLATE}; ${unknown} is none of these fields`
+    },
+    { toJsonSchema: () => [{ minLength: 1 }, true] }
+  )
 )
 
 /** The format of a receiver, with what it needs. */

@@ -108,7 +108,8 @@ const element = (value: unknown): string =>
     : String(value)
 
 const shown = (value: unknown): string => {
-  if (Duration.isDuration(value)) return Duration.isFinite(value) ? Duration.format(value) : "for ever"
+  if (Duration.isDuration(value))
+    return Duration.isFinite(value) ? DurationText.setting(Duration.toMillis(value)) : "for ever"
   return Array.isArray(value) ? value.map(element).join(", ") : String(value)
 }
 

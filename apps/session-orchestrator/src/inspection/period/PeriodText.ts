@@ -4,7 +4,7 @@
  * PeriodText.X1. Text from outside is on one line, without control characters; in Markdown it is in code spans, or escaped.
  * PeriodText.X2. Commands are whole, on a line of their own: people copy them.
  */
-import type { PeriodReport } from "@holdfast/wire"
+import { Count, type PeriodReport } from "@holdfast/wire"
 import * as Columns from "../../text/Columns.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
@@ -232,11 +232,7 @@ const SPEND_HEAD = ["Model", "Turns", "Input", "Output", "Cached", "Cost"]
 const spendRow = (
   name: string,
   { cachedInputTokens, cost, inputTokens, isPartial, outputTokens, turns }: PeriodReport.Spend
-) => [
-  name,
-  ...[turns, inputTokens, outputTokens, cachedInputTokens].map((figure) => figure.toLocaleString("en-US")),
-  money(cost, isPartial)
-]
+) => [name, ...[turns, inputTokens, outputTokens, cachedInputTokens].map(Count.format), money(cost, isPartial)]
 
 const section = <A>(
   title: string,

@@ -7,7 +7,7 @@
  */
 import type { Prices } from "@holdfast/policy"
 import { Durations } from "@holdfast/policy"
-import { Labels } from "@holdfast/wire"
+import { Count, Labels } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as PriceOf from "./PriceOf.ts"
 import type { Spent } from "./SpendSums.ts"
@@ -164,17 +164,13 @@ const wording = (
       ? ""
       : ` The money does not cover ${spent.unpriced.join(", ")}, which ${spent.unpriced.length === 1 ? "has" : "have"} no price.`
   const unreported =
-    spent.unreported === 0
-      ? ""
-      : ` ${number(spent.unreported)} ${spent.unreported === 1 ? "answer" : "answers"} came without a count of tokens.`
+    spent.unreported === 0 ? "" : ` ${Count.of(spent.unreported, "answer")} came without a count of tokens.`
   return (
     `The limit spend[${index}] of the configuration is reached: it allows ${allowed} ${scope}, and ${known} ` +
     `${spent.tokens === 1 ? "was" : "were"} spent ${when}.${unpriced}${unreported}`
   )
 }
 
-const tokensText = (tokens: number): string => `${number(tokens)} ${tokens === 1 ? "token" : "tokens"}`
-
-const number = (n: number): string => n.toLocaleString("en-US")
+const tokensText = (tokens: number): string => Count.of(tokens, "token")
 
 const dollars = (n: number): string => `$${n.toFixed(n > 0 && n < 0.01 ? 6 : 2)}`

@@ -30,21 +30,25 @@ export const make =
 /** Half of the time within which another runner takes turns over. */
 const IDLE_MS = 10_000
 
-/** `LOCAL`, and no parameter of the connection: PgBouncer refuses those, and other users of its connections keep their own setting. */
-const LIMIT = `SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`
+/**
+ * Sets the limit and reads the number (PostgresTransaction.T4, T1), in one round trip.
+ *
+ * The limit is local (`true`), and no parameter of the connection: PgBouncer refuses those, and other users of its connections keep their own
+ * setting. The number is assigned here, also to a transaction that turns out to write nothing.
+ */
+const OPEN = `SELECT pg_current_xact_id()::text AS number, set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true)`
 
 type Failing<A, E> = Effect.Effect<A, E | SqlError.SqlError>
 
 const transaction = <A, E>(sql: SqlClient.SqlClient, effect: Effect.Effect<A, E>): Failing<A, E> =>
   Effect.suspend(() => {
     let commit: { readonly number: string; readonly value: A } | undefined
-    const numbered = Effect.tap(effect, (value) =>
-      Effect.map(numberOf(sql), (number) => {
-        if (number !== undefined) commit = { number, value }
-      })
-    )
     const committed = Effect.scoped(
-      Effect.flatMap(sql.reserve, (connection) => onConnection(sql, connection, numbered))
+      Effect.flatMap(sql.reserve, (connection) =>
+        onConnection(sql, connection, effect, (number, value) => {
+          commit = { number, value }
+        })
+      )
     )
     return Effect.catch(committed, (error): Failing<A, E> => {
       if (commit === undefined) return Effect.fail(error)
@@ -55,10 +59,12 @@ const transaction = <A, E>(sql: SqlClient.SqlClient, effect: Effect.Effect<A, E>
     })
   })
 
+/** `committing` is called before the commit. */
 const onConnection = <A, E>(
   sql: SqlClient.SqlClient,
   connection: SqlConnection.Connection,
-  effect: Effect.Effect<A, E>
+  effect: Effect.Effect<A, E>,
+  committing: (number: string, value: A) => void
 ): Failing<A, E> => {
   let isOpen = true
   const rollback = Effect.ignoreCause(
@@ -68,8 +74,12 @@ const onConnection = <A, E>(
     })
   )
   return connection.executeRaw("BEGIN", []).pipe(
-    Effect.andThen(connection.executeRaw(LIMIT, [])), // PostgresTransaction.T4
-    Effect.andThen(Effect.provideService(effect, sql.transactionService, [connection, 0])),
+    Effect.andThen(numberOf(connection)),
+    Effect.flatMap((number) =>
+      Effect.tap(Effect.provideService(effect, sql.transactionService, [connection, 0]), (value) =>
+        Effect.sync(() => committing(number, value))
+      )
+    ),
     // Here and not in the finalizer, which cannot be interrupted (PostgresTransaction.T3). PostgresTransaction.T2
     Effect.tapCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : rollback)),
     Effect.tap(
@@ -109,13 +119,12 @@ const savepoint = <A, E>(connection: SqlConnection.Connection, effect: Effect.Ef
   })
 }
 
-const Numbered = Schema.Tuple([Schema.Struct({ number: Schema.NullOr(Schema.String) })])
+const Opened = Schema.Tuple([Schema.Struct({ number: Schema.String })])
 
-/** The transaction's number; none for a transaction without writes, whose outcome does not matter. */
-const numberOf = (sql: SqlClient.SqlClient): Effect.Effect<string | undefined, SqlError.SqlError> =>
-  sql`SELECT pg_current_xact_id_if_assigned()::text AS number`.pipe(
-    Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Numbered)(rows))),
-    Effect.map(([{ number }]) => number ?? undefined)
+const numberOf = (connection: SqlConnection.Connection): Effect.Effect<string, SqlError.SqlError> =>
+  connection.execute(OPEN, [], undefined).pipe(
+    Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Opened)(rows))),
+    Effect.map(([{ number }]) => number)
   )
 
 const Fate = Schema.Tuple([Schema.Struct({ fate: Schema.Literals(["committed", "aborted", "in progress"]) })])

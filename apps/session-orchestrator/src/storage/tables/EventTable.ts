@@ -236,7 +236,10 @@ const insert = Effect.fnUntraced(function* (
     return { conversation, event_id: id, turn: number, position, type, payload }
   })
   yield* Inserts.insertAll(sql, "events", rows)
-  for (const { event, id } of added) if (event.type === "turn-end") yield* TurnTable.seal(sql, event, id)
+  yield* TurnTable.sealAll(
+    sql,
+    added.flatMap(({ event, id }) => (event.type === "turn-end" ? [{ event, id }] : []))
+  )
 })
 
 const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Append) =>

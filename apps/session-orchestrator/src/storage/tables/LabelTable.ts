@@ -55,15 +55,21 @@ export const find = (
     (rows) =>
       Effect.map(
         decodeRows(rows),
-        (found) =>
-          new Map(
-            found.map(({ metadata, number, tags }) => [
-              number,
-              { ...(metadata === null ? {} : { metadata }), ...(tags === null ? {} : { tags }) }
-            ])
-          )
+        (found) => new Map(found.map(({ number, ...columns }) => [number, labelsOf(columns)]))
       )
   )
+
+/** The columns of labels; null where there are none, as a query has them that joins the table from outside. */
+export const COLUMNS = {
+  metadata: Schema.NullOr(Schema.fromJsonString(Labels.Metadata)),
+  tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+}
+
+/** The labels in these columns. */
+export const labelsOf = ({ metadata, tags }: Schema.Struct.Type<typeof COLUMNS>): Labels.Labels => ({
+  ...(metadata === null ? {} : { metadata }),
+  ...(tags === null ? {} : { tags })
+})
 
 /** Rows of a list by tag behind a position, ordered by their numbers: `FROM … WHERE …`, to continue with `ORDER BY`. */
 export const tagged = (
@@ -80,9 +86,5 @@ export const tagged = (
 
 // --- internal
 
-const Row = Schema.Struct({
-  number: Schema.Finite,
-  metadata: Schema.NullOr(Schema.fromJsonString(Labels.Metadata)),
-  tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
-})
+const Row = Schema.Struct({ number: Schema.Finite, ...COLUMNS })
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))

@@ -133,7 +133,8 @@ const Extra = Schema.Struct({
   number: Schema.Finite,
   model: Schema.String,
   change: Schema.NullOr(Schema.String),
-  has_events: Schema.Finite
+  has_events: Schema.Finite,
+  ...LabelTable.COLUMNS
 })
 const decodeExtras = Schema.decodeUnknownEffect(Schema.Array(Extra))
 
@@ -149,15 +150,12 @@ const rowsOf = Effect.fnUntraced(function* (
       ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
-      ) THEN 1 ELSE 0 END AS has_events
-    FROM ${sql.literal(TurnTable.TABLES)}
+      ) THEN 1 ELSE 0 END AS has_events, l.metadata, l.tags
+    FROM ${sql.literal(TurnTable.TABLES)} LEFT JOIN turn_labels l ON l.turn = t.number
     WHERE t.number IN (${Keyset.numbers(sql, keys)})`
   const turns = yield* TurnTable.read(found)
-  const labels = yield* LabelTable.find(sql, "turn", keys)
   const extras = yield* decodeExtras(found)
-  const rows = new Map(
-    extras.map(({ change, has_events, model, number }, i) => [number, { turn: turns[i], change, has_events, model }])
-  )
+  const rows = new Map(extras.map(({ number, ...extra }, i) => [number, { ...extra, turn: turns[i] }]))
   return keys.flatMap(({ at, number }): ReadonlyArray<TurnRow> => {
     const row = rows.get(number)
     if (row?.turn === undefined) return []
@@ -168,7 +166,7 @@ const rowsOf = Effect.fnUntraced(function* (
         model: row.change === null ? row.model : (changedTo(row.change) ?? row.model),
         hasChangedModel: row.change !== null,
         hasEvents: row.has_events === 1,
-        labels: labels.get(number) ?? {}
+        labels: LabelTable.labelsOf(row)
       }
     ]
   })

@@ -104,17 +104,46 @@ export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<
 export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
   select(sql, sql`t.number > 0`)
 
-/** Seals a turn with the event that ended it. A sealed turn is not changed. A failed turn is uncounted until its notice (`IncidentStates.S2`). */
-export const seal = (
+/** The event that ended a turn, with its id. */
+export interface Seal {
+  readonly id: number
+  readonly event: TurnEvent.TurnEnd
+}
+
+/**
+ * Seals turns with the events that ended them, on PostgreSQL in one round trip. A sealed turn is not changed. A failed turn is uncounted until
+ * its notice (`IncidentStates.S2`).
+ */
+export const sealAll = (
   sql: SqlClient.SqlClient,
-  { endedAt, status, turnId }: TurnEvent.TurnEnd,
-  endEventId: number
-): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.asVoid(
-    sql`UPDATE turns SET end_event_id = ${endEventId}, status = ${status}, ended_at = ${endedAt},
-        uncounted = ${status === "failed" ? 1 : null}
-      WHERE turn_id = ${turnId} AND end_event_id IS NULL`
+  seals: ReadonlyArray<Seal>
+): Effect.Effect<void, SqlError.SqlError> => {
+  // Of two ends of a turn the first one counts.
+  const first = new Map(seals.toReversed().map((seal) => [seal.event.turnId, seal]))
+  const ends = Array.from(first.values(), ({ event: { endedAt, status, turnId }, id }) => ({
+    turn_id: turnId,
+    end_event_id: id,
+    status,
+    ended_at: endedAt,
+    uncounted: status === "failed" ? 1 : null
+  }))
+  const each = Effect.forEach(
+    ends,
+    ({ turn_id, ...end }) =>
+      sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`,
+    { discard: true }
   )
+  return sql.onDialectOrElse({
+    pg: () =>
+      ends.length < 2
+        ? each
+        : Effect.asVoid(sql`
+            UPDATE turns SET end_event_id = s.end_event_id, status = s.status, ended_at = s.ended_at, uncounted = s.uncounted
+            FROM json_populate_recordset(NULL::turns, ${JSON.stringify(ends)}::json) s
+            WHERE turns.turn_id = s.turn_id AND turns.end_event_id IS NULL`),
+    orElse: () => each
+  })
+}
 
 /** The columns for `read`. */
 export const COLUMNS =

@@ -106,19 +106,19 @@ describe("TurnView", () => {
     const saysOf = (tally: { readonly sleptMs: number; readonly waitedMs?: number }) =>
       written(end("failed", { error, attempts: 22, ...tally }))
     expect(saysOf({ sleptMs: 27_105_000, waitedMs: 27_105_040 })).toEqual([
-      "[failure] Failed: 529 Overloaded (22 attempts, 7 h 31 m 45 s of waiting)"
+      "[failure] Failed: 529 Overloaded (22 calls, 7 h 31 m 45 s of waiting)"
     ])
     // A cancelled wait counts with its actual time.
     expect(saysOf({ sleptMs: 27_105_000, waitedMs: 7_200_000 })).toEqual([
-      "[failure] Failed: 529 Overloaded (22 attempts, 2 h of waiting (7 h 31 m 45 s were scheduled))"
+      "[failure] Failed: 529 Overloaded (22 calls, 2 h of waiting (7 h 31 m 45 s were scheduled))"
     ])
     const once = end("failed", { error, attempts: 1, sleptMs: 5_000, waitedMs: 5_000 })
     expect(written(once)).toEqual(["[failure] Failed: 529 Overloaded"])
-    expect(written({ ...once, attempts: 2 })).toEqual(["[failure] Failed: 529 Overloaded (2 attempts, 5 s of waiting)"])
+    expect(written({ ...once, attempts: 2 })).toEqual(["[failure] Failed: 529 Overloaded (2 calls, 5 s of waiting)"])
     expect(written(end("failed", { attempts: 1 }))).toEqual(["[failure] Failed: no reason was given"])
-    expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 attempts)"])
+    expect(saysOf({ sleptMs: 0, waitedMs: 0 })).toEqual(["[failure] Failed: 529 Overloaded (22 calls)"])
     expect(saysOf({ sleptMs: 5_000 })).toEqual([
-      "[failure] Failed: 529 Overloaded (22 attempts, 5 s of scheduled waiting)"
+      "[failure] Failed: 529 Overloaded (22 calls, 5 s of scheduled waiting)"
     ])
   })
 

@@ -39,9 +39,9 @@ describe("TurnsTable", () => {
   it("is a table if there is room, with both ids at every width", () => {
     expect(text([waiting, turn(2, { state: "queued" })], TurnsTable.TABLE_COLUMNS)).toBe(
       [
-        "STATE    CONVERSATION  TURN  RETRY  DUE             BUDGET LEFT  AGE      WHY                         PROMPT",
-        "waiting  c-1           t-1   4      T60000, in 9 s  1 m          2 h 3 m  overloaded: 529 Overloaded  Why is the sky blue?",
-        "queued   c-2           t-2                                       2 h 3 m                              Why is the sky blue?",
+        "STATE    CONVERSATION  TURN  RETRY  DUE             BUDGET LEFT  TARGET            AGE      WHY                         PROMPT",
+        "waiting  c-1           t-1   4      T60000, in 9 s  1 m          anthropic/claude  2 h 3 m  overloaded: 529 Overloaded  Why is the sky blue?",
+        "queued   c-2           t-2                                                         2 h 3 m                              Why is the sky blue?",
         "",
         "2 turns in a.db: 1 waiting, 1 queued. The next is due at T60000."
       ].join("\n")
@@ -62,7 +62,7 @@ describe("TurnsTable", () => {
     })
     const { [0]: head, [1]: row } = text([ended], TurnsTable.TABLE_COLUMNS).split("\n")
     expect(head).toMatch(
-      /^STATE +CONVERSATION +TURN +TARGET +ATTEMPTS +BEGUN +ENDED +WAITED +TOKENS +RETRIED BY +AGE +WHY +PROMPT$/
+      /^STATE +CONVERSATION +TURN +TARGET +CALLS +BEGUN +ENDED +WAITED +TOKENS +RETRIED BY +AGE +WHY +PROMPT$/
     )
     expect(row).toMatch(
       /^failed +c-3 +t-3 +anthropic\/claude +2 +T0 +T90000 +5 s +10 in, 3 out +t-4 +2 h 3 m +auth: No such key +Why/
@@ -76,7 +76,7 @@ describe("TurnsTable", () => {
         "  t-4",
         "  why     auth: No such key",
         "  target  anthropic/claude",
-        "  ended   T90000, begun T0, 2 attempts, waited 5 s",
+        "  ended   T90000, begun T0, 2 calls, waited 5 s",
         "  tokens  10 in, 3 out",
         "",
         "1 turn in a.db: 1 failed."
@@ -102,6 +102,7 @@ describe("TurnsTable", () => {
         "  retry   4",
         "  why     overloaded: 529 Overloaded",
         "  budget  1 m left",
+        "  target  anthropic/claude",
         "  age     2 h 3 m",
         "",
         "running  Why is the sky blue?",
@@ -141,6 +142,7 @@ describe("TurnsTable", () => {
         "  retry   4",
         "  why     overloaded: 529 Overloaded",
         "  budget  1 m left",
+        "  target  anthropic/claude",
         "  age     2 h 3 m",
         "",
         "running  Why is the sky blue?",
@@ -181,9 +183,9 @@ describe("TurnsTable", () => {
     const conversationId = Ids.ConversationId.make("c".repeat(64))
     const named = (length: number) =>
       text([{ ...waiting, conversationId, turnId: Ids.TurnId.make("t".repeat(length)) }], 170)
-    // Of 170 columns the other cells take 44, and the gaps 16.
-    expect(named(26)).toMatch(/^STATE/)
-    expect(named(27)).toMatch(/^waiting/)
+    // Of 170 columns the other cells take 60, and the gaps 18.
+    expect(named(8)).toMatch(/^STATE/)
+    expect(named(9)).toMatch(/^waiting/)
   })
 
   it("gives why and prompt 60 columns each if no terminal limits the width", () => {
@@ -199,7 +201,7 @@ describe("TurnsTable", () => {
 
   it("a turn that ended without waits shows none", () => {
     const ended = turn(3, { state: "completed", attempts: 1, endedAt: 90_000, waitedMs: 0 })
-    expect(text([ended], 60)).toContain("T90000, begun T0, 1 attempt\n")
+    expect(text([ended], 60)).toContain("T90000, begun T0, 1 call\n")
     expect(text([ended], TurnsTable.TABLE_COLUMNS)).not.toContain("WAITED")
   })
 
@@ -243,6 +245,6 @@ describe("TurnsTable", () => {
     const turns = Array.from({ length: 150_000 }, () => waiting)
     const lines = TurnsTable.view(turns, at(TurnsTable.TABLE_COLUMNS))
     expect(lines).toHaveLength(turns.length + 3)
-    expect(lines.at(-1)).toBe("150000 turns in a.db: 150000 waiting. The next is due at T60000.")
+    expect(lines.at(-1)).toBe("150,000 turns in a.db: 150,000 waiting. The next is due at T60000.")
   })
 })

@@ -244,6 +244,20 @@ describe("a PostgreSQL that refuses", () => {
     })
   )
 
+  it.live("holds half of a surrogate pair as it does of one write, also where a commit has several", () =>
+    Effect.gen(function* () {
+      const { store } = yield* open(yield* database)
+      yield* store.createConversation(NumberedData.conversation(1))
+      const accept = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt: "a\ud83d" }))
+      yield* Effect.forEach([1, 2, 3], accept, { concurrency: "unbounded" })
+      yield* accept(4)
+      for (const n of [1, 2, 3, 4]) {
+        const turn = yield* store.turn(NumberedData.turnId(n))
+        expect(Option.map(turn, ({ prompt }) => prompt)).toEqual(Option.some("a\ufffd"))
+      }
+    })
+  )
+
   /** What starting on an address fails with. */
   const refusal = (url: Redacted.Redacted) =>
     Effect.map(Effect.flip(Effect.scoped(open(url))), (error) => {

@@ -1,5 +1,6 @@
 /** Shared by the handlers of records: events, messages and counts. Pure. */
 import { defined, type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as Arr from "effect/Array"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
@@ -42,10 +43,9 @@ export class Batch {
 
 /** Adds events that are persisted together to the outbox. */
 export const persist = (ledger: Ledger, events: ReadonlyArray<TurnEvent.PersistedEvent>): Ledger => {
-  const [first, ...rest] = events
-  if (first === undefined) return ledger
+  if (!Arr.isReadonlyArrayNonEmpty(events)) return ledger
   const { outbox, position } = ledger
-  const due: Emission = { _tag: "Persist", events: [first, ...rest], position }
+  const due: Emission = { _tag: "Persist", events, position }
   return { ...ledger, outbox: [...outbox, due], position: position + events.length }
 }
 

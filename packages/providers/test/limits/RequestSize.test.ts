@@ -1,0 +1,107 @@
+/** Files here share one text, so that a test of half a gigabyte needs none. */
+import { describe, expect, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { type Message, Ids } from "@holdfast/wire"
+import { Effect, Stream } from "effect"
+import { constants } from "node:buffer"
+import * as Limits from "../../src/limits/Limits.ts"
+import * as RequestSize from "../../src/limits/RequestSize.ts"
+import { run } from "../harness/AttemptRun.ts"
+import { request } from "../harness/Dialect.ts"
+
+const CHUNK = "A".repeat(2 ** 20)
+
+const file = (length: number): Message.FilePart => ({
+  type: "file",
+  mediaType: "image/png",
+  data: CHUNK.slice(0, length)
+})
+
+const common = { turnId: Ids.TurnId.make("t"), createdAt: 0 }
+
+/** A history with images in prompts, of models and in results of tools. */
+const historyOf = (characters: number): ReadonlyArray<Message.Message> => {
+  const files = Array.from({ length: Math.floor(characters / CHUNK.length) }, () => file(CHUNK.length))
+  const [first, second, third = file(1), ...more] = files
+  if (first === undefined || second === undefined) throw new Error("a history of at least three files")
+  return [
+    { role: "user", id: Ids.messageIdOf(common.turnId, 0), ...common, content: [first] },
+    { role: "assistant", id: Ids.messageIdOf(common.turnId, 1), ...common, target: request.target, content: [second] },
+    {
+      role: "tool",
+      id: Ids.messageIdOf(common.turnId, 2),
+      ...common,
+      content: [
+        {
+          type: "tool-result",
+          toolCallId: "c",
+          toolName: "look",
+          output: "[3 files]",
+          isError: false,
+          content: [third, ...more, file(characters % CHUNK.length)]
+        }
+      ]
+    }
+  ]
+}
+
+const askedWith = (characters: number) => {
+  let calls = 0
+  const provider: Provider.Provider["Service"] = {
+    stream: () => {
+      calls++
+      return Stream.make({ type: "finish" as const, finishReason: "stop" as const })
+    }
+  }
+  const asked = { ...request, system: "", messages: historyOf(characters) }
+  return Effect.map(
+    run(Limits.withLimits(provider, {}), () => {}, asked),
+    (ending) => ({ ...ending, calls })
+  )
+}
+
+describe("RequestSize", () => {
+  it("has the limit of this runtime", () => {
+    expect(RequestSize.MOST_CHARACTERS).toBe(constants.MAX_STRING_LENGTH)
+  })
+
+  it.effect("a request of the largest size is sent", () =>
+    Effect.gen(function* () {
+      expect(yield* askedWith(RequestSize.MOST_CHARACTERS)).toMatchObject({ isSuccess: true, calls: 1 })
+    })
+  )
+
+  it.effect("C2: a larger one fails without a call, by its size and the limit, and is never retried", () =>
+    Effect.gen(function* () {
+      const { calls, failure } = yield* askedWith(RequestSize.MOST_CHARACTERS + 1)
+      expect(calls).toBe(0)
+      expect(failure).toMatchObject({ reason: "bad-request", code: "request-too-large", retryable: false })
+      expect(failure?.message).toContain("has 536870889 characters of at most 536870888")
+    })
+  )
+
+  it("counts texts, reasoning and results too", () => {
+    const messages: ReadonlyArray<Message.Message> = [
+      ...historyOf(RequestSize.MOST_CHARACTERS - 3),
+      {
+        role: "assistant",
+        id: Ids.messageIdOf(common.turnId, 3),
+        ...common,
+        target: request.target,
+        content: [
+          { type: "text", text: "1" },
+          { type: "reasoning", text: "2" },
+          { type: "tool-call", toolCallId: "d", toolName: "look", input: {} }
+        ]
+      },
+      {
+        role: "tool",
+        id: Ids.messageIdOf(common.turnId, 4),
+        ...common,
+        content: [{ type: "tool-result", toolCallId: "d", toolName: "look", output: "3", isError: false }]
+      }
+    ]
+    expect(RequestSize.refusalOf({ messages })).toBeUndefined()
+    expect(RequestSize.refusalOf({ messages, system: "4" })).toBeDefined()
+  })
+})
