@@ -62,9 +62,6 @@ export const targetNameOf = ({ routing }: Pick<Ledger, "routing">): string => Ta
 export const messagesOf = ({ added, history }: Pick<Ledger, "added" | "history">): ReadonlyArray<Message.Message> =>
   added.length === 0 ? history : [...history, ...added]
 
-/** The id of this turn's next message. */
-export const nextMessageId = ({ added, turn }: Ledger): Ids.MessageId => Ids.messageIdOf(turn.turnId, added.length)
-
 /** Makes a message to the model that is not a person's prompt. `createdAt` is in epoch milliseconds. */
 export const synthetic = (ledger: Ledger, text: string, createdAt: number): Message.UserMessage => ({
   role: "user",
@@ -105,9 +102,9 @@ export const contextOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>
 })
 
 /** What every message of the turn has. `createdAt` is in epoch milliseconds. */
-export const headOf = (ledger: Ledger, createdAt: number) => ({
-  id: nextMessageId(ledger),
-  turnId: ledger.turn.turnId,
+export const headOf = ({ added, turn: { turnId } }: Ledger, createdAt: number) => ({
+  id: Ids.messageIdOf(turnId, added.length),
+  turnId,
   createdAt
 })
 
