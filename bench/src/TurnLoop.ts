@@ -7,13 +7,21 @@
  * events one by one, as the SDKs of providers hand them over, and is what is aimed at; the other is handed the same arrays,
  * and is the limit of what can be had.
  *
+ * The second table has the CPU of short turns, beside another checkout with `--beside`: `turns/Turns.ts` runs them.
+ *
  * No collection is forced: it throws away optimised code with the hidden classes that only passing objects had, so that what
  * follows for thousands of turns is the compiler at work, and not the loop.
  */
 import { Checkpoint, EventSink, Machine, Provider, type Records, Toolbox, Turn } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { type Array as Arr, Cause, Context, Effect, type Pull, Stream } from "effect"
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
 import * as FigureTable from "./FigureTable.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Trees from "./Trees.ts"
+import { type Answer, type Ask, type Row as TurnRow, ROWS } from "./turns/Turns.ts"
 
 const DELTAS = 200
 const TURNS = 2_000
@@ -61,9 +69,56 @@ export const run = async (): Promise<void> => {
     "Turn loop, in process: 2 steps of 200 deltas with a tool call between, against a bare async generator",
     rows
   )
+  FigureTable.print("CPU of a turn, in a process of its own for each checkout: all threads", await turnCosts())
 }
 
 // --- internal
+
+const WHAT: Readonly<Record<TurnRow, string>> = {
+  delta: "one step, one delta",
+  tool: "two steps, a tool call between them",
+  retries: "two failures and waits, then an answer",
+  journal: "two steps and a tool call, with a journal",
+  "journal-retries": "two failures and waits, with a journal",
+  deltas: "2,000 deltas, one a read, written as JSON at the end"
+}
+
+/** Short rounds, of which the quickest tenth counts: on a busy machine most rounds are disturbed. */
+const turnCosts = async (): Promise<ReadonlyArray<FigureTable.Row>> => {
+  const samples = await Trees.each(async ({ folder }) => fork(join(import.meta.dirname, "turns/Turns.ts"), [folder]))
+  const measure = (child: ChildProcess | undefined, ask: Ask) =>
+    child &&
+    (async () => {
+      const answered = once(child, "message")
+      child.send(ask)
+      const [{ us }] = (await answered) as [Answer] // what Turns.ts sends
+      return us
+    })
+  try {
+    const rows: Array<FigureTable.Row> = []
+    for (const row of ROWS) {
+      const ask = { row, turns: row === "deltas" ? 10 : 400 }
+      const { here, beside } = await Rounds.alternate(
+        { here: measure(samples.here, ask), beside: measure(samples.beside, ask) },
+        Rounds.count(80),
+        30
+      )
+      const figure = (each: ReadonlyArray<number>) => (each.length === 0 ? undefined : FigureTable.quantile(each, 0.1))
+      rows.push({
+        what: WHAT[row],
+        holdfast: figure(here) ?? NaN,
+        beside: figure(beside),
+        bare: undefined,
+        unit: "us",
+        aim: undefined
+      })
+    }
+    return rows
+  } finally {
+    samples.here.disconnect()
+    samples.beside?.disconnect()
+  }
+}
 
 /** What a turn costs besides its deltas: one step, one delta. The machine alone is what a driver of many turns as values pays. */
 const fixedCost = async (): Promise<ReadonlyArray<FigureTable.Row>> => {

@@ -142,7 +142,7 @@ const writerOf = <E>(
   persist: Persist<E>,
   listener: Listener | undefined
 ): Writer<E> => {
-  const inOrder = Semaphore.makeUnsafe(1)
+  const inOrder = Semaphore.makeUnsafe(1).withPermits(1)
   let next = known.length
   let held: ReadonlyArray<Records.Stored> = []
   return {
@@ -151,14 +151,14 @@ const writerOf = <E>(
     },
     write: (more, write) =>
       Effect.suspend(() => {
-        const records = [...held, ...more]
+        const records = held.length === 0 ? more : [...held, ...more]
         held = []
         return Effect.map(persist(write(next, records)), (result) => {
           next += records.length
           for (const each of records) listener?.recorded(each)
           return result
         })
-      }).pipe(inOrder.withPermits(1)) // K3
+      }).pipe(inOrder) // K3
   }
 }
 
@@ -187,16 +187,17 @@ const checkpointOf = (
       const value = recorded.get(name)
       if (value !== undefined) return counted(Effect.orDie(decode(value))) // K1
       const record = (result: A) =>
-        Effect.suspend(() => Effect.orDie(encode(result))).pipe(
-          Effect.flatMap((value) =>
-            isHeld(result) ? Effect.sync(() => hold({ name, value })) : append({ name, value })
-          ),
-          counted,
-          Effect.uninterruptible
-        )
+        Effect.suspend(() => {
+          const written = Effect.flatMapEager(Effect.orDie(encode(result)), (value) => {
+            if (!isHeld(result)) return append({ name, value })
+            hold({ name, value })
+            return Effect.void
+          })
+          return Effect.as(written, result)
+        }).pipe(counted, Effect.uninterruptible)
       return Effect.suspend(() => {
         listener?.begins(name)
-        return Effect.tap(effect, record)
+        return Effect.flatMapEager(effect, record)
       })
     }
   }
@@ -229,7 +230,7 @@ const codecOf = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => {
   const decode = Schema.decodeUnknownEffect(schema)
   const made = {
     decode: (value: string) => decode(JsonShape.parse(value)),
-    encode: (result: A) => Effect.flatMap(encode(result), LongJson.stringify)
+    encode: (result: A) => Effect.flatMapEager(encode(result), LongJson.stringify)
   }
   codecs.set(schema, made)
   return made

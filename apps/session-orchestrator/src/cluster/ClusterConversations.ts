@@ -3,14 +3,15 @@
  *
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
- * C2. A stream goes on at the next owner after the last id that came (`Owner`).
+ * C2. A stream goes on at the next owner after the last id that came (`Owner`). One of a conversation in memory here takes no messages (`LocalWatch`).
  * C4. A held call whose client is here is reached here (`HeldRunner`), and commands for one whose client is elsewhere there (`HeldCommands`).
  * C3. What needs no owner is done here: a conversation is created (`LocalId`), and its history read, in the database.
  */
+import { Push } from "@holdfast/kernel/host"
 import { type Command, defined, Ids } from "@holdfast/wire"
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Sharding } from "effect/cluster"
-import { Conversations } from "../conversation/Conversations.ts"
+import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
@@ -22,6 +23,7 @@ import * as GroupedCommands from "./GroupedCommands.ts"
 import * as HeldCommands from "./HeldCommands.ts"
 import { HeldRunner } from "./HeldRunner.ts"
 import * as LocalId from "./LocalId.ts"
+import * as LocalWatch from "./LocalWatch.ts"
 import * as Owner from "./Owner.ts"
 import type { Residents } from "./Residents.ts"
 import { RunnerEntity } from "./RunnerEntity.ts"
@@ -51,16 +53,37 @@ export const layer = <E, R>(
         meant === undefined
           ? Effect.map(reached(client(id).Head()), (turnId) => turnId ?? undefined)
           : Effect.succeed(meant)
-      const ownerOf = (turnId: Ids.TurnId, within: Ids.ConversationId | undefined) =>
+      const conversationOf = (turnId: Ids.TurnId, within: Ids.ConversationId | undefined) =>
         within === undefined
           ? Effect.flatMap(
               store.turn(turnId),
               Option.match({
                 onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
-                onSome: ({ conversationId }) => Effect.succeed(client(conversationId))
+                onSome: ({ conversationId }) => Effect.succeed(conversationId)
               })
             )
-          : Effect.succeed(client(within))
+          : Effect.succeed(within)
+      /** Frames without messages, where the conversation is in memory here; otherwise those of its owner. */
+      const locally = (
+        id: Ids.ConversationId,
+        here: (conversations: Conversations["Service"]) => Watched,
+        isLast: (frame: Frame) => boolean,
+        elsewhere: (received: number) => Watched
+      ): Watched =>
+        Push.unwrap(
+          Effect.sync(() => {
+            const place = residents.find(id)
+            if (place === undefined) return elsewhere(0)
+            const { conversations, left } = place
+            return LocalWatch.watch({
+              here: here(conversations),
+              left,
+              attend: client(id).Attend(),
+              elsewhere,
+              isLast
+            })
+          })
+        )
 
       const { find, locate } = yield* HeldRunner
       const abortAtOwner: Conversations["Service"]["abort"] = (id, meant) =>
@@ -132,18 +155,31 @@ export const layer = <E, R>(
         setToolAnswers: (id, toolAnswers) => reached(client(id).SetToolAnswers({ toolAnswers })),
         state: (id) => reached(client(id).State()),
         result: (turnId, within) =>
-          Effect.flatMap(ownerOf(turnId, within), (owner) => Owner.awaited(owner.Result({ turnId }))),
+          Effect.flatMap(conversationOf(turnId, within), (id) => Owner.awaited(client(id).Result({ turnId }))),
         watch: (id, after) =>
-          Owner.followed(
-            after,
-            (after) => client(id).Watch({ after }),
-            () => false
+          locally(
+            id,
+            (conversations) => conversations.watch(id, after),
+            () => false,
+            (received) =>
+              Owner.followed(
+                after,
+                (after) => client(id).Watch({ after }),
+                () => false,
+                received
+              )
           ),
         watchTurn: (turnId, within) =>
-          Stream.unwrap(
-            Effect.map(ownerOf(turnId, within), (owner) =>
-              // A turn's events are sent from its first: events that were received before are left out again.
-              Owner.followed(0, () => owner.WatchTurn({ turnId }), Frames.isEnd)
+          Push.unwrap(
+            Effect.map(conversationOf(turnId, within), (id) =>
+              locally(
+                id,
+                (conversations) => conversations.watchTurn(turnId, id),
+                Frames.isEnd,
+                (received) =>
+                  // A turn's events are sent from its first: events that were received before are left out again.
+                  Owner.followed(0, () => client(id).WatchTurn({ turnId }), Frames.isEnd, received)
+              )
             )
           )
       })
@@ -163,6 +199,8 @@ export const layer = <E, R>(
   ).pipe(Layer.provide(Layer.fresh(unowned)))
 
 // --- internal
+
+type Watched = ReturnType<Conversations["Service"]["watch"]>
 
 /** C1 */
 const identified = (steering: Command.Steering): Command.Steering => ({

@@ -134,6 +134,9 @@ export const EndStreams = Rpc.make("EndStreams", { error: StorageError })
 /** Runs what is left to run of the conversation now; ends when every turn of it is sealed, or the next waits on disk. */
 export const Stay = Rpc.make("Stay")
 
+/** Keeps the conversation in memory until the caller leaves, or the owner goes. */
+export const Attend = Rpc.make("Attend")
+
 /** A conversation as an entity of the cluster, with all calls of its owner. */
 export const ConversationEntity = Entity.make("Conversation", [
   Prompt,
@@ -149,5 +152,6 @@ export const ConversationEntity = Entity.make("Conversation", [
   Watch,
   WatchTurn,
   EndStreams,
-  Stay
+  Stay,
+  Attend
 ]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // ConversationEntity.E3

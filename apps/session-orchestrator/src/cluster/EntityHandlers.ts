@@ -3,16 +3,18 @@
  *
  * EntityHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
  *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
- *     conversation back.
+ *     conversation back. A subscriber whose frames are not messages sends `Attend` (`LocalWatch`).
  * EntityHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
  * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
+import { Push } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Effect, FiberSet, type Layer, Schedule, Stream } from "effect"
+import { Array as Arr, Channel, Effect, FiberSet, type Layer, type Pull, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { Conversations, Frame } from "../conversation/Conversations.ts"
 import { Alarms } from "./Alarms.ts"
+import { AnswerablePull } from "./AnswerablePull.ts"
 import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import { HeldRunner } from "./HeldRunner.ts"
@@ -39,6 +41,7 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
       yield* residents.claims.enter(id)
       const resident = yield* Effect.orDie(Resident.make({ id, alarms, sure, busy: () => void fork(stay) }))
       yield* residents.add(resident)
+      yield* residents.arrive(id, resident.conversations)
       const held = yield* HeldRunner
       // A held call has an id in a shard of the runner that has its client (HeldRunner.R2).
       const own = (): Conversations["Service"] => held.find(id) ?? resident.conversations
@@ -61,7 +64,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         Watch: ({ payload }) => batched(own().watch(id, payload.after)),
         WatchTurn: ({ payload }) => batched(own().watchTurn(payload.turnId, id)),
         EndStreams: () => own().endStreams(id),
-        Stay: () => staying(resident)
+        Stay: () => staying(resident),
+        Attend: () => Effect.never
       })
     }),
     {
@@ -90,10 +94,32 @@ const staying = ({ untilQuiet }: Resident.Resident): Effect.Effect<void> =>
     Effect.orDie
   )
 
-/** One message for the frames of one read of the provider; between them empty ones, by which the owner is known to be there (`Owner.O6`). */
+/** One message for the frames that have come since the last one, and empty ones by which the owner is known to be there (`Owner.O6`). */
 const batched = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
-  Stream.merge(
-    Stream.mapArray(frames, (chunk) => [Frames.toBatch(chunk)] as const),
-    Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => []),
-    { haltStrategy: "left" }
+  Stream.fromChannel(
+    Channel.fromTransform((_upstream, scope) =>
+      Effect.gen(function* () {
+        let opened: Pull.Pull<ReadonlyArray<Frame>, E> | undefined
+        const open = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(frames), scope), (pull) => (opened = pull))
+        const source = Push.attach(
+          Effect.suspend(() => opened ?? open),
+          () => opened && Push.of(opened)
+        )
+        const answerable = new AnswerablePull<ReadonlyArray<Frame>, E, void>(source, scope)
+        const sign = Effect.sync(() => answerable.answer(Effect.succeed(NO_FRAMES)))
+        yield* Effect.forkIn(Effect.forever(Effect.delay(sign, Owner.SIGN_INTERVAL)), scope)
+        // The subscription may wait for a database, and the first sign does not.
+        yield* answerable.begin
+        let isFirst = true
+        return Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<Batch>, E> => {
+          if (!isFirst) return Effect.map(answerable.next, (chunk) => Arr.of(Frames.toBatch(chunk)))
+          isFirst = false
+          return Effect.succeed(SIGN)
+        })
+      })
+    )
   )
+
+const NO_FRAMES: ReadonlyArray<Frame> = []
+
+const SIGN = Arr.of<Batch>([])

@@ -18,6 +18,7 @@ import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
+import { AnswerablePull } from "./AnswerablePull.ts"
 import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 
@@ -69,16 +70,18 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
  * Watches one owner after the other (Owner.O2), up to the last frame.
  *
  * @param after the id of the last event that the watcher has
+ * @param received the id of the last event that the watcher got after that
  * @param open watches the present owner, whose first message comes at once, and others every `SIGN_INTERVAL`; they may be empty
  */
 export const followed = <E extends Tagged>(
   after: number,
   open: (after: number) => Stream.Stream<Batch, E | Unreached>,
-  isLast: (frame: Frame) => boolean
+  isLast: (frame: Frame) => boolean,
+  received = 0
 ): Stream.Stream<Frame, E | StorageError> =>
   Stream.suspend(() => {
     /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
-    let last = 0
+    let last = received
     let isOver = false
     const isNew = (frame: Frame): boolean => {
       if (frame.id === undefined) return true
@@ -129,16 +132,31 @@ const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, St
 const inTime = <A, E>(effect: Effect.Effect<A, E>, duration: Duration.Duration): Effect.Effect<A, E | OwnerGone> =>
   Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(new OwnerGone()) })
 
-/** Owner.O6 */
+/** Owner.O6: one timer for all messages, which looks again when a message came meanwhile. Time in which the subscriber is busy does not count. */
 const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | OwnerGone> =>
-  Stream.transformPull(messages, (pull) =>
-    Effect.sync(() => {
-      let limit = ANSWER_LIMIT
-      const next = Effect.map(pull, (chunk) => {
-        limit = SILENCE_LIMIT
-        return chunk
+  Stream.transformPull(messages, (pull, scope) =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const answerable = new AnswerablePull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone, void>(pull, scope)
+      let limitMs = Duration.toMillis(ANSWER_LIMIT)
+      let waitsSince = clock.currentTimeMillisUnsafe()
+      const silence = Effect.suspend(() => {
+        const endsAt = (answerable.isWaiting ? waitsSince : clock.currentTimeMillisUnsafe()) + limitMs
+        return Effect.sleep(endsAt - clock.currentTimeMillisUnsafe())
       })
-      return Effect.suspend(() => inTime(next, limit))
+      const isSilent = () => answerable.isWaiting && clock.currentTimeMillisUnsafe() >= waitsSince + limitMs
+      const watchdog = Effect.andThen(
+        Effect.repeat(silence, { until: isSilent }),
+        Effect.sync(() => answerable.answer(Effect.fail(new OwnerGone())))
+      )
+      yield* Effect.forkIn(watchdog, scope)
+      return Effect.suspend(() => {
+        waitsSince = clock.currentTimeMillisUnsafe()
+        return Effect.map(answerable.next, (chunk) => {
+          limitMs = Duration.toMillis(SILENCE_LIMIT)
+          return chunk
+        })
+      })
     })
   )
 
@@ -197,7 +215,8 @@ class OwnerGone {
 /** `TurnStopped`: its owner goes, or begins anew; the turn goes on. */
 const PASSING: ReadonlySet<string> = new Set(["OwnerGone", "EntityNotAssignedToRunner", "ShuttingDown", "TurnStopped"])
 
-const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
+/** Whether the next owner is tried after this failure. */
+export const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
 
 const isStopped = ({ _tag }: Tagged): boolean => _tag === "TurnStopped"
 

@@ -3,7 +3,7 @@ import type { Failure } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import type { EmittedFailure } from "../ports/Provider.ts"
-import type { TurnStopped } from "../ports/TurnStopped.ts"
+import { describe, type TurnStopped } from "../ports/TurnStopped.ts"
 
 /** Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). */
 export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
@@ -47,7 +47,7 @@ export const withBody = (failure: Failure.Failure, body: string | undefined): Br
 /** The failure of a call that died of a bug (C10). */
 export const ofDefect = (defect: unknown): Failure.Failure => ({
   reason: "unknown",
-  message: defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect),
+  message: describe(defect),
   retryable: true,
   defect: true
 })

@@ -10,8 +10,8 @@ const TREE = 2048
 
 /** A text that grows piece by piece. */
 export class TextBuffer {
-  private flat: Array<string> = []
-  private flatLength = 0
+  /** Flat strings, in a tree of them. */
+  private flat = ""
   private tree: string
   /** A character of the newest flat string: see `flatten`. */
   protected seen = 0
@@ -22,7 +22,7 @@ export class TextBuffer {
 
   /** In characters. */
   get length(): number {
-    return this.flatLength + this.tree.length
+    return this.flat.length + this.tree.length
   }
 
   /** Adds a piece at the end. */
@@ -33,19 +33,13 @@ export class TextBuffer {
 
   /** Returns the whole text. Further pieces can be appended. */
   text(): string {
-    if (this.flat.length === 0) return this.tree
-    this.flatten()
-    const text = this.flat.join("")
-    this.flat = [text]
-    return text
+    return this.flat + this.tree
   }
 
   /** V8 flattens a tree when one of its characters is read, but only if the character is used. */
   private flatten(): void {
-    if (this.tree === "") return
     this.seen = this.tree.charCodeAt(0)
-    this.flat.push(this.tree)
-    this.flatLength += this.tree.length
+    this.flat += this.tree
     this.tree = ""
   }
 }

@@ -29,7 +29,8 @@ export class Checkpoint extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E | TurnStopped, R>
     /**
-     * The records of earlier lives of the turn, oldest first. Absent: the engine cannot look ahead.
+     * All records of earlier lives of the turn, oldest first: what the turn runs behind them has none. Absent: the engine cannot look
+     * ahead.
      *
      * **Details**
      *
@@ -48,5 +49,6 @@ export class Checkpoint extends Context.Service<
 
 /** Records nothing: a turn that lives and dies with its process. */
 export const layerMemory: Layer.Layer<Checkpoint> = Layer.succeed(Checkpoint, {
-  run: (_name, _schema, effect) => effect
+  run: (_name, _schema, effect) => effect,
+  known: []
 })

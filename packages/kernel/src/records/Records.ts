@@ -345,7 +345,7 @@ export const kinds: { readonly [K in Kind]: KindOf<K> } = {
 export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
   if (kind === "Seal") return SEAL
   if (isOnce(kind)) return `step/${step}/${PATHS[kind]}`
-  const [word, mark = part === 0 ? undefined : part] = PATHS[kind].split("/")
+  const [word, mark = part === 0 ? undefined : part] = WORDS[kind]
   const name = `step/${step}/${word}/${number}`
   return mark === undefined ? name : `${name}/${mark}`
 }
@@ -432,6 +432,8 @@ const PATHS = {
   Begun: "tool/begun",
   Tool: "tool"
 } as const satisfies Readonly<Record<Exclude<Kind, "Seal">, string>>
+
+const WORDS = Rec.map(PATHS, (path) => path.split("/"))
 
 const KINDS: ReadonlyMap<string, keyof typeof PATHS> = new Map(Rec.toEntries(PATHS).map(([kind, path]) => [path, kind]))
 

@@ -22,12 +22,12 @@ import type { Broken } from "../calls/CallFailure.ts"
 import * as Directives from "./Directive.ts"
 import { once } from "../internal/interpreter/ModelCalls.ts"
 import * as Observing from "../internal/interpreter/Observing.ts"
-import { evolve, start } from "../internal/machine/Evolve.ts"
+import { evolve, follow, start } from "../internal/machine/Evolve.ts"
 import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
-import { parse, positionOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
+import type { RecordOf, Stored, Wake } from "../records/Records.ts"
 import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
 
 /** The input of a turn that has no router and owes no report. */
@@ -95,17 +95,10 @@ export class BeforeContent {
   follow(known: ReadonlyArray<Stored>): boolean {
     for (const stored of known) {
       if (!this.handOver()) return false
-      const record = parse(stored)
-      if (record === undefined) {
-        if (positionOf(stored.name) === undefined) continue
-        return false
-      }
-      try {
-        this.ledger = evolve(this.ledger, record)
-      } catch {
-        return false // a journal that contradicts itself is reported by the interpreter
-      }
-      this.isTakenUp = true
+      const followed = follow(this.ledger, stored)
+      if (followed === undefined) return false // the interpreter reports a journal that contradicts itself
+      this.isTakenUp ||= followed !== this.ledger
+      this.ledger = followed
     }
     return true
   }

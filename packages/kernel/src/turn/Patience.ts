@@ -152,7 +152,7 @@ const EVENTS = [
   "model-change"
 ] as const
 
-const IN_MEMORY: Checkpoint["Service"] = { run: (_name, _schema, effect) => effect }
+const IN_MEMORY: Checkpoint["Service"] = { run: (_name, _schema, effect) => effect, known: [] }
 
 /** Patience.P2 */
 const withoutVoids = (services: Context.Context<never>) => {

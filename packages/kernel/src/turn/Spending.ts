@@ -17,8 +17,10 @@ export interface Spending {
   readonly extendedMs: number
   /** Epoch milliseconds. */
   readonly firstFailureAt: number | undefined
-  readonly reasons: ReadonlyMap<Failure.Reason, Share>
+  readonly reasons: Shares
 }
+
+type Shares = Readonly<Partial<Record<Failure.Reason, Share>>>
 
 /** The amounts spent on failures of one reason. Times are in milliseconds. */
 export interface Share {
@@ -33,22 +35,23 @@ export const none: Spending = {
   sleptMs: 0,
   extendedMs: 0,
   firstFailureAt: undefined,
-  reasons: new Map()
+  reasons: {}
 }
 
 /** Counts a failure; `at` is in epoch milliseconds. */
 export const fail = (spending: Spending, { reason }: Failure.Failure, at: number): Spending => ({
   ...spending,
   firstFailureAt: spending.firstFailureAt ?? at,
-  reasons: spending.reasons.has(reason)
-    ? spending.reasons
-    : new Map(spending.reasons).set(reason, { retries: 0, sleptMs: 0, firstFailureAt: at })
+  reasons:
+    spending.reasons[reason] === undefined
+      ? { ...spending.reasons, [reason]: { retries: 0, sleptMs: 0, firstFailureAt: at } }
+      : spending.reasons
 })
 
 /** Returns the spending at a failure that was counted. `spread` is drawn for the decision about it. */
 export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: number, spread: number): Spent => {
   const { extendedMs, firstFailureAt = at, reasons, sleptMs } = spending
-  const share = reasons.get(reason) ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
+  const share = reasons[reason] ?? { retries: 0, sleptMs: 0, firstFailureAt: at }
   return {
     sleptMs,
     elapsedMs: Math.max(0, at - firstFailureAt),
@@ -82,11 +85,7 @@ export const extend = (spending: Spending, byMs: number): Spending =>
 
 // --- internal
 
-const changed = (
-  { reasons }: Spending,
-  reason: Failure.Reason,
-  change: (share: Share) => Share
-): ReadonlyMap<Failure.Reason, Share> => {
-  const share = reasons.get(reason)
-  return share === undefined ? reasons : new Map(reasons).set(reason, change(share))
+const changed = ({ reasons }: Spending, reason: Failure.Reason, change: (share: Share) => Share): Shares => {
+  const share = reasons[reason]
+  return share === undefined ? reasons : { ...reasons, [reason]: change(share) }
 }

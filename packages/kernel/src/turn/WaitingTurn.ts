@@ -9,12 +9,12 @@
  */
 import type { TurnEvent } from "@holdfast/wire"
 import * as Observing from "../internal/interpreter/Observing.ts"
-import { evolve, start } from "../internal/machine/Evolve.ts"
+import { evolve, follow, start } from "../internal/machine/Evolve.ts"
 import type { Ledger, TurnFacts, Wait } from "../internal/machine/Ledger.ts"
 import { commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import { fits, type PendingRetry } from "../ports/RetryStrategy.ts"
-import { parse, positionOf, type RecordOf, type Stored, type Wake } from "../records/Records.ts"
+import type { RecordOf, Stored, Wake } from "../records/Records.ts"
 import { aborted } from "./Turn.ts"
 
 /** The turn as it is on disk. */
@@ -96,16 +96,9 @@ const sealOf = (value: RecordOf<"Seal">["value"]): RecordOf<"Seal"> => ({ kind: 
 const restore = ({ facts, known, persisted }: OnDisk): { readonly ledger: Ledger; readonly wait: Wait } | undefined => {
   let ledger = start({ ...facts, history: [] })
   for (const stored of known) {
-    const record = parse(stored)
-    if (record === undefined) {
-      if (positionOf(stored.name) === undefined) continue
-      return undefined
-    }
-    try {
-      ledger = evolve(ledger, record)
-    } catch {
-      return undefined // a journal that contradicts itself is reported by the interpreter
-    }
+    const followed = follow(ledger, stored)
+    if (followed === undefined) return undefined // the interpreter reports a journal that contradicts itself
+    ledger = followed
   }
   const { outbox, phase, position } = ledger
   const recorded = outbox.flatMap((due) => (due._tag === "Persist" ? due.events : []))

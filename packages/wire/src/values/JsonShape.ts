@@ -30,28 +30,22 @@ export const parse = (text: string): Schema.Json | undefined => {
 
 /** Measures a value; it stops reading after `most` characters. */
 export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): Measure => {
-  const open: Array<object> = []
-  const depths: Array<number> = []
-  let characters = 0
-  let isTooDeep = false
-  const visit = (child: unknown, depth: number) => {
-    characters += typeof child === "string" ? child.length + 1 : 1
-    if (typeof child !== "object" || child === null) return
-    isTooDeep ||= depth > levels
-    open.push(child)
-    depths.push(depth)
-  }
-  visit(value, 1)
+  if (typeof value !== "object" || value === null) return { characters: lengthOf(value), isTooDeep: false }
+  const open: Array<object> = [value]
+  const depths = [1]
+  let characters = 1
+  let isTooDeep = levels < 1
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (isTooDeep || characters > most) break // JsonShape.J2
     const depth = (depths.pop() ?? 0) + 1
-    if (Array.isArray(next)) {
-      for (const child of next) visit(child, depth)
-    } else {
-      for (const [key, child] of Object.entries(next)) {
-        characters += key.length
-        visit(child, depth)
-      }
+    const children: ReadonlyArray<unknown> = Array.isArray(next) ? next : Object.values(next)
+    if (!Array.isArray(next)) for (const key of Object.keys(next)) characters += key.length
+    for (const child of children) {
+      characters += lengthOf(child)
+      if (typeof child !== "object" || child === null) continue
+      isTooDeep ||= depth > levels
+      open.push(child)
+      depths.push(depth)
     }
   }
   return { characters, isTooDeep }
@@ -108,6 +102,9 @@ export const textOf = (value: unknown, most: number): string => {
 }
 
 // --- internal
+
+/** The characters of a value without those in it. */
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length + 1 : 1)
 
 const QUOTE = 34
 const BACKSLASH = 92

@@ -17,7 +17,7 @@ export const isLong = (text: string): boolean => text.length > PIECE
 
 /** The pieces of a value that JSON can hold: no functions, no cycles, nothing with a `toJSON` of its own. */
 export function* pieces(value: unknown, most = PIECE): Generator<string, void> {
-  if (JsonShape.measure(value, most, Infinity).characters <= most) return yield JSON.stringify(value)
+  if (isShort(value, most)) return yield JSON.stringify(value)
   if (typeof value === "string") return yield* piecesOf(value, most)
   if (typeof value !== "object" || value === null) return yield JSON.stringify(value)
   const isArray = Array.isArray(value)
@@ -34,6 +34,7 @@ export function* pieces(value: unknown, most = PIECE): Generator<string, void> {
 /** The whole text. Other fibers run between two pieces of a long text. */
 export const stringify = (value: unknown): Effect.Effect<string> =>
   Effect.suspend(() => {
+    if (isShort(value, PIECE)) return Effect.succeed(JSON.stringify(value))
     const written: Array<string> = []
     const source = pieces(value)
     let length = 0
@@ -51,6 +52,8 @@ export const stringify = (value: unknown): Effect.Effect<string> =>
   })
 
 // --- internal
+
+const isShort = (value: unknown, most: number): boolean => JsonShape.measure(value, most, Infinity).characters <= most
 
 function* piecesOf(text: string, most: number): Generator<string, void> {
   yield '"'

@@ -11,6 +11,7 @@
 import { type Failure, FilePart, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -48,8 +49,10 @@ export const run = (
 ): Effect.Effect<Made, TurnStopped> => {
   const reader = new EventReader(sink, request, content)
   return Effect.scopedWith((scope) =>
-    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
-      readAll(pull, reader, mark)
+    Effect.flatMap(
+      // Suspended: the fiber keeps this effect, and would keep the stream with it.
+      Effect.suspend(() => Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope)),
+      (pull) => readAll(pull, reader, mark)
     )
   ).pipe(
     Effect.exit,
@@ -72,6 +75,9 @@ const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
   retryable: false
 })
 
+/** Ends the reading of a stream. */
+const OVER: Pull.Pull<never> = Cause.done()
+
 /** Reads events; the event that ends the attempt sets `end`. */
 class EventReader {
   end: End | undefined = undefined
@@ -85,8 +91,8 @@ class EventReader {
     this.content = content
   }
 
-  /** Reads events; `false`: the attempt has ended. */
-  read(events: ReadonlyArray<ProviderEvent>): boolean {
+  /** Reads events; returns `OVER` when the attempt has ended. */
+  readonly read = (events: ReadonlyArray<ProviderEvent>): typeof OVER | undefined => {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
@@ -96,7 +102,9 @@ class EventReader {
           const { type } = event
           const kind = type === "text-delta" ? "text" : "reasoning"
           let { delta } = event
-          for (let next = events[i + 1]; next?.type === type; next = events[i + 1]) {
+          while (i + 1 < events.length) {
+            const next = events[i + 1]
+            if (next?.type !== type) break
             if (!this.content.fits(kind, delta.length + next.delta.length)) break // Attempt.A4: the part that fits is kept
             delta += next.delta
             i++
@@ -125,25 +133,25 @@ class EventReader {
           break
         case "finish":
           this.end = { _tag: "Finished", finishReason: event.finishReason }
-          return false
+          return OVER
         case "error":
           this.end = broken(CallFailure.emitted(event.failure), event.body)
-          return false
+          return OVER
         default:
           return event satisfies never
       }
     }
-    return true
+    return undefined
   }
 
   /** C11 */
-  private exceeded(): false {
+  private exceeded(): typeof OVER {
     return this.broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
   }
 
-  private broken(failure: Failure.Failure): false {
+  private broken(failure: Failure.Failure): typeof OVER {
     this.end = broken(failure)
-    return false
+    return OVER
   }
 }
 
@@ -153,10 +161,10 @@ const readAll = <E>(
   reader: EventReader,
   mark: Effect.Effect<void, TurnStopped>
 ): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
-  const loop = Push.forEach(pull, (events) => (reader.read(events) ? undefined : Cause.done()))
+  const loop = Push.forEach(pull, reader.read)
   const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
     const hasContent = events.some(isContent)
-    const rest = Effect.suspend(() => (!reader.read(events) ? Effect.void : hasContent ? loop : untilContent))
+    const rest = Effect.suspend(() => reader.read(events) ?? (hasContent ? loop : untilContent))
     return hasContent ? Effect.andThen(mark, rest) : rest
   })
   return untilContent
@@ -177,22 +185,17 @@ const broken = (failure: Failure.Failure, body?: string): End => ({
 
 const conclude = (end: End | TurnStopped, content: Content): Effect.Effect<Made, TurnStopped> => {
   if (end._tag === "TurnStopped") return Effect.fail(end)
-  return Effect.clockWith((clock): Effect.Effect<Made> => {
+  return Effect.withFiber((fiber): Effect.Effect<Made> => {
     const said = {
       content: content.parts(),
-      endedAt: clock.currentTimeMillisUnsafe(),
+      endedAt: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(),
       ...(content.usage === undefined ? undefined : { usage: content.usage })
     }
     if (end._tag === "Finished") {
       return Effect.succeed({ _tag: "Completed", ...said, finishReason: end.finishReason })
     }
     const { _tag: _, ...failed } = end
-    return Effect.map(Random.next, (spread) => ({
-      _tag: "Failed",
-      ...said,
-      ...failed,
-      contentSeen: content.seen,
-      spread
-    }))
+    const spread = fiber.getRef(Random.Random).nextDoubleUnsafe()
+    return Effect.succeed({ _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread })
   })
 }

@@ -42,9 +42,10 @@ export class Content {
 
   /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (Content.K3). */
   delta(kind: Open["kind"], delta: string): boolean {
+    const { open } = this
     if (!this.take(this.counted(kind, delta.length))) return false
-    if (this.open?.kind === kind) {
-      this.open.text.append(delta)
+    if (open?.kind === kind) {
+      open.text.append(delta)
     } else {
       this.close()
       this.open = { kind, text: new TextBuffer(delta) }

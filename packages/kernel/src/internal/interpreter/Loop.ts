@@ -6,9 +6,10 @@
  * Loop.L3. No effect of the checkpoint is part of another.
  * Loop.L4. The events that are in the outbox when a turn ends are persisted with the seal, in one write: either the response of the last
  *     step and `turn-end` are both on disk, or neither.
+ * Loop.L5. What needs no fiber is done in one loop, without one: records that are at hand, and their events. The next effect of a port
+ *     is where the turn can be interrupted.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { TurnRecord } from "../../records/Records.ts"
 import * as Records from "../../records/Records.ts"
@@ -16,23 +17,26 @@ import type { SleepFailure } from "../../ports/RetryStrategy.ts"
 import type { TurnParked } from "../../ports/TurnParked.ts"
 import { TurnStopped } from "../../ports/TurnStopped.ts"
 import { Content } from "../calls/Content.ts"
-import type { Ledger, Round } from "../machine/Ledger.ts"
+import type { Ledger } from "../machine/Ledger.ts"
 import { type Command, commandsOf } from "../machine/OpenCommands.ts"
 import * as ModelCalls from "./ModelCalls.ts"
 import * as Observing from "./Observing.ts"
-import type { Run } from "./Run.ts"
+import { hasSucceeded, type Run } from "./Run.ts"
 import * as ToolRuns from "./ToolRuns.ts"
 import * as Retrying from "./Retrying.ts"
 
 /** Restores the state of the turn (Loop.L1). */
-export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, TurnStopped> {
-  for (const stored of run.ports.checkpoint.known ?? []) {
+export const resume = Effect.fnUntraced(function* (
+  run: Run,
+  known: ReadonlyArray<Records.Stored>
+): Effect.fn.Return<void, TurnStopped> {
+  for (const stored of known) {
     const record = Records.parse(stored)
     if (record === undefined) {
       if (Records.positionOf(stored.name) === undefined) continue
       return yield* unreadable(`the record ${stored.name} cannot be read`)
     }
-    if (run.ledger.outbox.length > 0) yield* run.flushRecorded
+    if (run.ledger.outbox.length > 0) yield* run.flushRecorded()
     const contradiction = follow(run, record)
     if (contradiction !== undefined) return yield* unreadable(contradiction)
   }
@@ -42,17 +46,15 @@ export const resume = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
 
 /** Runs the turn from its present state to its seal. */
 export const toSeal = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> => {
-  const next: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
-    if (run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger)) return Effect.andThen(run.flush, next) // Loop.L4
-    const { phase } = run.ledger
-    const commands = commandsOf(run.ledger, run.offers)
-    const [command] = commands
-    if (phase._tag === "Sealed" || command === undefined) return seal(run)
-    if (command._tag === "Seal") return seal(run, command.cut && { status: "failed", failure: command.cut })
-    if (command._tag !== "RunTool") return Effect.andThen(perform(run, command), next)
-    return phase._tag === "Tools" ? Effect.andThen(runTools(run, commands, phase.round), next) : next
+  const loop: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
+    for (;;) {
+      const done = run.ledger.outbox.length > 0 && !isAtItsEnd(run.ledger) ? run.flush() : performNext(run) // Loop.L4
+      if (!hasSucceeded(done)) return Effect.flatMap(done, goOn) // Loop.L5
+      if (done.value) return Effect.succeed(done.value)
+    }
   })
-  return next
+  const goOn = (end: TurnEvent.TurnEnd | void) => (end ? Effect.succeed(end) : loop)
+  return loop
 }
 
 /** The reason that cuts a turn off. */
@@ -66,10 +68,9 @@ export const seal = (run: Run, cut?: Cut): Effect.Effect<TurnEvent.TurnEnd, Turn
   Effect.suspend(() => {
     if (run.ledger.phase._tag === "Sealed") return sealed(run)
     const name = Records.nameOf("Seal", 0)
-    const record = Effect.map(Clock.currentTimeMillis, (at): Records.Seal =>
-      cut === undefined ? { at } : { at, cut: { ...cut, ...run.underWay } }
-    )
-    return Effect.flatMap(run.checkpoint.run(name, Records.Seal, record), (value) => {
+    const at = run.now()
+    const record: Records.Seal = cut === undefined ? { at } : { at, cut: { ...cut, ...run.underWay } }
+    return Effect.flatMap(run.checkpoint.run(name, Records.Seal, Effect.succeed(record)), (value) => {
       run.take({ kind: "Seal", step: 0, number: 0, value })
       return sealed(run)
     })
@@ -82,7 +83,7 @@ const isAtItsEnd = ({ phase }: Ledger): boolean =>
   phase._tag === "Ending" || phase._tag === "Sealed" || (phase._tag === "Entering" && phase.stuck !== undefined)
 
 const sealed = (run: Run): Effect.Effect<TurnEvent.TurnEnd, TurnStopped> =>
-  Effect.map(run.flush, () => {
+  Effect.mapEager(run.flush(), () => {
     const { phase } = run.ledger
     if (phase._tag !== "Sealed") throw new Error("the turn is not sealed")
     Observing.seal(run, phase.end)
@@ -104,6 +105,15 @@ const follow = (run: Run, record: TurnRecord): string | undefined => {
 }
 
 type Single = Exclude<Command, { readonly _tag: "RunTool" | "Seal" }>
+
+/** Performs the open commands, or seals the turn: then the result is the seal. */
+const performNext = (run: Run): Effect.Effect<TurnEvent.TurnEnd | void, TurnParked | TurnStopped> => {
+  const commands = commandsOf(run.ledger, run.offers)
+  const [command] = commands
+  if (command === undefined) return seal(run)
+  if (command._tag === "Seal") return seal(run, command.cut && { status: "failed", failure: command.cut })
+  return command._tag === "RunTool" ? runTools(run, commands) : perform(run, command)
+}
 
 /** Performs the only open command. */
 const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | TurnStopped> => {
@@ -128,8 +138,7 @@ const perform = (run: Run, command: Single): Effect.Effect<void, TurnParked | Tu
       return recorded(run, Records.kinds.Route, command, route(run, command))
     case "Final": {
       const { cause } = command
-      const final = Effect.map(Clock.currentTimeMillis, (at) => ({ cause, at }))
-      return recorded(run, Records.kinds.Final, command, final)
+      return recorded(run, Records.kinds.Final, command, Effect.succeed({ cause, at: run.now() }))
     }
     default:
       return command satisfies never
@@ -150,13 +159,17 @@ const recorded = <K extends Records.Kind, E>(
   effect: Effect.Effect<Records.ValueOf<K>, E>,
   part?: number
 ): Effect.Effect<void, E | TurnStopped> => {
-  let isNew = false
-  const noted = Effect.suspend(() => {
-    isNew = true
-    return effect
-  })
+  const { checkpoint } = run.ports
   const name = Records.nameOf(kind, command.step, command.number, part)
-  return Effect.map(run.ports.checkpoint.run(name, schema, noted), (value) => run.take(of(command, value), !isNew))
+  // An engine that looks ahead has no record left by now (Loop.L1).
+  let isNew = checkpoint.known !== undefined
+  const noted = isNew
+    ? effect
+    : Effect.suspend(() => {
+        isNew = true
+        return effect
+      })
+  return Effect.mapEager(checkpoint.run(name, schema, noted), (value) => run.take(of(command, value), !isNew))
 }
 
 /** Chooses the route of a step's first attempt: by the router, or the turn's present route. */
@@ -177,21 +190,17 @@ const sleepless = (run: Run, { message }: SleepFailure): Effect.Effect<void, Tur
   Effect.asVoid(seal(run, { status: "failed", failure: { reason: "unknown", message, retryable: false } }))
 
 /** Runs the open calls at the same time; the result of each is emitted as soon as those before it are. */
-const runTools = Effect.fnUntraced(function* (
-  run: Run,
-  commands: ReadonlyArray<Command>,
-  round: Round
-): Effect.fn.Return<void, TurnStopped> {
+const runTools = (run: Run, commands: ReadonlyArray<Command>): Effect.Effect<void, TurnStopped> => {
   const calls = commands.filter((command) => command._tag === "RunTool")
   const running = new Set(calls.map(({ number }) => number))
   const [only] = calls
-  if (only !== undefined && calls.length === 1) return yield* ToolRuns.call(run, only, round, running)
-  const flush = oneAtATime(run.flush)
-  yield* Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, round, running), flush), {
+  if (only !== undefined && calls.length === 1) return ToolRuns.call(run, only, running)
+  const flush = oneAtATime(Effect.suspend(() => run.flush()))
+  return Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, running), flush), {
     concurrency: calls.length,
     discard: true
   })
-})
+}
 
 /** Runs an effect at most once at a time. Calls during a run return at once, and one more run follows for all of them. */
 const oneAtATime = <E>(effect: Effect.Effect<void, E>): Effect.Effect<void, E> => {

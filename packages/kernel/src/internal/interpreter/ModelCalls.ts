@@ -6,14 +6,11 @@
  * ModelCalls.C2. Clients receive no part of a summary. If the process dies during one, nothing was shown, and the summary is requested again
  *     (P19).
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import type { Compacted, Compactor } from "../../ports/Compactor.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import * as Records from "../../records/Records.ts"
-import type { Route } from "../../records/Route.ts"
 import type { Router } from "../../ports/Router.ts"
 import * as Summary from "../calls/Summary.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
@@ -36,7 +33,7 @@ export const attempt = (run: Run, call: Call): Effect.Effect<Records.AttemptOutc
     ? Observing.lost(
         run,
         call.number,
-        Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Lost", endedAt }))
+        Effect.sync(() => ({ _tag: "Lost", endedAt: run.now() }))
       )
     : Effect.suspend(() => make(run, call))
 
@@ -46,8 +43,8 @@ export const compaction = (
   { number, request }: Compact
 ): Effect.Effect<Records.CompactionOutcome, TurnStopped> => {
   const { compactor } = run.ports
-  if (compactor === undefined) return Effect.map(Clock.currentTimeMillis, (endedAt) => ({ _tag: "Nothing", endedAt }))
-  return Observing.compaction(run, number, sum(compactor, request))
+  if (compactor === undefined) return Effect.sync(() => ({ _tag: "Nothing", endedAt: run.now() }))
+  return Observing.compaction(run, number, sum(run, compactor, request))
 }
 
 /** Returns an outcome as it is recorded: a body that the step has already is replaced by `true` (ModelCalls.C1). */
@@ -75,44 +72,40 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
   }
   const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
   const attempted = Observing.attempt(run, request, mark, (mark) => {
-    const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) =>
-      once(run.ledger, withdrawn(run, outcome))
-    )
-    return isJudged ? judged(run, content, made) : made
+    return Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => {
+      const made = once(run.ledger, withdrawn(run, outcome))
+      return isJudged ? judged(run, content, made) : made
+    })
   })
-  return router?.answered === undefined ? attempted : answered(attempted, router.answered, run.ledger.routing.route)
+  return router?.answered === undefined ? attempted : answered(run, attempted, router.answered)
 }
 
 /** Turns a rejected response into a failure. */
-const judged = (
-  { ledger }: Run,
-  content: Content,
-  made: Effect.Effect<Made, TurnStopped>
-): Effect.Effect<Made, TurnStopped> =>
-  Effect.flatMap(made, (outcome): Effect.Effect<Made> => {
-    const { report } = ledger.turn
-    if (outcome._tag === "Failed") {
-      const isBegun = content.cut.some((toolName) => Judging.isReport(report, { toolName }))
-      return Effect.succeed(isBegun ? { ...outcome, report: "incomplete" } : outcome) // A12
-    }
-    const found = Judging.shortcoming(outcome, report, ledger.isFinal)
-    if (found === undefined) return Effect.succeed(outcome)
-    return Effect.map(Random.next, (spread) => Judging.failedWith(outcome, found, spread))
-  })
+const judged = (run: Run, content: Content, outcome: Made): Made => {
+  const { isFinal, turn } = run.ledger
+  if (outcome._tag === "Failed") {
+    const isBegun = content.cut.some((toolName) => Judging.isReport(turn.report, { toolName }))
+    return isBegun ? { ...outcome, report: "incomplete" } : outcome // A12
+  }
+  const found = Judging.shortcoming(outcome, turn.report, isFinal)
+  return found === undefined ? outcome : Judging.failedWith(outcome, found, run.draw())
+}
 
 /** Reports a success to the router; a complete response that was rejected counts as one (A9). */
 const answered = (
+  run: Run,
   attempted: Effect.Effect<Made, TurnStopped>,
-  tell: NonNullable<Router["Service"]["answered"]>,
-  route: Route
-): Effect.Effect<Made, TurnStopped> =>
-  Effect.flatMap(Clock.currentTimeMillis, (began) =>
-    Effect.tap(attempted, (outcome) =>
-      outcome._tag === "Completed" || outcome.whole === true ? tell(route, began) : Effect.void
-    )
+  tell: NonNullable<Router["Service"]["answered"]>
+): Effect.Effect<Made, TurnStopped> => {
+  const { route } = run.ledger.routing
+  const began = run.now()
+  return Effect.tap(attempted, (outcome) =>
+    outcome._tag === "Completed" || outcome.whole === true ? tell(route, began) : Effect.void
   )
+}
 
 const sum = Effect.fnUntraced(function* (
+  run: Run,
   compactor: Compactor["Service"],
   request: Compact["request"]
 ): Effect.fn.Return<Records.CompactionOutcome, TurnStopped> {
@@ -120,12 +113,12 @@ const sum = Effect.fnUntraced(function* (
     Effect.map((compacted) => checked(compacted, request.messages)),
     Effect.catchCause((cause) => Effect.succeed(CallFailure.brokenOf(cause)))
   )
-  const endedAt = yield* Clock.currentTimeMillis
+  const endedAt = run.now()
   if (result === undefined) return { _tag: "Nothing", endedAt }
   if ("summary" in result) return { _tag: "Compacted", ...result, endedAt }
   if ("_tag" in result) return yield* result
   if (result.failure.reason === "context-overflow") return { _tag: "Nothing", ...result, endedAt }
-  return { _tag: "Failed", ...result, spread: yield* Random.next, endedAt }
+  return { _tag: "Failed", ...result, spread: run.draw(), endedAt }
 })
 
 /** A summary that replaces no message of the context is a bug of the compactor. */

@@ -4,7 +4,6 @@
  * It changes neither the turn nor this life of it. Without listeners it builds no observation, and reads no clock.
  */
 import type { Message, TurnEvent } from "@holdfast/wire"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import {
@@ -18,7 +17,7 @@ import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome, CompactionOutcome, Directive, Wake } from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import * as Judging from "../machine/Judging.ts"
-import type { Ledger, Round, FailedCall, Wait } from "../machine/Ledger.ts"
+import type { Ledger, FailedCall, Wait } from "../machine/Ledger.ts"
 import type { Run } from "./Run.ts"
 
 /** Reports an attempt, however it ends. `make` receives the mark, which it must run before its first content leaves. */
@@ -30,41 +29,35 @@ export const attempt = <A extends AttemptOutcome, E, E2>(
 ): Effect.Effect<A, E> => {
   const { observer } = run.ports
   if (observer?.attempt === undefined) return make(mark)
-  return Effect.clockWith((clock) => {
-    const startedAt = run.beganAt ?? clock.currentTimeMillisUnsafe()
-    callStartedAt.set(run, startedAt)
-    let firstContentAt: number | undefined
-    const timed = Effect.andThen(
-      Effect.sync(() => (firstContentAt = clock.currentTimeMillisUnsafe())),
-      mark
-    )
-    const about = attemptOf(run.ledger, request, startedAt)
-    return Effect.onExit(make(timed), (exit) =>
-      Effect.sync(() => {
-        const outcome = Exit.isSuccess(exit)
-          ? exit.value
-          : { _tag: "Interrupted" as const, endedAt: clock.currentTimeMillisUnsafe() }
-        const report = Exit.isSuccess(exit) ? reportIn(run, exit.value) : undefined
-        notify(observer, "attempt", { ...about, firstContentAt, outcome, report })
-      })
-    )
+  const startedAt = run.beganAt ?? run.now()
+  callStartedAt.set(run, startedAt)
+  let firstContentAt: number | undefined
+  const timed = Effect.suspend(() => {
+    firstContentAt = run.now()
+    return mark
   })
+  const about = attemptOf(run.ledger, request, startedAt)
+  return Effect.onExit(make(timed), (exit) =>
+    Effect.sync(() => {
+      const outcome = Exit.isSuccess(exit) ? exit.value : { _tag: "Interrupted" as const, endedAt: run.now() }
+      const report = Exit.isSuccess(exit) ? reportIn(run, exit.value) : undefined
+      notify(observer, "attempt", { ...about, firstContentAt, outcome, report })
+    })
+  )
 }
 
 /** Reports an attempt whose process died during it (X2). */
 export const lost = <E>(run: Run, attempt: number, made: Effect.Effect<AttemptOutcome, E>) =>
-  Effect.tap(made, (outcome) =>
-    Effect.sync(() =>
-      notify(run.ports.observer, "attempt", {
-        ...observedStepOf(run.ledger),
-        ...numbersOf(run.ledger, attempt),
-        request: undefined,
-        startedAt: undefined,
-        firstContentAt: undefined,
-        outcome,
-        report: undefined
-      })
-    )
+  telling(made, (outcome) =>
+    notify(run.ports.observer, "attempt", {
+      ...observedStepOf(run.ledger),
+      ...numbersOf(run.ledger, attempt),
+      request: undefined,
+      startedAt: undefined,
+      firstContentAt: undefined,
+      outcome,
+      report: undefined
+    })
   )
 
 /** Reports a compaction. */
@@ -75,10 +68,11 @@ export const compaction = <E>(
 ): Effect.Effect<CompactionOutcome, E> => {
   const { observer } = run.ports
   if (observer?.compaction === undefined) return make
-  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+  return Effect.suspend(() => {
+    const startedAt = run.now()
     callStartedAt.set(run, startedAt)
-    return Effect.tap(make, (outcome) =>
-      Effect.sync(() => notify(observer, "compaction", { ...observedStepOf(run.ledger), attempt, startedAt, outcome }))
+    return telling(make, (outcome) =>
+      notify(observer, "compaction", { ...observedStepOf(run.ledger), attempt, startedAt, outcome })
     )
   })
 }
@@ -93,9 +87,7 @@ export const decision = <E, R>(
   if (observer?.decision === undefined) return decide
   const about = decisionOf(run.ledger, failedCall, callStartedAt.get(run))
   callStartedAt.delete(run)
-  return Effect.tap(decide, (directive) =>
-    Effect.map(Clock.currentTimeMillis, (at) => notify(observer, "decision", { ...about, directive, at }))
-  )
+  return telling(decide, (directive) => notify(observer, "decision", { ...about, directive, at: run.now() }))
 }
 
 /** Reports the end or the change of a wait, which is the result of `wake`. */
@@ -106,7 +98,7 @@ export const wait = <E>(
 ): Effect.Effect<Wake & { readonly at: number }, E> => {
   const { observer } = run.ports
   if (observer?.wait === undefined) return wake
-  return Effect.tap(wake, (wake) => Effect.sync(() => reportWait(observer, run.ledger, about, wake)))
+  return telling(wake, (wake) => reportWait(observer, run.ledger, about, wake))
 }
 
 /** The same of a ledger. */
@@ -125,27 +117,27 @@ export const reportWait = (
 export const tool = <A extends ToolOutcome & { readonly endedAt: number }, E>(
   run: Run,
   call: Message.ToolCallPart,
-  { finishReason }: Pick<Round, "finishReason">,
   leave: () => number,
   answer: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   const { observer } = run.ports
-  if (observer?.tool === undefined) return answer
-  return Effect.flatMap(Clock.currentTimeMillis, (startedAt) =>
-    Effect.tap(answer, ({ endedAt, isError }) =>
-      Effect.sync(() =>
-        notify(observer, "tool", {
-          ...observedStepOf(run.ledger),
-          call,
-          startedAt,
-          endedAt,
-          isError,
-          report: reportOf(run, call, finishReason, isError),
-          othersRunning: leave()
-        })
-      )
+  const { phase } = run.ledger
+  if (observer?.tool === undefined || phase._tag !== "Tools") return answer
+  const { finishReason } = phase.round
+  return Effect.suspend(() => {
+    const startedAt = run.now()
+    return telling(answer, ({ endedAt, isError }) =>
+      notify(observer, "tool", {
+        ...observedStepOf(run.ledger),
+        call,
+        startedAt,
+        endedAt,
+        isError,
+        report: reportOf(run, call, finishReason, isError),
+        othersRunning: leave()
+      })
     )
-  )
+  })
 }
 
 /** Reports the events that are recorded for the first time. */
@@ -159,7 +151,7 @@ export const events = <E>(
   if (observer?.event === undefined) return persist
   const fresh = events.filter((_, i) => sink.isPersisted?.(position + i) !== true)
   if (fresh.length === 0) return persist
-  return Effect.map(persist, () => {
+  return Effect.mapEager(persist, () => {
     for (const event of fresh) notify(observer, "event", { ...observedStepOf(run.ledger), event })
   })
 }
@@ -220,6 +212,13 @@ export const observedStepOf = ({ step, turn, routing }: Ledger): ObservedStep =>
 })
 
 // --- internal
+
+/** Calls `tell` with the result of an effect. */
+const telling = <A, E, R>(effect: Effect.Effect<A, E, R>, tell: (result: A) => void): Effect.Effect<A, E, R> =>
+  Effect.map(effect, (result) => {
+    tell(result)
+    return result
+  })
 
 /** When the last call of a life began, in epoch milliseconds, until the decision about it. */
 const callStartedAt = new WeakMap<Run, number>()

@@ -7,7 +7,6 @@
  *     the time for an answer; an early wake by the shell does not.
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -32,15 +31,15 @@ export const decide = (
   { question, failedCall, situation }: Decide
 ): Effect.Effect<Directive, TurnStopped> => {
   const { router, strategy } = run.ports
-  return Observing.decision(
-    run,
-    failedCall,
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      question === undefined || router === undefined
-        ? Effect.succeed(Directives.decide({ ...situation, now }, strategy))
-        : router.direct({ ...situation, now }, question)
-    ).pipe(Effect.map((directive) => Directives.marked(directive, situation)))
-  )
+  const made = Effect.suspend(() => {
+    const now = run.now()
+    return question === undefined || router === undefined
+      ? Effect.succeed(Directives.marked(Directives.decide({ ...situation, now }, strategy), situation))
+      : Effect.map(router.direct({ ...situation, now }, question), (directive) =>
+          Directives.marked(directive, situation)
+        )
+  })
+  return Observing.decision(run, failedCall, made)
 }
 
 /** Waits until the wait has ended or was changed. */
@@ -50,7 +49,10 @@ export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"
 /** Asks about tool calls, or waits for an answer (Retrying.W2). */
 export const ask = (run: Run, { asks, event, withinMs }: Ask, strategy: RetryStrategy["Service"]) =>
   event === undefined
-    ? Effect.map(Clock.currentTimeMillis, (at): Wake => ({ type: "asked", asks, until: at + withinMs, at }))
+    ? Effect.sync((): Wake => {
+        const at = run.now()
+        return { type: "asked", asks, until: at + withinMs, at }
+      })
     : asleep(run, { asks, retryAt: event.retryAt, event }, strategy)
 
 // --- internal
@@ -61,30 +63,36 @@ interface Sleep extends Pick<Wait["wait"], "asks" | "retryAt">, Pick<Wait, "even
   readonly outlook?: Wait["outlook"]
 }
 
-const asleep = Effect.fnUntraced(function* (
+type Awake = Wake & { readonly at: number }
+
+const asleep = (
   run: Run,
   { asks, awaited, event, outlook, retryAt }: Sleep,
   strategy: RetryStrategy["Service"]
-): Effect.fn.Return<Wake & { readonly at: number }, SleepFailure | TurnParked | TurnStopped> {
+): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
-  const begunAt = yield* Clock.currentTimeMillis
-  if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= begunAt)) run.live(event) // Retrying.W1
-  run.isWaitAnnounced = false
-  for (;;) {
-    const now = yield* Clock.currentTimeMillis
-    const wake = yield* Effect.catchCause(
-      strategy.sleep(Duration.millis(Math.max(0, retryAt - now)), awaited, calls),
-      (cause) => Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
-    )
-    const at = yield* Clock.currentTimeMillis
-    if (!isOfItself(wake)) return { ...wake, at }
-    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) continue // Retrying.W2
-    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - (awaited?.since ?? at))))
-    if (question === undefined) return { ...wake, at }
-    const by = wake.by === undefined ? undefined : { by: wake.by }
-    return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
+  const sleepOn = () => {
+    const left = Duration.millis(Math.max(0, retryAt - run.now()))
+    return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), woken)
   }
-})
+  const woken = (wake: Wake): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
+    const at = run.now()
+    if (!isOfItself(wake)) return Effect.succeed({ ...wake, at })
+    if (asks !== undefined && (wake.type !== "elapsed" || at < retryAt)) return sleepOn() // Retrying.W2
+    const question = outlook && strategy.ask?.(outlook(Math.max(0, at - (awaited?.since ?? at))))
+    if (question === undefined) return Effect.succeed({ ...wake, at })
+    const by = wake.by === undefined ? undefined : { by: wake.by }
+    return Effect.succeed({ type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by })
+  }
+  return Effect.suspend(() => {
+    if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= run.now())) run.live(event) // Retrying.W1
+    run.isWaitAnnounced = false
+    return sleepOn()
+  })
+}
+
+const failed = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SleepFailure> =>
+  Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
 
 /** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler runs. */
 const unslept = (cause: Cause.Cause<unknown>): SleepFailure =>

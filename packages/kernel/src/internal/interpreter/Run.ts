@@ -7,8 +7,10 @@
  *     persisted after an event that could not be persisted.
  */
 import { defined, type TurnEvent } from "@holdfast/wire"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+import * as Exit from "effect/Exit"
+import type * as Random from "effect/Random"
 import type { PriorWork } from "../../turn/BeforeContent.ts"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 import type { Compactor } from "../../ports/Compactor.ts"
@@ -22,7 +24,7 @@ import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import type { Content } from "../calls/Content.ts"
 import { evolve } from "../machine/Evolve.ts"
-import type { Emission, Ledger } from "../machine/Ledger.ts"
+import type { Ledger } from "../machine/Ledger.ts"
 import type { Offers } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 
@@ -36,6 +38,8 @@ export interface Ports {
   readonly router: Router["Service"] | undefined
   readonly compactor: Compactor["Service"] | undefined
   readonly observer: Listeners | undefined
+  readonly clock: Clock.Clock
+  readonly random: Random.Random
 }
 
 /** One life of one turn. */
@@ -78,11 +82,19 @@ export class Run {
   }
 
   /** The name of this life, unique among the lives of the turn. */
-  readonly life: Effect.Effect<string> = Effect.suspend(() => {
-    const { name } = this
-    if (name !== undefined) return Effect.succeed(name)
-    return Effect.map(Random.next, (drawn) => (this.name = drawn.toString(36).slice(2)))
-  })
+  get life(): string {
+    return (this.name ??= this.draw().toString(36).slice(2))
+  }
+
+  /** Returns the time, in epoch milliseconds. */
+  now(): number {
+    return this.ports.clock.currentTimeMillisUnsafe()
+  }
+
+  /** Draws a number, from 0 (included) to 1 (excluded). */
+  draw(): number {
+    return this.ports.random.nextDoubleUnsafe()
+  }
 
   /** The tools and ports of this life. The tools are read once a step: a change during a step would change its request. */
   get offers(): Offers {
@@ -126,33 +138,50 @@ export class Run {
     Observing.live(this, event)
   }
 
-  /** Emits the events of the outbox, in order (Run.S2). */
-  readonly flush: Effect.Effect<void, TurnStopped> = Effect.suspend(() => this.handOver()).pipe(
-    Effect.tapError((stopped) => Effect.sync(() => void (this.stopped = stopped))),
-    Effect.uninterruptible
-  )
+  /**
+   * Emits the events of the outbox, in order (Run.S2). It does so at once as far as the sink needs no fiber; the effect is the rest, which
+   * is not interrupted.
+   */
+  flush(): Effect.Effect<void, TurnStopped> {
+    for (;;) {
+      if (this.stopped !== undefined) return Effect.fail(this.stopped) // Run.S2
+      const { ledger } = this
+      const [due, ...rest] = joined(ledger.outbox)
+      if (due === undefined) return Effect.void
+      const later = { ...ledger, outbox: rest }
+      if (due._tag === "Live") {
+        this.ledger = later
+        this.live(due.event)
+        continue
+      }
+      const { events, position } = due
+      const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
+      if (hasSucceeded(persisted)) {
+        this.ledger = later
+        continue
+      }
+      return Effect.suspend(() => {
+        this.ledger = later
+        return persisted
+      }).pipe(
+        Effect.mapError((stopped) => (this.stopped = stopped)),
+        Effect.flatMap(() => this.flush()),
+        Effect.uninterruptible
+      )
+    }
+  }
 
   /** Emits the outbox of an earlier life, without its transient events. */
-  readonly flushRecorded: Effect.Effect<void, TurnStopped> = Effect.suspend(() => {
+  flushRecorded(): Effect.Effect<void, TurnStopped> {
     const outbox = this.ledger.outbox.filter(({ _tag }) => _tag === "Persist")
     this.ledger = { ...this.ledger, outbox }
-    return this.flush
-  })
-
-  private handOver(): Effect.Effect<void, TurnStopped> {
-    if (this.stopped !== undefined) return Effect.fail(this.stopped) // Run.S2
-    const [due, ...later] = joined(this.ledger.outbox)
-    if (due === undefined) return Effect.void
-    this.ledger = { ...this.ledger, outbox: later }
-    const handed = due._tag === "Persist" ? this.persist(due) : Effect.sync(() => this.live(due.event))
-    return later.length === 0 ? handed : Effect.flatMap(handed, () => this.handOver())
-  }
-
-  private persist(due: Extract<Emission, { readonly _tag: "Persist" }>): Effect.Effect<void, TurnStopped> {
-    const { events, position } = due
-    return Observing.events(this, events, position, this.ports.sink.persist(events, position))
+    return this.flush()
   }
 }
+
+/** Whether an effect has its result already, so that no fiber is needed for it. */
+export const hasSucceeded = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect)
 
 // --- internal
 

@@ -7,7 +7,6 @@
  * ToolRuns.T3. A call that a person refused is answered with that, and has no record of a beginning.
  */
 import { defined, JsonShape, type Message } from "@holdfast/wire"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
@@ -15,7 +14,6 @@ import * as Records from "../../records/Records.ts"
 import type { ToolOutcome } from "../../ports/Toolbox.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import * as Judging from "../machine/Judging.ts"
-import type { Round } from "../machine/Ledger.ts"
 import type { Command } from "../machine/OpenCommands.ts"
 import * as Observing from "./Observing.ts"
 import type { Run } from "./Run.ts"
@@ -26,42 +24,36 @@ type RunTool = Extract<Command, { readonly _tag: "RunTool" }>
 const QUOTED_CHARACTERS = 2_000
 
 /** Runs a call, and records its beginning and its result. `running` has the calls of the response without a result yet. */
-export const call = Effect.fnUntraced(function* (
-  run: Run,
-  command: RunTool,
-  round: Round,
-  running: Set<number>
-): Effect.fn.Return<void, TurnStopped> {
+export const call = (run: Run, command: RunTool, running: Set<number>): Effect.Effect<void, TurnStopped> => {
   const { number, step } = command
   const { checkpoint, toolbox } = run.ports
-  // A report is judged instead of run: judging it again does no harm.
-  const isReport = Judging.isReport(run.ledger.turn.report, command.call)
-  const isMine = isReport || command.approval?.refusal !== undefined || (yield* begin(run, command))
-  const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
-  const made = isMine || isIdempotent ? answer(run, command) : at({ output: ModelContext.INTERRUPTED, isError: true })
-  const leave = () => (running.delete(number), running.size)
-  const value = yield* checkpoint.run(
-    Records.nameOf("Tool", step, number),
-    Records.ToolResult,
-    Observing.tool(run, command.call, round, leave, made)
-  )
-  run.take({ kind: "Tool", step, number, value })
-})
+  return Effect.flatMap(begin(run, command), (isMine) => {
+    const isIdempotent = toolbox.definitions.find(({ name }) => name === command.call.toolName)?.isIdempotent === true
+    const made =
+      isMine || isIdempotent
+        ? answer(run, command)
+        : Effect.sync(() => at(run, { output: ModelContext.INTERRUPTED, isError: true }))
+    const leave = () => (running.delete(number), running.size)
+    const told = Observing.tool(run, command.call, leave, made)
+    const recorded = checkpoint.run(Records.nameOf("Tool", step, number), Records.ToolResult, told)
+    return Effect.map(recorded, (value) => run.take({ kind: "Tool", step, number, value }))
+  })
+}
 
 // --- internal
 
 /** Records that the call begins; `false`: an earlier life has begun it (ToolRuns.T2). */
-const begin = Effect.fnUntraced(function* (
-  run: Run,
-  { begun, number, step }: RunTool
-): Effect.fn.Return<boolean, TurnStopped> {
-  if (begun !== undefined) return false
-  const life = yield* run.life
+const begin = (run: Run, { approval, begun, call, number, step }: RunTool): Effect.Effect<boolean, TurnStopped> => {
+  // A report is judged instead of run: judging it again does no harm.
+  if (Judging.isReport(run.ledger.turn.report, call) || approval?.refusal !== undefined) return Effect.succeed(true)
+  if (begun !== undefined) return Effect.succeed(false)
+  const { life } = run
   const name = Records.nameOf("Begun", step, number)
-  const value = yield* run.ports.checkpoint.run(name, Records.Begun, Effect.succeed({ life }))
-  run.take({ kind: "Begun", step, number, value })
-  return value !== true && value.life === life
-})
+  return Effect.mapEager(run.ports.checkpoint.run(name, Records.Begun, Effect.succeed({ life })), (value) => {
+    run.take({ kind: "Begun", step, number, value })
+    return value !== true && value.life === life
+  })
+}
 
 const answer = (run: Run, { approval, call, isOffered }: RunTool): Effect.Effect<Records.ToolResult> =>
   Effect.suspend(() => {
@@ -77,11 +69,15 @@ const answer = (run: Run, { approval, call, isOffered }: RunTool): Effect.Effect
     Effect.catchCause((cause) =>
       Effect.succeed({ output: `The tool failed: ${CallFailure.whyOf(cause)}`, isError: true })
     ),
-    Effect.flatMap(at)
+    Effect.map((outcome) => at(run, outcome))
   )
 
-const at = ({ content, output, isError }: ToolOutcome): Effect.Effect<Records.ToolResult> =>
-  Effect.map(Clock.currentTimeMillis, (endedAt) => ({ output, ...defined({ content }), isError, endedAt }))
+const at = (run: Run, { content, output, isError }: ToolOutcome): Records.ToolResult => ({
+  output,
+  ...defined({ content }),
+  isError,
+  endedAt: run.now()
+})
 
 const NOT_OFFERED = { output: "No tool but the final report could be used in this step.", isError: true }
 

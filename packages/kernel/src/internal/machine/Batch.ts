@@ -1,5 +1,6 @@
 /** Shared by the handlers of records: events, messages and counts. Pure. */
 import { defined, type Failure, Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as Arr from "effect/Array"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import * as Spending from "../../turn/Spending.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
@@ -42,10 +43,9 @@ export class Batch {
 
 /** Adds events that are persisted together to the outbox. */
 export const persist = (ledger: Ledger, events: ReadonlyArray<TurnEvent.PersistedEvent>): Ledger => {
-  const [first, ...rest] = events
-  if (first === undefined) return ledger
+  if (!Arr.isReadonlyArrayNonEmpty(events)) return ledger
   const { outbox, position } = ledger
-  const due: Emission = { _tag: "Persist", events: [first, ...rest], position }
+  const due: Emission = { _tag: "Persist", events, position }
   return { ...ledger, outbox: [...outbox, due], position: position + events.length }
 }
 
@@ -61,9 +61,6 @@ export const targetNameOf = ({ routing }: Pick<Ledger, "routing">): string => Ta
 /** The whole history, oldest first. */
 export const messagesOf = ({ added, history }: Pick<Ledger, "added" | "history">): ReadonlyArray<Message.Message> =>
   added.length === 0 ? history : [...history, ...added]
-
-/** The id of this turn's next message. */
-export const nextMessageId = ({ added, turn }: Ledger): Ids.MessageId => Ids.messageIdOf(turn.turnId, added.length)
 
 /** Makes a message to the model that is not a person's prompt. `createdAt` is in epoch milliseconds. */
 export const synthetic = (ledger: Ledger, text: string, createdAt: number): Message.UserMessage => ({
@@ -105,9 +102,9 @@ export const contextOf = (ledger: Ledger, offered: ReadonlyArray<ToolDefinition>
 })
 
 /** What every message of the turn has. `createdAt` is in epoch milliseconds. */
-export const headOf = (ledger: Ledger, createdAt: number) => ({
-  id: nextMessageId(ledger),
-  turnId: ledger.turn.turnId,
+export const headOf = ({ added, turn: { turnId } }: Ledger, createdAt: number) => ({
+  id: Ids.messageIdOf(turnId, added.length),
+  turnId,
   createdAt
 })
 

@@ -19,8 +19,8 @@ import { entering, eventOf, persist, stepOf } from "./Batch.ts"
 /** Makes the ledger of a turn without records. */
 export const start = (turn: TurnFacts): Ledger => {
   const { history, limits, startedAt, target } = turn
-  const ends = new Set(history.map(endOf))
   const events = firstEvents(turn)
+  const [, ...prompts] = events
   const ledger: Ledger = {
     turn,
     phase: entering,
@@ -36,8 +36,8 @@ export const start = (turn: TurnFacts): Ledger => {
       lastUsage: undefined,
       retryLoopMs: 0
     },
-    history: history.filter((message) => !isOfItsTurn(message) || ends.has(message.id)),
-    added: events.flatMap((event) => (event.type === "message" ? [event.message] : [])),
+    history: withoutOtherTurns(history),
+    added: prompts.map(({ message }) => message),
     last: limits?.maxTurns === undefined ? undefined : { step: limits.maxTurns - 1, cause: "max-turns" },
     isFinal: false,
     report: undefined,
@@ -122,6 +122,20 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   }
 }
 
+/**
+ * Folds in a record as it is stored; one of an unknown kind changes nothing (Records.R2). `undefined`: it cannot be read, or contradicts the
+ * ledger.
+ */
+export const follow = (ledger: Ledger, stored: Records.Stored): Ledger | undefined => {
+  const record = Records.parse(stored)
+  if (record === undefined) return Records.positionOf(stored.name) === undefined ? ledger : undefined
+  try {
+    return evolve(ledger, record)
+  } catch {
+    return undefined
+  }
+}
+
 // --- internal
 
 /** Applies attempt `expected`, or the mark that its content has left. */
@@ -137,6 +151,13 @@ const call = (ledger: Ledger, expected: number, record: Records.TurnRecord): Led
 const contradicts = ({ phase, step }: Ledger, record: Records.TurnRecord): never => {
   const name = Records.nameOf(record.kind, record.step, record.number)
   throw new Error(`the record ${name} does not follow: the turn is ${phase._tag} in step ${step.number}`)
+}
+
+/** The history without the synthetic messages of other turns. */
+const withoutOtherTurns = (history: ReadonlyArray<Message.Message>): ReadonlyArray<Message.Message> => {
+  if (!history.some(isOfItsTurn)) return history
+  const ends = new Set(history.map(endOf))
+  return history.filter((message) => !isOfItsTurn(message) || ends.has(message.id))
 }
 
 /** The last message that a summary replaces: it must stay, because it marks where the kept messages begin. */
