@@ -150,17 +150,19 @@ const run = async (id: number | undefined, name: string, input: Readonly<Record<
       return text(id, "learnt")
     case "refuse":
       return send({ id, error: { code: -32602, message: "the moon is in the wrong phase" } })
-    case "picture":
+    case "picture": {
+      const data = Buffer.alloc(Number(input["bytes"] ?? 3)).toString("base64")
       return send({
         id,
         result: {
           content: [
-            { type: "image", mimeType: "image/png", data: "AAAA" },
+            { type: "image", mimeType: "image/png", data },
             { type: "text", text: "It is black." }
           ],
           isError: input["fails"] === true
         }
       })
+    }
     default:
       return text(id, `did ${name}`)
   }

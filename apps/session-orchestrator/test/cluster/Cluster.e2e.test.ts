@@ -426,6 +426,47 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
     })
   )
 
+  test(
+    "X6: a runner dies while a turn with files waits: the next one sends the provider the same bytes",
+    Effect.gen(function* () {
+      const unruly = { ...TestToolServers.unrulyEntry(), allow: ["picture"] }
+      const { both, first, runners } = yield* pair(["1 hour"], { tools: { unruly } })
+      const calls = toolCalls({ name: "picture", input: { bytes: 90_000 } })
+      runners.provider.respond({ frames: calls }, ProcessSetup.overloaded, whole)
+      const id = yield* first.create()
+      const path = `/v1/conversations/${id}`
+      const image = { type: "file", mediaType: "image/png", data: Buffer.alloc(90_000, 7).toString("base64") }
+      const prompt = [{ type: "text", text: "Is it like this?" }, image]
+      yield* first.call({
+        path: `${path}/turns`,
+        headers: { prefer: "respond-async" },
+        body: { prompt, turnId: id }
+      })
+      const shows = (runner: Runners.Runner, status: string) =>
+        Process.eventually(`a turn that is ${status}`, runner.call({ path: `/v1/turns/${id}` }), ({ text }) =>
+          text.includes(`"${status}"`)
+        )
+      yield* shows(first, "waiting")
+      // The turn has left memory, and its files are in the database alone.
+      yield* Runners.nobodyInMemory(both)
+      yield* first.end("SIGKILL")
+      const survivor = at(both, 1)
+      yield* runners.settled(1)
+      yield* Process.eventually(
+        "the retry",
+        survivor.call({ path: `${path}/retry-now`, body: {} }),
+        ({ status }) => status === 202
+      )
+      yield* shows(survivor, "completed")
+      const [, failed, answered, ...more] = runners.provider.requests().map(({ body }) => body)
+      assert.isEmpty(more)
+      assert.strictEqual(answered, failed)
+      for (const data of [image.data, Buffer.alloc(90_000).toString("base64")]) assert.include(answered, data)
+      const { messages } = JSON.parse((yield* survivor.call({ path: `${path}/messages` })).text)
+      assert.deepStrictEqual(messages[0].content, prompt)
+    })
+  )
+
   // At once, when its turn still tries to record the answer; and when it has lost its locks, and with them the turn.
   for (const when of ["at once", "after its locks are lost"] as const) {
     test(
