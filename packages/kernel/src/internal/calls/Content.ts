@@ -43,10 +43,11 @@ export class Content {
   /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (Content.K3). */
   delta(kind: Open["kind"], delta: string): boolean {
     const { open } = this
-    if (!this.take(this.counted(kind, delta.length))) return false
     if (open?.kind === kind) {
+      if (!this.take(delta.length)) return false
       open.text.append(delta)
     } else {
+      if (!this.take(delta.length + ResponseLimit.PART_CHARACTERS)) return false
       this.close()
       this.open = { kind, text: new TextBuffer(delta) }
     }

@@ -20,7 +20,7 @@ import type { Provider } from "../../ports/Provider.ts"
 import { isVoiding, type Seal, type TurnRecord } from "../../records/Records.ts"
 import type { RetryStrategy } from "../../ports/RetryStrategy.ts"
 import type { Router } from "../../ports/Router.ts"
-import type { ToolDefinition, Toolbox } from "../../ports/Toolbox.ts"
+import type { Toolbox } from "../../ports/Toolbox.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import type { Content } from "../calls/Content.ts"
 import { evolve } from "../machine/Evolve.ts"
@@ -61,7 +61,7 @@ export class Run {
   /** The last record was written in an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
-  private toolsOf: { readonly step: number; readonly tools: ReadonlyArray<ToolDefinition> } | undefined = undefined
+  private offered: { readonly step: number; readonly offers: Offers } | undefined = undefined
   private name: string | undefined
 
   constructor(
@@ -100,16 +100,18 @@ export class Run {
   get offers(): Offers {
     const { compactor, router, strategy, toolbox } = this.ports
     const step = this.ledger.step.number
-    if (this.toolsOf?.step !== step) this.toolsOf = { step, tools: toolbox.definitions }
-    const { tools } = this.toolsOf
-    const midStream = strategy?.midStream
-    return {
-      tools,
-      hasRouter: router !== undefined,
-      hasStrategy: strategy !== undefined,
-      hasCompactor: compactor !== undefined,
-      ...defined({ midStream })
+    if (this.offered?.step !== step) {
+      const midStream = strategy?.midStream
+      const offers = {
+        tools: toolbox.definitions,
+        hasRouter: router !== undefined,
+        hasStrategy: strategy !== undefined,
+        hasCompactor: compactor !== undefined,
+        ...defined({ midStream })
+      }
+      this.offered = { step, offers }
     }
+    return this.offered.offers
   }
 
   /** The part of a seal that records the call under way, if the seal cuts the turn off. */
