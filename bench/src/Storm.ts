@@ -2,7 +2,8 @@
  * A wake storm that dies: 2,000 turns are due within one second, and `kill -9` ends the process while it calls for them.
  *
  * A call whose outcome was not on disk is made again after the restart. The least that can be made again are the calls under way at
- * the kill: the provider has their requests, and has not answered them.
+ * the kill: the provider has their requests, and has not answered them. Next to these come the calls whose refusal the process had for
+ * at most `RECORDING_MS`: it was held back for calls that were due, or its record was being written. Every other call is a fault.
  */
 import { createServer } from "node:http"
 import * as Prepared from "./parking/Prepared.ts"
@@ -19,6 +20,8 @@ const UNTIL_DUE_MS = 8_000
 /** From a request to its answer: a refusal takes an endpoint some milliseconds. */
 const ANSWER_MS = 20
 const DRAIN_MS = 500
+/** A refusal waits for 50 ms at most (`RightOfWay`); the commit in progress, its own and a busy machine have the rest. */
+const RECORDING_MS = 250
 /** A start spreads overdue turns over 30 seconds; a gap as long as this has none left. */
 const QUIET_MS = 8_000
 
@@ -31,15 +34,19 @@ export const run = (): Promise<void> =>
       { here: storm(prepared.here), beside: storm(prepared.beside) },
       Rounds.count(2)
     )
+    const underWay = here.map((storm) => storm.underWay)
+    const row = (
+      what: string,
+      of: (storm: Storm) => number,
+      { aim, bare }: { readonly aim?: FigureTable.Aim; readonly bare?: ReadonlyArray<number> } = {}
+    ): FigureTable.Row => ({ what, holdfast: here.map(of), beside: beside.map(of), bare, unit: "", aim })
     FigureTable.print(`A wake storm of ${TURNS}, killed with -9 at call ${KILL_AT}; against the calls under way then`, [
-      {
-        what: "calls made again",
-        holdfast: here.map(({ again }) => again),
-        beside: beside.map(({ again }) => again),
-        bare: here.map(({ underWay }) => underWay),
-        unit: "",
-        aim: { atMost: 1 }
-      }
+      row("calls made again", ({ again }) => again, { bare: underWay, aim: { atMost: 1 } }),
+      row("of them under way at the kill", ({ againUnderWay }) => againUnderWay, { bare: underWay }),
+      row(`refused in the ${RECORDING_MS} ms before it`, ({ againRecording }) => againRecording),
+      row("refused earlier", ({ again, againRecording, againUnderWay }) => again - againRecording - againUnderWay, {
+        aim: { atMost: 0, of: "figure" }
+      })
     ])
   })
 
@@ -47,6 +54,8 @@ export const run = (): Promise<void> =>
 
 interface Storm {
   readonly again: number
+  readonly againUnderWay: number
+  readonly againRecording: number
   readonly underWay: number
 }
 
@@ -60,23 +69,37 @@ const measure = async (place: Processes.Place, prepared: Prepared.Prepared): Pro
   const service = await Service.start(place, tree, options)
   await provider.reaches(KILL_AT)
   service.child.kill("SIGKILL")
-  const answered = provider.answered()
+  const killedAt = performance.now()
   await Processes.ended(service.child)
   // Requests that the process had sent when it died are read by then.
   await Processes.pause(DRAIN_MS)
-  const underWay = provider.calls() - answered
+  const before = provider.calls.splice(0)
+  const isUnderWay = ({ answeredAt }: Call) => answeredAt > killedAt
   const again = await Service.start(place, tree, options)
   await provider.isQuiet()
   await Processes.stop(again)
   provider.close()
-  return { again: provider.calls() - TURNS, underWay }
+  const calledAgain = new Set(provider.calls.map(({ turn }) => turn))
+  const repeated = before.filter(({ turn }) => calledAgain.has(turn))
+  const notAnswered = repeated.filter(isUnderWay).length
+  return {
+    again: before.length + provider.calls.length - TURNS,
+    againUnderWay: notAnswered,
+    againRecording: repeated.filter(({ answeredAt }) => answeredAt > killedAt - RECORDING_MS).length - notAnswered,
+    underWay: before.filter(isUnderWay).length
+  }
+}
+
+/** A request, and when it was answered: `Infinity` before that, or when its process had gone. */
+interface Call {
+  readonly turn: string
+  answeredAt: number
 }
 
 /** Refuses, some milliseconds after each request, and counts. */
 const startProvider = async () => {
   const called = new Set<string>()
-  let calls = 0
-  let answered = 0
+  const calls: Array<Call> = []
   let last = Date.now()
   let wanted = Infinity
   const reached = Promise.withResolvers<void>()
@@ -84,13 +107,14 @@ const startProvider = async () => {
     let body = ""
     request.on("data", (chunk: Buffer) => (body += chunk.toString()))
     request.on("end", () => {
-      called.add(/wait for me (\S+?)"/.exec(body)?.[1] ?? "")
+      const call = { turn: /wait for me (\S+?)"/.exec(body)?.[1] ?? "", answeredAt: Infinity }
+      called.add(call.turn)
       last = Date.now()
-      if (++calls === wanted) reached.resolve()
+      if (calls.push(call) === wanted) reached.resolve()
       setTimeout(() => {
         // The service of this request may be gone.
         if (response.destroyed) return
-        answered++
+        call.answeredAt = performance.now()
         response.writeHead(529, { "content-type": "application/json" })
         response.end('{"error":{"type":"overloaded_error","message":"Overloaded"}}')
       }, ANSWER_MS)
@@ -100,8 +124,8 @@ const startProvider = async () => {
   const address = server.address()
   return {
     port: typeof address === "object" ? (address?.port ?? 0) : 0,
-    calls: () => calls,
-    answered: () => answered,
+    /** In the order in which they came. */
+    calls,
     reaches: (count: number) => {
       wanted = count
       return reached.promise

@@ -94,12 +94,15 @@ describe("the README", () => {
   it("shows what a turn through an outage prints", () => {
     const [shown = ""] = blocks("console")
     const [, prompt = ""] = /"(.*)"/.exec(shown) ?? []
-    const expected = shown.split("\n").slice(1).join(" ")
+    const [, begin = "", ...rest] = shown.split("\n")
+    assert.match(begin, /^Turn run-.* of conversation .*\.$/)
+    const expected = rest.join(" ")
     // As many retries fit into the budget as by the schedule that the page shows.
     const retry = { schedule: { type: "steps", delays: ["5 millis", "10 millis"], tail: "25 minutes" }, jitter: "none" }
     return inFolder({ model: "simulated/outage-2", retry }, async (cwd) => {
       const { stderr, stdout } = await holdfast(["run", prompt], { cwd, env: { PATH: process.env["PATH"] } })
-      const [, ...lines] = stderr.trim().split("\n")
+      const [first = "", ...lines] = stderr.trim().split("\n")
+      assert.match(first, /^Turn run-.* of conversation .*\.$/)
       const plain = (words: string) => words.replaceAll(/ in \d+ m?s|, at [\d:]+/g, "")
       assert.strictEqual(plain([...lines, stdout.trim()].join(" ")), plain(expected))
     })

@@ -21,7 +21,7 @@ export const emitted = (
   "_tag" in refusal ? Effect.fail(refusal) : Effect.succeed([refusal])
 
 /** The clock and timers of the fiber's context, as an opening takes them. */
-const worldOf: Effect.Effect<Opening.World> = Effect.contextWith((context: Context.Context<never>) => {
+export const worldOf: Effect.Effect<Opening.World> = Effect.contextWith((context: Context.Context<never>) => {
   const fork = Effect.runForkWith(context)
   return Effect.map(Clock.Clock, (clock) => ({
     now: () => clock.currentTimeMillisUnsafe(),

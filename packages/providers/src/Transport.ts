@@ -87,12 +87,15 @@ const opening =
     return begin(world, {
       broken: (broken) => refuse(() => AttemptFailures.ofBroken(self)(broken)),
       refused: (answer, text) => refuse(() => AttemptFailures.ofResponse(self, answer, text)),
-      answered: (answer, close) => {
-        const post: Options["post"] = (scope) => Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), answer)
-        listener.answered({ rest: events({ ...options, post }), cancel: close })
-      }
+      answered: (answer, close) => listener.answered(answered(options, answer, close))
     })
   }
+
+/** Opening.O4 */
+const answered = (options: Options, answer: HttpResponse, close: () => void): Opening.Answered => {
+  const post: Options["post"] = (scope) => Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), answer)
+  return { rest: events({ ...options, post }), cancel: close }
+}
 
 const orDefect = (judge: () => Opening.Refusal): Opening.Refusal => {
   try {

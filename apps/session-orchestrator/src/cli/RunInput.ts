@@ -124,7 +124,11 @@ const withoutLastBreak = (text: string): string => text.replace(/\r?\n$/, "")
 
 const textOf = Effect.fnUntraced(function* (what: string, text: string) {
   if (text.trim() === "")
-    return yield* refused(what === "The prompt" ? "The prompt is empty." : `${what}: it is empty.`)
+    return yield* refused(
+      what === "The prompt"
+        ? "The prompt is empty; expected its text as an argument or on standard input."
+        : `${what}: it is empty.`
+    )
   const nul = Text.findNul(text)
   return nul === undefined ? text : yield* refused(`${what}: ${nul.message}.`)
 })

@@ -160,7 +160,7 @@ const writeAttempt = (
   const { end } = wait
   const due = Words.dueAt(wait)
   // A wait that ended on time is not printed: the next line shows it.
-  if (end !== undefined && (end.type !== "elapsed" || end.heldMs !== undefined || Words.isLate(end, due))) {
+  if (end !== undefined && !Words.isOnTime(end, due)) {
     page.entry(end.at, Words.waitEnd(end, due))
   }
   return attempt

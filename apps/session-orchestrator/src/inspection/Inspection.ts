@@ -71,7 +71,7 @@ interface Options {
 /** Reads a SQLite file. Fails if it does not exist. */
 export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
   Layer.suspend(() =>
-    fs.existsSync(path)
+    fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
       ? layer(path, ownerOf(path), options).pipe(
           Layer.provide(
             Layer.catch(SqliteClient.layer({ filename: path, readonly: true }), (error) =>
@@ -83,7 +83,7 @@ export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspect
           Effect.fail(
             new StorageError({
               message:
-                `There is no database at ${path}. ` +
+                `There is no database at ${path}${fs.existsSync(path) ? ", which is a directory" : ""}. ` +
                 "Name the service's configuration with --config, or start `holdfast serve` once, which makes it."
             })
           )

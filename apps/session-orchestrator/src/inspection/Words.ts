@@ -122,9 +122,15 @@ export const waitEnd = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number)
 /** Whether a turn was woken later than a busy process explains. */
 export const isLate = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
 
+/** Whether the end of a wait needs no words: it ended on time, and its gate let the turn in within a moment. */
+export const isOnTime = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean =>
+  end.type === "elapsed" && held(end) === "" && !isLate(end, due)
+
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
 const held = ({ heldMs }: WithoutWords<TurnExplanation.WaitEnd>): string =>
-  heldMs === undefined ? "" : `, and the turn was held for ${DurationText.format(heldMs)} until the gate let it in (X5)`
+  heldMs === undefined || heldMs < LATE_MS
+    ? ""
+    : `, and the turn was held for ${DurationText.format(heldMs)} until the gate let it in (X5)`
 
 /** That a step was the last, and why; empty if it was not. */
 export const last = (final: string | undefined): string => {

@@ -5,7 +5,7 @@
  * FiberTurn.F2. A turn is counted among the running turns before it runs (`InterruptedTurns.enter`).
  */
 import { JournalCheckpoint } from "@holdfast/journal"
-import { Observer, Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
+import { Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Option } from "effect"
 import * as ToolAnswers from "../conversation/ToolAnswers.ts"
@@ -21,13 +21,26 @@ import * as TurnRunner from "../turn/TurnRunner.ts"
 import type * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 
+type Outcome = Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped>
+
 /** Runs a turn. Fails with `TurnParked` when it leaves memory to wait, and with `TurnStopped` when it stops unsealed. */
-export const run = Effect.fnUntraced(function* (
+export const run = (
   services: TurnServices.TurnServices,
   session: Session,
   turn: TurnLife.TurnLife,
   handover: Handover.Handover | undefined
-): Effect.fn.Return<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> {
+): Outcome =>
+  // What only the beginning needs is not kept while the turn runs.
+  Effect.flatten(begun(services, session, turn, handover))
+
+// --- internal
+
+const begun = Effect.fnUntraced(function* (
+  services: TurnServices.TurnServices,
+  session: Session,
+  turn: TurnLife.TurnLife,
+  handover: Handover.Handover | undefined
+): Effect.fn.Return<Outcome, TurnStopped.TurnStopped> {
   const { providers, defaults, gates, journal, observer, spending, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
@@ -37,7 +50,7 @@ export const run = Effect.fnUntraced(function* (
   if (handover?.isEntered === true) yield* written(services, handover.refused, patiently) // FiberTurn.F1
   else {
     const sealed = yield* InterruptedTurns.enter(services, session, turn)
-    if (sealed !== undefined) return sealed
+    if (sealed !== undefined) return Effect.succeed(sealed)
   }
   const resumption =
     handover?.resumption ?? arrival?.resumption ?? Option.getOrThrow(yield* patiently(store.resumption(turnId)))
@@ -73,7 +86,7 @@ export const run = Effect.fnUntraced(function* (
   })
   // A call in progress has the tools that were available when it was made.
   const failure = handover?.call === undefined ? yield* settled : undefined
-  const running = TurnRunner.run({
+  return TurnRunner.run({
     handover,
     session,
     life: turn,
@@ -87,15 +100,12 @@ export const run = Effect.fnUntraced(function* (
     spending,
     provider: failure === undefined ? provider : MissingTools.failing(failure),
     emitting,
+    observer: observer && early ? early.observing(observer) : observer,
     journaled,
     toolbox: ToolAnswers.over(toolbox, () => session.present(conversation).toolAnswers),
     sleepUntil: timer.sleepUntil
   })
-  if (observer === undefined) return yield* running
-  return yield* Effect.provideService(running, Observer.Observer, early?.observing(observer) ?? observer)
 })
-
-// --- internal
 
 /** Writes the records that the disk refused before (TurnQueue.Q4). */
 const written = (

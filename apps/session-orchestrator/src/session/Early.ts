@@ -40,26 +40,18 @@ export class Early {
 
   /** Early.E1 */
   emitting<Event>(emit: (event: Event) => void): (event: Event) => void {
-    return (event) => {
-      if (this.held === undefined) emit(event)
-      else this.held.push(() => emit(event))
-    }
+    return (event) => this.emit(() => emit(event))
+  }
+
+  /** Calls `emit` when the turn is accepted, behind what came before. */
+  emit(emit: () => void): void {
+    if (this.held === undefined) emit()
+    else this.held.push(emit)
   }
 
   /** Its observations wait too (Early.E3). */
   observing(listeners: Observer.Listeners): Observer.Listeners {
-    const held = <Kind extends keyof Observer.Observations>(kind: Kind) =>
-      this.emitting((observation: Observer.Observations[Kind]) => Observer.notify(listeners, kind, observation))
-    return {
-      attempt: held("attempt"),
-      compaction: held("compaction"),
-      decision: held("decision"),
-      event: held("event"),
-      wait: held("wait"),
-      tool: held("tool"),
-      seal: held("seal"),
-      moved: held("moved")
-    }
+    return this.held === undefined ? listeners : new EarlyListeners(this, listeners)
   }
 
   /** Early.E2. A write that fails before the turn is accepted is retried afterwards: it may have failed with the acceptance. */
@@ -78,5 +70,52 @@ export class Early {
 }
 
 // --- internal
+
+/** Methods, because every stream has these listeners until its turn ends. */
+class EarlyListeners implements Required<Observer.Listeners> {
+  private readonly early: Early
+  private readonly listeners: Observer.Listeners
+
+  constructor(early: Early, listeners: Observer.Listeners) {
+    this.early = early
+    this.listeners = listeners
+  }
+
+  attempt(observation: Observer.Observations["attempt"]): void {
+    this.report("attempt", observation)
+  }
+
+  compaction(observation: Observer.Observations["compaction"]): void {
+    this.report("compaction", observation)
+  }
+
+  decision(observation: Observer.Observations["decision"]): void {
+    this.report("decision", observation)
+  }
+
+  event(observation: Observer.Observations["event"]): void {
+    this.report("event", observation)
+  }
+
+  wait(observation: Observer.Observations["wait"]): void {
+    this.report("wait", observation)
+  }
+
+  tool(observation: Observer.Observations["tool"]): void {
+    this.report("tool", observation)
+  }
+
+  seal(observation: Observer.Observations["seal"]): void {
+    this.report("seal", observation)
+  }
+
+  moved(observation: Observer.Observations["moved"]): void {
+    this.report("moved", observation)
+  }
+
+  private report<Kind extends keyof Observer.Observations>(kind: Kind, observation: Observer.Observations[Kind]): void {
+    this.early.emit(() => Observer.notify(this.listeners, kind, observation))
+  }
+}
 
 const REFUSED = new TurnStopped.TurnStopped({ message: "The turn was not accepted." })

@@ -69,6 +69,14 @@ export const clip = (text: string, width: number): string => {
   return `${kept.trimEnd()}…`
 }
 
+/** A message on one line behind its code, unless the message has the code as a word of its own: `connect ECONNREFUSED 127.0.0.1:9`. */
+export const coded = (code: string | undefined, message: string): string => {
+  const text = oneLine(message)
+  return code === undefined || text.startsWith(code) || text.split(/[^\w-]+/).includes(code)
+    ? text
+    : `${oneLine(code)} ${text}`
+}
+
 // --- internal
 
 const CONTROL = new RegExp(Printable.CONTROLS, "gu")

@@ -179,20 +179,22 @@ const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Openi
             call.failed(Opening.failureOf(refusal).failure)
             listener.refused(refusal)
           },
-          answered: (answer) =>
-            listener.answered({
-              rest: begun(answer.rest, call, undefined),
-              cancel: () => {
-                answer.cancel()
-                call.ended()
-              }
-            })
+          answered: (answer) => listener.answered(answeredBy(answer, call))
         })
         return () => {
           cancel()
           call.ended()
         }
       }
+
+/** Opening.O4 */
+const answeredBy = (answer: Opening.Answered, call: Call): Opening.Answered => ({
+  rest: begun(answer.rest, call, undefined),
+  cancel: () => {
+    answer.cancel()
+    call.ended()
+  }
+})
 
 /** A provider that throws has failed (rule C10). */
 const begunBy =

@@ -34,7 +34,8 @@ export interface Handover {
   /** Its records until now. */
   readonly known: ReadonlyArray<Records.Stored>
   readonly priorWork: BeforeContent.PriorWork | undefined
-  readonly call?: Call | undefined
+  /** Its call, until the fiber takes it: what a call needs only to begin is not kept while its answer streams. */
+  call?: Call | undefined
   /** Why it could not continue: the disk has not taken the last records, or a defect. */
   readonly refused?: Refused | undefined
 }
@@ -49,23 +50,23 @@ export const ofRefusal = (refusal: Opening.Refusal): Call => ({
 /** A call that will never yield anything: the turn is about to end. */
 export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel, isUnderWay: true })
 
-/** A provider that uses the handed-over call as its first call. */
-export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider.Provider["Service"]) => {
+/** Takes the call out of a handover; returns a provider that uses it as its first call, or `undefined` if there is none. */
+export const takeCall = (handover: Handover, provider: Provider.Provider["Service"]) => {
+  let waiting = handover.call
+  handover.call = undefined
+  if (waiting === undefined) return undefined
+  const { isUnderWay } = waiting
+  let cancel: (() => void) | undefined = waiting.cancel
   const called = Deferred.makeUnsafe<void>()
-  let isTaken = false
-  const first = Push.unwrap(
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        Deferred.doneUnsafe(called, Exit.void)
-        return stream
-      }),
-      () => Effect.sync(cancel)
-    )
-  )
+  const begin = (): void => {
+    cancel = undefined
+    Deferred.doneUnsafe(called, Exit.void)
+  }
   const own: Provider.Provider["Service"] = {
     stream: (request) => {
-      if (isTaken) return provider.stream(request)
-      isTaken = true
+      if (waiting === undefined) return provider.stream(request)
+      const first = run(waiting, begin)
+      waiting = undefined
       return first
     }
   }
@@ -74,8 +75,19 @@ export const resumed = ({ cancel, isUnderWay, stream }: Call, provider: Provider
     /** Succeeds when an abort may take effect. */
     reached: isUnderWay ? Deferred.await(called) : Effect.void,
     /** Handover.H1 */
-    release: Effect.sync(() => {
-      if (!Deferred.isDoneUnsafe(called)) cancel()
-    })
+    release: Effect.sync(() => cancel?.())
   }
 }
+
+// --- internal
+
+const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
+  Push.unwrap(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        begin()
+        return stream
+      }),
+      () => Effect.sync(cancel)
+    )
+  )

@@ -13,6 +13,7 @@ import {
   Compactor,
   EventSink,
   FinalReport,
+  Observer,
   Provider,
   RetryStrategy,
   Router,
@@ -56,6 +57,8 @@ interface Setting {
   readonly store: Store["Service"]
   /** How its transient events leave (Early.E1). */
   readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
+  /** Receives what the turn has done. */
+  readonly observer: Observer.Listeners | undefined
   readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
   /** The limits of spending; absent: there are none. */
   readonly spending: Spending.Spending | undefined
@@ -65,10 +68,7 @@ interface Setting {
   readonly sleepUntil: (end: number) => Effect.Effect<void>
 }
 
-/**
- * Runs a turn to its seal, or until it leaves memory to wait. When interrupted, it stops unsealed. An `Observer` is taken from the context
- * if there is one.
- */
+/** Runs a turn to its seal, or until it leaves memory to wait. When interrupted, it stops unsealed. */
 export const run = (
   setting: Setting
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> => {
@@ -82,32 +82,29 @@ export const run = (
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, acceptedAt } = turn
   const { system } = conversation
-  const { call, priorWork } = setting.handover ?? {}
-  const resumed = call === undefined ? undefined : Handover.resumed(call, provider)
+  const { handover } = setting
+  const resumed = handover && Handover.takeCall(handover, provider)
   const aborted = Deferred.await(setting.life.abort)
-  const turned = Turn.runTurn({
+  const services = Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
+    Context.add(EventSink.EventSink, sinkOf(setting)),
+    Context.add(RetryStrategy.RetryStrategy, strategy),
+    Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
+    Context.add(Toolbox.Toolbox, setting.toolbox),
+    Context.add(Compactor.Compactor, compactor),
+    router === undefined ? identity : Context.add(Router.Router, router),
+    report === undefined ? identity : Context.add(FinalReport.FinalReport, report),
+    setting.observer === undefined ? identity : Context.add(Observer.Observer, setting.observer)
+  )
+  const turned = Turn.runTurnOn(services, {
     conversationId,
     turnId,
     target,
     history,
     startedAt: acceptedAt,
-    priorWork,
+    priorWork: handover?.priorWork,
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
     ...defined({ limits, system, prompt: promptOf(turn) })
-  }).pipe(
-    // A context, not layers: nothing has to be built here, and this runs for ten thousand turns.
-    Effect.provideContext(
-      Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
-        Context.add(EventSink.EventSink, sinkOf(setting)),
-        Context.add(RetryStrategy.RetryStrategy, strategy),
-        Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
-        Context.add(Toolbox.Toolbox, setting.toolbox),
-        Context.add(Compactor.Compactor, compactor),
-        router === undefined ? identity : Context.add(Router.Router, router),
-        report === undefined ? identity : Context.add(FinalReport.FinalReport, report)
-      )
-    )
-  )
+  })
   return resumed === undefined ? turned : Effect.ensuring(turned, resumed.release)
 }
 
@@ -169,32 +166,37 @@ const sinkOf = ({
   resumption: { persisted, turn },
   session: { hub },
   store
-}: Setting): EventSink.EventSink["Service"] => ({
-  live: emitting((event) => live(life, hub, event)),
-  persist: (events, position) => {
-    const { conversationId, turnId } = turn
-    if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
-    if (position + events.length <= persisted.length)
-      // If the step has been announced, the driver has repeated these events already, and those in progress came behind them.
-      return Effect.sync(() => void (handover?.priorWork?.announced !== undefined || hub.repeated(events))) // TurnRunner.R4
-    const persisting = Effect.flatMap(
-      journaled.carrying(
-        { conversationId, events, position },
-        Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))
-      ),
-      (stored) => {
-        // Another process may have written since this turn was read: that is no defect, and the turn is read again.
-        if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // TurnRunner.R3
-        hub.persisted(stored)
-        const warnings = events.flatMap(Warnings.of)
-        return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
-      }
-    )
-    return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
-  },
-  isPersisted: (position) => position < persisted.length,
-  withdraw: () => hub.withdraw()
-})
+}: Setting): EventSink.EventSink["Service"] => {
+  const { conversationId, turnId } = turn
+  const isAnnounced = handover?.priorWork?.announced !== undefined
+  return {
+    live: emitting((event) => live(life, hub, event)),
+    persist: (events, position) => {
+      if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
+      if (position + events.length <= persisted.length)
+        // If the step has been announced, the driver has repeated these events already, and those in progress came behind them.
+        return Effect.sync(() => void (isAnnounced || hub.repeated(events))) // TurnRunner.R4
+      const persisting = Effect.flatMap(
+        journaled.carrying(
+          { conversationId, events, position },
+          Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))
+        ),
+        (stored) => {
+          // Another process may have written since this turn was read: that is no defect, and the turn is read again.
+          if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // TurnRunner.R3
+          hub.persisted(stored)
+          const warnings = events.flatMap(Warnings.of)
+          return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), {
+            discard: true
+          })
+        }
+      )
+      return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
+    },
+    isPersisted: (position) => position < persisted.length,
+    withdraw: () => hub.withdraw()
+  }
+}
 
 /** The turn does not repeat its records: a defect, as the kernel is deterministic (rule C10). */
 const diverged = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>

@@ -5,7 +5,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
@@ -85,6 +85,26 @@ describe("holdfast", () => {
       encoding: "utf8"
     })
     expect({ status, stderr, stdout }).toEqual({ status: 0, stderr: "", stdout: `holdfast ${manifest.version}\n` })
+  })
+
+  it("a checkout without its packages names the command that installs them, and an old Node the version", () => {
+    const bare = join(mkdtempSync(join(directory, "bare ")), "apps/session-orchestrator")
+    mkdirSync(join(bare, "bin"), { recursive: true })
+    copyFileSync(join(PACKAGE, "bin/holdfast"), join(bare, "bin/holdfast"))
+    const run = (path: string) =>
+      spawnSync(join(bare, "bin/holdfast"), ["--version"], { env: { PATH: path }, encoding: "utf8" })
+    const { status, stderr } = run("/usr/bin:/bin")
+    expect(status).toBe(2)
+    expect(stderr).toMatch(
+      /^holdfast: the packages that it needs are not installed\. Run: cd '.*' && npx --yes pnpm@12 install\n$/
+    )
+    mkdirSync(join(bare, "node_modules"))
+    const tools = join(bare, "tools")
+    mkdirSync(tools)
+    writeFileSync(join(tools, "node"), '#!/bin/sh\n[ "$1" = --version ] || exit 1\necho v20.1.0\n', { mode: 0o755 })
+    const old = run(`${tools}:/usr/bin:/bin`)
+    expect(old.status).toBe(2)
+    expect(old.stderr).toBe("holdfast: the sources need Node 22.18 or newer, and the node in PATH is v20.1.0.\n")
   })
 
   it("--completions prints a script that knows the commands", async () => {

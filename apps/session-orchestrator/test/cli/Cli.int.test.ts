@@ -193,7 +193,11 @@ describe("holdfast", () => {
       ["run", "--turn-id", "a b", "hi"],
       /^holdfast: --turn-id: found "a b"; expected 1 to 64 letters, digits, "_" or "-"\.\n$/
     ],
-    ["an empty prompt", ["run", "  "], /^holdfast: The prompt is empty\.\n$/]
+    [
+      "an empty prompt",
+      ["run", "  "],
+      /^holdfast: The prompt is empty; expected its text as an argument or on standard input\.\n$/
+    ]
   ])("%s ends the start with 2, in one paragraph and without a stack trace", async (_what, args, expected) => {
     const { code, stderr, stdout } = await holdfast(args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })

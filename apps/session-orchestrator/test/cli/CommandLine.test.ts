@@ -463,7 +463,12 @@ describe("holdfast run", () => {
     [what: string, args: ReadonlyArray<string>, given: CommandLine.CommandInput, stderr: RegExp]
   > = [
     ["no prompt at a terminal", [], {}, /^holdfast: There is no prompt\. Give one/],
-    ["an empty prompt", [], { stdin: " \n" }, /^holdfast: The prompt is empty\.\n$/],
+    [
+      "an empty prompt",
+      [],
+      { stdin: " \n" },
+      /^holdfast: The prompt is empty; expected its text as an argument or on standard input\.\n$/
+    ],
     ["an empty system prompt", ["--system", "", "a"], {}, /^holdfast: --system: it is empty\.\n$/],
     ["U+0000", [], { stdin: "a\0" }, /^holdfast: The prompt: .*U\+0000.* position 1\.\n$/],
     ["two system prompts", ["--system", "a", "--system-file", "b", "c"], {}, /both give the system prompt/],

@@ -20,7 +20,7 @@ describe("config check", () => {
       }
     }
     const file = { model: "simulated/steady", telemetry }
-    expect(shown({ file }, "telemetry.retryLog")).toBe("/etc/night.jsonl, up to 10000000 bytes, 5 older ones")
+    expect(shown({ file }, "telemetry.retryLog")).toBe("/etc/night.jsonl, up to 10,000,000 bytes, 5 older ones")
     expect(shown({ file }, "telemetry.otlp")).toBe("http://127.0.0.1:4318/v1/traces")
     expect(shown({ file }, "telemetry.notifications")).toBe("after 10 m, by a webhook and by notify")
     expect(ConfigCheck.report(Configurations.config({ file })).join("\n")).not.toContain("planted")

@@ -134,8 +134,8 @@ describe("Resolve", () => {
         { file: { server: { port: "4747" } } },
         ['server.port: found "4747"; expected an integer from 0 to 65535.']
       ],
-      ["a list where an object belongs", { file: { server: [] } }, ["server: found a list; expected object."]],
-      ["no object at all", { file: 42 }, ["the whole: found 42; expected object."]],
+      ["a list where an object belongs", { file: { server: [] } }, ["server: found a list; expected an object."]],
+      ["no object at all", { file: 42 }, ["the whole: found 42; expected an object."]],
       [
         "a misspelt profile",
         { file: { retry: { profile: "overnigt" } } },

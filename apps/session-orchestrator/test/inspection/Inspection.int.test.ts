@@ -113,6 +113,10 @@ it.effect("Inspection.I1: changes nothing, and creates no database", () =>
     const { message } = yield* Effect.flip(look(filename))
     expect(message).toContain(`There is no database at ${filename}.`)
     expect(fs.existsSync(filename)).toBe(false)
+    const folder = import.meta.dirname
+    expect((yield* Effect.flip(look(folder))).message).toContain(
+      `There is no database at ${folder}, which is a directory.`
+    )
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const before = fs.readFileSync(filename)
     yield* look(filename, true)

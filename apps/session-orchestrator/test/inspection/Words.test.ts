@@ -235,6 +235,9 @@ describe("words for a wait", () => {
       ended({ at: 2_999 }, 1_000),
       "The wait was over, 1 s late: nothing ran this turn, or the machine slept."
     )
+    assert.strictEqual(ended({ at: 1_500, heldMs: 999 }), "The wait was over.")
+    assert.isTrue(Words.isOnTime({ type: "elapsed", heldMs: 999, rules: [] }, 0))
+    assert.isFalse(Words.isOnTime({ type: "elapsed", heldMs: 1_000, rules: [] }, 0))
     assert.strictEqual(
       ended({ at: 5_999, heldMs: 5_000 }),
       "The wait was over, and the turn was held for 5 s until the gate let it in (X5)."

@@ -30,6 +30,14 @@ describe("Prose", () => {
     )
   })
 
+  it("a message has its code once", () => {
+    expect(Prose.coded("529", "Overloaded")).toBe("529 Overloaded")
+    expect(Prose.coded(undefined, "Overloaded")).toBe("Overloaded")
+    expect(Prose.coded("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:9")).toBe("connect ECONNREFUSED 127.0.0.1:9")
+    expect(Prose.coded("52", "529 was seen")).toBe("529 was seen")
+    expect(Prose.coded("29", "529 was seen")).toBe("29 529 was seen")
+  })
+
   it("with enough room nothing is lost", () => {
     fc.assert(
       fc.property(fc.lorem({ maxCount: 30 }), fc.integer({ min: 20, max: 80 }), (text, width) => {

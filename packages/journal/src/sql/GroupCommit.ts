@@ -17,6 +17,8 @@
  * GroupCommit.G7. `isSteady`: the last commit succeeded, and none has been under way for long. Then a queued write is likely to be made soon.
  * GroupCommit.G8. Before the commit of a write that its caller runs ahead of, the writer yields as well, so that a request is sent before
  *     the sync.
+ * GroupCommit.G9. On a server the writer yields no longer than `GATHERING_NANOS`. In a busy process each turn of the event loop takes
+ *     milliseconds, and a commit on a server costs the thread little: a write that waits for others is late for nothing.
  *
  * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
@@ -64,6 +66,8 @@ export interface Options<E> {
   readonly scope: (error: E) => "one" | "all" | "busy"
   /** Abandons a commit without an answer in time; whether it was made is unknown then. Absent: every commit is answered. */
   readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  /** The database is a process of its own: a commit does not stop this thread (GroupCommit.G9). */
+  readonly isServer?: boolean
   /** The error of a write after closing. */
   readonly closed: () => E
   /** The error of a write in a commit that died of a bug. */
@@ -79,6 +83,9 @@ const CROWD = 4
 /** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write (G6). */
 const CROWD_ROUNDS = 8
 
+/** Longer than the rounds take in an idle process, and short beside what a person notices. */
+const GATHERING_NANOS = 2_000_000n
+
 /** Turns of the event loop that a turn takes from its acceptance to the request of its provider (GroupCommit.G8). */
 const AHEAD_ROUNDS = 8
 
@@ -86,6 +93,8 @@ const AHEAD_ROUNDS = 8
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
 ): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
+  const { isServer = false } = options
+  const clock = yield* Clock.Clock
   const lanes: Array<Lane<E>> = []
   const work = Latch.makeUnsafe(false)
   let closed = false
@@ -100,7 +109,11 @@ export const make = Effect.fnUntraced(function* <E>(
         yield* work.await
       }
       // Writes that are queued in this turn of the event loop get into this commit (GroupCommit.G6).
-      for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) yield* Effect.yieldNow
+      const from = clock.monotonicTimeNanosUnsafe()
+      for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) {
+        yield* Effect.yieldNow
+        if (isServer && clock.monotonicTimeNanosUnsafe() - from >= GATHERING_NANOS) break // GroupCommit.G9
+      }
       state.isAhead = false
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
       state.begunAt = yield* Clock.currentTimeMillis

@@ -88,6 +88,7 @@ export const make = Effect.fnUntraced(function* ({
           })
         )
       ),
+    isServer,
     scope: scopeOf,
     answered: answered(DatabaseWait.SILENCE_LIMIT),
     closed,

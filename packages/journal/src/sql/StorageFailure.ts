@@ -85,7 +85,7 @@ const ADVICE: { readonly [code: number]: string } = {
   6: "Another program holds the database. Close it (a database browser, a second Holdfast), then try again.",
   8: "Nobody may write there. Check the owner and mode of the file and its directory, and whether the disk is mounted read-only.",
   10: "The disk reported an error. Check the disk and the system's log before going on.",
-  13: "The disk is full. Free some space; no restart is needed.",
+  13: "The disk is full. Free some space; a service that runs goes on by itself.",
   14: "The file could not be opened. Check that the path exists, is a file, and can be read and written by this user."
 }
 
@@ -93,7 +93,7 @@ const ADVICE: { readonly [code: number]: string } = {
 const POSTGRES_ADVICE: { readonly [state: string]: string } = {
   "25006": "It takes no writes: it is a standby, or was set to read-only. Set database.url to the primary.",
   "3D000": "Create the database, or set database.url to another one; Holdfast makes the tables in it.",
-  "53100": "The database's disk is full. Free some space there; no restart is needed.",
+  "53100": "The database's disk is full. Free some space there; a service that runs goes on by itself.",
   "53300": "All its connections are taken. Raise max_connections, or start fewer runners.",
   "57P01": "It is going down. Nothing is lost; turns go on when it is back.",
   "57P02": "It went down. Nothing is lost; turns go on when it is back.",

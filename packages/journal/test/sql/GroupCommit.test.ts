@@ -1,5 +1,5 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Cause, Duration, Effect, Exit, Fiber, Latch, type Scope } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Fiber, Latch, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as GroupCommit from "../../src/sql/GroupCommit.ts"
 import * as DatabaseWait from "../../src/sql/DatabaseWait.ts"
@@ -239,21 +239,39 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("G6: many callers that write again one after another after their commit are in one commit again", () =>
+  /** Six callers that write together, and again one after another; each reading of the clock is a millisecond after the one before. */
+  const crowd = (isServer: boolean) =>
     Effect.gen(function* () {
       const { commits, insert, options } = database()
-      const write = yield* start((inputs) => insert(inputs), options)
+      const write = yield* start((inputs) => insert(inputs), { ...options, isServer })
       yield* Effect.forEach(
         Array.from({ length: 6 }, (_, n) => n),
         (n) =>
           Effect.andThen(write(`a${n}`), Effect.andThen(Effect.repeat(Effect.yieldNow, { times: n }), write(`b${n}`))),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(
-        commits.map((commit) => commit.length),
-        [6, 6]
+      return commits.map((commit) => commit.length)
+    }).pipe(
+      Effect.scoped,
+      Effect.updateService(Clock.Clock, (clock) => {
+        let now = 0n
+        return Object.assign(Object.create(clock), { monotonicTimeNanosUnsafe: () => (now += 1_000_000n) })
+      })
+    )
+
+  it.effect("G6: many callers that write again one after another after their commit are in one commit again", () =>
+    Effect.map(crowd(false), (commits) => assert.deepStrictEqual(commits, [6, 6]))
+  )
+
+  it.effect("G9: on a server the first of these callers do not wait for the last where the process is busy", () =>
+    Effect.map(crowd(true), ([first, second = 0, ...more]) => {
+      assert.strictEqual(first, 6)
+      assert.isBelow(second, 6)
+      assert.strictEqual(
+        more.reduce((sum, length) => sum + length, second),
+        6
       )
-    }).pipe(Effect.scoped)
+    })
   )
 
   /** A lane of writes; each is followed by a write of another lane as soon as it is queued. */

@@ -41,7 +41,7 @@ describe("StorageFailure", () => {
 
   it("names the database, the attempt, the database's message and the next step", () => {
     expect(StorageFailure.explain("d.db", "record turn t1", sqlite(13)).message).toBe(
-      'Could not record turn t1 in d.db: the database said "said 13". The disk is full. Free some space; no restart is needed.'
+      'Could not record turn t1 in d.db: the database said "said 13". The disk is full. Free some space; a service that runs goes on by itself.'
     )
     expect(StorageFailure.explain("db", "record turn t1", postgres("22021")).message).toMatch(
       /cannot hold what it was given. Other writes are not concerned.$/

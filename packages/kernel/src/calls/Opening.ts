@@ -8,6 +8,8 @@
  * Opening.O2. A call that ends before content is `refused`. An answered call continues as a stream, which a fiber runs: content comes only
  *     that way.
  * Opening.O3. An answered call belongs to the stream: `cancel` does nothing to it. The stream is run, or `cancel` of `Answered` is called.
+ * Opening.O4. An answer keeps nothing of its opening: a stream may be open for an hour. Wrappers therefore make `rest` and `cancel` in a
+ *     function that does not have the listener, because closures of one function share what any of them uses.
  */
 import { Failure } from "@holdfast/wire"
 import type * as Stream from "effect/Stream"

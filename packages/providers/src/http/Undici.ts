@@ -46,20 +46,14 @@ export const make = (dispatcher: Pick<Dispatcher, "dispatch">): Http["Service"] 
         const reader = new Reader()
         const broken = send(body, reader)
         if (broken !== undefined) return Effect.fail(broken)
-        return Effect.andThen(
-          Scope.addFinalizer(
-            scope,
-            Effect.sync(() => reader.close())
-          ),
-          reader.answer
-        )
+        return Effect.andThen(Scope.addFinalizer(scope, Effect.sync(reader.close)), reader.answer)
       })
     const begin: Begin = (body, world, listener) => {
       const reader = new Reader()
       reader.listen(world, listener)
       const broken = send(body, reader)
       if (broken !== undefined) listener.broken(broken)
-      return () => reader.close()
+      return reader.close
     }
     return Object.assign(post, { begin })
   }
@@ -138,7 +132,7 @@ class Reader implements Dispatcher.DispatchHandler {
       }
       if (head.status >= 200 && head.status < 300) {
         settle()
-        return answered(this.answerOf(head), () => this.close())
+        return answered(this.answerOf(head), this.close)
       }
       if (this.isEnded || fault !== undefined || this.held >= PlainBody.MAX_BYTES) return give(head)
       stop ??= Deadline.after(world, PlainBody.MAX_WAIT_MS, () => give(head))
@@ -151,11 +145,12 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(
-    _controller: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     status: number,
     headers: Readonly<Record<string, string | Array<string> | undefined>>
   ): void {
     if (status < 200) return // 100 and 103 precede the response
+    controller.rawHeaders = null // undici would keep a buffer of each until the end of the response
     this.head = { status, headers: flat(headers) }
     this.notify()
   }
@@ -178,7 +173,7 @@ class Reader implements Dispatcher.DispatchHandler {
   }
 
   /** Http.H3 */
-  close(): void {
+  readonly close = (): void => {
     this.isClosed = true
     this.report?.()
     if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))

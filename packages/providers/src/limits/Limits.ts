@@ -5,8 +5,8 @@
  * Limits.L2. Connecting counts towards the first content.
  * Limits.L3. Only waiting for the provider counts, not the time in which a slow consumer pulls nothing.
  * Limits.L4. A limit is the same for every attempt.
- * Limits.L5. Each attempt that has to wait has one sleeping watchdog; a delta starts no timer and no fiber. When its sleep is over, the
- *     watchdog reads the clock and sleeps again for the remaining time.
+ * Limits.L5. Each attempt that has to wait has one timer; a delta starts no timer and no fiber. When the timer fires, the watchdog reads
+ *     the clock and sets the timer again for the remaining time.
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
  * Limits.L7. A request that is too large to be sent fails without a call (`RequestSize`).
  *
@@ -19,12 +19,12 @@ import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
 import * as Channel from "effect/Channel"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Deadline from "./Deadline.ts"
+import * as OpeningStream from "../OpeningStream.ts"
 import * as RequestSize from "./RequestSize.ts"
 import { ResponseProgress } from "./ResponseProgress.ts"
 
@@ -43,12 +43,9 @@ export const withLimits = (provider: Provider.Provider["Service"], limits: Limit
         return refused === undefined ? provider.stream(request) : Stream.fail(refused)
       },
       (inner) =>
-        Stream.fromChannel(
-          Channel.fromTransform((_upstream, scope) =>
-            Effect.flatMap(Clock.Clock, (clock) => {
-              const silence = makeSilence(limits, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
-              return guarded(Stream.toChannel(inner()), silence, scope)
-            })
+        streamOf((scope) =>
+          Effect.flatMap(OpeningStream.worldOf, (world) =>
+            guarded(inner(), makeSilence(limits, world.elapsed), world, scope)
           )
         ),
       (opening) => limited(opening, limits)
@@ -78,31 +75,46 @@ const limited =
       answered: ({ cancel, rest }) => {
         if (!settle()) return cancel()
         silence.end([])
-        listener.answered({
-          cancel,
-          rest: Stream.fromChannel(
-            Channel.fromTransform((_upstream, scope) => guarded(Stream.toChannel(rest), silence, scope))
-          )
-        })
+        listener.answered({ cancel, rest: guardedRest(rest, silence, world) })
       }
     })
-    const watch = (): void => {
-      const seen = silence.check()
-      if (seen === undefined) return
-      if ("after" in seen) return void (stop = Deadline.after(world, seen.after, watch))
-      if (!settle()) return
-      cancel()
-      listener.refused(seen.over)
+    if (!isSettled) {
+      stop = watching(silence, world, (over) => {
+        if (!settle()) return
+        cancel()
+        listener.refused(over)
+      })
     }
-    if (!isSettled) watch()
     return () => {
       if (settle()) cancel()
     }
   }
 
+/** Opening.O4 */
+const guardedRest = (rest: Opening.Events, silence: Silence, world: Opening.World): Opening.Events =>
+  streamOf((scope) => guarded(rest, silence, world, scope))
+
+const streamOf = (pull: (scope: Scope.Scope) => Effect.Effect<EventPull>): Opening.Events =>
+  Stream.fromChannel(Channel.fromTransform((_upstream, scope) => pull(scope)))
+
+/** Watches a silence, and calls `act` once with the failure of an exceeded limit. Returns a function that stops it. */
+const watching = (
+  silence: Silence,
+  world: Opening.World,
+  act: (over: Failure.ProviderFailure) => void
+): (() => void) => {
+  let stop: (() => void) | undefined
+  const watch = (): void => {
+    const seen = silence.check()
+    if (typeof seen !== "number") act(seen)
+    else if (seen < Infinity) stop = Deadline.after(world, seen, watch)
+  }
+  watch()
+  return () => stop?.()
+}
+
 type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
-type EventChannel = Channel.Channel<Events, Failure.ProviderFailure, void>
 
 /** Measures the waiting time since the provider's last content. */
 interface Silence {
@@ -112,8 +124,8 @@ interface Silence {
   readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
   /** Progress without an event. */
   readonly progressed: () => void
-  /** The failure of the exceeded limit; otherwise the milliseconds until the next check. `undefined` without limits. */
-  readonly check: () => { readonly after: number } | { readonly over: Failure.ProviderFailure } | undefined
+  /** The failure of the exceeded limit; otherwise the milliseconds until the next check, `Infinity` without limits. */
+  readonly check: () => Failure.ProviderFailure | number
 }
 
 const makeSilence = (limits: Limits, now: () => number): Silence => {
@@ -143,11 +155,10 @@ const makeSilence = (limits: Limits, now: () => number): Silence => {
       const leftMs = limitMs - waitedMs - (since === undefined ? 0 : now() - since)
       if (leftMs <= 0 && since !== undefined) {
         const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
-        return { over: new Failure.ProviderFailure({ failure }) }
+        return new Failure.ProviderFailure({ failure })
       }
       // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
-      const after = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
-      return after === Infinity ? undefined : { after }
+      return Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
     }
   }
 }
@@ -161,11 +172,16 @@ const isProgress = (event: Provider.ProviderEvent): boolean => !Provider.isEmpty
  * `ask` is set: either the consumer waits, or the producer. Events that arrive before the consumer starts to wait are in `pending`;
  * no watchdog is needed then.
  */
-const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Effect.Effect<EventPull> => {
+const guarded = (
+  inner: Opening.Events,
+  silence: Silence,
+  world: Opening.World,
+  scope: Scope.Scope
+): Effect.Effect<EventPull> => {
   let answer: ((exit: EventPull) => void) | undefined
   let ask: ((effect: Effect.Effect<void>) => void) | undefined
   let pending: EventPull | undefined
-  let isWatched = false
+  let stopWatching: (() => void) | undefined
   let push: () => Push.Push<Events> | undefined = () => undefined
   let endPush: (() => void) | undefined
 
@@ -188,22 +204,11 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
 
   // The producer has its own scope: it is interrupted before its resources are released.
   const producer = Effect.scopedWith((held) =>
-    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(inner, held)), (pull) => {
+    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(Stream.toChannel(inner), held)), (pull) => {
       push = () => Push.of(pull)
       return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
     })
   ).pipe(Effect.provideService(ResponseProgress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
-
-  const watchdog = Effect.suspend(function watch(): Effect.Effect<void> {
-    const seen = silence.check()
-    if (seen === undefined) return Effect.void
-    if ("after" in seen) return Effect.andThen(Deadline.sleep(seen.after), Effect.suspend(watch))
-    return Effect.sync(() => deliver(Effect.fail(seen.over)))
-  })
-  const watched = Effect.suspend(() => {
-    isWatched = true
-    return Effect.forkIn(watchdog, scope, { startImmediately: true })
-  })
 
   const taken = (exit: EventPull): EventPull => {
     pending = undefined
@@ -223,7 +228,8 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
     ask = undefined
     waiting?.(Effect.void)
     if (pending !== undefined) return taken(pending)
-    return isWatched ? answered : Effect.andThen(watched, answered)
+    stopWatching ??= watching(silence, world, (over) => deliver(Effect.fail(over)))
+    return answered
   })
 
   /** The same silence, without the fiber of the producer. */
@@ -266,10 +272,13 @@ const guarded = (inner: EventChannel, silence: Silence, scope: Scope.Scope): Eff
     }
 
   return Effect.map(producer, (fiber) => {
-    fiber.addObserver((exit) => deliver(exit))
+    fiber.addObserver((exit) => {
+      stopWatching?.()
+      deliver(exit)
+    })
     return Push.attach(pull, () => {
       // The producer waits for the next demand, and the watchdog runs.
-      const source = pending === undefined && ask !== undefined && isWatched ? push() : undefined
+      const source = pending === undefined && ask !== undefined && stopWatching !== undefined ? push() : undefined
       return source && pushed(source)
     })
   })

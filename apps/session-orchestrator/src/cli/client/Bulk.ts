@@ -44,7 +44,7 @@ export const retry = <E extends StartFailure>(parts: Parts<E>) =>
 /** The command `holdfast give-up`. */
 export const giveUp = <E extends StartFailure>(parts: Parts<E>) =>
   Command.make("give-up", flags, (given) => run(parts, given, { type: "abort-retry" }, "waiting")).pipe(
-    Command.withDescription("End all turns that wait, with the error that they wait for to pass"),
+    Command.withDescription("End all turns that wait: each fails with the error that it waits for to pass"),
     Command.withShortDescription("End all turns that wait"),
     Command.withExamples([
       { command: "holdfast give-up --model anthropic", description: "Those that wait for Anthropic" }

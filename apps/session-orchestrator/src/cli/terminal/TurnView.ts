@@ -196,13 +196,7 @@ const isAtOnce = ({ delayMs }: TurnEvent.ProviderRetry): boolean => delayMs <= 0
 const atOnce = ({ credential }: TurnEvent.ProviderRetry): string =>
   credential === undefined ? "at once" : `at once, with ${Prose.oneLine(credential)}`
 
-const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `${target}: ${coded(code, message)}`
-
-/** The message with its code, unless the message already begins with it. */
-const coded = (code: string | undefined, message: string): string => {
-  const text = Prose.oneLine(message)
-  return code === undefined || text.startsWith(code) ? text : `${Prose.oneLine(code)} ${text}`
-}
+const fault = ({ code, message, target }: TurnEvent.ProviderRetry): string => `${target}: ${Prose.coded(code, message)}`
 
 /** The line about the end of a wait. A wait that asks leads to no retry by itself (X11). */
 const nextOf = (wait: TurnEvent.ProviderRetry, left: number, timeOfDay: Display["timeOfDay"]): string => {
@@ -241,7 +235,7 @@ const ending = (end: TurnEvent.TurnEnd): ReadonlyArray<Output> => {
 }
 
 const failed = ({ attempts, error, sleptMs, waitedMs }: TurnEvent.TurnEnd): string => {
-  const what = error === undefined ? "no reason was given" : coded(Failure.codeOf(error), error.message)
+  const what = error === undefined ? "no reason was given" : Prose.coded(Failure.codeOf(error), error.message)
   const waited = Words.waiting({ sleptMs, waitedMs })
   const tried = attempts <= 1 ? "" : ` (${Count.of(attempts, "call")}${waited === "" ? "" : `, ${waited}`})`
   return `Failed: ${what}${tried}`

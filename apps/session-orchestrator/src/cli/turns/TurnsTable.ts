@@ -174,10 +174,7 @@ const budgetOf = ({ budget }: TurnReport): string => {
 const whyOf = ({ error, wait }: TurnReport): string => {
   if (wait?.asks !== undefined) return Prose.oneLine(wait.asks.message)
   if (error === undefined) return ""
-  const message = Prose.oneLine(error.message)
-  const coded =
-    error.code === undefined || message.startsWith(error.code) ? message : `${Prose.oneLine(error.code)} ${message}`
-  return `${error.reason}: ${coded}`
+  return `${error.reason}: ${Prose.coded(error.code, error.message)}`
 }
 
 const promptOf = ({ prompt }: TurnReport): string =>

@@ -134,7 +134,12 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
 }
 
 /** The schema's names of plain types, in words for people. */
-const TYPES: { readonly [type: string]: string } = { boolean: "true or false", string: "a string", number: "a number" }
+const TYPES: { readonly [type: string]: string } = {
+  boolean: "true or false",
+  string: "a string",
+  number: "a number",
+  object: "an object"
+}
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
   const advice = FormerNames.adviceFor(path, found)

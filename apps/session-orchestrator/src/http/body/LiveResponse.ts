@@ -18,12 +18,13 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
 import type { Sse } from "@holdfast/wire"
-import { Cause, Channel, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
+import { Cause, Channel, Clock, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { ChunkedBody } from "./ChunkedBody.ts"
 import type { Drain } from "../../system/Drain.ts"
 import type * as Encoding from "./Encoding.ts"
+import * as KeepAlives from "./KeepAlives.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
 import { WriteBudget } from "./WriteBudget.ts"
 
@@ -91,25 +92,33 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (response.destroyed) return Effect.interrupt
     return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
-  const signsOfLife = Effect.sync(() => {
+  const signOfLife = (): void => {
     if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
     quiet = true
-  }).pipe(Effect.delay(KEEP_ALIVE_INTERVAL), Effect.forever)
+  }
   let isGoingDown = false
-  // One fiber both writes keep-alives and waits for the end: a thousand responses need only a thousand fibers.
-  const untilTheEnd = Effect.withFiber((fiber) => {
+  const clock = yield* Clock.Clock
+  const pulling = Effect.withFiber((fiber) => {
     const leave = drain.onEnded(() => {
       isGoingDown = true
       fiber.interruptUnsafe()
     })
-    return Effect.onExit(signsOfLife, () => Effect.sync(leave))
+    const quieten = KeepAlives.of(clock, KEEP_ALIVE_INTERVAL).add(signOfLife)
+    return Effect.scopedWith((scope) =>
+      Effect.flatMap(Channel.toPullScoped(Stream.toChannel(options.items), scope), (pull) => Push.forEach(pull, write))
+    ).pipe(
+      Pull.catchDone(() => Effect.undefined),
+      Effect.ensuring(
+        Effect.sync(() => {
+          leave()
+          quieten()
+        })
+      )
+    )
   })
 
-  const broken = yield* Effect.scopedWith((scope) =>
-    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(options.items), scope), (pull) => Push.forEach(pull, write))
-  ).pipe(
-    Pull.catchDone(() => Effect.undefined),
-    Effect.raceFirst(untilTheEnd),
+  // A fiber of its own, so that the end of the service interrupts it alone.
+  const broken = yield* Effect.raceAllFirst([pulling]).pipe(
     Effect.catchCause((cause) =>
       isGoingDown
         ? Effect.succeed(GOING_DOWN)

@@ -5,7 +5,7 @@
  * InForce.I2. A key without a source of its own has that of the object around it. A setting of `retry` that no source has is the profile's.
  */
 import { Profile } from "@holdfast/policy"
-import { defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
+import { Count, defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
 import { Duration, Predicate, Redacted } from "effect"
 import type { ProviderConfig, Values } from "../../config/Config.ts"
 import * as ProviderTable from "../../config/ProviderTable.ts"
@@ -148,7 +148,9 @@ const retry = (config: Values): ReadonlyArray<Row> => [
 const telemetry = ({ telemetry: { notifications, otlp, retryLog } }: Values): ReadonlyArray<Row> => [
   [
     "telemetry.retryLog",
-    retryLog === undefined ? "off" : `${retryLog.path}, up to ${retryLog.maxBytes} bytes, ${retryLog.keep} older ones`
+    retryLog === undefined
+      ? "off"
+      : `${retryLog.path}, up to ${Count.of(retryLog.maxBytes, "byte")}, ${retryLog.keep} older ones`
   ],
   ["telemetry.otlp", otlp === undefined ? "off" : otlp.url],
   ["telemetry.notifications", notifications === undefined ? "off" : receiversOf(notifications)]

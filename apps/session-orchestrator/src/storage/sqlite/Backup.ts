@@ -59,8 +59,11 @@ const PAGES_AT_ONCE = 1024
 
 const refuse = (from: string, to: string): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {
-    if (!fs.existsSync(from)) {
-      return failed(`There is no database at ${from}, so there is nothing to back up. Check database.path.`)
+    const found = fs.statSync(from, { throwIfNoEntry: false })
+    if (found?.isDirectory() !== false) {
+      return failed(
+        `There is no database at ${from}${found === undefined ? "" : ", which is a directory"}, so there is nothing to back up. Check database.path.`
+      )
     }
     return fs.existsSync(to) ? failed(exists(to)) : Effect.void
   })

@@ -26,7 +26,7 @@ describe("a problem of the configuration", () => {
       problem({ retry: { jitter: { factor: "x" } } }),
       'retry.jitter.factor: found "x"; expected a number.'
     )
-    assert.strictEqual(problem([]), "the whole: found a list; expected object.")
+    assert.strictEqual(problem([]), "the whole: found a list; expected an object.")
   })
 
   it("spells out an abbreviated duration, and no other", () => {
@@ -46,7 +46,7 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(of(""), `server.token: found an empty string; ${expected}`)
     assert.strictEqual(of(5), `server.token: found a number; ${expected}`)
     assert.strictEqual(of(null), `server.token: found null; ${expected}`)
-    assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected object.")
+    assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected an object.")
   })
 
   it("ConfigProblem.P2: quotes an address without its user and its query", () => {

@@ -46,7 +46,7 @@ describe("other agents' names of settings", () => {
         'maxTurns: unknown key. Here it is retry.maxTurns: in "retry", write "maxTurns": 30.',
         'llmTimeout: unknown key. Here it is retry.requestTimeout: in "retry", write "requestTimeout": { "firstContent": "600 seconds", "idle": "600 seconds" }.',
         'targets: unknown key. Here it is retry.routing.targets: in "retry", write "routing": { "type": "round-robin", "targets": [...] }.',
-        'models: found a list; expected object. Here it is retry.routing.targets: in "retry", write "routing": { "type": "round-robin", "targets": [...] }.'
+        'models: found a list; expected an object. Here it is retry.routing.targets: in "retry", write "routing": { "type": "round-robin", "targets": [...] }.'
       ]
     ],
     [

@@ -197,6 +197,9 @@ describe("a backup", () => {
       expect((yield* Effect.flip(Backup.make(`${filename}.none`, to, quietly))).message).toContain(
         "There is no database"
       )
+      expect((yield* Effect.flip(Backup.make(path.dirname(filename), to, quietly))).message).toContain(
+        `There is no database at ${path.dirname(filename)}, which is a directory, so there is nothing to back up.`
+      )
       const nowhere = path.join(to, "below", "copy.db")
       expect((yield* Effect.flip(Backup.make(filename, nowhere, quietly))).message).toContain(
         `Could not back up to ${nowhere}: the system said "ENOENT`

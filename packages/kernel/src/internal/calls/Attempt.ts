@@ -49,8 +49,10 @@ export const run = (
 ): Effect.Effect<Made, TurnStopped> => {
   const reader = new EventReader(sink, request, content)
   return Effect.scopedWith((scope) =>
-    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope), (pull) =>
-      readAll(pull, reader, mark)
+    Effect.flatMap(
+      // Suspended: the fiber keeps this effect, and would keep the stream with it.
+      Effect.suspend(() => Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope)),
+      (pull) => readAll(pull, reader, mark)
     )
   ).pipe(
     Effect.exit,
