@@ -13,7 +13,7 @@ afterAll(() => host.kill())
 /** Only guards against hanging. */
 const patient = () => 100_000
 
-describe("the process that runs the tests over changed sources", { timeout: 120_000 }, () => {
+describe("the process that runs the tests over changed sources", () => {
   it("passes over a source as it is, fails over a changed one, passes again, and leaves the file alone", async () => {
     const run = (text: string) => host.ask({ type: "run", tests, path, text }, patient)
     assert.deepStrictEqual(await run(text), { type: "ran", failure: undefined })

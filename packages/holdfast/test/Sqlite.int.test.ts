@@ -2,7 +2,7 @@
 import { assert, it } from "vitest"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -41,4 +41,15 @@ it("X1: a turn that was killed in its wait is resumed from the file, with its at
   assert.deepStrictEqual(attempts, [1])
   assert.deepStrictEqual(await hf.resume(), [])
   store.close()
+})
+
+it("a file that cannot be opened is named, with the reason and the remedy", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-"))
+  const text = join(folder, "text.db")
+  writeFileSync(text, "No database. ".repeat(100))
+  for (const [file, why] of [
+    [join(folder, "missing", "turns.db"), "unable to open database file"],
+    [text, "file is not a database"]
+  ] as const)
+    assert.throws(() => sqliteStore(file), `sqliteStore: ${file} cannot be opened: ${why}. Its folder must exist`)
 })

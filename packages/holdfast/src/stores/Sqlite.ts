@@ -4,6 +4,7 @@
  * A write is on disk when `put` returns: the log is synchronised at each commit (`synchronous = FULL`).
  */
 import { DatabaseSync } from "node:sqlite"
+import { HoldfastError } from "../HoldfastError.ts"
 import type { Store } from "../KeyValueStore.ts"
 
 /** A store on a file, and what closes the file. */
@@ -11,11 +12,9 @@ export interface SqliteStore extends Store {
   close(): void
 }
 
-/** Opens a file, which is created if it does not exist. Throws the error of SQLite where it cannot be opened. */
+/** Opens a file, which is created if it does not exist. Throws a `HoldfastError` that names the file where it cannot be opened. */
 export const sqliteStore = (filename: string): SqliteStore => {
-  const database = new DatabaseSync(filename)
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000")
-  database.exec("CREATE TABLE IF NOT EXISTS holdfast (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+  const database = opened(filename)
   const get = database.prepare("SELECT value FROM holdfast WHERE key = ?")
   const put = database.prepare(
     "INSERT INTO holdfast (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -32,5 +31,24 @@ export const sqliteStore = (filename: string): SqliteStore => {
 }
 
 // --- internal
+
+/** The database, with its table. */
+const opened = (filename: string): DatabaseSync => {
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(filename)
+    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000")
+    database.exec("CREATE TABLE IF NOT EXISTS holdfast (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    return database
+  } catch (cause) {
+    database?.close()
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new HoldfastError(
+      "store-failed",
+      `sqliteStore: ${filename} cannot be opened: ${why}. Its folder must exist and be writable, and a file that exists must be a SQLite database.`,
+      { cause }
+    )
+  }
+}
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
