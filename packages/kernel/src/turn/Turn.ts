@@ -66,47 +66,48 @@ export const runTurn = (
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
   Effect.contextWith((services: Context.Context<Services>) => runTurnOn(services, input))
 
-/** The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. The effect runs once. */
+/** The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. Clock and chance are the fiber's. */
 export const runTurnOn = (
   services: Context.Context<Services>,
   input: TurnInput
-): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> => {
-  const { abort, priorWork, life } = input
-  const checkpoint = Context.get(services, Checkpoint)
-  const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
-  const strategy = Context.getOrUndefined(services, RetryStrategy)
-  const run = new Run(
-    {
-      provider: Context.get(services, Provider),
-      toolbox: Context.get(services, Toolbox),
-      sink: Context.get(services, EventSink),
-      checkpoint: gate?.checkpoint ?? checkpoint,
-      strategy,
-      router: Context.getOrUndefined(services, Router),
-      compactor: Context.getOrUndefined(services, Compactor),
-      observer: Context.getOrUndefined(services, Observer),
-      clock: Context.get(services, Clock.Clock),
-      random: Context.get(services, Random.Random)
-    },
-    checkpoint,
-    start({
-      ...input,
-      report: Context.getOrUndefined(services, FinalReport),
-      maxRetries: strategy?.budget.maxRetries
-    }),
-    life,
-    priorWork
-  )
-  const resumed = checkpoint.known?.length
-    ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
-    : Loop.toSeal(run)
-  const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
-  if (abort === undefined || gate === undefined) return turn
-  const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
-  return Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
-    end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
-  )
-}
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> =>
+  Effect.contextWith((own: Context.Context<never>) => {
+    const { abort, priorWork, life } = input
+    const checkpoint = Context.get(services, Checkpoint)
+    const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
+    const strategy = Context.getOrUndefined(services, RetryStrategy)
+    const run = new Run(
+      {
+        provider: Context.get(services, Provider),
+        toolbox: Context.get(services, Toolbox),
+        sink: Context.get(services, EventSink),
+        checkpoint: gate?.checkpoint ?? checkpoint,
+        strategy,
+        router: Context.getOrUndefined(services, Router),
+        compactor: Context.getOrUndefined(services, Compactor),
+        observer: Context.getOrUndefined(services, Observer),
+        clock: Context.get(own, Clock.Clock),
+        random: Context.get(own, Random.Random)
+      },
+      checkpoint,
+      start({
+        ...input,
+        report: Context.getOrUndefined(services, FinalReport),
+        maxRetries: strategy?.budget.maxRetries
+      }),
+      life,
+      priorWork
+    )
+    const resumed = checkpoint.known?.length
+      ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
+      : Loop.toSeal(run)
+    const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
+    if (abort === undefined || gate === undefined) return turn
+    const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
+    return Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
+      end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+    )
+  })
 
 /** The failure of a turn that its user ended. */
 export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
