@@ -145,7 +145,9 @@ for (const bundle of Bundles.bundles) {
   const { [bundle.name]: most = 0 } = Bundles.recorded
   check(
     `${bundle.name}: a bundle of ${kB.toFixed(1)} kB, at most ${most} kB`,
-    kB <= most ? undefined : `It grew. See what is new in it (esbuild --metafile); runtimes/bundles.json rises only with a reason.`
+    kB <= most
+      ? undefined
+      : `It grew. See what is new in it (esbuild --metafile); runtimes/bundles.json rises only with a reason.`
   )
 }
 
