@@ -1,7 +1,7 @@
 /** A turn without a failure, and a turn with a bug of this program. */
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Scheduler } from "effect"
 import * as Turn from "../src/turn/Turn.ts"
 
 const { bothWays, settle } = Scenario
@@ -90,6 +90,37 @@ describe("a turn that meets no failure", () => {
         ["user", "assistant", "tool"]
       )
     })
+  )
+
+  it.effect(
+    "X8: a tool that is recorded while the result of another is persisted keeps its record, whenever fibers give way",
+    () =>
+      Effect.gen(function* () {
+        // With a smaller number a fiber would never make progress.
+        for (let ops = 5; ops <= 40; ops++) {
+          const ran: Array<string> = []
+          const toolbox = {
+            definitions: [],
+            run: ({ toolName }: { readonly toolName: string }) =>
+              Effect.gen(function* () {
+                ran.push(toolName)
+                for (let i = 0; i < toolName.length; i++) yield* Effect.void
+                return { output: toolName, isError: false }
+              })
+          }
+          const calls = [call("a"), call("bb"), call("cccc"), call("dddddddd")]
+          const run = yield* Scenario.straight({ scripts: [tools(...calls), answer("done")], toolbox }).pipe(
+            Effect.provideService(Scheduler.MaxOpsBeforeYield, ops)
+          )
+          const end = yield* settle(run)
+          assert.strictEqual(end.status, "completed")
+          assert.deepStrictEqual(ran, ["a", "bb", "cccc", "dddddddd"])
+          assert.deepStrictEqual(
+            run.sink.of("tool-result").map(({ output }) => output),
+            ["a", "bb", "cccc", "dddddddd"]
+          )
+        }
+      })
   )
 
   bothWays("A10: answers a malformed call with the reason and the payload, in one form", (start) =>

@@ -63,7 +63,10 @@ export const layer = <E, R>(
               })
             )
           : Effect.succeed(within)
-      /** Frames without messages, where the conversation is in memory here; otherwise those of its owner. */
+      /**
+       * Frames without messages, where the conversation is in memory here; otherwise those of its owner. Those of a held call come from
+       * where its client is (C4).
+       */
       const locally = (
         id: Ids.ConversationId,
         here: (conversations: Conversations["Service"]) => Watched,
@@ -73,7 +76,7 @@ export const layer = <E, R>(
         Push.unwrap(
           Effect.sync(() => {
             const place = residents.find(id)
-            if (place === undefined) return elsewhere(0)
+            if (place === undefined || HeldCallIds.isHeld(id)) return elsewhere(0)
             const { conversations, left } = place
             return LocalWatch.watch({
               here: here(conversations),

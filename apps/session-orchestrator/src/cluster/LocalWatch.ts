@@ -114,9 +114,10 @@ class Watch<E extends { readonly _tag: string }> {
   private pushing(push: Push.Push<Chunk>): Push.Push<Chunk> {
     return (take, over) => {
       let isUnderWay = true
+      let own: (() => void) | undefined
       const end = (): void => {
         isUnderWay = false
-        this.endPush = undefined
+        if (this.endPush === own) this.endPush = undefined
       }
       const stop = push(
         (chunk) => {
@@ -134,11 +135,12 @@ class Watch<E extends { readonly _tag: string }> {
         }
       )
       if (isUnderWay) {
-        this.endPush = () => {
+        own = () => {
           end()
           stop()
           over()
         }
+        this.endPush = own
       }
       return () => {
         end()

@@ -138,20 +138,22 @@ const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | Own
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
       const answerable = new AnswerablePull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone, void>(pull, scope)
+      // The time of day may be set to another.
+      const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
       let limitMs = Duration.toMillis(ANSWER_LIMIT)
-      let waitsSince = clock.currentTimeMillisUnsafe()
+      let waitsSince = now()
       const silence = Effect.suspend(() => {
-        const endsAt = (answerable.isWaiting ? waitsSince : clock.currentTimeMillisUnsafe()) + limitMs
-        return Effect.sleep(endsAt - clock.currentTimeMillisUnsafe())
+        const endsAt = (answerable.isWaiting ? waitsSince : now()) + limitMs
+        return Effect.sleep(endsAt - now())
       })
-      const isSilent = () => answerable.isWaiting && clock.currentTimeMillisUnsafe() >= waitsSince + limitMs
+      const isSilent = () => answerable.isWaiting && now() >= waitsSince + limitMs
       const watchdog = Effect.andThen(
         Effect.repeat(silence, { until: isSilent }),
         Effect.sync(() => answerable.answer(Effect.fail(new OwnerGone())))
       )
       yield* Effect.forkIn(watchdog, scope)
       return Effect.suspend(() => {
-        waitsSince = clock.currentTimeMillisUnsafe()
+        waitsSince = now()
         return Effect.map(answerable.next, (chunk) => {
           limitMs = Duration.toMillis(SILENCE_LIMIT)
           return chunk

@@ -106,9 +106,13 @@ describe("a held call of runners that share a database", () => {
       const third = yield* post(two)
       const known = new Set([left?.turnId, other?.turnId])
       const newest = (yield* waiting(3)).find(({ turnId }) => !known.has(turnId))
+      // A watcher gets its end, also where somebody has looked at its state before.
+      yield* two.call({ path: `/v1/conversations/${newest?.conversationId}` })
+      const watched = yield* Effect.forkChild(two.call({ path: `/v1/turns/${newest?.turnId}/events` }))
       isUp = true
       yield* two.call({ path: `/v1/conversations/${newest?.conversationId}/retry-now`, body: {} })
       expect((yield* Fiber.join(third)).status).toBe(200)
+      expect((yield* Fiber.join(watched)).text).toContain('"type":"turn-end"')
       isUp = false
 
       // Its client asks the other runner.

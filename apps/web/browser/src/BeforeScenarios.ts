@@ -111,7 +111,7 @@ const faults = (rig: Rig) =>
       await page.getByLabel("Turns within a minute").fill("1000")
       await button(page, "Try it").click()
       await page.getByRole("progressbar", { name: "The dry run" }).waitFor()
-      await seen(page, "Simulates 1000 turns, up to 48 hours, as configured, then as changed.")
+      await seen(page, "Simulates 1,000 turns, up to 48 hours, as configured, then as changed.")
       await button(page, "Stop").click()
       await button(page, "Stop").waitFor({ state: "detached" })
       same(await page.getByRole("region", { name: "Result of the dry run" }).count(), 0, "results of a stopped run")

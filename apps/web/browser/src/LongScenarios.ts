@@ -42,7 +42,7 @@ const timeline = (rig: Rig): Promise<void> =>
   show("5,000 turns on the line of time are listed, and scrolled to the last", async () => {
     const page = await rig.open()
     await page.goto(`${rig.service.url}/#/night`)
-    await page.getByText(/^5000 turns/).waitFor()
+    await page.getByText(/^5,000 turns/).waitFor()
     await page.getByLabel("Turns on a line of time").press("End")
     await page.locator(`[aria-posinset="${TURNS}"] .course path`).first().waitFor({ state: "attached" })
     await fewAreDrawn(page.locator(".row"), "turns")

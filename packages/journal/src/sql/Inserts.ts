@@ -3,7 +3,7 @@
  *
  * | database | rows | statement |
  * |---|---|---|
- * | PostgreSQL | several | one, whose text does not depend on their number: they are one parameter, a JSON array. Each statement is a round trip |
+ * | PostgreSQL | several | one, whose text does not depend on their number: they are one parameter, a JSON array. Each statement is a round trip. Very long rows take several |
  * | SQLite | several | chunks of three sizes, each text prepared once, below the limit of parameters |
  * | either | one | its values |
  */
@@ -27,15 +27,43 @@ export const insertAll = <Returned extends object = never>(
 ): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
   sql.onDialectOrElse({
     pg: () =>
-      rows.length > 1
-        ? sql<Returned>`INSERT INTO ${sql(table)} ${recordset(sql, table, rows)} ${clause}`
-        : inChunks(sql, table, rows, clause),
+      Effect.map(
+        Effect.forEach(partsOf(rows), (part) =>
+          part.length > 1
+            ? sql<Returned>`INSERT INTO ${sql(table)} ${recordset(sql, table, part)} ${clause}`
+            : inChunks<Returned>(sql, table, part, clause)
+        ),
+        (returned) => returned.flat()
+      ),
     orElse: () => inChunks(sql, table, rows, clause)
   })
 
 // --- internal
 
 type Row = Readonly<Record<string, string | number | null>>
+
+/** Characters of texts in a JSON array: far below the limit of V8 for its text, which may be several times as long. */
+const MOST_CHARACTERS = 2 ** 24
+
+/** The rows of each statement on PostgreSQL; a row that is longer than the limit has a statement to itself. */
+const partsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
+  const parts: Array<Array<Row>> = []
+  let used = 0
+  for (const row of rows) {
+    const length = Object.values(row).reduce<number>((sum, value) => sum + lengthOf(value), 0)
+    const part = parts.at(-1)
+    used += length
+    if (part !== undefined && used <= MOST_CHARACTERS) {
+      part.push(row)
+    } else {
+      parts.push([row])
+      used = length
+    }
+  }
+  return parts
+}
+
+const lengthOf = (value: Row[string] | undefined): number => (typeof value === "string" ? value.length : 0)
 
 /** The columns and rows of an insert on PostgreSQL, which converts them to the types of the table. */
 const recordset = (sql: SqlClient.SqlClient, table: string, rows: ReadonlyArray<Row>): Statement.Fragment => {

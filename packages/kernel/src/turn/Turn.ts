@@ -72,7 +72,7 @@ export const runTurnOn = (
   input: TurnInput
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> =>
   Effect.contextWith((own: Context.Context<never>) => {
-    const { abort, priorWork, life } = input
+    const { abort, priorWork, life, ...facts } = input
     const checkpoint = Context.get(services, Checkpoint)
     const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
     const strategy = Context.getOrUndefined(services, RetryStrategy)
@@ -91,7 +91,7 @@ export const runTurnOn = (
       },
       checkpoint,
       start({
-        ...input,
+        ...facts,
         report: Context.getOrUndefined(services, FinalReport),
         maxRetries: strategy?.budget.maxRetries
       }),

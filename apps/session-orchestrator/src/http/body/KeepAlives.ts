@@ -29,7 +29,7 @@ export class KeepAlives {
 
   /** Adds a function, which must not throw. Returns a function that removes it. */
   add(act: () => void): () => void {
-    const beat = { act, dueAt: this.clock.currentTimeMillisUnsafe() + this.intervalMs }
+    const beat = { act, dueAt: this.now() + this.intervalMs }
     this.beats.add(beat)
     // A context of its own: that of the first response would be kept while others go on.
     this.sleeper ??= Effect.runForkWith(Context.make(Clock.Clock, this.clock))(this.run)
@@ -44,7 +44,7 @@ export class KeepAlives {
   private readonly run: Effect.Effect<void> = Effect.suspend(() => {
     const [first] = this.beats
     if (first === undefined) return Effect.void
-    const leftMs = Math.max(0, first.dueAt - this.clock.currentTimeMillisUnsafe())
+    const leftMs = Math.max(0, first.dueAt - this.now())
     return Effect.flatMap(Effect.sleep(leftMs), () => {
       this.callDue()
       return this.run
@@ -52,7 +52,7 @@ export class KeepAlives {
   })
 
   private callDue(): void {
-    const now = this.clock.currentTimeMillisUnsafe()
+    const now = this.now()
     for (const beat of this.beats) {
       if (beat.dueAt > now) return
       this.beats.delete(beat)
@@ -60,6 +60,11 @@ export class KeepAlives {
       this.beats.add(beat)
       beat.act()
     }
+  }
+
+  /** In milliseconds, from any time on: the time of day may be set back. */
+  private now(): number {
+    return Number(this.clock.monotonicTimeNanosUnsafe()) / 1e6
   }
 }
 
@@ -69,6 +74,6 @@ const byClock = new WeakMap<Clock.Clock, KeepAlives>()
 
 interface Beat {
   readonly act: () => void
-  /** Epoch milliseconds. */
+  /** In the milliseconds of `now`. */
   dueAt: number
 }

@@ -98,24 +98,29 @@ export const send = Effect.fnUntraced(function* <A, E>(
   }
   let isGoingDown = false
   const clock = yield* Clock.Clock
-  const pulling = Effect.withFiber((fiber) => {
-    const leave = drain.onEnded(() => {
-      isGoingDown = true
-      fiber.interruptUnsafe()
-    })
-    const quieten = KeepAlives.of(clock, KEEP_ALIVE_INTERVAL).add(signOfLife)
-    return Effect.scopedWith((scope) =>
-      Effect.flatMap(Channel.toPullScoped(Stream.toChannel(options.items), scope), (pull) => Push.forEach(pull, write))
-    ).pipe(
-      Pull.catchDone(() => Effect.undefined),
-      Effect.ensuring(
-        Effect.sync(() => {
-          leave()
-          quieten()
-        })
-      )
-    )
-  })
+  const registered = Effect.withFiber((fiber) =>
+    Effect.sync(() => ({
+      leave: drain.onEnded(() => {
+        isGoingDown = true
+        fiber.interruptUnsafe()
+      }),
+      quieten: KeepAlives.of(clock, KEEP_ALIVE_INTERVAL).add(signOfLife)
+    }))
+  )
+  const pulling = Effect.acquireUseRelease(
+    registered,
+    () =>
+      Effect.scopedWith((scope) =>
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(options.items), scope), (pull) =>
+          Push.forEach(pull, write)
+        )
+      ).pipe(Pull.catchDone(() => Effect.undefined)),
+    ({ leave, quieten }) =>
+      Effect.sync(() => {
+        leave()
+        quieten()
+      })
+  )
 
   // A fiber of its own, so that the end of the service interrupts it alone.
   const broken = yield* Effect.raceAllFirst([pulling]).pipe(

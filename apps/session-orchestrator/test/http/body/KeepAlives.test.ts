@@ -24,6 +24,19 @@ describe("keep-alives", () => {
     })
   )
 
+  it.effect("KeepAlives.K1: also when the time of day is set back", () =>
+    Effect.gen(function* () {
+      const own = yield* Clock.Clock
+      let offset = 0
+      const clock: Clock.Clock = { ...own, currentTimeMillisUnsafe: () => own.currentTimeMillisUnsafe() - offset }
+      let calls = 0
+      KeepAlives.of(clock, INTERVAL).add(() => calls++)
+      offset = 3_600_000
+      yield* TestClock.adjust(15_000)
+      assert.strictEqual(calls, 1)
+    })
+  )
+
   it.effect("KeepAlives.K2: without functions there is no fiber, and the next function starts one", () =>
     Effect.gen(function* () {
       let asleep = 0

@@ -258,6 +258,20 @@ describe("a PostgreSQL that refuses", () => {
     })
   )
 
+  it.live("holds prompts that are too long together for one statement", () =>
+    Effect.gen(function* () {
+      const { store } = yield* open(yield* database)
+      yield* store.createConversation(NumberedData.conversation(1))
+      const prompt = "a long prompt ".repeat(500_000)
+      const accept = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt }))
+      yield* Effect.forEach([1, 2, 3], accept, { concurrency: "unbounded" })
+      for (const n of [1, 2, 3]) {
+        const turn = yield* store.turn(NumberedData.turnId(n))
+        expect(Option.exists(turn, (turn) => turn.prompt === prompt)).toBe(true)
+      }
+    })
+  )
+
   /** What starting on an address fails with. */
   const refusal = (url: Redacted.Redacted) =>
     Effect.map(Effect.flip(Effect.scoped(open(url))), (error) => {

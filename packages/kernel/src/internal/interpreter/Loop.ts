@@ -196,10 +196,18 @@ const runTools = (run: Run, commands: ReadonlyArray<Command>): Effect.Effect<voi
   const [only] = calls
   if (only !== undefined && calls.length === 1) return ToolRuns.call(run, only, running)
   const flush = oneAtATime(Effect.suspend(() => run.flush()))
-  return Effect.forEach(calls, (call) => Effect.andThen(ToolRuns.call(run, call, running), flush), {
-    concurrency: calls.length,
-    discard: true
-  })
+  return Effect.forEach(
+    calls,
+    (call) =>
+      Effect.andThen(
+        Effect.suspend(() => ToolRuns.call(run, call, running)),
+        flush
+      ),
+    {
+      concurrency: calls.length,
+      discard: true
+    }
+  )
 }
 
 /** Runs an effect at most once at a time. Calls during a run return at once, and one more run follows for all of them. */

@@ -150,20 +150,21 @@ export class Run {
       const { ledger } = this
       const [due, ...rest] = joined(ledger.outbox)
       if (due === undefined) return Effect.void
-      const later = { ...ledger, outbox: rest }
       if (due._tag === "Live") {
-        this.ledger = later
+        this.ledger = { ...ledger, outbox: rest }
         this.live(due.event)
         continue
       }
       const { events, position } = due
       const persisted = Observing.events(this, events, position, this.ports.sink.persist(events, position))
       if (hasSucceeded(persisted)) {
-        this.ledger = later
+        this.ledger = { ...ledger, outbox: rest }
         continue
       }
+      const count = ledger.outbox.length - rest.length
       return Effect.suspend(() => {
-        this.ledger = later
+        // Another tool of the step may have been recorded since the effect was made (Run.S1).
+        this.ledger = { ...this.ledger, outbox: this.ledger.outbox.slice(count) }
         return persisted
       }).pipe(
         Effect.mapError((stopped) => (this.stopped = stopped)),
