@@ -188,7 +188,7 @@ const checkpointOf = (
       if (value !== undefined) return counted(Effect.orDie(decode(value))) // K1
       const record = (result: A) =>
         Effect.suspend(() => {
-          const written = Effect.flatMapEager(Effect.orDie(encode(result)), (value) => {
+          const written = Effect.flatMap(Effect.orDie(encode(result)), (value) => {
             if (!isHeld(result)) return append({ name, value })
             hold({ name, value })
             return Effect.void

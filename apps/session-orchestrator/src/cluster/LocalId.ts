@@ -25,7 +25,7 @@ export const next = (sharding: Sharding.Sharding["Service"]): Ids.ConversationId
 export const isLocal = (sharding: Sharding.Sharding["Service"], id: Ids.ConversationId): boolean =>
   Alarms.owns(sharding, Alarms.shardOf(sharding, id))
 
-/** The first id that is local; after `MOST_DRAWS` the last one that was drawn (LocalId.L2). */
+/** Draws ids until one is local, `MOST_DRAWS` at most, and returns the last (LocalId.L2). */
 export const drawn = <Id>(draw: () => Id, isLocal: (id: Id) => boolean): Id => {
   let id = draw()
   for (let draws = 1; draws < MOST_DRAWS && !isLocal(id); draws++) id = draw()

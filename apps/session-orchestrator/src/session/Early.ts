@@ -40,7 +40,11 @@ export class Early {
 
   /** Early.E1 */
   emitting<Event>(emit: (event: Event) => void): (event: Event) => void {
-    return (event) => this.emit(() => emit(event))
+    return (event) => {
+      // A delta of an accepted turn makes no closure.
+      if (this.held === undefined) emit(event)
+      else this.held.push(() => emit(event))
+    }
   }
 
   /** Calls `emit` when the turn is accepted, behind what came before. */

@@ -106,7 +106,7 @@ describe("a held call of runners that share a database", () => {
       const third = yield* post(two)
       const known = new Set([left?.turnId, other?.turnId])
       const newest = (yield* waiting(3)).find(({ turnId }) => !known.has(turnId))
-      // A watcher gets its end, also where somebody has looked at its state before.
+      // Its watcher gets its end. Reading its state first brings its conversation into the runner's memory.
       yield* two.call({ path: `/v1/conversations/${newest?.conversationId}` })
       const watched = yield* Effect.forkChild(two.call({ path: `/v1/turns/${newest?.turnId}/events` }))
       isUp = true
