@@ -71,26 +71,35 @@ export const layer = HttpApiBuilder.group(
     }
 
     return handlers.handleAll({
+      // Suspended: the fiber of the request keeps the effect of its handler, and would keep the acceptance while the answer streams.
       run: ({ params, payload, query, request }) =>
-        Effect.andThen(
-          Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
-          conversations.prompt(params.conversationId, {
-            ...payload,
-            labels: Labels.among(payload),
-            isSubmitted: isSubmitted(request)
-          })
-        ).pipe(
-          orProblem,
-          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
-          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas)))
+        Effect.suspend(() =>
+          Effect.andThen(
+            Effect.andThen(unlessGoingDown, webhooks.check(payload.webhook)),
+            conversations.prompt(params.conversationId, {
+              ...payload,
+              labels: Labels.among(payload),
+              isSubmitted: isSubmitted(request)
+            })
+          ).pipe(
+            orProblem,
+            (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
+            Effect.flatMap((turnId) =>
+              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
+            )
+          )
         ),
       retry: ({ params, payload, query, request }) =>
-        Effect.andThen(
-          unlessGoingDown,
-          conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
-        ).pipe(
-          orProblem,
-          Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas)))
+        Effect.suspend(() =>
+          Effect.andThen(
+            unlessGoingDown,
+            conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
+          ).pipe(
+            orProblem,
+            Effect.flatMap((turnId) =>
+              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
+            )
+          )
         ),
       events: ({ headers, params, query, request }) =>
         // An unknown conversation must be refused before the head leaves.

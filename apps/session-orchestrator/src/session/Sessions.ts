@@ -4,7 +4,8 @@
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, type Scope } from "effect"
+import type { Effect, Scope } from "effect"
+import * as Held from "../system/Held.ts"
 import { Session } from "./Session.ts"
 
 /** The sessions of this process, by conversation. */
@@ -30,18 +31,17 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.sync(() => {
-        const session = this.wake(id)
-        session.holders++
-        return session
-      }),
-      (session) =>
-        Effect.sync(() => {
+    return Held.inScope(() => {
+      const session = this.wake(id)
+      session.holders++
+      return [
+        session,
+        () => {
           session.holders--
           this.release(session)
-        })
-    )
+        }
+      ]
+    })
   }
 
   /** Removes a session that is idle. A session that was removed before does not affect its successor. */

@@ -17,6 +17,7 @@ import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import * as Held from "../system/Held.ts"
 import type { Session } from "./Session.ts"
 
 /** Where a watcher begins, and which turn it watches. */
@@ -38,10 +39,10 @@ export const watch = <E>(
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() => hub.subscribe(turnId)),
-        (subscriber) => Effect.sync(() => subscriber.close())
-      ),
+      Held.inScope(() => {
+        const subscriber = hub.subscribe(turnId)
+        return [subscriber, () => subscriber.close()]
+      }),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
         let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
@@ -105,15 +106,19 @@ const followed = <A, E, E2>(
   first: Stream.Stream<A, E>,
   then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
 ): Stream.Stream<A, E | E2> =>
-  Stream.transformPull(first, (pull) =>
-    Effect.sync(() => {
-      let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(pull, () => (next = then))
-      return Push.attach(
-        Effect.suspend(() => next),
-        () => (next === then ? Push.of(then) : undefined)
-      )
-    })
+  Stream.transformPull(first, (pull) => Effect.succeed(following(pull, then)))
+
+/** No function here refers to `first`: it is released at its end. */
+const following = <A, E, E2>(
+  first: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>,
+  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
+): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> => {
+  let next: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E | E2> = Pull.catchDone(first, () => (next = then))
+  return Push.attach(
+    Effect.suspend(() => next),
+    () => (next === then ? Push.of(then) : undefined)
   )
+}
 
 /** The frames that pass a test. A chunk whose frames all pass stays the same array, which is encoded once for all subscribers. */
 const filtered = <E>(pull: Pull.Pull<Chunk, E>, passes: (frame: Frame) => boolean): Pull.Pull<Chunk, E> => {

@@ -8,6 +8,7 @@ import type { Provider, Records } from "@holdfast/kernel"
 import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
+import * as Held from "../system/Held.ts"
 import type { Resumption } from "../storage/Store.ts"
 
 /** A call in progress, or about to be made. */
@@ -83,11 +84,8 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
 
 const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
   Push.unwrap(
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        begin()
-        return stream
-      }),
-      () => Effect.sync(cancel)
-    )
+    Held.inScope(() => {
+      begin()
+      return [stream, cancel]
+    })
   )

@@ -101,18 +101,26 @@ export const runTurnOn = (
     const resumed = checkpoint.known?.length
       ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
       : Loop.toSeal(run)
-    const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
-    if (abort === undefined || gate === undefined) return turn
-    const ended = Effect.as(Effect.andThen(gate.reached, abort), undefined)
-    return Effect.flatMap(Effect.raceFirst(ended, turn), (end) =>
-      end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
-    )
+    return toSeal(run, resumed, abort && gate && Effect.andThen(gate.reached, abort))
   })
 
 /** The failure of a turn that its user ended. */
 export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted by the user.", retryable: false }
 
 // --- internal
+
+/** In a function of its own, so that no function of it keeps the input and the services. */
+const toSeal = <E>(
+  run: Run,
+  resumed: Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped>,
+  abort: Effect.Effect<void> | undefined
+): Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped> => {
+  const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
+  if (abort === undefined) return turn
+  return Effect.flatMap(Effect.raceFirst(Effect.as(abort, undefined), turn), (end) =>
+    end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+  )
+}
 
 const bug = (defect: unknown): Failure.Failure => ({
   reason: "unknown",

@@ -47,7 +47,7 @@ export const make = (
   { bytes, decoder, failureOf, progress, take }: Options,
   first: ReadonlyArray<Uint8Array>
 ): EventPull => {
-  let next: EventPull = Effect.suspend(() => received(first))
+  let next: EventPull = beginning(first, (reads) => received(reads))
   let held = 0
 
   const received = (reads: ReadonlyArray<Uint8Array>): EventPull => {
@@ -131,6 +131,10 @@ export const make = (
     }
   )
 }
+
+/** Reads that have arrived. In a function of its own: those of `make` last as long as the response, and would keep the reads. */
+const beginning = (first: ReadonlyArray<Uint8Array>, received: (reads: ReadonlyArray<Uint8Array>) => EventPull) =>
+  Effect.suspend(() => received(first))
 
 /** The last events of a response: those that were held back, and `finish`. */
 export const lastOf = (decoder: Decoder.Decoder, take: Options["take"]): EventPull => {

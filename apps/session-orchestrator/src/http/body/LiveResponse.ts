@@ -111,8 +111,10 @@ export const send = Effect.fnUntraced(function* <A, E>(
     registered,
     () =>
       Effect.scopedWith((scope) =>
-        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(options.items), scope), (pull) =>
-          Push.forEach(pull, write)
+        Effect.flatMap(
+          // Suspended: the fiber keeps this effect, and would keep what only the beginning of the stream needs.
+          Effect.suspend(() => Channel.toPullScoped(Stream.toChannel(options.items), scope)),
+          (pull) => Push.forEach(pull, write)
         )
       ).pipe(Pull.catchDone(() => Effect.undefined)),
     ({ leave, quieten }) =>

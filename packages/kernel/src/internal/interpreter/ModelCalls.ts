@@ -70,7 +70,8 @@ const make = (run: Run, { begins, isJudged, number, request, step }: Call): Effe
     run.announced = step
     run.live(begins)
   }
-  const mark = checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void
+  // Suspended: the fiber keeps this effect, and would keep the write with it.
+  const mark = Effect.suspend(() => checkpoint.mark?.(Records.nameOf("Content", step, number)) ?? Effect.void)
   const attempted = Observing.attempt(run, request, mark, (mark) => {
     return Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => {
       const made = once(run.ledger, withdrawn(run, outcome))
