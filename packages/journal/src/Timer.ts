@@ -17,6 +17,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { Monotonic } from "@holdfast/kernel/host"
 import { Heap } from "@holdfast/policy"
 import * as Wait from "./Wait.ts"
 
@@ -117,7 +118,7 @@ const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fibe
 
   const read = (): Wait.Readings => ({
     wallMs: clock.currentTimeMillisUnsafe(),
-    monotonicMs: Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    monotonicMs: Monotonic.millis(clock)
   })
 
   const silence = (): void => {

@@ -6,6 +6,7 @@
 export * as BeforeContent from "./turn/BeforeContent.ts"
 export * as CallFailure from "./calls/CallFailure.ts"
 export * as ModelContext from "./turn/ModelContext.ts"
+export * as Monotonic from "./calls/Monotonic.ts"
 export * as Opening from "./calls/Opening.ts"
 export * as Push from "./calls/Push.ts"
 export * as ResponseLimit from "./calls/ResponseLimit.ts"

@@ -4,7 +4,7 @@
  * OpeningStream.C1. The stream makes the same call as the opening, and cancels it when its scope closes before the call has a response.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Opening } from "@holdfast/kernel/host"
+import { Monotonic, Opening } from "@holdfast/kernel/host"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ export const worldOf: Effect.Effect<Opening.World> = Effect.contextWith((context
   const fork = Effect.runForkWith(context)
   return Effect.map(Clock.Clock, (clock) => ({
     now: () => clock.currentTimeMillisUnsafe(),
-    elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+    elapsed: () => Monotonic.millis(clock),
     after: (ms, act) => {
       const fiber = fork(Effect.andThen(Effect.sleep(ms), Effect.sync(act)))
       return () => fiber.interruptUnsafe()

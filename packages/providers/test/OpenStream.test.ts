@@ -1,10 +1,11 @@
 /** Tests what a stream that is open keeps in memory. */
 import { expect, it } from "@effect/vitest"
 import { Opening } from "@holdfast/kernel/host"
-import { Effect } from "effect"
+import { Cause, Channel, Effect, Stream } from "effect"
 import type { ResponseListener } from "../src/http/Http.ts"
+import * as OpenAi from "../src/openai/Response.ts"
 import * as Transport from "../src/Transport.ts"
-import { request } from "./harness/Dialect.ts"
+import { openAiCompatible, request } from "./harness/Dialect.ts"
 import { heapUsed } from "./harness/Heap.ts"
 
 /** Begins a call and answers it, in a function of its own, so that no variable of the test keeps the call's listener. */
@@ -43,4 +44,34 @@ it.effect("Opening.O4: a response that streams keeps nothing of its opening", ()
     expect(answers).toHaveLength(1)
     expect(listener.deref()).toBeUndefined()
   })
+)
+
+it.effect("a response that streams keeps nothing of its first read", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const reads: Array<WeakRef<Uint8Array>> = []
+      const texts = ["a", "b"]
+      const bytes = Effect.suspend(() => {
+        const text = texts.shift()
+        if (text === undefined) return Cause.done()
+        const read = new TextEncoder().encode(openAiCompatible.delta(text))
+        reads.push(new WeakRef(read))
+        return Effect.succeed([read] as const)
+      })
+      const stream = Transport.stream({
+        post: () => Effect.succeed({ status: 200, headers: {}, bytes, isWhole: () => false }),
+        machine: () => OpenAi.make((n) => `id${n}`),
+        conceal: (text) => text,
+        request
+      })
+      const pull = yield* Channel.toPullScoped(Stream.toChannel(stream), yield* Effect.scope)
+      yield* pull
+      // A weak reference keeps its object alive until the end of the task that made it.
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      heapUsed()
+      expect(reads).toHaveLength(1)
+      expect(reads[0]?.deref()).toBeUndefined()
+      yield* pull
+    })
+  )
 )

@@ -16,6 +16,7 @@
  * Only a provider that knows Holdfast's ids could close the remaining gap.
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
+import { Monotonic } from "@holdfast/kernel/host"
 import { StorageError, type Wait } from "@holdfast/journal"
 import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
@@ -43,7 +44,7 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
       const clock = yield* Clock.Clock
       const read = (): Wait.Readings => ({
         wallMs: clock.currentTimeMillisUnsafe(),
-        monotonicMs: Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+        monotonicMs: Monotonic.millis(clock)
       })
       const confirmedAt = new Map<string, Wait.Readings>()
       let next = Latch.makeUnsafe()

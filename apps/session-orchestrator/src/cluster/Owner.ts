@@ -14,6 +14,7 @@
  *     that takes long is requested again.
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
+import { Monotonic } from "@holdfast/kernel/host"
 import { StorageError } from "@holdfast/journal"
 import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
 import type { ClusterError } from "effect/cluster"
@@ -139,7 +140,7 @@ const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | Own
       const clock = yield* Clock.Clock
       const answerable = new AnswerablePull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone, void>(pull, scope)
       // The time of day may be set to another.
-      const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+      const now = () => Monotonic.millis(clock)
       let limitMs = Duration.toMillis(ANSWER_LIMIT)
       let waitsSince = now()
       const silence = Effect.suspend(() => {

@@ -18,7 +18,7 @@
  */
 import type { Journal as Port } from "@holdfast/journal"
 import type { Records, TurnStopped } from "@holdfast/kernel"
-import { type BeforeContent, Opening } from "@holdfast/kernel/host"
+import { type BeforeContent, Monotonic, Opening } from "@holdfast/kernel/host"
 import { Effect, Exit, MutableList } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
@@ -103,7 +103,7 @@ class GroupDriver implements Driver {
     const now = () => clock.currentTimeMillisUnsafe()
     this.world = {
       now,
-      elapsed: () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6,
+      elapsed: () => Monotonic.millis(clock),
       after: (ms, act) => timer.at(now() + ms, act)
     }
     this.entrance = new Entrance.Entrance(

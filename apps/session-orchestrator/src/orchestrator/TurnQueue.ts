@@ -244,58 +244,63 @@ class Queue implements TurnQueue {
 
   /** Runs the turns of a session one after the other, until none is left or the driver takes one. */
   private runAll(session: Session, handover: Handover.Handover | undefined): Effect.Effect<void> {
-    const run = Effect.gen({ self: this }, function* () {
-      let turn = this.nextOf(session)
-      let handed = handover
-      while (turn !== undefined) {
-        turn = (yield* this.runOne(session, turn, handed)) ? this.nextOf(session) : undefined
-        handed = undefined
-        if (turn !== undefined && this.driver.take(session, turn)) return
-      }
-      this.working.delete(session)
-      this.sessions.release(session)
-    })
-    return Effect.onInterrupt(run, () => Effect.sync(() => this.interrupted(session)))
+    return Effect.onInterrupt(this.runEach(session, handover), () => Effect.sync(() => this.interrupted(session)))
   }
 
+  // A generator function that is made for each turn would keep a prototype for each turn.
+  private readonly runEach = Effect.fnUntraced(function* (
+    this: Queue,
+    session: Session,
+    handover: Handover.Handover | undefined
+  ) {
+    let turn = this.nextOf(session)
+    let handed = handover
+    while (turn !== undefined) {
+      turn = (yield* this.runOne(session, turn, handed)) ? this.nextOf(session) : undefined
+      handed = undefined
+      if (turn !== undefined && this.driver.take(session, turn)) return
+    }
+    this.working.delete(session)
+    this.sessions.release(session)
+  })
+
   /** Runs a turn until it is sealed, stops or leaves memory; returns whether the session's next turn may run. */
-  private runOne(
+  private readonly runOne = Effect.fnUntraced(function* (
+    this: Queue,
     session: Session,
     turn: TurnLife.TurnLife,
     handover: Handover.Handover | undefined
-  ): Effect.Effect<boolean> {
-    return Effect.gen({ self: this }, function* () {
-      const early = handover?.early ?? turn.state.arrival?.early
-      turn.move(TurnLife.begin)
-      let outcome = yield* Effect.matchCause(FiberTurn.run(this.services, session, turn, handover), {
-        onSuccess: identity,
-        onFailure: errorOf
-      })
-      if (early !== undefined && !(yield* early.isAccepted)) return false
-      // From here on nothing yields until the outcome is reported: a turn that does not run has no unreported outcome.
-      const { _tag, awaited } = turn.state
-      turn.move(TurnLife.stop)
-      if (_tag === "Ahead") {
-        if ("_tag" in outcome) return turn.move(TurnLife.park) // TurnQueue.Q6
-        this.parking.drop(session.conversationId)
-      }
-      if ("_tag" in outcome && outcome._tag === "TurnParked") {
-        this.park(session, turn, { retryAt: outcome.retryAt, awaited })
-        return true
-      }
-      if ("_tag" in outcome) {
-        if (yield* this.services.isStopping) {
-          this.reportStop(session, turn, outcome)
-          return false
-        }
-        const end: TurnEvent.TurnEnd | undefined = yield* this.recover(session, turn, outcome)
-        if (end === undefined) return true
-        outcome = end
-      }
-      this.report(turn, Exit.succeed(outcome))
-      return !(yield* this.services.isStopping)
+  ): Effect.fn.Return<boolean> {
+    const early = handover?.early ?? turn.state.arrival?.early
+    turn.move(TurnLife.begin)
+    let outcome = yield* Effect.matchCause(FiberTurn.run(this.services, session, turn, handover), {
+      onSuccess: identity,
+      onFailure: errorOf
     })
-  }
+    if (early !== undefined && !(yield* early.isAccepted)) return false
+    // From here on nothing yields until the outcome is reported: a turn that does not run has no unreported outcome.
+    const { _tag, awaited } = turn.state
+    turn.move(TurnLife.stop)
+    if (_tag === "Ahead") {
+      if ("_tag" in outcome) return turn.move(TurnLife.park) // TurnQueue.Q6
+      this.parking.drop(session.conversationId)
+    }
+    if ("_tag" in outcome && outcome._tag === "TurnParked") {
+      this.park(session, turn, { retryAt: outcome.retryAt, awaited })
+      return true
+    }
+    if ("_tag" in outcome) {
+      if (yield* this.services.isStopping) {
+        this.reportStop(session, turn, outcome)
+        return false
+      }
+      const end: TurnEvent.TurnEnd | undefined = yield* this.recover(session, turn, outcome)
+      if (end === undefined) return true
+      outcome = end
+    }
+    this.report(turn, Exit.succeed(outcome))
+    return !(yield* this.services.isStopping)
+  })
 
   /** Seals a turn that has stopped unsealed, or has it run again (TurnQueue.Q4); returns its seal. */
   private recover(

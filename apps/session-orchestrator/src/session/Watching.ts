@@ -105,8 +105,7 @@ export const ofTurn =
 const followed = <A, E, E2>(
   first: Stream.Stream<A, E>,
   then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E2>
-): Stream.Stream<A, E | E2> =>
-  Stream.transformPull(first, (pull) => Effect.succeed(following(pull, then)))
+): Stream.Stream<A, E | E2> => Stream.transformPull(first, (pull) => Effect.succeed(following(pull, then)))
 
 /** No function here refers to `first`: it is released at its end. */
 const following = <A, E, E2>(

@@ -105,7 +105,7 @@ export const run = (
     abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
     ...defined({ limits, system, prompt: promptOf(turn) })
   })
-  return resumed === undefined ? turned : Effect.ensuring(turned, resumed.release)
+  return resumed === undefined ? turned : releasing(turned, resumed.release)
 }
 
 /**
@@ -155,6 +155,17 @@ export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], 
 })
 
 // --- internal
+
+/** Runs a turn once, and then `release`. The fiber keeps the effect that it runs; the input and the services of the turn are not kept with it. */
+const releasing = <A, E>(turned: Effect.Effect<A, E>, release: Effect.Effect<void>): Effect.Effect<A, E> => {
+  let waiting: typeof turned | undefined = turned
+  const once = Effect.suspend(() => {
+    const first = waiting ?? Effect.die(new Error("A turn with a call in progress was run twice."))
+    waiting = undefined
+    return first
+  })
+  return Effect.ensuring(once, release)
+}
 
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 

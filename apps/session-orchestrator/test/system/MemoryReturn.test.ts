@@ -63,14 +63,22 @@ it.effect("MemoryReturn.M1: does not collect in a service that has not grown, an
   })
 )
 
-it.effect("MemoryReturn.M2: a collection that took long is not repeated soon", () =>
-  Effect.gen(function* () {
-    const peaks = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 0.8 : 0.01))
-    const quick = yield* collections(peaks)
-    const slow = yield* collections(peaks, { tookMs: 200 })
-    assert.deepStrictEqual(quick.slice(0, 3), [1, 3, 5])
-    assert.deepStrictEqual(slow, [1, 11, 21])
-  })
+it.effect(
+  "MemoryReturn.M2: collections that take long become rare: a hundredth of the time, after the credit is spent",
+  () =>
+    Effect.gen(function* () {
+      const peaks = Array.from({ length: 400 }, (_, i) => (i % 2 === 0 ? 0.8 : 0.01))
+      const tookMs = MemoryReturn.MOST_CREDIT_MS / 4
+      const quick = yield* collections(peaks)
+      const slow = yield* collections(peaks, { tookMs })
+      assert.lengthOf(quick, 200)
+      // The credit is for four, and what was earned meanwhile begins the fifth.
+      assert.deepStrictEqual(slow.slice(0, 5), [1, 3, 5, 7, 9])
+      const earnedMs = (intervals: number) => MemoryReturn.MOST_CREDIT_MS + (intervals * MemoryReturn.INTERVAL_MS) / 100
+      for (const [before, interval] of slow.entries())
+        assert.isBelow(before * tookMs, earnedMs(interval + 1) + 0.1 * tookMs)
+      assert.isAbove((slow.length + 1) * tookMs, earnedMs(peaks.length))
+    })
 )
 
 it.effect("the memory of dropped objects is returned", () =>

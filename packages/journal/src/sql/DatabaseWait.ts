@@ -7,6 +7,7 @@
  * DatabaseWait.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
  * DatabaseWait.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
+import { Monotonic } from "@holdfast/kernel/host"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -27,9 +28,9 @@ export const whileBusy =
   <E>(isBusy: (error: E) => boolean) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.flatMap(Clock.Clock, (clock) => {
-      const until = nowMs(clock) + Duration.toMillis(BUSY_LIMIT)
+      const until = Monotonic.millis(clock) + Duration.toMillis(BUSY_LIMIT)
       const again: Effect.Effect<A, E, R> = Effect.catchIf(Effect.delay(effect, INTERVAL), isBusy, (error) =>
-        nowMs(clock) < until ? again : Effect.fail(error)
+        Monotonic.millis(clock) < until ? again : Effect.fail(error)
       )
       return Effect.catchIf(effect, isBusy, () => again)
     })
@@ -65,8 +66,3 @@ export const unless =
         })
       })
     )
-
-// --- internal
-
-/** The monotonic clock: setting the wall clock must neither end a wait nor prolong it. */
-const nowMs = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

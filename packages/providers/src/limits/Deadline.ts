@@ -8,7 +8,7 @@
  * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
  *     has limits.
  */
-import type { Opening } from "@holdfast/kernel/host"
+import { Monotonic, type Opening } from "@holdfast/kernel/host"
 import * as Effect from "effect/Effect"
 
 /** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */
@@ -23,7 +23,7 @@ const GRACES = 3
 /** Sleeps for at least `ms`. */
 export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>
   Effect.clockWith((clock) => {
-    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const now = () => Monotonic.millis(clock)
     const dueAt = now() + ms
     return Effect.flatMap(Effect.sleep(ms), () => {
       const grace = graceOf(now() - dueAt, graces)

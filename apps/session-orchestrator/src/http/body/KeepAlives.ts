@@ -6,6 +6,7 @@
  * KeepAlives.K1. Each function is called for the first time one interval after it was added, and then once an interval, until it is removed.
  * KeepAlives.K2. Without functions there is no fiber.
  */
+import { Monotonic } from "@holdfast/kernel/host"
 import { Clock, Context, Duration, Effect, type Fiber } from "effect"
 
 /** The functions of a process, which has one clock. A test has its own. */
@@ -29,7 +30,7 @@ export class KeepAlives {
 
   /** Adds a function, which must not throw. Returns a function that removes it. */
   add(act: () => void): () => void {
-    const beat = { act, dueAt: this.now() + this.intervalMs }
+    const beat = { act, dueAt: Monotonic.millis(this.clock) + this.intervalMs }
     this.beats.add(beat)
     // A context of its own: that of the first response would be kept while others go on.
     this.sleeper ??= Effect.runForkWith(Context.make(Clock.Clock, this.clock))(this.run)
@@ -44,7 +45,7 @@ export class KeepAlives {
   private readonly run: Effect.Effect<void> = Effect.suspend(() => {
     const [first] = this.beats
     if (first === undefined) return Effect.void
-    const leftMs = Math.max(0, first.dueAt - this.now())
+    const leftMs = Math.max(0, first.dueAt - Monotonic.millis(this.clock))
     return Effect.flatMap(Effect.sleep(leftMs), () => {
       this.callDue()
       return this.run
@@ -52,7 +53,7 @@ export class KeepAlives {
   })
 
   private callDue(): void {
-    const now = this.now()
+    const now = Monotonic.millis(this.clock)
     for (const beat of this.beats) {
       if (beat.dueAt > now) return
       this.beats.delete(beat)
@@ -60,11 +61,6 @@ export class KeepAlives {
       this.beats.add(beat)
       beat.act()
     }
-  }
-
-  /** In milliseconds, from any time on: the time of day may be set back. */
-  private now(): number {
-    return Number(this.clock.monotonicTimeNanosUnsafe()) / 1e6
   }
 }
 
@@ -74,6 +70,6 @@ const byClock = new WeakMap<Clock.Clock, KeepAlives>()
 
 interface Beat {
   readonly act: () => void
-  /** In the milliseconds of `now`. */
+  /** In milliseconds of the monotonic clock. */
   dueAt: number
 }
