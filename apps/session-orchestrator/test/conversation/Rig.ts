@@ -20,7 +20,6 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
-import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
@@ -307,7 +306,6 @@ export class Rig {
             }
           }))
         ).pipe(Layer.provide(Quarantine.layer), Layer.provide(Timer.layer)),
-        Layer.succeed(RightOfWay, { enter: () => this.take("place"), giveWay: Effect.void, whenFree: (act) => act() }),
         Condition.layer
       ])
     )
