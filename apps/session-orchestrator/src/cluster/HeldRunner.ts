@@ -6,7 +6,7 @@
  * HeldRunner.R2. A new call gets an id in a shard of this runner, so all that other runners ask about it arrives here while no shard moves. Commands
  *     arrive here in any case (`HeldCommands`).
  */
-import { Conversations } from "../conversation/Conversations.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
 import type { StorageError } from "@holdfast/journal"
 import { StorageFailure } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"

@@ -81,7 +81,13 @@ const make = Effect.gen(function* () {
         return { output: ++state.ran, isError: false }
       })
   }
-  const resident = Resident.make({ id, alarms, ownership: { isSure: () => sure.isOpen(), sure: sure.await }, busy: () => void state.busy++, slices: { turn: slice.await } }).pipe(
+  const resident = Resident.make({
+    id,
+    alarms,
+    ownership: { isSure: () => sure.isOpen(), sure: sure.await },
+    busy: () => void state.busy++,
+    slices: { turn: slice.await }
+  }).pipe(
     Effect.provideService(Providers, {
       get: () => provider,
       names: ["scripted"],
