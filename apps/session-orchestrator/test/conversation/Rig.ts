@@ -22,7 +22,7 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -56,7 +56,7 @@ export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions
 
 /** A database in memory. */
 export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.map(
-  Layer.build(Layer.fresh(SqlStore.layerMemory)),
+  Layer.build(Layer.fresh(MemoryStore.layer)),
   (context) => ({
     store: Context.get(context, Store),
     journal: Context.get(context, Journal),

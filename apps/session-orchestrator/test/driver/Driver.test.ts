@@ -19,7 +19,7 @@ import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
@@ -120,7 +120,7 @@ const withService = <E>(
     const conversations = yield* Effect.provide(Conversations, context)
     yield* settled
     yield* test({ conversations, store, journal, calls, groups, observed })
-  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+  }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
 
 /** Lets all work run that is possible without the clock. */
 const settled = Effect.promise(async () => {
