@@ -16,7 +16,7 @@ import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -68,7 +68,12 @@ const make = () => {
   const services = Layer.mergeAll(
     Layer.succeed(Providers, { get: () => counted, names: ["scripted"], unusable: () => undefined, credentials: {} }),
     Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
-    Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
+    Layer.succeed(Lease, {
+      of: () => ({
+        isSure: () => state.isSure,
+        sure: Effect.suspend(() => (state.isSure ? Effect.void : Effect.never))
+      })
+    }),
     Gates.layerNoop,
     Tools.layerNoop,
     Layer.succeed(HeldRunner, { find: () => undefined, locate: () => Effect.undefined })
@@ -77,7 +82,7 @@ const make = () => {
     Layer.provideMerge(Alarms.layer),
     Layer.provideMerge(TestRunner.layer),
     Layer.provide(services),
-    Layer.provideMerge(Layer.provideMerge(Layer.merge(counting, conflicting), SqlStore.layerMemory)),
+    Layer.provideMerge(Layer.provideMerge(Layer.merge(counting, conflicting), MemoryStore.layer)),
     Layer.provide(Timer.layer),
     Layer.provide(Logger.layer([Logger.make(({ message }) => void state.logged.push(String(message)))])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Warn"))

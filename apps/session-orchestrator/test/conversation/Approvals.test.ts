@@ -6,7 +6,7 @@ import { type Command, Ids, type Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import type * as Tools from "../../src/conversation/Tools.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { asking, watching, withService } from "./ConversationSetup.ts"
 
@@ -153,7 +153,7 @@ describe("a tool call that needs approval", () => {
         yield* TestClock.adjust(HOUR)
         yield* frames.until("turn-end")
         assert.deepStrictEqual(ran, ["read two"])
-        const unanswered = { isError: true, output: "No person approved this call within 9h." }
+        const unanswered = { isError: true, output: "No person approved this call within 9 h." }
         assert.deepStrictEqual(outputsIn(provider.requests[1]?.messages), [
           unanswered,
           { isError: false, output: "done" },
@@ -189,7 +189,7 @@ describe("a tool call that needs approval", () => {
 
   it.effect("X1, X8: keeps its question and its answers over restarts, and runs once", () =>
     Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(SqlStore.layerMemory))
+      const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
       const ran: Array<string> = []
       const tools = toolsOf(ran)
       let id = Ids.ConversationId.make("c")
@@ -233,7 +233,7 @@ describe("a tool call that needs approval", () => {
     "that is answered for always is not asked about again in its conversation, over restarts, until that is taken back",
     () =>
       Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(SqlStore.layerMemory))
+        const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
         const ran: Array<string> = []
         const tools = toolsOf(ran)
         let id = Ids.ConversationId.make("c")
