@@ -5,6 +5,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Scope } from "effect"
+import * as InScope from "../system/InScope.ts"
 import { Session } from "./Session.ts"
 
 /** The sessions of this process, by conversation. */
@@ -30,18 +31,17 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.sync(() => {
-        const session = this.wake(id)
-        session.holders++
-        return session
-      }),
-      (session) =>
-        Effect.sync(() => {
+    return Effect.suspend(() => {
+      const session = this.wake(id)
+      const held = InScope.enter(
+        () => session.holders++,
+        () => {
           session.holders--
           this.release(session)
-        })
-    )
+        }
+      )
+      return Effect.as(held, session)
+    })
   }
 
   /** Removes a session that is idle. A session that was removed before does not affect its successor. */
