@@ -4,8 +4,8 @@
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
-import type { Effect, Scope } from "effect"
-import * as Held from "../system/Held.ts"
+import { Effect, type Scope } from "effect"
+import * as InScope from "../system/InScope.ts"
 import { Session } from "./Session.ts"
 
 /** The sessions of this process, by conversation. */
@@ -31,16 +31,16 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return Held.inScope(() => {
+    return Effect.suspend(() => {
       const session = this.wake(id)
-      session.holders++
-      return [
-        session,
+      const held = InScope.enter(
+        () => session.holders++,
         () => {
           session.holders--
           this.release(session)
         }
-      ]
+      )
+      return Effect.as(held, session)
     })
   }
 

@@ -17,7 +17,6 @@ import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
-import * as Held from "../system/Held.ts"
 import type { Session } from "./Session.ts"
 
 /** Where a watcher begins, and which turn it watches. */
@@ -39,10 +38,10 @@ export const watch = <E>(
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
-      Held.inScope(() => {
-        const subscriber = hub.subscribe(turnId)
-        return [subscriber, () => subscriber.close()]
-      }),
+      Effect.acquireRelease(
+        Effect.sync(() => hub.subscribe(turnId)),
+        (subscriber) => Effect.sync(() => subscriber.close())
+      ),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
         let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)

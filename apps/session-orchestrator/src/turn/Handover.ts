@@ -8,7 +8,7 @@ import type { Provider, Records } from "@holdfast/kernel"
 import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
-import * as Held from "../system/Held.ts"
+import * as InScope from "../system/InScope.ts"
 import type { Resumption } from "../storage/Store.ts"
 
 /** A call in progress, or about to be made. */
@@ -83,9 +83,4 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
 // --- internal
 
 const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
-  Push.unwrap(
-    Held.inScope(() => {
-      begin()
-      return [stream, cancel]
-    })
-  )
+  Push.unwrap(Effect.as(InScope.enter(begin, cancel), stream))
