@@ -5,6 +5,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, type Scope } from "effect"
+import * as Hold from "../system/Hold.ts"
 import { Session } from "./Session.ts"
 
 /** The sessions of this process, by conversation. */
@@ -30,17 +31,16 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.sync(() => {
+    return Hold.until(
+      () => {
         const session = this.wake(id)
         session.holders++
         return session
-      }),
-      (session) =>
-        Effect.sync(() => {
-          session.holders--
-          this.release(session)
-        })
+      },
+      (session) => {
+        session.holders--
+        this.release(session)
+      }
     )
   }
 

@@ -89,13 +89,10 @@ it("ChunkedBody.C3: an answer waits for the earlier answer of its connection", a
 })
 
 it("ChunkedBody.C3: strings and bytes that are written together keep their order", async () => {
-  const answer = await serving(
-    (body) => {
-      for (const text of ["one ", Buffer.from("two "), "three ", Buffer.from("four ")]) body.write(text)
-      body.end("five", () => {})
-    },
-    read
-  )
+  const answer = await serving((body) => {
+    for (const text of ["one ", Buffer.from("two "), "three ", Buffer.from("four ")]) body.write(text)
+    body.end("five", () => {})
+  }, read)
   assert.deepStrictEqual(answer, { text: "one two three four five", isWhole: true })
 })
 
