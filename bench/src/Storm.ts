@@ -3,7 +3,7 @@
  *
  * A call whose outcome was not on disk is made again after the restart. The least that can be made again are the calls under way at
  * the kill: the provider has their requests, and has not answered them. Next to these come the calls whose refusal the process had for
- * at most `RECORDING_MS`: it was held back for calls that were due, or its record was being written. Every other call is a fault.
+ * at most `RECORDING_MS`: its record was being written. Every other call is a fault.
  */
 import { createServer } from "node:http"
 import * as Prepared from "./parking/Prepared.ts"
@@ -20,7 +20,7 @@ const UNTIL_DUE_MS = 8_000
 /** From a request to its answer: a refusal takes an endpoint some milliseconds. */
 const ANSWER_MS = 20
 const DRAIN_MS = 500
-/** A refusal waits for 50 ms at most (`RightOfWay`); the commit in progress, its own and a busy machine have the rest. */
+/** A refusal waits for the commit in progress and its own, and on a busy machine for the processor. */
 const RECORDING_MS = 250
 /** A start spreads overdue turns over 30 seconds; a gap as long as this has none left. */
 const QUIET_MS = 8_000

@@ -20,6 +20,7 @@ const all = {
   gateway: () => import("./Gateway.ts"),
   "held-calls": () => import("./HeldCalls.ts"),
   lists: () => import("./Lists.ts"),
+  stretches: () => import("./Stretches.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),
   start: () => import("./Start.ts"),

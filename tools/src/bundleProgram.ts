@@ -3,6 +3,7 @@
  *
  * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
  */
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
@@ -47,8 +48,36 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
 
 /** For `globalSetup` of vitest. Unit tests start no process. */
 export const setup = async ({ vitest }: TestProject): Promise<void> => {
-  if (vitest.projects.some(({ name }) => name !== "unit")) await bundle()
+  if (!vitest.projects.some(({ name }) => name !== "unit")) return
+  const fresh = `${folder}.${process.pid}`
+  try {
+    await bundle(fresh)
+    await replace(folder, fresh)
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
+  }
 }
+
+/** Old files are kept for an hour: a process of another run may load one of them late. */
+const KEPT_MS = 3_600_000
+
+/** Moves the files of a bundle over those of another, one by one: another run in this checkout may be starting processes from there. */
+const replace = async (target: string, fresh: string): Promise<void> => {
+  await mkdir(target, { recursive: true })
+  const files = await readdir(fresh)
+  // The entry is the last: what it imports is there by then.
+  for (const file of files.toSorted((a, b) => Number(a === ENTRY) - Number(b === ENTRY))) {
+    await rename(join(fresh, file), join(target, file))
+  }
+  const now = Date.now()
+  for (const file of await readdir(target)) {
+    if (files.includes(file)) continue
+    const { mtimeMs } = await stat(join(target, file))
+    if (now - mtimeMs > KEPT_MS) await rm(join(target, file), { force: true })
+  }
+}
+
+const ENTRY = "main.js"
 
 if (process.argv[1] === import.meta.filename) {
   await bundle(process.argv[2])

@@ -6,7 +6,7 @@
  */
 import { Retention, Timer } from "@holdfast/journal"
 import { Models } from "@holdfast/policy"
-import { Anthropic, Gemini, Http, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
+import { Anthropic, Gemini, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
 import { proxiesOf } from "./config/ProxyChoice.ts"
@@ -28,7 +28,6 @@ import * as ProviderName from "./text/ProviderName.ts"
 import * as Orchestrator from "./orchestrator/Orchestrator.ts"
 import { Providers } from "./conversation/Providers.ts"
 import * as Quarantine from "./pacing/Quarantine.ts"
-import * as RightOfWay from "./pacing/RightOfWay.ts"
 import * as Tools from "./conversation/Tools.ts"
 import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -93,13 +92,8 @@ const makeProviders = Effect.fnUntraced(function* (
 const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
   config.type === "simulated" ? [] : config.credentials
 
-/** The HTTP client of the providers. `RightOfWay` delays refused calls until the turns that are due have made theirs. */
-const http = Layer.effect(
-  Http.Http,
-  Effect.gen(function* () {
-    return RightOfWay.holdingBack(yield* Http.Http, yield* RightOfWay.RightOfWay)
-  })
-).pipe(Layer.provide(Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))))
+/** The HTTP client of the providers. */
+const http = Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))
 
 /** The packages of "ai-sdk" providers, whose requests go through the proxies too. Nothing is loaded where there are none. */
 const aiSdkPackages = Effect.fnUntraced(function* (config: Values, conceal: Secrets.Secrets["Service"]["redact"]) {
@@ -203,7 +197,6 @@ const tools = Layer.unwrap(
 
 const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer, Quarantine.layer).pipe(
   Layer.provideMerge(Timer.layer),
-  Layer.provideMerge(RightOfWay.layer),
   Layer.provideMerge(HeldCalls.layer)
 )
 

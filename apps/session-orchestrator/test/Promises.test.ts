@@ -15,7 +15,6 @@ import * as Commands from "../src/orchestrator/Commands.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Parking from "../src/parking/Parking.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
-import * as RightOfWay from "../src/pacing/RightOfWay.ts"
 import * as TurnRunner from "../src/turn/TurnRunner.ts"
 import * as Progress from "../src/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
@@ -59,7 +58,6 @@ const promises: Readonly<
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
     [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS],
     [/Up to (\d+) s \*\*before\*\*/, SECOND, Parking.NEAR_MS],
-    [/After\*\* all due turns have called, within (\d+) ms/, 1, RightOfWay.LIMIT_MS],
     [/Right after a start, turns wait up to (\d+) s for servers/, SECOND, ToolServers.FIRST_PATIENCE],
     [/held until it is up, for (\d+) minutes at most/, MINUTE, MissingTools.HOLD],
     [/the count is reset once it has answered a call or lasted (\d+) s/, SECOND, ToolServer.STEADY],

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { EventSink, type Provider, RetryStrategy, Toolbox, Turn, Checkpoint } from "@holdfast/kernel"
 import { Profile, RetryStrategies } from "@holdfast/policy"
-import { OpenAiCompatible } from "@holdfast/providers"
+import { Http, OpenAiCompatible } from "@holdfast/providers"
 import * as Undici from "@holdfast/providers/undici"
 import * as SimulatedServer from "@holdfast/simulated/server"
 import { Ids } from "@holdfast/wire"
@@ -23,16 +23,34 @@ const AT_ONCE = {
 const TARGET = { provider: "simulated", model: "m" }
 
 /** A language model of Effect AI at an address. */
-const modelAt = (url: string) =>
+const modelAt = (url: string, http: Layer.Layer<Http.Http> = Undici.layer) =>
   Layer.unwrap(
     Effect.map(OpenAiCompatible.make({ baseUrl: `${url}/v1`, apiKey: Redacted.make("none") }), (endpoint) =>
       model(endpoint, TARGET)
     )
+  ).pipe(Layer.provide(http))
+
+/** Requests whose first answer with status 200 succeeds `whole` once its client has read it to the end. */
+const reading = (whole: Deferred.Deferred<void>): Layer.Layer<Http.Http> =>
+  Layer.effect(
+    Http.Http,
+    Effect.map(Http.Http, ({ endpoint }) => ({
+      endpoint: (url, headers) => {
+        const post = endpoint(url, headers)
+        return (body, scope) =>
+          Effect.map(post(body, scope), (response) =>
+            response.status === 200
+              ? { ...response, bytes: Effect.tapCause(response.bytes, () => Deferred.succeed(whole, undefined)) }
+              : response
+          )
+      }
+    }))
   ).pipe(Layer.provide(Undici.layer))
 
 const serve = (script: string) => SimulatedServer.start({ script: `${script}+instant` })
 
-const patientAt = (url: string, options: PatienceOptions = {}) => holdfast(modelAt(url), { retry: AT_ONCE, ...options })
+const patientAt = (url: string, options: PatienceOptions = {}, http?: Layer.Layer<Http.Http>) =>
+  holdfast(modelAt(url, http), { retry: AT_ONCE, ...options })
 
 class Weather extends Schema.Class<Weather>("Weather")({ city: Schema.String }) {}
 
@@ -101,9 +119,11 @@ describe("a patient language model", () => {
     Effect.gen(function* () {
       const server = yield* serve(`529,tool-call;name=weather;input={"city":"Bergen"},503`)
       let runs = 0
+      const whole = yield* Deferred.make<void>()
       const handlers = toolkit.toLayer({
-        // Longer than the limit on silence, which is the model's.
-        weather: ({ city }) => Effect.as(TestClock.adjust("2 minutes"), `${city} ${++runs}`)
+        // Longer than the limit on silence, which is the model's: its answer has ended by then.
+        weather: ({ city }) =>
+          Deferred.await(whole).pipe(Effect.andThen(TestClock.adjust("2 minutes")), Effect.as(`${city} ${++runs}`))
       })
       const text = yield* Effect.gen(function* () {
         const chat = yield* Chat.empty
@@ -114,7 +134,7 @@ describe("a patient language model", () => {
         yield* ask("How is the weather?")
         yield* ask([])
         return JSON.stringify(yield* chat.export)
-      }).pipe(Effect.provide([patientAt(server.url), handlers]))
+      }).pipe(Effect.provide([patientAt(server.url, {}, reading(whole)), handlers]))
       assert.strictEqual(runs, 1)
       assert.include(text, "Bergen 1")
       assert.strictEqual(server.count(), 4)

@@ -68,7 +68,7 @@ export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
   private readonly covered = new Set<number>()
   private readonly inMemory = new Map<Ids.ConversationId, object>()
-  private readonly turnstile = new Turnstile(AT_ONCE, { enter: () => () => {} })
+  private readonly turnstile = new Turnstile(AT_ONCE)
   private readonly dependencies: Dependencies
   private isSilent = false
 

@@ -35,6 +35,8 @@ export interface DrivenTurn {
   isStandingBy: boolean
   /** Ends the call in progress. */
   cancel: (() => void) | undefined
+  /** To call when the outcome of its call is on disk; set while one has arrived and is not. */
+  written: (() => void) | undefined
 }
 
 /** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
@@ -80,5 +82,16 @@ export const make = (
     }
   )
   if (!value.follow(known)) return undefined
-  return { session, life, early, resumption, setting, value, known, cancel: undefined, isStandingBy: false }
+  return {
+    session,
+    life,
+    early,
+    resumption,
+    setting,
+    value,
+    known,
+    cancel: undefined,
+    written: undefined,
+    isStandingBy: false
+  }
 }

@@ -15,6 +15,7 @@
  * Driver.D2. A turn is here or in a fiber. It leaves once.
  * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
+ * Driver.D5. A turn that comes back from a wait calls after the outcomes that arrived before are on disk (`OutcomesFirst`).
  */
 import type { Journal as Port } from "@holdfast/journal"
 import type { Records, TurnStopped } from "@holdfast/kernel"
@@ -29,6 +30,7 @@ import type { TurnServices } from "../turn/TurnServices.ts"
 import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 import * as Handover from "../turn/Handover.ts"
+import { OutcomesFirst } from "./OutcomesFirst.ts"
 import * as RecordText from "./RecordText.ts"
 
 /** Turns processed between two turns of the event loop: some milliseconds of the thread. */
@@ -72,6 +74,8 @@ type DriverEvent =
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
   | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
+  /** The end of the turn's wait is on disk, and so are the outcomes that arrived before it. */
+  | { readonly _tag: "Called"; readonly turn: DrivenTurn.DrivenTurn }
 
 /** Records of a turn to be written. */
 interface Write {
@@ -91,6 +95,7 @@ class GroupDriver implements Driver {
   private readonly world: Opening.World
   private readonly inbox = MutableList.make<DriverEvent>()
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
+  private readonly outcomes = new OutcomesFirst()
   private readonly entrance: Entrance.Entrance
   private isRunning = false
   private isOver = false
@@ -175,7 +180,9 @@ class GroupDriver implements Driver {
         case "Answered":
           return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
         case "Resumed":
-          return this.resumed(turn)
+          return this.resumed(turn, writes)
+        case "Called":
+          return this.goOn(turn, writes)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
           // While its records are written, the abort takes effect after them.
@@ -208,7 +215,7 @@ class GroupDriver implements Driver {
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
     const next = turn.life.isCalled ? undefined : turn.value.next()
     if (next?._tag === "Call") return this.call(turn, next, writes)
-    if (next?._tag === "Wait") return this.wait(turn, next)
+    if (next?._tag === "Wait") return this.wait(turn, next, writes)
     this.handOver(turn)
   }
 
@@ -228,7 +235,10 @@ class GroupDriver implements Driver {
     const cancel = begunSafely(opening, this.world, {
       refused: (reported) => {
         if (isOpening) refusal = reported
-        else this.enqueue({ _tag: "Refused", turn, refusal: reported })
+        else {
+          turn.written = this.outcomes.arrived()
+          this.enqueue({ _tag: "Refused", turn, refusal: reported })
+        }
       },
       answered: (answer) => {
         turn.cancel = answer.cancel
@@ -261,6 +271,9 @@ class GroupDriver implements Driver {
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
+      for (const { turn } of writes) settle(turn)
+      // Refusals that came during the commit are read before the next calls begin.
+      if (writes.some(({ wake }) => wake !== undefined)) yield* Effect.yieldNow
       const after: Array<Write> = []
       for (const [i, write] of writes.entries()) {
         const { early } = write.turn
@@ -284,14 +297,18 @@ class GroupDriver implements Driver {
 
   private recorded({ append, turn, wake }: Write, outcome: Outcome, after: Array<Write>): void {
     if (!this.turns.has(turn)) return
-    if (wake !== undefined && Exit.isSuccess(outcome)) turn.life.wait.recordedEnd(wake)
     turn.known = [...turn.known, ...append.records]
-    this.guarded(turn, () =>
-      Exit.isSuccess(outcome) ? this.goOn(turn, after) : this.handOver(turn, undefined, { append, outcome })
-    )
+    this.guarded(turn, () => {
+      if (!Exit.isSuccess(outcome)) return this.handOver(turn, undefined, { append, outcome })
+      if (wake === undefined) return this.goOn(turn, after)
+      turn.life.wait.recordedEnd(wake)
+      turn.life.move(TurnLife.without("place"))
+      if (this.outcomes.areWritten) return this.goOn(turn, after)
+      this.outcomes.whenWritten(() => this.enqueue({ _tag: "Called", turn })) // Driver.D5
+    })
   }
 
-  private wait(turn: DrivenTurn.DrivenTurn, next: Wait): void {
+  private wait(turn: DrivenTurn.DrivenTurn, next: Wait, writes: Array<Write>): void {
     const { life, session, value } = turn
     const now = this.world.now()
     const isLong = next.retryAt - now > RESIDENT_MS
@@ -301,7 +318,7 @@ class GroupDriver implements Driver {
     if (life.standsBy) return this.standBy(turn)
     const awaited = Gates.waitOf(this.services.gates, next.awaited)
     life.move(TurnLife.waitAt(awaited))
-    if (life.wait.hasNews) return this.elapsed(turn)
+    if (life.wait.hasNews) return this.elapsed(turn, writes)
     if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
   }
 
@@ -313,18 +330,18 @@ class GroupDriver implements Driver {
     life.wait.standByThen(() => this.enqueue({ _tag: "Resumed", turn }))
   }
 
-  private resumed(turn: DrivenTurn.DrivenTurn): void {
+  private resumed(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
     const { life, session } = turn
     turn.isStandingBy = false
     if (life.isCalled) return this.handOver(turn)
     life.onAbort = undefined
     life.move(TurnLife.goOn)
-    if (life.wait.hasNews) return this.elapsed(turn)
+    if (life.wait.hasNews) return this.elapsed(turn, writes)
     if (this.leave(turn)) this.exits.parked(session, life, undefined)
   }
 
   /** The time of a wait has come. */
-  private elapsed(turn: DrivenTurn.DrivenTurn): void {
+  private elapsed(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
     const { known, life, session, value } = turn
     if (life.isCalled) return this.handOver(turn)
     life.wait.elapsed(() => session.hub.inProgress.resume())
@@ -337,16 +354,14 @@ class GroupDriver implements Driver {
       seq: known.length,
       records: [RecordText.of(woken.record, woken.part)]
     }
-    const write: Write = { turn, append, wake: woken.record.value }
-    // In an append of its own: the turns of a crowd continue in their order, and a slow disk delays only its own turn.
-    const written = this.services.journal.append(append.turnId, append.seq, ...append.records)
-    this.fork(Effect.flatMap(Effect.exit(written), (outcome) => this.accepted(write, outcome)))
+    writes.push({ turn, append, wake: woken.record.value })
   }
 
   // --- leaving
 
   private leave(turn: DrivenTurn.DrivenTurn): boolean {
     turn.life.onAbort = undefined
+    settle(turn)
     return this.turns.delete(turn)
   }
 
@@ -370,6 +385,12 @@ const begunSafely = (opening: Opening.Opening, world: Opening.World, listener: O
     listener.refused(Opening.ofDefect(defect))
     return nothing
   }
+}
+
+/** The outcome of a turn's call is on disk, or is no longer the driver's to write. */
+const settle = (turn: DrivenTurn.DrivenTurn): void => {
+  turn.written?.()
+  turn.written = undefined
 }
 
 const nothing = (): void => {}

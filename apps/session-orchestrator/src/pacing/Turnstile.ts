@@ -11,7 +11,6 @@
  * Turnstile.T3. No turn waits outside while there is a place.
  */
 import { MutableList } from "effect"
-import type { RightOfWay } from "./RightOfWay.ts"
 
 /** Gives a place back. */
 export type Leave = () => void
@@ -20,15 +19,13 @@ export type Leave = () => void
 export class Turnstile {
   private readonly size: number
   private readonly onEmpty: () => void
-  private readonly rightOfWay: Pick<RightOfWay, "enter">
   private readonly outside = MutableList.make<(leave: Leave) => void>()
   private inside = 0
   private isOpening = false
 
-  /** Turns inside have the right of way. `onEmpty` is called whenever no turn waits outside. */
-  constructor(size: number, rightOfWay: Pick<RightOfWay, "enter">, onEmpty: () => void = () => {}) {
+  /** `onEmpty` is called whenever no turn waits outside. */
+  constructor(size: number, onEmpty: () => void = () => {}) {
     this.size = size
-    this.rightOfWay = rightOfWay
     this.onEmpty = onEmpty
   }
 
@@ -63,12 +60,10 @@ export class Turnstile {
   }
 
   private leave(): Leave {
-    const asked = this.rightOfWay.enter()
     let isInside = true
     return () => {
       if (!isInside) return // Turnstile.T2
       isInside = false
-      asked()
       this.inside--
       this.open()
     }

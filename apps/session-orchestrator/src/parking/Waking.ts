@@ -27,10 +27,10 @@ export class Waking implements ParkingListener {
   private readonly ahead: ReadAhead.ReadAhead<Ids.ConversationId>
 
   /** `begin` runs the turns of a session, where none of them runs: the turn ahead of its time, or the queued turns. */
-  constructor({ place, rightOfWay, sessions, timer }: TurnServices, begin: (session: Session) => void) {
+  constructor({ place, sessions, timer }: TurnServices, begin: (session: Session) => void) {
     this.sessions = sessions
     this.begin = begin
-    this.turnstile = new Turnstile(AT_ONCE, rightOfWay, () => this.ahead.open())
+    this.turnstile = new Turnstile(AT_ONCE, () => this.ahead.open())
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,

@@ -12,7 +12,6 @@ import { Gates } from "../gate/Gates.ts"
 import { ParkingPlace } from "./ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Quarantine } from "../pacing/Quarantine.ts"
-import { RightOfWay } from "../pacing/RightOfWay.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
 import * as Spending from "../spend/Spending.ts"
@@ -52,7 +51,6 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
     place: yield* ParkingPlace,
-    rightOfWay: yield* RightOfWay,
     providers: yield* Providers,
     gates: yield* Gates,
     tools: yield* Tools,

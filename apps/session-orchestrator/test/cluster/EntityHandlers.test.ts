@@ -16,7 +16,7 @@ import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -77,7 +77,7 @@ const make = () => {
     Layer.provideMerge(Alarms.layer),
     Layer.provideMerge(TestRunner.layer),
     Layer.provide(services),
-    Layer.provideMerge(Layer.provideMerge(Layer.merge(counting, conflicting), SqlStore.layerMemory)),
+    Layer.provideMerge(Layer.provideMerge(Layer.merge(counting, conflicting), MemoryStore.layer)),
     Layer.provide(Timer.layer),
     Layer.provide(Logger.layer([Logger.make(({ message }) => void state.logged.push(String(message)))])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Warn"))

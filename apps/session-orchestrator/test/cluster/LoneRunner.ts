@@ -20,7 +20,8 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -34,7 +35,7 @@ export const MINUTE = 60_000
 type Answers = ReturnType<Provider.Provider["Service"]["stream"]>
 
 /** A runner alone, with a provider that the test switches on, over a database that another runner may have used before. */
-export const make = (database: Layer.Layer<SqlStore.Storage, StorageError> = SqlStore.layerMemory) => {
+export const make = (database: Layer.Layer<SqlStore.Storage, StorageError> = MemoryStore.layer) => {
   const state = {
     loaded: [] as Array<string>,
     calls: 0,

@@ -13,7 +13,8 @@ import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -119,7 +120,7 @@ const test = (
 ) => it.effect(title, () => body.pipe(Effect.provide(services)))
 
 const services = Layer.mergeAll(
-  SqlStore.layerMemory,
+  MemoryStore.layer,
   Layer.provideMerge(
     Gates.layer(() => ({ baseUrl: "http://scripted", credential: undefined })),
     Timer.layer

@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import { ConversationEntity } from "../../src/cluster/ConversationEntity.ts"
 import * as RunnerEntity from "../../src/cluster/RunnerEntity.ts"
 import * as Alarms from "../../src/cluster/Alarms.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 import { has, left, make, onDisk, type State, secondsUntil, test, waits } from "./LoneRunner.ts"
@@ -91,7 +91,7 @@ test("X1: a retry that is not on disk has not been accepted, and can be sent aga
 
 it.effect("X1: a command that is on disk, and whose attempt has not begun, is found by the next life", () =>
   Effect.gen(function* () {
-    const database = Layer.succeedContext(yield* Layer.build(SqlStore.layerMemory))
+    const database = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
     const [dying, next] = [make(database), make(database)]
     yield* Effect.gen(function* () {
       yield* TestClock.adjust("5 seconds")

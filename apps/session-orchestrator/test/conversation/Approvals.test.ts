@@ -6,7 +6,7 @@ import { type Command, Ids, type Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import type * as Tools from "../../src/conversation/Tools.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { asking, watching, withService } from "./ConversationSetup.ts"
 
@@ -189,7 +189,7 @@ describe("a tool call that needs approval", () => {
 
   it.effect("X1, X8: keeps its question and its answers over restarts, and runs once", () =>
     Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(SqlStore.layerMemory))
+      const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
       const ran: Array<string> = []
       const tools = toolsOf(ran)
       let id = Ids.ConversationId.make("c")
@@ -233,7 +233,7 @@ describe("a tool call that needs approval", () => {
     "that is answered for always is not asked about again in its conversation, over restarts, until that is taken back",
     () =>
       Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(SqlStore.layerMemory))
+        const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
         const ran: Array<string> = []
         const tools = toolsOf(ran)
         let id = Ids.ConversationId.make("c")

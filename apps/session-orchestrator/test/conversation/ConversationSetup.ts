@@ -14,7 +14,8 @@ import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
 
@@ -57,7 +58,7 @@ export const withService = <E>(
     tools,
     spend,
     systemPrompts = {},
-    storage = SqlStore.layerMemory
+    storage = MemoryStore.layer
   }: Options,
   test: (service: {
     readonly conversations: Conversations["Service"]

@@ -1,5 +1,4 @@
 /** Runs a crowd of turns against one endpoint with little room, under a test clock. */
-import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
@@ -15,7 +14,8 @@ import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import * as GateTable from "../../src/storage/tables/GateTable.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 /** From a call to its refusal, or to its first content. */
@@ -169,8 +169,8 @@ export const onDisk = <A, E>(test: Effect.Effect<A, E, Scope.Scope | SqlStore.St
   test.pipe(
     Effect.scoped,
     Effect.provide(
-      Layer.merge(SqlStore.layerSql(":memory:"), GateTable.layer(":memory:")).pipe(
-        Layer.provide(SqliteClient.layer({ filename: ":memory:" })),
+      GateTable.layer(":memory:").pipe(
+        Layer.provideMerge(MemoryStore.withClient),
         Layer.provideMerge(TestClock.layer({ warningDelay: "1 hour" }))
       )
     )

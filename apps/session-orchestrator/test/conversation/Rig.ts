@@ -20,10 +20,9 @@ import * as Gates from "../../src/gate/Gates.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
-import { RightOfWay } from "../../src/pacing/RightOfWay.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -57,7 +56,7 @@ export type Ports = Pick<Rig, "store" | "journal" | "standings" | "interruptions
 
 /** A database in memory. */
 export const memory: Effect.Effect<Ports, StorageError, Scope.Scope> = Effect.map(
-  Layer.build(Layer.fresh(SqlStore.layerMemory)),
+  Layer.build(Layer.fresh(MemoryStore.layer)),
   (context) => ({
     store: Context.get(context, Store),
     journal: Context.get(context, Journal),
@@ -307,7 +306,6 @@ export class Rig {
             }
           }))
         ).pipe(Layer.provide(Quarantine.layer), Layer.provide(Timer.layer)),
-        Layer.succeed(RightOfWay, { enter: () => this.take("place"), giveWay: Effect.void, whenFree: (act) => act() }),
         Condition.layer
       ])
     )

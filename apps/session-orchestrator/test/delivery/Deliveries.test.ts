@@ -12,7 +12,7 @@ import * as Posting from "../../src/delivery/Posting.ts"
 import * as Receivers from "../../src/delivery/Receivers.ts"
 import * as ReportNotices from "../../src/delivery/ReportNotices.ts"
 import { type Claimed, type NewMessage, Outbox } from "../../src/storage/Outbox.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Night from "../inspection/period/Night.ts"
 import { PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
 
@@ -60,7 +60,7 @@ describe("deliveries", () => {
       // 5 s after the first attempt, 30 s after the second.
       const at = taken.filter(([id]) => id === "a1").map(([, at]) => at)
       assert.deepStrictEqual(at, [0, 5_000, 35_000])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("X12, X15: a message whose process dies while it is sent is sent again, under the same id", () =>
@@ -74,7 +74,7 @@ describe("deliveries", () => {
       assert.deepStrictEqual(taken, [])
       yield* pass(kind, 2, "1 millis")
       assert.deepStrictEqual([claimed?.id, taken.map(([id]) => id)], ["a", ["a"]])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("Deliveries.D5: a message that is being sent when the service stops is sent by the next one at once", () =>
@@ -91,7 +91,7 @@ describe("deliveries", () => {
         taken.map(([id]) => id),
         ["a1", "a2"]
       )
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("Deliveries.D6: a bug in Holdfast delays a message like a failed attempt, and holds up no other", () =>
@@ -113,7 +113,7 @@ describe("deliveries", () => {
         ["b", 0],
         ["a", 35_000]
       ])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", () =>
@@ -131,7 +131,7 @@ describe("deliveries", () => {
         ["fast0", "fast1", "fast2"]
       )
       assert.strictEqual(slow.taken.length, Deliveries.OF_ONE_RECEIVER)
-    }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
   )
 
   it.effect("Deliveries.D2: a message that has ended makes room at once", () =>
@@ -145,7 +145,7 @@ describe("deliveries", () => {
       // The clock stands still: no interval passes.
       yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
       yield* Deferred.await(all)
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("a message is given up when its receiver is gone, or after three days; the next one follows", () =>
@@ -160,7 +160,7 @@ describe("deliveries", () => {
       assert.deepStrictEqual([taken.length, taken[0]?.[0], taken[1]?.[0]], [1 + 12, "a1", "a2"])
       const days = ((taken.at(-1)?.[1] ?? 0) - (taken[1]?.[1] ?? 0)) / 86_400_000
       expect(days).toBeGreaterThan(2.9)
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 })
 
@@ -219,7 +219,7 @@ describe("the report of the day", () => {
         yield* Queue.take(made)
         yield* pass(kind, 3, "1 minute")
         assert.strictEqual(taken.length, 4)
-      }).pipe(Effect.provide(SqlStore.layerMemory))
+      }).pipe(Effect.provide(MemoryStore.layer))
   )
 })
 

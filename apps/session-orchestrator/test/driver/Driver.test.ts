@@ -9,7 +9,7 @@ import { Observer, type Provider } from "@holdfast/kernel"
 import type { Opening } from "@holdfast/kernel/host"
 import { OpeningStream } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
-import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
+import { Duration, Effect, Exit, Latch, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../src/system/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
@@ -19,7 +19,7 @@ import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
@@ -51,7 +51,8 @@ interface Service {
 const withService = <E>(
   script: Script,
   test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
-  appended: (group: number) => StorageError | JournalConflict | undefined = () => undefined,
+  appended: (appends: ReadonlyArray<Port.Append>) => Effect.Effect<StorageError | JournalConflict | undefined> = () =>
+    Effect.undefined,
   accepts = true
 ) =>
   Effect.gen(function* () {
@@ -75,10 +76,11 @@ const withService = <E>(
           Layer.succeed(Journal, {
             ...journal,
             appendAll: (appends) =>
-              Effect.suspend(() => {
-                const error = appended(groups.push(appends))
-                if (error === undefined) return journal.appendAll(appends)
-                return Effect.succeed(appends.map(() => Exit.fail(error)))
+              Effect.gen(function* () {
+                groups.push(appends)
+                const error = yield* appended(appends)
+                if (error === undefined) return yield* journal.appendAll(appends)
+                return appends.map(() => Exit.fail(error))
               })
           }),
           Layer.succeed(Store, {
@@ -118,7 +120,7 @@ const withService = <E>(
     const conversations = yield* Effect.provide(Conversations, context)
     yield* settled
     yield* test({ conversations, store, journal, calls, groups, observed })
-  }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+  }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
 
 /** Lets all work run that is possible without the clock. */
 const settled = Effect.promise(async () => {
@@ -215,6 +217,44 @@ describe("turns that are driven in groups", () => {
     )
   )
 
+  it.effect("X1: a turn that comes back calls when the outcomes that arrived before are on disk", () => {
+    let refuse: (() => void) | undefined
+    const holds = { sleep: Latch.makeUnsafe(true), attempt: Latch.makeUnsafe(true) }
+    return withService(
+      [refuses, refuses, (listener) => (refuse = () => refuses(listener)), refuses],
+      ({ calls, conversations, journal }) =>
+        Effect.gen(function* () {
+          const prompt = Effect.flatMap(conversations.create({}), (id) => conversations.prompt(id, { prompt: "Hi" }))
+          const first = yield* prompt
+          yield* settled
+          yield* TestClock.adjust("1 second")
+          const second = yield* prompt
+          yield* settled
+          yield* TestClock.adjust("59 seconds")
+          yield* settled
+          assert.strictEqual(calls.made, 3)
+          holds.sleep.closeUnsafe()
+          holds.attempt.closeUnsafe()
+          yield* TestClock.adjust("1 second")
+          yield* settled
+          refuse?.()
+          yield* settled
+          holds.sleep.openUnsafe()
+          yield* settled
+          assert.strictEqual((yield* journal.load(second)).at(-1)?.name, "step/0/sleep/0")
+          assert.strictEqual(calls.made, 3)
+          holds.attempt.openUnsafe()
+          yield* settled
+          assert.strictEqual((yield* journal.load(first)).at(-1)?.name, "step/0/decision/1")
+          assert.strictEqual(calls.made, 4)
+        }),
+      ([append]) => {
+        const kind = append?.records[0]?.name.includes("sleep") === true ? "sleep" : "attempt"
+        return Effect.as(holds[kind].await, undefined)
+      }
+    )
+  })
+
   it.effect("X4: a command reaches a turn that stands by, and so does an abort", () =>
     withService([refuses, refuses, answers], ({ conversations }) =>
       Effect.gen(function* () {
@@ -248,7 +288,7 @@ describe("turns that are driven in groups", () => {
           assert.deepStrictEqual(observed, [])
           assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
         }),
-      () => new StorageError({ message: "The disk is full." }),
+      () => Effect.succeed(new StorageError({ message: "The disk is full." })),
       false
     )
   )
@@ -300,7 +340,7 @@ describe("turns that are driven in groups", () => {
           assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
           assert.strictEqual(calls.made, 1)
         }),
-      () => new StorageError({ message: "The disk is full." })
+      () => Effect.succeed(new StorageError({ message: "The disk is full." }))
     )
   )
 
@@ -314,7 +354,7 @@ describe("turns that are driven in groups", () => {
           assert.strictEqual(calls.made, 2)
           assert.lengthOf(yield* journal.load(turnId), 2)
         }),
-      () => new JournalConflict({ turnId: "t" })
+      () => Effect.succeed(new JournalConflict({ turnId: "t" }))
     )
   )
 })

@@ -1,5 +1,4 @@
 /** Runs the same turns and outages through the service, under a test clock, and through a dry run. */
-import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records } from "@holdfast/kernel"
 import { Profile, type Routes, Standing } from "@holdfast/policy"
@@ -25,7 +24,7 @@ import * as RecordingTable from "../../src/storage/tables/RecordingTable.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Standings } from "../../src/storage/Standings.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Condition from "../../src/system/Condition.ts"
 
 /** Turns, a policy and outages. */
@@ -180,9 +179,7 @@ const inService = <A>(
     return yield* look({ conversations, from })
   }).pipe(
     Effect.scoped,
-    Effect.provide(
-      SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
-    ),
+    Effect.provide(MemoryStore.withClient),
     Effect.provideService(Random.Random, {
       nextIntUnsafe: () => Math.floor(night.spread * Number.MAX_SAFE_INTEGER),
       nextDoubleUnsafe: () => night.spread

@@ -22,7 +22,7 @@ import { TestClock } from "effect/testing"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
 import { type Events, Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store, type StoredEvent } from "../../src/storage/Store.ts"
 
 export const conversationId = Ids.ConversationId.make("nightly")
@@ -62,7 +62,7 @@ export interface Hand {
 /** Keeps all records for one test. */
 export const layer = Layer.provideMerge(
   explanations,
-  Layer.merge(SqlStore.layerMemory, Layer.succeed(Secrets.Secrets, Secrets.shapes))
+  Layer.merge(MemoryStore.layer, Layer.succeed(Secrets.Secrets, Secrets.shapes))
 )
 
 /** The origin of a test's commands. */

@@ -6,7 +6,7 @@ import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import { Deletions } from "../../src/storage/Deletions.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -32,7 +32,7 @@ const ended = Effect.gen(function* () {
 
 const readers = Layer.mergeAll(TurnStates.layer, Explanations.layer).pipe(
   Layer.provideMerge(deleting),
-  Layer.provideMerge(SqlStore.layerMemory),
+  Layer.provideMerge(MemoryStore.layer),
   Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
 )
 

@@ -7,7 +7,7 @@ import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import * as TurnStates from "../../src/inspection/TurnStates.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
 const conversation = NumberedData.conversation(1)
@@ -172,7 +172,7 @@ it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is na
   }).pipe(
     Effect.provide(
       TurnStates.layer.pipe(
-        Layer.provideMerge(SqlStore.layerMemory),
+        Layer.provideMerge(MemoryStore.layer),
         Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
       )
     )

@@ -10,7 +10,7 @@ import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -76,7 +76,7 @@ const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>)
   const lines: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
   return Effect.suspend(() => test(lines)).pipe(
-    Effect.provide(SqlStore.layerMemory),
+    Effect.provide(MemoryStore.layer),
     Effect.provide(Logger.layer([logger]))
   )
 }

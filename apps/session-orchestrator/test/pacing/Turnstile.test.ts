@@ -2,8 +2,6 @@ import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { type Leave, Turnstile } from "../../src/pacing/Turnstile.ts"
 
-const way = { enter: () => () => {} }
-
 /** A turn leaves while it enters, or later when the test orders a turn inside to leave, once or several times. */
 const actions = fc.array(
   fc.oneof(
@@ -17,7 +15,7 @@ const actions = fc.array(
 it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as there is room for, and no place is lost", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), actions, (size, actions) => {
-      const turnstile = new Turnstile(size, way)
+      const turnstile = new Turnstile(size)
       const entered: Array<number> = []
       const inside: Array<Leave> = []
       let come = 0
@@ -45,7 +43,7 @@ it("Turnstile.T1, Turnstile.T2, Turnstile.T3: turns enter in order, as many as t
 })
 
 it("Turnstile.T3: a crowd of turns that leave while entering passes at once, however large it is", () => {
-  const turnstile = new Turnstile(1, way)
+  const turnstile = new Turnstile(1)
   let first: Leave | undefined
   turnstile.request((leave) => (first = leave))
   let through = 0
@@ -61,7 +59,7 @@ it("Turnstile.T3: a crowd of turns that leave while entering passes at once, how
 })
 
 it("admits no waiting turn after it is closed", () => {
-  const turnstile = new Turnstile(1, way)
+  const turnstile = new Turnstile(1)
   let first: Leave | undefined
   turnstile.request((leave) => (first = leave))
   turnstile.request(() => expect.unreachable("it is closed"))

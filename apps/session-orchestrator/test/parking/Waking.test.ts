@@ -1,5 +1,6 @@
 /** Tests a crowd of parked turns whose times come together. */
 import { assert, it } from "@effect/vitest"
+import type { Journal } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -22,12 +23,13 @@ const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}
 class Inside {
   most = 0
   private now = 0
-  during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+  during<A, E>(effect: Effect.Effect<A, E>, count = 1): Effect.Effect<A, E> {
     return Effect.suspend(() => {
-      this.most = Math.max(this.most, ++this.now)
+      this.now += count
+      this.most = Math.max(this.most, this.now)
       return Effect.ensuring(
         effect,
-        Effect.sync(() => this.now--)
+        Effect.sync(() => (this.now -= count))
       )
     })
   }
@@ -37,6 +39,20 @@ class Inside {
 const settle = TestClock.adjust(0)
 
 const isWake = ({ name }: Records.Stored): boolean => Records.positionOf(name)?.kind === "Wake"
+
+/** A journal whose appends of ends of waits pass through `during`, with the turns that they are of. */
+const recordingWakes =
+  (during: <A, E>(append: Effect.Effect<A, E>, turnIds: ReadonlyArray<string>) => Effect.Effect<A, E>) =>
+  (real: Journal.Journal["Service"]): Pick<Journal.Journal["Service"], "append" | "appendAll"> => {
+    const through = <A, E>(append: Effect.Effect<A, E>, appends: ReadonlyArray<Journal.Append>) => {
+      const turnIds = appends.flatMap(({ records, turnId }) => (records.some(isWake) ? [turnId] : []))
+      return turnIds.length === 0 ? append : during(append, turnIds)
+    }
+    return {
+      append: (turnId, seq, ...records) => through(real.append(turnId, seq, ...records), [{ turnId, seq, records }]),
+      appendAll: (appends) => through(real.appendAll(appends), appends)
+    }
+  }
 
 const parksThenAnswers = [...crowd.map(() => emits(overloaded)), ...crowd.map(() => answer("At last"))]
 
@@ -50,12 +66,7 @@ it.effect(
         scripts: parksThenAnswers,
         retry: waits(60),
         store: (real) => ({ resumption: (turnId) => reading.during(real.resumption(turnId)) }),
-        journal: (real) => ({
-          append: (turnId, seq, ...records) => {
-            const append = real.append(turnId, seq, ...records)
-            return records.some(isWake) ? goingOn.during(append) : append
-          }
-        })
+        journal: recordingWakes((append, turnIds) => goingOn.during(append, turnIds.length))
       },
       Effect.fnUntraced(function* ({ conversations, provider }) {
         for (const turnId of crowd) {
@@ -80,7 +91,7 @@ it.effect("Waking.U1: a turn that is due while it is being read does not pass th
   const [admitted, read] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
   const [inside, outside, slow] = [crowd.slice(0, 64), crowd.slice(64, 72), crowd.slice(72, 80)]
   const all = [...inside, ...outside, ...slow]
-  const wakes: Array<Ids.TurnId> = []
+  const wakes: Array<string> = []
   let areParked = false
   let reading = 0
   return withService(
@@ -94,13 +105,11 @@ it.effect("Waking.U1: a turn that is due while it is being read does not pass th
           return Effect.andThen(Deferred.await(read), real.resumption(turnId))
         }
       }),
-      journal: (real) => ({
-        append: (turnId, seq, ...records) => {
-          const append = real.append(turnId, seq, ...records)
-          if (!records.some(isWake)) return append
-          wakes.push(turnId)
-          return inside.includes(turnId) ? Effect.andThen(Deferred.await(admitted), append) : append
-        }
+      journal: recordingWakes((append, turnIds) => {
+        wakes.push(...turnIds)
+        return inside.some((turnId) => turnIds.includes(turnId))
+          ? Effect.andThen(Deferred.await(admitted), append)
+          : append
       })
     },
     Effect.fnUntraced(function* ({ conversations, provider }) {
@@ -133,12 +142,9 @@ it.effect("Waking.U1: a turn with a command passes the waiting turns", () => {
     {
       scripts: parksThenAnswers,
       retry: waits(60),
-      journal: (real) => ({
-        append: (turnId, seq, ...records) =>
-          turnId !== wanted && records.some(isWake)
-            ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
-            : real.append(turnId, seq, ...records)
-      })
+      journal: recordingWakes((append, turnIds) =>
+        turnIds.some((turnId) => turnId !== wanted) ? Effect.andThen(Deferred.await(door), append) : append
+      )
     },
     Effect.fnUntraced(function* ({ conversations }) {
       let c: Ids.ConversationId | undefined
@@ -213,12 +219,9 @@ it.effect("Waking.U1: turns whose end is moved while they wait for a place cost 
     {
       scripts: [...all.map(() => emits(overloaded)), ...all.map(() => answer("At last"))],
       retry: waits(60),
-      journal: (real) => ({
-        append: (turnId, seq, ...records) =>
-          inside.includes(turnId) && records.some(isWake)
-            ? Effect.andThen(Deferred.await(door), real.append(turnId, seq, ...records))
-            : real.append(turnId, seq, ...records)
-      })
+      journal: recordingWakes((append, turnIds) =>
+        inside.some((turnId) => turnIds.includes(turnId)) ? Effect.andThen(Deferred.await(door), append) : append
+      )
     },
     Effect.fnUntraced(function* ({ conversations, provider }) {
       const ids = new Map<Ids.TurnId, Ids.ConversationId>()

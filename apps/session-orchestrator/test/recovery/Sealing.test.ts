@@ -9,7 +9,7 @@ import * as Sealing from "../../src/recovery/Sealing.ts"
 import { Session } from "../../src/session/Session.ts"
 import type { TurnServices } from "../../src/turn/TurnServices.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import type { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -47,7 +47,7 @@ const sealed = (
     const end = yield* Sealing.seal(services, session, turnId, outcome)
     const stored = yield* store.turnEvents(turnId)
     return { end, session, types: stored.map(({ event }) => event.type), lastId: stored.at(-1)?.id, services }
-  }).pipe(Effect.provide(SqlStore.layerMemory))
+  }).pipe(Effect.provide(MemoryStore.layer))
 
 const waited = [
   GivenRecords.failed(0, 1_000),

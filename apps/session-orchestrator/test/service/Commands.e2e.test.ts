@@ -1,10 +1,10 @@
 /** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, type Scope } from "effect"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as DatabaseReads from "./DatabaseReads.ts"
-import { stillWaits, withWait } from "./LongerWaits.ts"
+import { stillWaits, type WaitIsOver, withWait } from "./LongerWaits.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
 /** Seconds of waits in memory and on disk alone. A machine that needs more than the first is seen with longer ones, on disk alone too. */
@@ -26,60 +26,59 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
   return { provider, start, service, id, post, database, isWaiting }
 })
 
-describe.concurrent("a process that is killed right after a 202", () => {
+/** A turn that waits in memory, and one that waits on disk alone, each in a directory of its own. */
+const inEachWait = (
+  title: (length: string) => string,
+  test: (turn: Effect.Success<ReturnType<typeof waiting>>) => Effect.Effect<void, Error | WaitIsOver, Scope.Scope>
+) => {
   for (const wait of WAITS) {
-    const length = Duration.format(Duration.seconds(wait))
-    it.live(
-      `X4: to retry-now, in a wait of ${length}, makes the attempt after its restart, and does not wait again`,
-      () =>
-        withWait(
-          wait,
-          Effect.fnUntraced(function* (seconds) {
-            const directory = yield* Process.directory
-            const { database, id, isWaiting, post, provider, service, start } = yield* waiting(
-              directory,
-              `${seconds} seconds`
-            )
-            const { status } = yield* post("retry-now", { commandId: "k" })
-            yield* isWaiting
-            assert.strictEqual(status, 202)
-            yield* service.end("SIGKILL")
-            assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
-            const second = yield* start
-            const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-            assert.match(text, /"type":"turn-end".*"status":"completed"/)
-            // The same command again is the same one.
-            const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
-            assert.strictEqual(again.status, 202)
-            assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
-            assert.isAtMost(provider.count(), 3)
-          })
+    it.live(title(Duration.format(Duration.seconds(wait))), () =>
+      withWait(wait, (seconds) =>
+        Process.directory.pipe(
+          Effect.flatMap((directory) => waiting(directory, `${seconds} seconds`)),
+          Effect.flatMap(test)
         )
-    )
-
-    it.live(`D8: to an abort, in a wait of ${length}, has sealed the turn, and makes no further request`, () =>
-      withWait(
-        wait,
-        Effect.fnUntraced(function* (seconds) {
-          const directory = yield* Process.directory
-          const { database, id, isWaiting, post, provider, service, start } = yield* waiting(
-            directory,
-            `${seconds} seconds`
-          )
-          const { status } = yield* post("abort")
-          yield* isWaiting
-          assert.strictEqual(status, 202)
-          yield* service.end("SIGKILL")
-          assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
-          const second = yield* start
-          assert.strictEqual((yield* second.state(id)).status, "idle")
-          const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-          assert.match(text, /"type":"turn-end".*"status":"aborted"/)
-          assert.strictEqual(provider.count(), 1)
-        })
       )
     )
   }
+}
+
+describe.concurrent("a process that is killed right after a 202", () => {
+  inEachWait(
+    (length) =>
+      `X4: to retry-now, in a wait of ${length}, makes the attempt after its restart, and does not wait again`,
+    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+      const { status } = yield* post("retry-now", { commandId: "k" })
+      yield* isWaiting
+      assert.strictEqual(status, 202)
+      yield* service.end("SIGKILL")
+      assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
+      const second = yield* start
+      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+      assert.match(text, /"type":"turn-end".*"status":"completed"/)
+      // The same command again is the same one.
+      const again = yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: { commandId: "k" } })
+      assert.strictEqual(again.status, 202)
+      assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
+      assert.isAtMost(provider.count(), 3)
+    })
+  )
+
+  inEachWait(
+    (length) => `D8: to an abort, in a wait of ${length}, has sealed the turn, and makes no further request`,
+    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+      const { status } = yield* post("abort")
+      yield* isWaiting
+      assert.strictEqual(status, 202)
+      yield* service.end("SIGKILL")
+      assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
+      const second = yield* start
+      assert.strictEqual((yield* second.state(id)).status, "idle")
+      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
+      assert.match(text, /"type":"turn-end".*"status":"aborted"/)
+      assert.strictEqual(provider.count(), 1)
+    })
+  )
 
   it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {

@@ -11,7 +11,7 @@ import * as Account from "../../src/recovery/Account.ts"
 import * as Spending from "../../src/spend/Spending.ts"
 import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 
 /** Its answers report 15 tokens each. */
 const { answer, breaksOff, text, unauthorized, emits } = ScriptedProvider
@@ -111,7 +111,7 @@ describe("a limit of the day that fails turns", () => {
 
   it.effect("counts what turns of the day have used before the service started", () =>
     Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
       const limits = [{ per: "tag", tag: "nightly", tokens: 15, then: "fail" }] as const
       const life = (scripts: ReadonlyArray<ScriptedProvider.Script>, test: Parameters<typeof limited>[2]) =>
         limited(limits, scripts, test, { storage })
@@ -166,7 +166,7 @@ describe("a limit of a conversation", () => {
   for (const isShared of [true, false]) {
     it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
       Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
         const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
         const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
           ConversationSetup.withService({ scripts: answers, isNative: true, storage, spend: { ...spend } }, test)
@@ -216,7 +216,7 @@ describe("a limit of a turn", () => {
   for (const isShared of [true, false]) {
     it.effect(`X11: counts its steps before a restart (several runners: ${isShared})`, () =>
       Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
         const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
         const life = (
           scripts: ReadonlyArray<ScriptedProvider.Script>,
@@ -331,7 +331,7 @@ describe("X11: a limit of the day that asks", () => {
 
   it.effect("X11: a question is kept over a restart, and its answer holds for the rest of the turn", () =>
     Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(SqlStore.layerMemory)))
+      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
       let waiting: { readonly id: Ids.ConversationId; readonly turnId: Ids.TurnId } | undefined
       yield* limited(limits, [answer("one")], (service) => Effect.map(asked(service), (ids) => void (waiting = ids)), {
         storage

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as ConversationRetention from "../../src/storage/ConversationRetention.ts"
 import { Deletions } from "../../src/storage/Deletions.ts"
 import { Lists } from "../../src/storage/Lists.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "./MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
@@ -61,7 +61,7 @@ describe("retention of conversations", () => {
           expect(yield* left).toEqual(kept)
         }
         expect(deleted.toSorted()).toEqual(ids(1, 2, 4, 6))
-      }).pipe(Effect.provide(SqlStore.layerMemory))
+      }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.live("X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
@@ -72,7 +72,7 @@ describe("retention of conversations", () => {
       const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted: () => Effect.void }
       yield* ConversationRetention.round(ports, [{ after: Duration.days(1) }])
       expect(yield* left).toEqual(ids(500))
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("without a rule, or with one without an end, nothing is read", () =>

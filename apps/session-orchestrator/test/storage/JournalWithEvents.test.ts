@@ -4,7 +4,7 @@ import { JournalCheckpoint, StorageError } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { Effect, Schema } from "effect"
 import { type Events, Journal } from "../../src/storage/EventJournal.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "./MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
@@ -64,7 +64,7 @@ describe("JournalCheckpoint with events", () => {
       assert.strictEqual(appends.runs, 1)
       yield* checkpoint.run("a", Schema.Number, Effect.succeed(1))
       assert.deepStrictEqual(yield* names, ["step/0/attempt/0", "a"])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("K8: the decision to give up is on disk with the failure before it and the events after it", () =>
@@ -75,7 +75,7 @@ describe("JournalCheckpoint with events", () => {
       assert.deepStrictEqual([yield* names, yield* ends], [[], 0])
       yield* write
       assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0", "step/0/decision/0"], 1])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("K3, K8: an answer whose write is refused leaves no record and no gap", () =>
@@ -91,7 +91,7 @@ describe("JournalCheckpoint with events", () => {
       yield* next.checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
       yield* next.write
       assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0"], 1])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("K8: an answer that is written again, because its first result was lost, is stored once", () =>
@@ -103,7 +103,7 @@ describe("JournalCheckpoint with events", () => {
       yield* checkpoint.run("step/0/attempt/0", Records.AttemptOutcome, Effect.succeed(answered))
       yield* write
       assert.deepStrictEqual([yield* names, yield* ends], [["step/0/attempt/0"], 1])
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 
   it.effect("J2, K8: when another process has written under an answer's number, none of the answer is written", () =>
@@ -113,6 +113,6 @@ describe("JournalCheckpoint with events", () => {
       yield* Effect.flatMap(Journal, (journal) => journal.append(turnId, 0, { name: "step/0/attempt/0", value: "1" }))
       assert.include((yield* Effect.flip(write)).message, "being run elsewhere")
       assert.strictEqual(yield* ends, 0)
-    }).pipe(Effect.provide(SqlStore.layerMemory))
+    }).pipe(Effect.provide(MemoryStore.layer))
   )
 })

@@ -9,7 +9,7 @@ import * as Deliveries from "../../src/delivery/Deliveries.ts"
 import * as Patience from "../../src/delivery/Patience.ts"
 import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
-import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Notifications from "../../src/telemetry/incidents/Notifications.ts"
 import { SharedMemory } from "./incidents/SharedMemory.ts"
 import * as Observations from "./Observations.ts"
@@ -138,7 +138,7 @@ describe("a notice", () => {
             ],
             [1, 0, 1, 0]
           )
-        }).pipe(Effect.scoped, Effect.provide(SqlStore.layerMemory))
+        }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
       )
   )
 

@@ -4,10 +4,14 @@
  * A body is sent as one text, and V8 has a limit for texts. Files of a long conversation reach it: no message is that long alone.
  *
  * RequestSize.R1. The failure is never retried: the request would fail the same way.
- * RequestSize.R2. Texts and files are counted, and what the format adds to them is not: the body is a little larger. Nothing is copied.
+ * RequestSize.R2. Texts, files, arguments and results of tools are counted as JSON has them, with its escapes. What the format adds is not
+ *     counted: the body is a little larger.
+ * RequestSize.R3. Escapes are looked for only where the request could be too large with them: no request of 89 million characters is read
+ *     for that.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Failure, type Message } from "@holdfast/wire"
+import { Failure, JsonShape, type Message } from "@holdfast/wire"
+import type * as Schema from "effect/Schema"
 
 /** The most characters of a request: those of V8's longest text. */
 export const MOST_CHARACTERS = 2 ** 29 - 24
@@ -17,9 +21,11 @@ export const refusalOf = ({
   messages,
   system
 }: Pick<Provider.ProviderRequest, "messages" | "system">): Failure.ProviderFailure | undefined => {
-  const size = messages.reduce((size, { content }) => size + charactersIn(content), system?.length ?? 0)
-  if (size <= MOST_CHARACTERS) return undefined
-  const message = `The request has ${size} characters of at most ${MOST_CHARACTERS}. Nothing was sent. Begin a new conversation with fewer files.`
+  const size = sizeOf(messages, system, (value) => JsonShape.measure(value).characters)
+  if (size * LONGEST_ESCAPE <= MOST_CHARACTERS) return undefined // RequestSize.R3
+  const written = sizeOf(messages, system, writtenLengthOf)
+  if (written <= MOST_CHARACTERS) return undefined
+  const message = `The request has ${written} characters of at most ${MOST_CHARACTERS}. Nothing was sent. Begin a new conversation with fewer files.`
   return new Failure.ProviderFailure({
     failure: { reason: "bad-request", code: "request-too-large", message, retryable: false }
   })
@@ -29,11 +35,41 @@ export const refusalOf = ({
 
 type Part = Message.InputPart | Message.AssistantPart | Message.ToolResultPart
 
-const charactersIn = (parts: ReadonlyArray<Part>): number => parts.reduce((size, part) => size + charactersOf(part), 0)
+/** Of a character in JSON: `\u0000`. */
+const LONGEST_ESCAPE = 6
 
-const charactersOf = (part: Part): number => {
-  if ("text" in part) return part.text.length
-  if ("data" in part) return part.data.length
-  if (!("output" in part)) return 0 // a call, or a file at an address
-  return part.content ? charactersIn(part.content) : typeof part.output === "string" ? part.output.length : 0
+type LengthOf = (value: Schema.Json) => number
+
+const sizeOf = (messages: ReadonlyArray<Message.Message>, system = "", lengthOf: LengthOf): number =>
+  messages.reduce((size, { content }) => size + charactersIn(content, lengthOf), lengthOf(system))
+
+const charactersIn = (parts: ReadonlyArray<Part>, lengthOf: LengthOf): number =>
+  parts.reduce((size, part) => size + charactersOf(part, lengthOf), 0)
+
+const charactersOf = (part: Part, lengthOf: LengthOf): number => {
+  if ("text" in part) return lengthOf(part.text)
+  if ("data" in part) return part.data.length // base64
+  if ("input" in part) return lengthOf(part.input)
+  if (!("output" in part)) return 0 // a file at an address
+  const { content, output } = part
+  return content ? charactersIn(content, lengthOf) : lengthOf(output)
 }
+
+/** The characters of a text within a text of JSON. Another value is sent as a text of JSON by most formats. */
+const writtenLengthOf: LengthOf = (value) => {
+  const text = typeof value === "string" ? value : JSON.stringify(value)
+  let length = text.length
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE || code === BACKSLASH) length++
+    else if (code < SPACE) length += SHORT_ESCAPES.has(code) ? 1 : LONGEST_ESCAPE - 1
+  }
+  return length
+}
+
+const SPACE = 32
+const QUOTE = 34
+const BACKSLASH = 92
+
+/** `\b`, `\t`, `\n`, `\f`, `\r` */
+const SHORT_ESCAPES = new Set([8, 9, 10, 12, 13])

@@ -82,7 +82,7 @@ describe("RequestSize", () => {
 
   it("counts texts, reasoning and results too", () => {
     const messages: ReadonlyArray<Message.Message> = [
-      ...historyOf(RequestSize.MOST_CHARACTERS - 3),
+      ...historyOf(RequestSize.MOST_CHARACTERS - 5),
       {
         role: "assistant",
         id: Ids.messageIdOf(common.turnId, 3),
@@ -103,5 +103,34 @@ describe("RequestSize", () => {
     ]
     expect(RequestSize.refusalOf({ messages })).toBeUndefined()
     expect(RequestSize.refusalOf({ messages, system: "4" })).toBeDefined()
+  })
+
+  it("C2: counts the escapes of texts, of arguments and of results of tools", () => {
+    // In JSON an escape of six characters and three of two.
+    const text = '\u0001\n"\\'.repeat(1_000)
+    const inArguments = { text: "a\nb" }
+    const written = 2 * (JSON.stringify(text).length - 2) + JSON.stringify(JSON.stringify(inArguments)).length - 2
+    const messages: ReadonlyArray<Message.Message> = [
+      ...historyOf(RequestSize.MOST_CHARACTERS - written - 1),
+      {
+        role: "assistant",
+        id: Ids.messageIdOf(common.turnId, 3),
+        ...common,
+        target: request.target,
+        content: [
+          { type: "text", text },
+          { type: "tool-call", toolCallId: "d", toolName: "write", input: inArguments }
+        ]
+      },
+      {
+        role: "tool",
+        id: Ids.messageIdOf(common.turnId, 4),
+        ...common,
+        content: [{ type: "tool-result", toolCallId: "d", toolName: "write", output: text, isError: false }]
+      }
+    ]
+    expect(RequestSize.refusalOf({ messages, system: "1" })).toBeUndefined()
+    const refused = RequestSize.refusalOf({ messages, system: "\n" })
+    expect(refused?.failure.message).toContain("has 536870889 characters of at most 536870888")
   })
 })

@@ -74,8 +74,8 @@ interface ValuePosition {
 
 const pathOf = (position: ValuePosition): ReadonlyArray<PropertyKey> => {
   const path: Array<PropertyKey> = []
-  for (let at = position; at.parent !== undefined; at = at.parent) path.unshift(at.key)
-  return path
+  for (let at = position; at.parent !== undefined; at = at.parent) path.push(at.key)
+  return path.toReversed()
 }
 
 const TOO_DEEP = `expected at most ${JsonShape.MOST_LEVELS} levels of nesting`

@@ -33,6 +33,7 @@ import { migration as models } from "./0020_models.ts"
 import { migration as toolAnswers } from "./0021_tool_answers.ts"
 import { migration as callKeys } from "./0022_call_keys.ts"
 import { migration as deaths } from "./0023_deaths.ts"
+import { migration as eventTurns } from "./0024_event_turns.ts"
 
 /** Every migration by its number and name. The highest number is the version of the schema. */
 const migrations = {
@@ -58,7 +59,8 @@ const migrations = {
   "0020_models": models,
   "0021_tool_answers": toolAnswers,
   "0022_call_keys": callKeys,
-  "0023_deaths": deaths
+  "0023_deaths": deaths,
+  "0024_event_turns": eventTurns
 }
 
 /** The table in which a database records its migrations. */

@@ -48,21 +48,40 @@ const one = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
 ): Effect.fn.Return<Outcome, SqlError.SqlError> {
-  const [row] = yield* sql<{ readonly number: number; readonly open: number }>`
+  const [row] = yield* sql<Conversation>`
     SELECT ${RowNumbers.read(sql, "c.number")} AS "number", CASE WHEN EXISTS (
       SELECT 1 FROM turns t WHERE t.conversation = c.number AND t.end_event_id IS NULL
-    ) THEN 1 ELSE 0 END AS "open"
+    ) THEN 1 ELSE 0 END AS "open",
+    (SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number) AS "lastEvent"
     FROM conversations c WHERE c.conversation_id = ${id}`
   if (row === undefined) return "missing"
   if (row.open === 1) return "busy"
   const number = sql`CAST(${row.number} AS BIGINT)`
-  const turns = sql`SELECT t.number FROM turns t WHERE t.conversation = ${number}`
-  for (const table of OF_TURNS) yield* sql`DELETE FROM ${sql(table)} WHERE turn IN (${turns})`
+  for (let from = 0; from < (row.lastEvent ?? 0); from += EVENTS)
+    yield* sql`DELETE FROM events WHERE conversation = ${number} AND event_id > ${from} AND event_id <= ${from + EVENTS}`
+  const turns = sql`SELECT t.number FROM turns t WHERE t.conversation = ${number} ORDER BY t.number LIMIT ${TURNS}`
+  for (;;) {
+    const some = yield* sql`${turns}`
+    if (some.length === 0) break
+    for (const table of OF_TURNS) yield* sql`DELETE FROM ${sql(table)} WHERE turn IN (${turns})`
+    yield* sql`DELETE FROM turns WHERE conversation = ${number} AND number IN (${turns})`
+    if (some.length < TURNS) break
+  }
   for (const table of OF_CONVERSATIONS) yield* sql`DELETE FROM ${sql(table)} WHERE conversation = ${number}`
   yield* sql`DELETE FROM conversations WHERE number = ${number}`
   return "deleted"
 })
 
-/** Tables that name a turn, and tables that name a conversation; `turns` comes last, as the others refer to it. */
+interface Conversation {
+  readonly number: number
+  readonly open: number
+  readonly lastEvent: number | null
+}
+
+/** Rows that one statement deletes: some milliseconds of SQLite, which stops the thread until it has them. */
+const EVENTS = 1_000
+const TURNS = 500
+
+/** Tables that name a turn, and tables that name a conversation. `turns` comes last of the first, as they refer to it. */
 const OF_TURNS = ["journal", "interruptions", "turn_tags", "turn_labels", "turn_prompts", "outbox"] as const
-const OF_CONVERSATIONS = ["events", "conversation_tags", "conversation_labels", "turns"] as const
+const OF_CONVERSATIONS = ["conversation_tags", "conversation_labels"] as const

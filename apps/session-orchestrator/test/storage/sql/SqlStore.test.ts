@@ -1,7 +1,10 @@
+import { expect, it } from "@effect/vitest"
 import { SqliteClient } from "@holdfast/journal/sqlite"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
+import * as MemoryStore from "../MemoryStore.ts"
 import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as IncidentSuite from "../IncidentSuite.ts"
@@ -12,19 +15,25 @@ import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
 
-InterruptionSuite.suite("memory", SqlStore.layerMemory)
-StoreSuite.suite("memory", SqlStore.layerMemory)
-JournalWithEventsSuite.suite("memory", SqlStore.layerMemory)
-StandingSuite.suite("memory", SqlStore.layerMemory)
-OutboxSuite.suite("memory", SqlStore.layerMemory)
-IncidentSuite.suite("memory", SqlStore.layerMemory)
-GateSuite.suite(
-  "memory",
-  GateTable.layer(":memory:").pipe(
-    Layer.provideMerge(SqlStore.layerSql(":memory:")),
-    Layer.provide(SqliteClient.layer({ filename: ":memory:" }))
-  )
-)
-const withClient = SqlStore.layerSql(":memory:").pipe(Layer.provideMerge(SqliteClient.layer({ filename: ":memory:" })))
-ListSuite.suite("memory", withClient)
-DeletionSuite.suite("memory", withClient)
+InterruptionSuite.suite("memory", MemoryStore.layer)
+StoreSuite.suite("memory", MemoryStore.layer)
+JournalWithEventsSuite.suite("memory", MemoryStore.layer)
+StandingSuite.suite("memory", MemoryStore.layer)
+OutboxSuite.suite("memory", MemoryStore.layer)
+IncidentSuite.suite("memory", MemoryStore.layer)
+GateSuite.suite("memory", Layer.provideMerge(GateTable.layer(":memory:"), MemoryStore.withClient))
+ListSuite.suite("memory", MemoryStore.withClient)
+DeletionSuite.suite("memory", MemoryStore.withClient)
+
+it.effect("a copy of a migrated database has the tables, the indexes and the rows of one that was migrated", () => {
+  const content = Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const entries = yield* sql`SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name`
+    const versions = yield* sql`SELECT migration_id, name FROM holdfast_migrations ORDER BY migration_id`
+    return { entries, versions, probe: yield* sql`SELECT * FROM probe` }
+  })
+  const migrated = Layer.provideMerge(SqlStore.layerSql(":memory:"), SqliteClient.layer({ filename: ":memory:" }))
+  return Effect.gen(function* () {
+    expect(yield* Effect.provide(content, MemoryStore.withClient)).toEqual(yield* Effect.provide(content, migrated))
+  })
+})
