@@ -4,7 +4,8 @@
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, type Scope } from "effect"
+import type { Effect } from "effect"
+import { type Scope } from "effect"
 import * as Hold from "../system/Hold.ts"
 import { Session } from "./Session.ts"
 
