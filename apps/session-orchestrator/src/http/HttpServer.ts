@@ -149,7 +149,10 @@ const guard = (host: string, options: Options) => {
           const refusal = refusalOf(request)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
-          const preflight = refusal === undefined ? cors.preflight(request, methodsOf(request.url)) : undefined
+          const preflight =
+            refusal === undefined && Cors.isPreflight(request)
+              ? cors.preflight(request, methodsOf(request.url)) // every route's pattern is tried
+              : undefined
           if (preflight !== undefined)
             return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
           const answer =
