@@ -44,9 +44,9 @@ export const print = (title: string, rows: ReadonlyArray<Row>): void => {
 export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
 
-/** The value below which the share `q` of all lies. */
+/** The smallest value that at least the share `q` of all does not exceed: the nearest rank. */
 export const quantile = (values: ReadonlyArray<number>, q: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? NaN
+  values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * q) - 1)] ?? NaN
 
 // --- internal
 

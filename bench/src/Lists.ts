@@ -32,7 +32,7 @@ const CALLS = Number(process.env["HOLDFAST_BENCH_CALLS"] ?? 200)
 /** The first calls compile what they run, and what brings conversations into memory. */
 const WARM_UP = 10
 /** Of each bulk command; their turns have to be made. */
-const COMMANDS = Math.ceil(CALLS / 2) + WARM_UP
+const COMMANDS = CALLS + WARM_UP
 /** Turns of a bulk command. */
 const TEN = 10
 /** Turns that all pages of a command have together, and turns of the report. */

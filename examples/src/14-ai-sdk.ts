@@ -3,20 +3,22 @@
  *
  * Run it: `npx pnpm@12 exec node examples/src/14-ai-sdk.ts`
  */
-import { createOpenAI } from "@ai-sdk/openai"
 import * as SimulatedServer from "@holdfast/simulated/server"
 import { Effect, Exit, Scope } from "effect"
 
 const scope = Scope.makeUnsafe()
 const server = await Effect.runPromise(Scope.provide(scope)(SimulatedServer.start({ script: "outage-1+instant" })))
-const openai = createOpenAI({ baseURL: `${server.url}/v1`, apiKey: "none is needed" }).chat
+process.env["OPENAI_BASE_URL"] = `${server.url}/v1`
+process.env["OPENAI_API_KEY"] = "none is needed"
 
 // #region ai-sdk
+import { createOpenAI } from "@ai-sdk/openai"
 import { holdfast } from "@holdfast/ai-sdk"
 import { streamText, wrapLanguageModel } from "ai"
 
+const openai = createOpenAI() // its key is in OPENAI_API_KEY
 const model = wrapLanguageModel({
-  model: openai("gpt-5"), // or any other model of the AI SDK
+  model: openai.chat("gpt-5"), // or any other model of the AI SDK
   middleware: holdfast({
     retry: "interactive",
     onRetry: ({ message, retryAt }) => console.log(`${message}: again at ${retryAt.toISOString()}`)

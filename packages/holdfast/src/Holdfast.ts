@@ -128,8 +128,24 @@ class Library implements Holdfast {
   private isClosed = false
 
   constructor(options: Options) {
-    const { env, model, onListenerError, park, retry, store = memoryStore(), tools = {} } = options
-    const target = typeof model === "string" ? model : (options.target ?? "default/model")
+    const {
+      env,
+      model,
+      onListenerError,
+      park,
+      retry,
+      store = memoryStore(),
+      target: named,
+      tools = {},
+      ...others
+    } = options
+    // JavaScript compares no options with the types.
+    for (const name of Object.keys(others))
+      throw new HoldfastError(
+        "invalid-options",
+        `${name}: no such option, expected model, target, env, tools, retry, store, park or onListenerError.`
+      )
+    const target = typeof model === "string" ? model : (named ?? "default/model")
     const provider = providerFor(model, target, env)
     this.autoRetry = typeof retry !== "object" || retry.enabled !== false
     const ports = ProgramPorts.of({ provider, tools, retry, isEnabled: () => this.autoRetry })

@@ -464,6 +464,11 @@ describe("options", () => {
     refuses(() => holdfast({ model, retry: { maxRetries: -1 } }), /^retry: [^]*maxRetries/)
     refuses(() => holdfast({ model, retry: { profile: "tonight" as never } }), /^retry: [^]*profile/)
     refuses(() => holdfast({ model, target: "gpt" }), /^target: "gpt"/)
+    const misspelt = { model, retries: "overnight" }
+    refuses(
+      () => holdfast(misspelt),
+      /^retries: no such option, expected model, target, env, tools, retry, store, park or onListenerError\.$/
+    )
     refuses(() => holdfast({ model }).turn("Hello", { id: "no id" }), /^id: "no id"/)
     refuses(() => holdfast({ model }).turn("Hello", { model: "gpt" }), /^model: "gpt"/)
   })

@@ -175,7 +175,7 @@ describe("a patient call", () => {
     const silent: AsyncIterable<string> = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }
     const patient = patience({ retry: { maxRetries: 0, requestTimeout } })
     const { error } = await collect(patient({ call: () => silent, isContent: () => true }))
-    assert.strictEqual(String(error), "TimeoutError: No content within 1ms of the request")
+    assert.strictEqual(String(error), "TimeoutError: No content within 1 ms of the request")
   })
 
   it.each(["of the call", "of all calls"])("D8: an abort %s ends its wait with the signal's reason", async (whose) => {

@@ -4,6 +4,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
+import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -52,4 +53,25 @@ it("a file that cannot be opened is named, with the reason and the remedy", () =
     [text, "file is not a database"]
   ] as const)
     assert.throws(() => sqliteStore(file), `sqliteStore: ${file} cannot be opened: ${why}. Its folder must exist`)
+})
+
+it("a file of a later version is refused, and not changed", () => {
+  const file = join(mkdtempSync(join(tmpdir(), "holdfast-")), "turns.db")
+  const store = sqliteStore(file)
+  store.put("version", "2")
+  store.put("open/t1", "open")
+  store.close()
+  assert.throws(
+    () => sqliteStore(file),
+    `sqliteStore: ${file} has version 2, and this version of holdfast reads up to 1. Use the newer version that changed it, or another file.`
+  )
+  const database = new DatabaseSync(file)
+  assert.deepStrictEqual(
+    database
+      .prepare("SELECT value FROM holdfast ORDER BY key")
+      .all()
+      .map(({ value }) => value),
+    ["open", "2"]
+  )
+  database.close()
 })

@@ -173,7 +173,7 @@ describe("a wait that asks", () => {
         const { fiber, provider, sink } = yield* asking(start)
         yield* TestClock.adjust(Duration.hours(8))
         const end = yield* Fiber.join(fiber)
-        const message = `May it go on? Nobody answered within 8h. The last error was: ${overloaded.message}`
+        const message = `May it go on? Nobody answered within 8 h. The last error was: ${overloaded.message}`
         assert.deepStrictEqual(end.error, { reason: "overloaded", message, retryable: false })
         assert.deepStrictEqual([end.status, end.endedAt, end.attempts], ["failed", 9 * HOUR, 1])
         assert.deepStrictEqual(
@@ -390,7 +390,7 @@ describe("the laws of waits that ask", () => {
           const isAnswered = question >= 0 && wakes.slice(question).some(({ type }) => type === "until")
           assert.isAtMost(wakes.filter(({ type }) => type === "asked").length, 1)
           if (last?.type === "elapsed" && question >= 0 && !isAnswered) {
-            assert.match(end.error?.message ?? "", /Nobody answered within 8h/)
+            assert.match(end.error?.message ?? "", /Nobody answered within 8 h/)
             continue
           }
           if (isOfItself && !isAnswered) assert.isBelow(lastMs, HOUR)

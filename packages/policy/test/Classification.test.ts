@@ -285,10 +285,10 @@ describe("inside a stream", () => {
   it("C8: the messages of both limits name the missing content", () => {
     expect(Classification.timedOut("first-content", 600_000)).toEqual({
       reason: "timeout",
-      message: "No content within 10m of the request",
+      message: "No content within 10 m of the request",
       retryable: true
     })
-    expect(Classification.timedOut("idle", 90_000).message).toBe("No further content for 1m 30s")
+    expect(Classification.timedOut("idle", 90_000).message).toBe("No further content for 1 m 30 s")
   })
 })
 

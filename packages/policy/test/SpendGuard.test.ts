@@ -46,7 +46,7 @@ describe("SpendGuard", () => {
         limit: 200_000,
         waitedMs: HOUR,
         message:
-          "After 1h of waiting the next request would be about 231,407 tokens, and more than 200,000 are not spent without asking (retry.spendGuard)."
+          "After 1 h of waiting the next request would be about 231,407 tokens, and more than 200,000 are not spent without asking (retry.spendGuard)."
       },
       answerWithinMs: 8 * HOUR
     })
@@ -77,7 +77,7 @@ describe("SpendGuard", () => {
       because: "turn",
       tokens: 1_000,
       message:
-        "After 5s of waiting and an answer that broke off the turn has used 1,000 tokens, and more than 999 are not spent without asking (retry.spendGuard)."
+        "After 5 s of waiting and an answer that broke off the turn has used 1,000 tokens, and more than 999 are not spent without asking (retry.spendGuard)."
     })
     const unreported = { usage, waitedMs, voids: 2, unreported: 2 }
     expect(ask({ maxTurnTokens: 1_014 }, 7, unreported)).toBeUndefined()

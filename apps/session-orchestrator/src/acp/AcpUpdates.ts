@@ -185,7 +185,5 @@ const waitedOf = (toolCallId: string, { attempt, finalError, success }: TurnEven
   sessionUpdate: "tool_call_update",
   toolCallId,
   status: success ? "completed" : "failed",
-  title: success ? `Answered after ${retries(attempt + 1)}` : `Retry failed: ${finalError ?? "the turn ended"}`
+  title: success ? `Answered at retry ${attempt + 1}` : `Retry failed: ${finalError ?? "the turn ended"}`
 })
-
-const retries = (n: number): string => (n === 1 ? "1 retry" : `${n} retries`)

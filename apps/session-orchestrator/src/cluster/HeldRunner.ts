@@ -6,7 +6,7 @@
  * HeldRunner.R2. A new call gets an id in a shard of this runner, so all that other runners ask about it arrives here while no shard moves. Commands
  *     arrive here in any case (`HeldCommands`).
  */
-import { Conversations } from "../conversation/Conversations.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
 import type { StorageError } from "@holdfast/journal"
 import { StorageFailure } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
@@ -47,16 +47,18 @@ export const layer = (residents: Residents, database: string) =>
       const store = yield* Store
       const calls = yield* HeldCalls
       const sharding = yield* Sharding.Sharding
-      const own = Layer.mergeAll(
-        // A start takes up no turn of a held call.
-        Layer.succeed(Store, { ...store, unsealedTurns: Effect.succeed([]) }),
-        Layer.fresh(Condition.layer)
+      const condition = Condition.make()
+      const { conversations, heldTurns } = yield* Effect.updateContext(
+        Orchestrator.make({ takesUp: true }),
+        (context: Context.Context<Orchestrator.Requirements>) =>
+          context.pipe(
+            // A start takes up no turn of a held call.
+            Context.add(Store, { ...store, unsealedTurns: Effect.succeed([]) }),
+            Context.add(Condition.Condition, condition)
+          )
       )
-      const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own)))
-      const conversations = Context.get(context, Conversations)
-      const condition = Context.get(context, Condition.Condition)
       const turns = {
-        ...Context.get(context, HeldTurns),
+        ...heldTurns,
         unsealed: Effect.map(store.unsealedTurns, (turns) =>
           turns.filter(({ conversationId }) => HeldCallIds.isHeld(conversationId))
         ),
@@ -64,7 +66,6 @@ export const layer = (residents: Residents, database: string) =>
       }
       yield* residents.add({
         conversations,
-        untilQuiet: Effect.never,
         isAnswering: () => Effect.runSync(condition.isAnswering)
       })
       const sql = yield* SqlClient.SqlClient

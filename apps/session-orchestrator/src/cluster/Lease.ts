@@ -26,12 +26,19 @@ export const EXPIRATION_MS = 10_000
 /** Milliseconds for which an answer counts; the rest of `EXPIRATION_MS` is for the action that follows. */
 export const SURE_MS = EXPIRATION_MS - 1_000
 
+/** The ownership of a shard by this runner. */
+export interface Ownership {
+  /** Whether the shard is surely owned at this moment. */
+  readonly isSure: () => boolean
+  /** Waits until it is. For a shard that was lost it never returns: its caller is interrupted. */
+  readonly sure: Effect.Effect<void>
+}
+
 /** The ownership of shards by this runner. */
 export class Lease extends Context.Service<
   Lease,
   {
-    /** Waits until a shard is surely owned. For a shard that was lost it never returns: its caller is interrupted. */
-    readonly sure: (shard: ShardId.ShardId) => Effect.Effect<void>
+    readonly of: (shard: ShardId.ShardId) => Ownership
   }
 >()("@holdfast/session-orchestrator/cluster/Lease") {}
 
@@ -68,6 +75,7 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
       }
       const sure = (shard: ShardId.ShardId): Effect.Effect<void> =>
         Effect.suspend(() => (isSure(shard) ? Effect.void : Effect.andThen(next.await, sure(shard))))
+      const of = (shard: ShardId.ShardId): Ownership => ({ isSure: () => isSure(shard), sure: sure(shard) })
 
       const overhear = <E>(
         shards: Iterable<ShardId.ShardId>,
@@ -94,16 +102,20 @@ export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, Runn
             return storage.releaseAll(address)
           })
       })
-      return Context.make(Lease, { sure }).pipe(Context.add(RunnerStorage.RunnerStorage, overheard))
+      return Context.make(Lease, { of }).pipe(Context.add(RunnerStorage.RunnerStorage, overheard))
     })
   )
 
 /** Waits until the shard is surely owned, for as long as a database may be silent. */
-export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
-  Effect.timeoutOrElse(sure, {
-    duration: DatabaseWait.SILENCE_LIMIT,
-    orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
-  })
+export const inTime = ({ isSure, sure }: Ownership): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() =>
+    isSure()
+      ? Effect.void
+      : Effect.timeoutOrElse(sure, {
+          duration: DatabaseWait.SILENCE_LIMIT,
+          orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
+        })
+  )
 
 // --- internal
 

@@ -12,6 +12,8 @@
  * Resident.R4. A turn with a delayed start (`Spread`) is not started earlier by a request for its conversation.
  * Resident.R5. A turn that has begun nothing since its last record counts as taken up by this process already: no process has died in its
  *     attempt (rule X14).
+ * Resident.R6. The cluster removes all conversations that are idle in one stretch, every five seconds. At once the alarm clock takes over
+ *     their waits; the rest of a removal waits for its slice of the event loop, so that a thousand of them hold up no request.
  */
 import {
   Interruption,
@@ -23,12 +25,15 @@ import {
 } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
-import { Clock, Context, Deferred, Effect, Latch, Layer, References, type Scope, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Latch, References, type Scope, Stream } from "effect"
 import * as Condition from "../system/Condition.ts"
-import { Conversations, type TurnCounts } from "../conversation/Conversations.ts"
+import * as InScope from "../system/InScope.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
+import { type TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
+import type { Slices } from "../pacing/Slices.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { type Offered, Tools } from "../conversation/Tools.ts"
@@ -38,6 +43,7 @@ import type { Lists } from "../storage/Lists.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store, type Unsealed } from "../storage/Store.ts"
 import type { Alarm, AlarmClock } from "./AlarmClock.ts"
+import type { Ownership } from "./Lease.ts"
 
 /** A conversation in memory. */
 export interface Resident {
@@ -48,6 +54,8 @@ export interface Resident {
    * was stopped (Resident.R2).
    */
   readonly untilQuiet: Effect.Effect<void, StorageError | TurnStopped.TurnStopped>
+  /** Whether its first turn waits on disk. */
+  readonly isAsleep: () => boolean
   /** Whether a provider's answer to a turn is streaming. */
   readonly isAnswering: () => boolean
 }
@@ -56,10 +64,12 @@ export interface Resident {
 export interface Options {
   readonly id: Ids.ConversationId
   readonly alarms: AlarmClock
-  /** Waits until this runner surely owns the conversation. */
-  readonly sure: Effect.Effect<void>
+  /** Whether this runner surely owns the conversation. */
+  readonly ownership: Ownership
   /** Is called when the conversation has to stay in memory (Resident.R3). */
   readonly busy: () => void
+  /** Conversations leave memory in slices: the cluster removes all that are idle at once (Resident.R6). */
+  readonly slices: Pick<Slices, "turn">
 }
 
 /** The services of a runner that a resident uses. */
@@ -79,8 +89,9 @@ export type Requirements =
 export const make = Effect.fnUntraced(function* ({
   id,
   alarms,
-  sure,
-  busy
+  ownership: { isSure, sure },
+  busy,
+  slices
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
   // The turn of a held call is run where its client is (`HeldRunner`).
@@ -93,29 +104,37 @@ export const make = Effect.fnUntraced(function* ({
   // A record by a runner without its lock would stop the next owner, which comes too late for it. An append cannot be interrupted, so a
   // waiting append ends when this conversation leaves.
   const fenced = (turnId: Ids.TurnId) =>
-    Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), Effect.fail(new JournalConflict({ turnId }))))
+    Effect.suspend(() =>
+      isSure()
+        ? Effect.void
+        : Effect.raceFirst(sure, Effect.andThen(Deferred.await(leaving), new JournalConflict({ turnId })))
+    )
   const append: Journal["Service"]["append"] = (turnId, ...rest) =>
     Effect.andThen(fenced(turnId), journal.append(turnId, ...rest))
   const appendWith: Journal["Service"]["appendWith"] = (turnId, ...rest) =>
     Effect.andThen(fenced(turnId), journal.appendWith(turnId, ...rest))
-  const own = Layer.mergeAll(
-    Layer.succeed(Store, { ...store, unsealedTurns: unsealed }),
-    Layer.succeed(Journal, { ...journal, append, appendWith }),
-    Layer.succeed(ParkingPlace, parked),
-    Layer.succeed(Providers, sureOf(yield* Providers, sure)),
-    Layer.succeed(Tools, sureToolsOf(yield* Tools, sure)),
-    Layer.fresh(Condition.layer)
+  const condition = Condition.make()
+  const providers = sureOf(yield* Providers, sure)
+  const tools = sureToolsOf(yield* Tools, sure)
+  // Its own orchestrator. It does not log the turns that it takes up: `TakeOver` has done that.
+  const { conversations } = yield* Effect.updateContext(
+    Orchestrator.make({ takesUp: true }),
+    (context: Context.Context<Requirements | Scope.Scope>) =>
+      context.pipe(
+        Context.add(Store, { ...store, unsealedTurns: unsealed }),
+        Context.add(Journal, { ...journal, append, appendWith }),
+        Context.add(ParkingPlace, parked),
+        Context.add(Providers, providers),
+        Context.add(Tools, tools),
+        Context.add(Condition.Condition, condition),
+        Context.add(References.MinimumLogLevel, "Warn")
+      )
   )
-  // Its own orchestrator, whatever the layers around it share. It does not log the turns that it takes up: `TakeOver` has done that.
-  const context = yield* Layer.build(Layer.fresh(Orchestrator.layer).pipe(Layer.provideMerge(own))).pipe(
-    Effect.provideService(References.MinimumLogLevel, "Warn")
-  )
-  yield* Effect.addFinalizer(() => Deferred.succeed(leaving, undefined))
-  const conversations = Context.get(context, Conversations)
-  const condition = Context.get(context, Condition.Condition)
+  yield* InScope.atEnd(Deferred.succeed(leaving, undefined))
   yield* condition.started
+  yield* InScope.atEnd(slices.turn) // Resident.R6
   // Runs before the other finalizers: no turn has been stopped yet.
-  yield* Effect.addFinalizer(() =>
+  yield* InScope.atEnd(
     Effect.gen(function* () {
       const counts = yield* conversations.counts
       const now = yield* Clock.currentTimeMillis
@@ -134,7 +153,12 @@ export const make = Effect.fnUntraced(function* ({
             : Effect.andThen(Effect.raceFirst(conversations.result(first.turnId), parked.await), untilQuiet)
         )
   )
-  return { conversations, untilQuiet, isAnswering: () => Effect.runSync(condition.isAnswering) }
+  return {
+    conversations,
+    untilQuiet,
+    isAsleep: () => parked.isAsleep,
+    isAnswering: () => Effect.runSync(condition.isAnswering)
+  }
 })
 
 // --- internal

@@ -1,8 +1,10 @@
 /** Counts the conversations and turns of this runner, in memory or not, and finds those in memory. */
 import type { Ids } from "@holdfast/wire"
-import { Deferred, Effect, type Scope } from "effect"
+import { Deferred, Effect, Exit, type Scope } from "effect"
 import type { Conversations, TurnCounts } from "../conversation/Conversations.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
+import { Slices } from "../pacing/Slices.ts"
+import * as InScope from "../system/InScope.ts"
 import { WriteClaims } from "./WriteClaims.ts"
 import type { Resident } from "./Resident.ts"
 
@@ -13,10 +15,15 @@ export interface Place {
   readonly left: Effect.Effect<void>
 }
 
+/** What is counted of a resident. */
+type Counted = Pick<Resident, "conversations" | "isAnswering">
+
 /** The conversations in this runner's memory. */
 export class Residents {
   readonly claims = new WriteClaims()
-  private readonly members = new Set<Resident>()
+  /** In which conversations leave memory. */
+  readonly slices = new Slices()
+  private readonly members = new Set<Counted>()
 
   private readonly places = new Map<Ids.ConversationId, Place>()
 
@@ -29,25 +36,21 @@ export class Residents {
   arrive(id: Ids.ConversationId, conversations: Conversations["Service"]): Effect.Effect<void, never, Scope.Scope> {
     const left = Deferred.makeUnsafe<void>()
     const place: Place = { conversations, left: Deferred.await(left) }
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() => this.places.set(id, place)),
-        () => {
-          // Its next resident may have arrived.
-          if (this.places.get(id) === place) this.places.delete(id)
-          return Deferred.succeed(left, undefined)
-        }
-      )
+    return InScope.enter(
+      () => this.places.set(id, place),
+      () => {
+        // Its next resident may have arrived.
+        if (this.places.get(id) === place) this.places.delete(id)
+        Deferred.doneUnsafe(left, Exit.void)
+      }
     )
   }
 
   /** Counts a resident until its scope closes. */
-  add(resident: Resident): Effect.Effect<void, never, Scope.Scope> {
-    return Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() => this.members.add(resident)),
-        () => Effect.sync(() => this.members.delete(resident))
-      )
+  add(resident: Counted): Effect.Effect<void, never, Scope.Scope> {
+    return InScope.enter(
+      () => this.members.add(resident),
+      () => this.members.delete(resident)
     )
   }
 

@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (claims: WriteClaims) {
       const carryOut = effectOf(command, origin)
       const claim = carryOut && claims.steer(conversationId)
       if (carryOut === undefined || claim === undefined) return Effect.succeed(LOADED)
-      return carryOut(Lease.inTime(lease.sure(shard))).pipe(
+      return carryOut(Lease.inTime(lease.of(shard))).pipe(
         // The records are the fence: another process has written to the turn (`Journal.J2`).
         Effect.catch((error) => Effect.succeed(error._tag === "JournalConflict" ? LOADED : refused(error))),
         Effect.ensuring(Effect.sync(claim.release))

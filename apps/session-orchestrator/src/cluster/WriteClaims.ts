@@ -7,6 +7,7 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit, type Scope } from "effect"
+import * as InScope from "../system/InScope.ts"
 
 /** The claims on the conversations of one runner. */
 export class WriteClaims {
@@ -15,14 +16,13 @@ export class WriteClaims {
 
   /** Claims a conversation for its resident, until the scope closes. A new resident may come while the one before it leaves. */
   enter(id: Ids.ConversationId): Effect.Effect<void, never, Scope.Scope> {
-    const entered = Effect.acquireRelease(
-      Effect.sync(() => void this.inMemory.set(id, (this.inMemory.get(id) ?? 0) + 1)),
-      () =>
-        Effect.sync(() => {
-          const left = (this.inMemory.get(id) ?? 1) - 1
-          if (left === 0) this.inMemory.delete(id)
-          else this.inMemory.set(id, left)
-        })
+    const entered = InScope.enter(
+      () => this.inMemory.set(id, (this.inMemory.get(id) ?? 0) + 1),
+      () => {
+        const left = (this.inMemory.get(id) ?? 1) - 1
+        if (left === 0) this.inMemory.delete(id)
+        else this.inMemory.set(id, left)
+      }
     )
     return Effect.andThen(
       entered,

@@ -189,6 +189,7 @@ const reports = Effect.fnUntraced(function* (
   const endings = yield* all ? endingsOf(sql, turns) : Effect.succeed(new Map<Ids.TurnId, TurnReport.Ending>())
   for (const turn of turns) {
     const conversation = conversations.get(turn.conversationId) ?? (yield* conversationOf(sql, turn))
+    if (conversation === undefined) continue
     conversations.set(turn.conversationId, conversation)
     if (turn.end !== undefined) {
       found.push(TurnReport.ofSealed(turn, turn.end, conversation, endings.get(turn.turnId)))
@@ -232,6 +233,7 @@ const evidenceOf = Effect.fnUntraced(function* (
   const turn = yield* TurnTable.find(sql, turnId)
   if (Option.isNone(turn)) return Option.none()
   const conversation = yield* conversationOf(sql, turn.value)
+  if (conversation === undefined) return Option.none()
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
   const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
@@ -239,11 +241,9 @@ const evidenceOf = Effect.fnUntraced(function* (
   return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
 })
 
-/** A turn's row refers to it, so it exists. */
-const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation, Failure> =>
-  Effect.map(ConversationTable.findAll(sql, [turn.conversationId]), (found) =>
-    Option.getOrThrow(Option.fromUndefinedOr(found.get(turn.conversationId)))
-  )
+/** `undefined`: it was deleted after the turn's row had been read, which PostgreSQL allows within a transaction. */
+const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation | undefined, Failure> =>
+  Effect.map(ConversationTable.findAll(sql, [turn.conversationId]), (found) => found.get(turn.conversationId))
 
 const recordsOf = (
   sql: SqlClient.SqlClient,

@@ -23,6 +23,7 @@ import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import { Condition } from "../system/Condition.ts"
+import * as InScope from "../system/InScope.ts"
 import * as Acceptance from "./Acceptance.ts"
 import * as AlwaysAnswer from "./AlwaysAnswer.ts"
 import * as Commands from "./Commands.ts"
@@ -36,23 +37,26 @@ import * as TurnOutcomes from "./TurnOutcomes.ts"
 import * as TurnQueue from "./TurnQueue.ts"
 
 /** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
-export const layer = Layer.suspend(() => make({ takesUp: true }))
+export const layer = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: true })))
 
 /** The same for a process that runs a turn of its own, and does not take up unsealed turns of others. */
-export const layerGuest = Layer.suspend(() => make({ takesUp: false }))
+export const layerGuest = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: false })))
+
+/** Runs turns while its scope is open, for one conversation or kind of call: without a layer, as a runner has one for each conversation. */
+export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp: boolean }) {
+  const parts = yield* collect
+  const { acceptance, condition } = parts
+  yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
+  if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
+  const own = conversations(parts)
+  return { conversations: own, heldTurns: heldTurns(parts, own) }
+})
 
 // --- internal
 
-const make = ({ takesUp }: { readonly takesUp: boolean }) =>
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const parts = yield* collect
-      const { acceptance, condition } = parts
-      yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
-      if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
-      const own = conversations(parts)
-      return Context.make(Conversations, own).pipe(Context.add(HeldTurns, heldTurns(parts, own)))
-    })
+const asContext = (options: { readonly takesUp: boolean }) =>
+  Effect.map(make(options), ({ conversations, heldTurns }) =>
+    Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
   )
 
 /** The parts of an orchestrator. Its turns stop, unsealed, with the scope. */
@@ -67,7 +71,7 @@ const collect = Effect.gen(function* () {
   const sessions = new Sessions()
   const down = yield* Deferred.make<void>()
   const queue = yield* TurnQueue.make(sessions, down)
-  yield* Effect.addFinalizer(() => Deferred.succeed(down, undefined))
+  yield* InScope.atEnd(Deferred.succeed(down, undefined))
   const find = finder(sessions, store, condition)
   const next = { store, standings, credentials: providers.credentials, models: defaults.models }
   const views: ConversationViews.Dependencies = { store, journal, sessions, parking: queue.parking, defaults, next }
@@ -89,6 +93,9 @@ const collect = Effect.gen(function* () {
 })
 
 type Parts = Effect.Success<typeof collect>
+
+/** The services that an orchestrator uses. */
+export type Requirements = Effect.Services<typeof collect>
 
 type Find = (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
 

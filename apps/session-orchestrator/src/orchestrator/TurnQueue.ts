@@ -19,7 +19,7 @@
  */
 import { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, type Deferred, Effect, Exit, Fiber, FiberSet, identity, Option } from "effect"
+import { Cause, Clock, type Deferred, Effect, Exit, Fiber, identity, Option } from "effect"
 import * as Driver from "../driver/Driver.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
@@ -35,6 +35,7 @@ import type { Resumption, Turn } from "../storage/Store.ts"
 import type * as Handover from "../turn/Handover.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
+import * as InScope from "../system/InScope.ts"
 import * as FiberTurn from "./FiberTurn.ts"
 
 /** The accepted turns of this process. */
@@ -74,16 +75,16 @@ interface Anticipated {
 export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const services = yield* TurnServices.collect(sessions, down)
   // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K3).
-  yield* Effect.addFinalizer(() =>
+  yield* InScope.atEnd(
     Effect.sync(() => {
       for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.shuttingDown))
     })
   )
-  const fork = yield* FiberSet.makeRuntime<never>()
+  const fork = yield* InScope.fork
   const queue = new Queue(services, fork)
-  yield* Effect.addFinalizer(() => Effect.sync(() => queue.close()))
+  yield* InScope.atEnd(Effect.sync(() => queue.close()))
   // Finalizers run in reverse order, so this one runs first: the turns still run.
-  yield* Effect.addFinalizer(() => InterruptedTurns.recordOrderlyStop(services))
+  yield* InScope.atEnd(InterruptedTurns.recordOrderlyStop(services))
   return queue
 })
 

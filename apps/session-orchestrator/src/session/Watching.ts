@@ -16,7 +16,7 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
-import * as Hold from "../system/Hold.ts"
+import * as InScope from "../system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 
@@ -39,7 +39,7 @@ export const watch = <E>(
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
-      Hold.until(
+      InScope.take(
         () => hub.subscribe(turnId),
         (subscriber) => subscriber.close()
       ),

@@ -27,26 +27,26 @@ export class Condition extends Context.Service<
 >()("@holdfast/session-orchestrator/system/Condition") {}
 
 /** A start that is done until `setStarting` is called, and no answers in progress. */
-export const layer: Layer.Layer<Condition> = Layer.effect(
-  Condition,
-  Effect.sync(() => {
-    const done = Latch.makeUnsafe(true)
-    let starting: string | undefined
-    let isAnswering = (): boolean => false
-    return {
-      starting: Effect.sync(() => starting),
-      isStarted: () => starting === undefined,
-      started: done.await,
-      setStarting: (what) =>
-        Effect.suspend(() => {
-          starting = what
-          return what === undefined ? done.open : done.close
-        }).pipe(Effect.asVoid),
-      isAnswering: Effect.sync(() => isAnswering()),
-      setAnswering: (find) =>
-        Effect.sync(() => {
-          isAnswering = find
-        })
-    }
-  })
-)
+export const make = (): Condition["Service"] => {
+  const done = Latch.makeUnsafe(true)
+  let starting: string | undefined
+  let isAnswering = (): boolean => false
+  return {
+    starting: Effect.sync(() => starting),
+    isStarted: () => starting === undefined,
+    started: done.await,
+    setStarting: (what) =>
+      Effect.suspend(() => {
+        starting = what
+        return what === undefined ? done.open : done.close
+      }).pipe(Effect.asVoid),
+    isAnswering: Effect.sync(() => isAnswering()),
+    setAnswering: (find) =>
+      Effect.sync(() => {
+        isAnswering = find
+      })
+  }
+}
+
+/** The state of this process. */
+export const layer: Layer.Layer<Condition> = Layer.sync(Condition, make)

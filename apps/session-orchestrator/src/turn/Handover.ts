@@ -9,7 +9,7 @@ import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
-import * as Hold from "../system/Hold.ts"
+import * as InScope from "../system/InScope.ts"
 
 /** A call in progress, or about to be made. */
 export interface Call {
@@ -84,7 +84,7 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
 
 const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
   Push.unwrap(
-    Hold.until(() => {
+    InScope.take(() => {
       begin()
       return stream
     }, cancel)

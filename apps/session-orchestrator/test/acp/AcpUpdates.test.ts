@@ -79,7 +79,7 @@ describe("session updates", () => {
       [
         ["tool_call", "Overloaded (529): retry 1 at 02:14:05"],
         ["tool_call_update", "Overloaded (529): retry 2 at once"],
-        ["tool_call_update", "Answered after 2 retries"],
+        ["tool_call_update", "Answered at retry 2"],
         ["tool_call", "529 Overloaded: retry 1 at 02:14:05"],
         ["tool_call_update", "Retry failed: Retry cancelled"]
       ]

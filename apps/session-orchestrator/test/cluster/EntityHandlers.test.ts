@@ -68,7 +68,12 @@ const make = () => {
   const services = Layer.mergeAll(
     Layer.succeed(Providers, { get: () => counted, names: ["scripted"], unusable: () => undefined, credentials: {} }),
     Layer.succeed(Defaults, { model: { provider: "scripted", model: "m" }, models: {}, retry: {} }),
-    Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
+    Layer.succeed(Lease, {
+      of: () => ({
+        isSure: () => state.isSure,
+        sure: Effect.suspend(() => (state.isSure ? Effect.void : Effect.never))
+      })
+    }),
     Gates.layerNoop,
     Tools.layerNoop,
     Layer.succeed(HeldRunner, { find: () => undefined, locate: () => Effect.undefined })

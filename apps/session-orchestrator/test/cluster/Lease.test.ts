@@ -10,8 +10,8 @@ const [one, two] = [ShardId.make("default", 1), ShardId.make("default", 2)]
 /** A lease over the cluster's own storage in memory; the test grants and takes locks. */
 const make = Effect.gen(function* () {
   const context = yield* Layer.build(Lease.layer.pipe(Layer.provide(RunnerStorage.layerMemory)))
-  const { sure } = Context.get(context, Lease.Lease)
-  return { sure, storage: Context.get(context, RunnerStorage.RunnerStorage) }
+  const { of } = Context.get(context, Lease.Lease)
+  return { of, storage: Context.get(context, RunnerStorage.RunnerStorage) }
 })
 
 const isWaiting = (fiber: Fiber.Fiber<void>): boolean => fiber.pollUnsafe() === undefined
@@ -19,24 +19,24 @@ const isWaiting = (fiber: Fiber.Fiber<void>): boolean => fiber.pollUnsafe() === 
 describe("Lease", () => {
   it.effect("a shard is surely owned from its lock on, and each time that this is confirmed", () =>
     Effect.gen(function* () {
-      const { storage, sure } = yield* make
-      const first = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      const { storage, of } = yield* make
+      const first = yield* Effect.forkChild(of(one).sure, { startImmediately: true })
       expect(isWaiting(first)).toBe(true)
       yield* storage.acquire(self, [one])
       yield* Fiber.join(first)
       yield* TestClock.adjust(Lease.SURE_MS - 1)
       yield* storage.refresh(self, [one])
       yield* TestClock.adjust(Lease.SURE_MS - 1)
-      yield* sure(one)
+      yield* of(one).sure
     })
   )
 
   it.effect("X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed", () =>
     Effect.gen(function* () {
-      const { storage, sure } = yield* make
+      const { storage, of } = yield* make
       yield* storage.acquire(self, [one])
       yield* TestClock.adjust(Lease.SURE_MS)
-      const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      const late = yield* Effect.forkChild(of(one).sure, { startImmediately: true })
       yield* TestClock.adjust(1_000)
       expect(isWaiting(late)).toBe(true)
       yield* storage.refresh(self, [one])
@@ -60,12 +60,12 @@ describe("Lease", () => {
     it.effect(`X6: time that has passed by one clock alone counts: ${which}`, () =>
       Effect.gen(function* () {
         const { ahead, skewed } = yield* apart
-        const { storage, sure } = yield* Effect.provideService(make, Clock.Clock, skewed)
+        const { storage, of } = yield* Effect.provideService(make, Clock.Clock, skewed)
         yield* storage.acquire(self, [one])
         ahead[which] = Lease.SURE_MS - 1
-        yield* sure(one)
+        yield* of(one).sure
         ahead[which] = Lease.SURE_MS
-        const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+        const late = yield* Effect.forkChild(of(one).sure, { startImmediately: true })
         expect(isWaiting(late)).toBe(true)
         yield* storage.refresh(self, [one])
         yield* Fiber.join(late)
@@ -86,44 +86,44 @@ describe("Lease", () => {
       const context = yield* Layer.build(
         Lease.layer.pipe(Layer.provide(slow), Layer.provide(RunnerStorage.layerMemory))
       )
-      const { sure } = Context.get(context, Lease.Lease)
+      const { of } = Context.get(context, Lease.Lease)
       const asking = yield* Effect.forkChild(Context.get(context, RunnerStorage.RunnerStorage).acquire(self, [one]), {
         startImmediately: true
       })
       yield* TestClock.adjust(Lease.SURE_MS - 1_000)
       yield* Fiber.join(asking)
-      yield* sure(one)
+      yield* of(one).sure
       yield* TestClock.adjust(1_000)
-      const late = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      const late = yield* Effect.forkChild(of(one).sure, { startImmediately: true })
       expect(isWaiting(late)).toBe(true)
     })
   )
 
   it.effect("X6: a caller whose lock was lost meanwhile waits without end", () =>
     Effect.gen(function* () {
-      const { storage, sure } = yield* make
+      const { storage, of } = yield* make
       yield* storage.acquire(self, [one, two])
       yield* storage.release(self, one)
-      const gone = yield* Effect.forkChild(sure(one), { startImmediately: true })
+      const gone = yield* Effect.forkChild(of(one).sure, { startImmediately: true })
       yield* storage.refresh(self, [two])
       yield* TestClock.adjust(60_000)
       expect(isWaiting(gone)).toBe(true)
       yield* storage.releaseAll(self)
-      const all = yield* Effect.forkChild(sure(two), { startImmediately: true })
+      const all = yield* Effect.forkChild(of(two).sure, { startImmediately: true })
       expect(isWaiting(all)).toBe(true)
     })
   )
 
   it.effect("M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", () =>
     Effect.gen(function* () {
-      const { storage, sure } = yield* make
-      const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(sure(one))), { startImmediately: true })
+      const { storage, of } = yield* make
+      const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(of(one))), { startImmediately: true })
       yield* TestClock.adjust(7_999)
       expect(asking.pollUnsafe()).toBeUndefined()
       yield* TestClock.adjust(1)
       expect((yield* Fiber.join(asking)).message).toContain("PostgreSQL has not confirmed for 8s")
       yield* storage.acquire(self, [one])
-      yield* Lease.inTime(sure(one))
+      yield* Lease.inTime(of(one))
     })
   )
 })

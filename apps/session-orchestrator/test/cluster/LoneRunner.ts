@@ -95,7 +95,12 @@ export const make = (database: Layer.Layer<SqlStore.Storage, StorageError> = Mem
       models: {},
       retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
     }),
-    Layer.succeed(Lease, { sure: () => Effect.suspend(() => (state.isSure ? Effect.void : Effect.never)) }),
+    Layer.succeed(Lease, {
+      of: () => ({
+        isSure: () => state.isSure,
+        sure: Effect.suspend(() => (state.isSure ? Effect.void : Effect.never))
+      })
+    }),
     Layer.succeed(HeldRunner, { find: () => undefined, locate: () => Effect.undefined }),
     Gates.layerNoop,
     Tools.layerNoop

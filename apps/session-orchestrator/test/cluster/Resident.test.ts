@@ -29,6 +29,7 @@ const make = Effect.gen(function* () {
   const journal = yield* Journal
   yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
   const sure = Latch.makeUnsafe(true)
+  const slice = Latch.makeUnsafe(true)
   const state = {
     asked: 0,
     isUp: true,
@@ -80,7 +81,13 @@ const make = Effect.gen(function* () {
         return { output: ++state.ran, isError: false }
       })
   }
-  const resident = Resident.make({ id, alarms, sure: sure.await, busy: () => void state.busy++ }).pipe(
+  const resident = Resident.make({
+    id,
+    alarms,
+    ownership: { isSure: () => sure.isOpen(), sure: sure.await },
+    busy: () => void state.busy++,
+    slices: { turn: slice.await }
+  }).pipe(
     Effect.provideService(Providers, {
       get: () => provider,
       names: ["scripted"],
@@ -111,7 +118,7 @@ const make = Effect.gen(function* () {
     yield* conversations.prompt(id, { prompt: "Hello?", turnId })
     yield* untilQuiet
   }).pipe(Effect.scoped)
-  return { alarms, gatekeeper, journal, left, resident, state, store, sure }
+  return { alarms, gatekeeper, journal, left, resident, slice, state, store, sure }
 })
 
 const test = (
@@ -179,6 +186,22 @@ describe("Resident", () => {
       )
       // It has left memory, and is looked after by the alarm clock.
       expect(yield* counts).toEqual({ running: 1, retrying: 1, queued: 4 })
+    })
+  )
+
+  test(
+    "R6: a conversation that leaves memory waits for its slice, and its turn is looked after from the beginning",
+    Effect.gen(function* () {
+      const { alarms, left, slice, state } = yield* make
+      yield* slice.close
+      const leaving = yield* Effect.forkScoped(left)
+      yield* settle
+      expect([alarms.counts.retrying, leaving.pollUnsafe()]).toEqual([1, undefined])
+      yield* TestClock.adjust(MINUTE)
+      // Its turn is due, and is called back here alone: the resident has let go of it.
+      expect([state.roused, state.asked]).toEqual([1, 1])
+      yield* slice.open
+      yield* Fiber.join(leaving)
     })
   )
 

@@ -153,7 +153,7 @@ describe("a tool call that needs approval", () => {
         yield* TestClock.adjust(HOUR)
         yield* frames.until("turn-end")
         assert.deepStrictEqual(ran, ["read two"])
-        const unanswered = { isError: true, output: "No person approved this call within 9h." }
+        const unanswered = { isError: true, output: "No person approved this call within 9 h." }
         assert.deepStrictEqual(outputsIn(provider.requests[1]?.messages), [
           unanswered,
           { isError: false, output: "done" },

@@ -111,7 +111,7 @@ describe("a wait", () =>
       plan: { scripts: down(1), strategy: asking },
       expects: [
         "The question got no answer, and the turn gave up (X11).",
-        'The turn failed after 1 call and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8h. The last error was: Overloaded".'
+        'The turn failed after 1 call and 8 h 5 s of waiting: overloaded: "May it go on? Nobody answered within 8 h. The last error was: Overloaded".'
       ]
     }
   ]))

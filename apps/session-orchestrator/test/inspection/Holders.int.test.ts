@@ -1,12 +1,13 @@
 /** Tests runners of conversations, by the cluster's locks in a real PostgreSQL. */
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, type Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Option, type Redacted, Scope } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardId, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
-import { SqlClient } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
 import * as Holders from "../../src/inspection/Holders.ts"
 import * as SessionName from "../../src/storage/sql/SessionName.ts"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
+import { Deletions } from "../../src/storage/Deletions.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -71,7 +72,27 @@ const given = Effect.gen(function* () {
       Effect.map(({ turns, without }) => ({ turns: turns.map(({ turnId }) => turnId), without })),
       Effect.provide(inspection)
     )
-  return { url, sql, look, recorded }
+  /** What `turns` and the evidence of a turn are while its conversation is deleted right before it is read. */
+  const whileDeleted = (of: number) =>
+    Effect.gen(function* () {
+      const { evidence, turns } = yield* Inspection.Inspection
+      const deletion = yield* Deletions
+      let isDeleted = false
+      const deleting = (statement: Statement.Statement<unknown>) =>
+        Effect.as(
+          isDeleted || !statement.compile()[0].includes("FROM conversations")
+            ? Effect.void
+            : Effect.andThen(
+                Effect.sync(() => (isDeleted = true)),
+                Effect.orDie(deletion.conversation(NumberedData.conversationId(of)))
+              ),
+          statement
+        )
+      return yield* Effect.all([turns({ all: true }), evidence(NumberedData.turnId(of))]).pipe(
+        Effect.provideService(Statement.CurrentTransformer, deleting)
+      )
+    }).pipe(Effect.provide(Layer.merge(inspection, Postgres.layer({ url }))))
+  return { url, sql, look, recorded, whileDeleted }
 })
 
 const shardOf = (n: number) => Holders.shardOf(NumberedData.conversationId(n), SHARDS)
@@ -105,6 +126,15 @@ it.live("X6: a turn's runner is the one whose session has its conversation's loc
     const turns = [1, 2].map((n) => NumberedData.turnId(n))
     expect(yield* recorded(0)).toEqual({ turns, without: 1 })
     expect(yield* recorded(2_000_000_000_000)).toEqual({ turns, without: 0 })
+  }).pipe(Effect.scoped)
+)
+
+it.live("X15: a turn whose conversation is deleted while turns are read is left out", () =>
+  Effect.gen(function* () {
+    const { whileDeleted } = yield* given
+    const [turns, evidence] = yield* whileDeleted(3)
+    expect(turns.map(({ turnId }) => turnId)).toEqual([1, 2].map(NumberedData.turnId))
+    expect(evidence).toEqual(Option.none())
   }).pipe(Effect.scoped)
 )
 

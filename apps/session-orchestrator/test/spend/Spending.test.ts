@@ -360,7 +360,7 @@ describe("X11: a limit of the day that asks", () => {
         const { end } = yield* service.conversations.result(turnId)
         assert.strictEqual(end.status, "failed")
         assert.include(end.error?.message, "The limit spend[0] of the configuration is reached")
-        assert.include(end.error?.message, "Nobody answered within 2h")
+        assert.include(end.error?.message, "Nobody answered within 2 h")
       })
     )
   )

@@ -12,7 +12,10 @@ export interface SqliteStore extends Store {
   close(): void
 }
 
-/** Opens a file, which is created if it does not exist. Throws a `HoldfastError` that names the file where it cannot be opened. */
+/**
+ * Opens a file, which is created if it does not exist. Throws a `HoldfastError` that names the file where it cannot be opened, or was changed by a
+ * later version of this package.
+ */
 export const sqliteStore = (filename: string): SqliteStore => {
   const database = opened(filename)
   const get = database.prepare("SELECT value FROM holdfast WHERE key = ?")
@@ -32,13 +35,28 @@ export const sqliteStore = (filename: string): SqliteStore => {
 
 // --- internal
 
+/** The version of the entries, under a key that no turn has. A file without it is of version 1. */
+const VERSION = 1
+
 /** The database, with its table. */
 const opened = (filename: string): DatabaseSync => {
+  const database = prepared(filename)
+  const found = Number(database.prepare("SELECT value FROM holdfast WHERE key = 'version'").get()?.["value"])
+  if (found <= VERSION) return database
+  database.close()
+  throw new HoldfastError(
+    "store-failed",
+    `sqliteStore: ${filename} has version ${found}, and this version of holdfast reads up to ${VERSION}. Use the newer version that changed it, or another file. Nothing was changed.`
+  )
+}
+
+const prepared = (filename: string): DatabaseSync => {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(filename)
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000")
     database.exec("CREATE TABLE IF NOT EXISTS holdfast (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    database.exec(`INSERT INTO holdfast (key, value) VALUES ('version', '${VERSION}') ON CONFLICT (key) DO NOTHING`)
     return database
   } catch (cause) {
     database?.close()

@@ -17,7 +17,7 @@ export const MEMORY = ":memory:"
 export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
   Effect.try({
     try: () => {
-      fs.mkdirSync(path.dirname(filename), { recursive: true, mode: 0o700 })
+      makeFolder(path.dirname(path.resolve(filename)))
       createMissing(filename)
     },
     catch: (cause) =>
@@ -62,10 +62,24 @@ export const createMissing = (filename: string): void => {
   try {
     fs.closeSync(fs.openSync(filename, "wx", 0o600))
   } catch (error) {
-    if (!(Predicate.hasProperty(error, "code") && error.code === "EEXIST")) throw error
+    if (!isPresent(error)) throw error
   }
 }
 
 // --- internal
+
+/** Creates a directory and those above it. Node's own `recursive` tries without end where the system has no place for one, as in `/proc`. */
+const makeFolder = (folder: string): void => {
+  if (fs.existsSync(folder)) return
+  makeFolder(path.dirname(folder))
+  try {
+    fs.mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another process makes it too.
+    if (!isPresent(error)) throw error
+  }
+}
+
+const isPresent = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "EEXIST"
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -165,3 +165,26 @@ it.live("S4: closing leaves one file, also after a thread has emptied the log", 
 )
 
 const MIB = 1024 * 1024
+
+it.live.skipIf(!fs.existsSync("/proc/self"))(
+  "a file where the system has no place for a directory is refused at once",
+  () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(DatabaseFile.prepare("/proc/holdfast/deeper/turns.db"))
+      expect(message).toMatch(
+        /^Could not create the database \/proc\/holdfast\/deeper\/turns\.db: the system said "ENOENT/
+      )
+    })
+)
+
+it.live("directories above a file are made for their owner alone", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    const deep = `${dirname(filename)}/above/below/turns.db`
+    yield* DatabaseFile.prepare(deep)
+    yield* DatabaseFile.prepare(deep)
+    expect([dirname(deep), dirname(dirname(deep))].map((folder) => fs.statSync(folder).mode & 0o777)).toEqual([
+      0o700, 0o700
+    ])
+  }).pipe(Effect.scoped)
+)

@@ -256,8 +256,8 @@ describe("Limits", () => {
       const first = yield* limited(provider([2000, finish]), { firstContentMs: 1000, idleMs: 5000 })
       const idle = yield* limited(provider([10, delta("a")], [6000, finish]), { firstContentMs: 1000, idleMs: 5000 })
       yield* TestClock.adjust(5010)
-      expect((yield* Fiber.join(first)).failure?.message).toBe("No content within 1s of the request")
-      expect((yield* Fiber.join(idle)).failure?.message).toBe("No further content for 5s")
+      expect((yield* Fiber.join(first)).failure?.message).toBe("No content within 1 s of the request")
+      expect((yield* Fiber.join(idle)).failure?.message).toBe("No further content for 5 s")
     })
   )
 

@@ -1,7 +1,7 @@
 /**
- * Writes milliseconds in units, as Effect's `Duration.format` does: `8h`, `1m 30s`, `250ms`.
+ * Writes milliseconds in units: `8 h`, `1 m 30 s`, `250 ms`.
  *
- * That function brings a kilobyte of arithmetic with large integers into a bundle.
+ * Effect's `Duration.format` brings a kilobyte of arithmetic with large integers into a bundle.
  */
 
 /** The duration in units, to the millisecond; `0`: none. A negative one, of a clock that was set back, is `0` too. */
@@ -10,7 +10,7 @@ export const format = (ms: number): string => {
   const words = UNITS.flatMap(([unit, size]) => {
     const count = Math.floor(left / size)
     left %= size
-    return count === 0 ? [] : [`${count}${unit}`]
+    return count === 0 ? [] : [`${count} ${unit}`]
   })
   return words.join(" ") || "0"
 }

@@ -1,12 +1,12 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import * as Hold from "../../src/system/Hold.ts"
+import * as InScope from "../../src/system/InScope.ts"
 
 it.effect("a resource is held until its scope closes, and is released once", () =>
   Effect.gen(function* () {
     const seen: Array<string> = []
     const use = Effect.andThen(
-      Hold.until(
+      InScope.take(
         () => (seen.push("taken"), "it"),
         (held) => void seen.push(`${held} released`)
       ),
@@ -20,7 +20,7 @@ it.effect("a resource is held until its scope closes, and is released once", () 
 it.effect("a resource is released when its fiber is interrupted", () =>
   Effect.gen(function* () {
     let isHeld = false
-    const hold = Hold.until(
+    const hold = InScope.take(
       () => void (isHeld = true),
       () => void (isHeld = false)
     )
@@ -32,7 +32,7 @@ it.effect("a resource is released when its fiber is interrupted", () =>
 
 it.effect("a release that throws is a defect", () =>
   Effect.gen(function* () {
-    const hold = Hold.until(
+    const hold = InScope.take(
       () => 1,
       () => {
         throw new Error("not released")
