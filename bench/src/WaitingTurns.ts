@@ -4,7 +4,8 @@
  * Parking one turn is all of it, from the prompt handed in: the prompt accepted with `turn-start` and its message, then the failed
  * attempt with its decision, each on disk with a full sync before what follows. It is measured in process, of new conversations and
  * behind a history that every attempt has to read, and over HTTP with a provider on a socket. The bare limits are rows that are
- * inserted in groups of 500, the least that a record of a wait can cost, and over HTTP a loop by hand (`parking/BareLoop.ts`).
+ * inserted in groups of 500, the least that a record of a wait can cost, and loops by hand over HTTP (`parking/BareLoop.ts`) and for
+ * wakes (`parking/BareWakes.ts`).
  *
  * `HOLDFAST_BENCH_TURNS=100000` takes some minutes; its conversations are new unless `HOLDFAST_BENCH_HISTORY` gives their number
  * of messages.
@@ -199,7 +200,7 @@ const wakes = async (
   const { beside, here } = prepared
   const samples = await Rounds.alternate<"here" | "beside" | "bare", Wakes.Crowds>(
     {
-      bare: () => Wakes.bare(place, provider, DUE),
+      bare: () => Wakes.bare(place, provider, here, parked.here.database, DUE),
       here: () => Wakes.service(place, provider, here, parked.here.database, DUE),
       beside: beside && (() => Wakes.service(place, provider, beside, parked.beside?.database ?? "", DUE))
     },

@@ -6,7 +6,6 @@
  * | call | does |
  * |---|---|
  * | `POST /turns` | streams one line once the failure is on disk, and stays open; with `Prefer: respond-async` answers 202 once the prompt is on disk |
- * | `POST /due` `{from, count}` | calls the provider for so many waits, which end within one second; each outcome is put on disk |
  * | `GET /metrics` | the number of turns that wait, as the service gives it |
  */
 import { createServer, type ServerResponse } from "node:http"
@@ -73,22 +72,13 @@ const turn = (prompt: string, isAsync: boolean, outgoing: ServerResponse): void 
   })
 }
 
-const due = (from: number, count: number): void => {
-  for (let n = 0; n < count; n++) {
-    const at = from + Math.floor((n / count) * 1_000)
-    setTimeout(() => call(`wait for me ${n}`, () => {}), Math.max(0, at - Date.now()))
-  }
-}
-
 const server = createServer((incoming, outgoing) => {
   if (incoming.method === "GET") return void outgoing.end(`holdfast_turns{status="retrying"} ${waiting}\n`)
   const body: Array<Buffer> = []
   incoming.on("data", (chunk: Buffer) => body.push(chunk))
   incoming.on("end", () => {
-    const { count, from, prompt } = JSON.parse(Buffer.concat(body).toString())
-    if (incoming.url !== "/due") return turn(prompt, incoming.headers["prefer"] === "respond-async", outgoing)
-    due(from, count)
-    outgoing.end("{}")
+    const { prompt } = JSON.parse(Buffer.concat(body).toString())
+    turn(prompt, incoming.headers["prefer"] === "respond-async", outgoing)
   })
 })
 server.keepAliveTimeout = 120_000

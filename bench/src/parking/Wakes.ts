@@ -1,5 +1,4 @@
 /** Crowds that wake: 2,000 turns due within one second, twice, the first of them the first that their process calls for. */
-import { join } from "node:path"
 import * as Processes from "../Processes.ts"
 import * as FigureTable from "../FigureTable.ts"
 import type { FailingProvider } from "./FailingProvider.ts"
@@ -25,38 +24,28 @@ export interface Crowds {
 }
 
 /** Wakes turns of a database in which all wait. */
-export const service = async (
+export const service = (
   place: Processes.Place,
   provider: FailingProvider,
-  { sql, tree, turns }: Prepared.Prepared,
+  prepared: Prepared.Prepared,
   parked: string,
   due: number
-): Promise<Crowds> => {
-  const database = Prepared.copyOf(place, parked)
-  const from = Date.now() + untilDueMs(turns)
-  sql.makeDue(database, due, from, from + BETWEEN_MS)
-  const lags = [from, from + BETWEEN_MS].map((at) => provider.expect(sql.dueTimes(database, at)))
-  const process = await Service.start(place, tree, { database, provider: provider.port, turns })
-  return crowds(process, from, lags, due)
-}
+): Promise<Crowds> =>
+  crowds(place, provider, prepared, parked, due, (database) =>
+    Service.start(place, prepared.tree, { database, provider: provider.port, turns: prepared.turns })
+  )
 
-let loops = 0
-
-/** The same of a loop by hand: its waits are timers, and what it puts on disk is the outcome of the call. */
-export const bare = async (place: Processes.Place, provider: FailingProvider, due: number): Promise<Crowds> => {
-  const file = join(place.folder, `bare-wakes-${++loops}.db`)
-  const process = await Processes.server(place, "parking/BareLoop.ts", String(provider.port), file)
-  const from = Date.now() + untilDueMs(0)
-  const lags = [from, from + BETWEEN_MS].map(async (at) => {
-    // Prompts are the same in each crowd.
-    await Processes.pause(at - AHEAD_MS - Date.now())
-    const times = Array.from({ length: due }, (_, n) => [String(n), at + Math.floor((n / due) * 1_000)] as const)
-    const expected = provider.expect(new Map(times))
-    await Processes.post(process.port, "/due", { from: at, count: due })
-    return expected
-  })
-  return crowds(process, from, lags, due)
-}
+/** The same of a loop by hand over the same rows. */
+export const bare = (
+  place: Processes.Place,
+  provider: FailingProvider,
+  prepared: Prepared.Prepared,
+  parked: string,
+  due: number
+): Promise<Crowds> =>
+  crowds(place, provider, prepared, parked, due, (database) =>
+    Processes.server(place, "parking/BareWakes.ts", String(provider.port), database)
+  )
 
 // --- internal
 
@@ -64,11 +53,19 @@ export const bare = async (place: Processes.Place, provider: FailingProvider, du
 const untilDueMs = (turns: number): number => 8_000 + turns / 10
 
 const crowds = async (
-  process: Processes.Process,
-  from: number,
-  lags: ReadonlyArray<Promise<ReadonlyArray<number>>>,
-  due: number
+  place: Processes.Place,
+  provider: FailingProvider,
+  { sql, turns }: Prepared.Prepared,
+  parked: string,
+  due: number,
+  start: (database: string) => Promise<Processes.Process>
 ): Promise<Crowds> => {
+  const database = Prepared.copyOf(place, parked)
+  const from = Date.now() + untilDueMs(turns)
+  const times = [from, from + BETWEEN_MS]
+  sql.makeDue(database, due, ...times)
+  const lags = times.map((at) => provider.expect(sql.dueTimes(database, at)))
+  const process = await start(database)
   const crowd = async (at: number, lags: Promise<ReadonlyArray<number>> | undefined): Promise<Crowd> => {
     await Processes.pause(at - AHEAD_MS - Date.now())
     const before = Processes.cpuMs(process)

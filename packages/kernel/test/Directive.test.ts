@@ -55,6 +55,17 @@ describe("Directive", () => {
     assert.strictEqual(becauseOf({ failure: { ...overloaded, reason: "context-overflow" } }), "context-overflow")
   })
 
+  it("X7: content is void after a failure of the transport, and after no bug and no overflow, whatever its `retryable` is", () => {
+    const overflow = { ...overloaded, reason: "context-overflow" as const }
+    const discarded = (failure: Failure.Failure) => becauseOf({ failure, contentSeen: true, midStream: "discard" })
+    assert.isUndefined(discarded(overloaded))
+    assert.isUndefined(discarded({ ...overloaded, reason: "aborted", retryable: false }))
+    for (const failure of [overflow, bug, unauthorized]) {
+      assert.isFalse(Directive.isOfTransport(failure))
+      assert.strictEqual(discarded(failure), "after-content")
+    }
+  })
+
   it("M3: an abort that the user did not request is retried, whatever its `retryable` is", () => {
     assert.isUndefined(becauseOf({ failure: { reason: "aborted", message: "aborted", retryable: false } }))
   })

@@ -49,6 +49,18 @@ describe("Basis", () => {
     expect(recorded(basisOf(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
   })
 
+  it("X9: has whether a wait follows a hint that is older than its failure; no refusal has that", () => {
+    const situation = { failure: overloaded, spent }
+    const basisWith = (policy: RetryPolicy.RetryPolicy, isEarlier: boolean) =>
+      recorded(Basis.decided(policy, RetryPolicy.decide(policy, 0, overloaded, spent), situation, [], isEarlier))
+    const policy = Profile.resolve()
+    expect(basisWith(policy, true)).toMatchObject({ _tag: "Delay", isEarlier: true })
+    expect(basisWith(policy, false)).not.toHaveProperty("isEarlier")
+    const refusing = basisWith(Profile.resolve({ maxRetries: 0 }), true)
+    expect(refusing).toMatchObject({ _tag: "Refused" })
+    expect(refusing).not.toHaveProperty("isEarlier")
+  })
+
   it("X9: has the refused wait, and the reason", () => {
     const policy = Profile.resolve({ budget: Duration.seconds(10) })
     expect(recorded(basisOf(policy, 1, overloaded, spent))).toMatchObject({

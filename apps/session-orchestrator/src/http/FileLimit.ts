@@ -10,18 +10,17 @@ export const FileLimit = Context.Reference<number>("@holdfast/session-orchestrat
 })
 
 /** Fails if a file of the prompt is above the limit. */
-export const check = (prompt: Prompt.Prompt): Effect.Effect<void, Problem.FileTooLarge> =>
-  Effect.flatMap(FileLimit, (limitBytes) => {
-    if (typeof prompt === "string") return Effect.void
-    for (const [index, part] of prompt.entries()) {
-      if (part.type !== "file" || !("data" in part)) continue
-      const sizeBytes = FilePart.sizeOf(part)
-      if (sizeBytes <= limitBytes) continue
-      const at = `prompt[${index}]`
-      const detail =
-        `${at}, ${FilePart.placeholderOf(part)}, has ${sizeBytes} bytes. A file may have ${limitBytes} bytes at most ` +
-        "(server.maxFileBytes)."
-      return Effect.fail(new Problem.FileTooLarge({ part: at, sizeBytes, limitBytes, detail }))
-    }
-    return Effect.void
-  })
+export const check = (prompt: Prompt.Prompt, limitBytes: number): Effect.Effect<void, Problem.FileTooLarge> => {
+  if (typeof prompt === "string") return Effect.void
+  for (const [index, part] of prompt.entries()) {
+    if (part.type !== "file" || !("data" in part)) continue
+    const sizeBytes = FilePart.sizeOf(part)
+    if (sizeBytes <= limitBytes) continue
+    const at = `prompt[${index}]`
+    const detail =
+      `${at}, ${FilePart.placeholderOf(part)}, has ${sizeBytes} bytes. A file may have ${limitBytes} bytes at most ` +
+      "(server.maxFileBytes)."
+    return Effect.fail(new Problem.FileTooLarge({ part: at, sizeBytes, limitBytes, detail }))
+  }
+  return Effect.void
+}

@@ -1,13 +1,11 @@
 /** Handles the calls that report endpoints and configuration. */
-import { Api } from "@holdfast/wire/api"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { HealthReports } from "../inspection/endpoints/HealthReports.ts"
 
 /** The handlers of the group `health`. */
-export const layer = HttpApiBuilder.group(
-  Api.Api,
+export const layer = Handlers.group(
   "health",
   Effect.fnUntraced(function* (handlers) {
     const { configuration, read } = yield* HealthReports

@@ -7,6 +7,8 @@ const requests = Metric.counter("holdfast_http_requests_total", {
   incremental: true
 })
 
+const requestsBy = Series.by(requests)
+
 const open = Metric.gauge("holdfast_http_requests_open", {
   description: "Requests that are being answered now: streams and waits among them."
 })
@@ -24,9 +26,6 @@ export const counted = <A extends { readonly status: number }, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
     Metric.modify(open, 1),
-    () =>
-      Effect.tap(answer, (response) =>
-        Metric.update(Metric.withAttributes(requests, { method, status: String(response.status) }), 1)
-      ),
+    () => Effect.tap(answer, (response) => Metric.update(requestsBy({ method, status: String(response.status) }), 1)),
     () => Metric.modify(open, -1)
   )

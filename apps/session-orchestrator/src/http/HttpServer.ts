@@ -28,6 +28,7 @@ import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
+import * as Handlers from "./Handlers.ts"
 import * as HealthHandlers from "./HealthHandlers.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
@@ -102,7 +103,7 @@ export const served = (options: Options = {}) => {
       disableLogger: true,
       disableListenLog: true
     }
-  )
+  ).pipe(Layer.provide(Handlers.server))
   return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
     Layer.provideMerge(calls),
     Layer.provideMerge([Drain.layer, Condition.layer])
@@ -149,7 +150,8 @@ const guard = (host: string, options: Options) => {
           const refusal = refusalOf(request)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
-          const preflight = refusal === undefined ? cors.preflight(request, methodsOf(request.url)) : undefined
+          const isPreflight = refusal === undefined && Cors.isPreflight(request)
+          const preflight = isPreflight ? cors.preflight(request, methodsOf(request.url)) : undefined
           if (preflight !== undefined)
             return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
           const answer =

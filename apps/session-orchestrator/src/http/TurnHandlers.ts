@@ -5,16 +5,16 @@
  * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
 import { defined, type Ids, Labels, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
-import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
+import { Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import * as FileLimit from "./FileLimit.ts"
+import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -30,8 +30,7 @@ type TurnResponse = Effect.Effect<
 >
 
 /** The handlers of the `turns` group. */
-export const layer = HttpApiBuilder.group(
-  Api.Api,
+export const layer = Handlers.group(
   "turns",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
@@ -39,6 +38,7 @@ export const layer = HttpApiBuilder.group(
     const explanations = yield* Explanations
     const states = yield* TurnStates
     const drain = yield* Drain
+    const mostFileBytes = yield* FileLimit.FileLimit
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
       hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
@@ -81,7 +81,7 @@ export const layer = HttpApiBuilder.group(
           })
         ).pipe(
           orProblem,
-          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
+          (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
           Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas)))
         ),
       retry: ({ params, payload, query, request }) =>

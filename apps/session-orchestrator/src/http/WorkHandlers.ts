@@ -1,8 +1,7 @@
 /** The calls for work that is left: turns by their own ids, with no client attached (X15). */
 import { Labels, Ndjson, Sse } from "@holdfast/wire"
-import { Api, WorkGroup } from "@holdfast/wire/api"
+import { WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
@@ -16,13 +15,13 @@ import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as Commands from "./CommandContext.ts"
 import * as FileLimit from "./FileLimit.ts"
+import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 
 /** The handlers of the group `work`. */
-export const layer = HttpApiBuilder.group(
-  Api.Api,
+export const layer = Handlers.group(
   "work",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
@@ -35,6 +34,7 @@ export const layer = HttpApiBuilder.group(
     const removal = yield* Removal
     const bulk = yield* BulkCommands
     const drain = yield* Drain
+    const mostFileBytes = yield* FileLimit.FileLimit
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
       hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
@@ -54,7 +54,7 @@ export const layer = HttpApiBuilder.group(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,
-          (accepted) => Effect.andThen(FileLimit.check(payload.prompt), accepted),
+          (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
           Effect.map(WorkGroup.submitted)
         ),
       watchTurn: ({ params, query, request }) =>

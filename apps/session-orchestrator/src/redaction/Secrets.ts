@@ -221,9 +221,10 @@ const eitherAlphabet = (character: string): string => (character === "-" ? "[+-]
 
 /**
  * Applied in this order. A value ends before a quote, a backslash, a bracket or a blank, so the text around it stays unchanged; `[`
- * ends it too, so a placeholder is not replaced again (Secrets.K3).
+ * ends it too, so a placeholder is not replaced again (Secrets.K3). A shape with a mark is searched in texts with that mark alone: the
+ * search for it begins at every word.
  */
-const SHAPES: ReadonlyArray<readonly [RegExp, string]> = [
+const SHAPES: ReadonlyArray<readonly [shape: RegExp, replacement: string, mark?: string]> = [
   // OpenAI, Anthropic, OpenRouter, DeepSeek; Cerebras; Groq; xAI; Google; Hugging Face; Perplexity; Fireworks; GitHub; AWS.
   [/\b(?:sk|csk)-[A-Za-z0-9_-]{8,}/g, PLACEHOLDER],
   [/\b(?:gsk_|xai-|AIza|hf_|pplx-|fw_|gh[opsur]_|github_pat_|AKIA)[A-Za-z0-9_-]{12,}/g, PLACEHOLDER],
@@ -234,8 +235,12 @@ const SHAPES: ReadonlyArray<readonly [RegExp, string]> = [
     `$1${PLACEHOLDER}`
   ],
   [/([?&](?:key|api[-_]?key|access_token|token|secret|signature|sig)=)[^&#\s"'\\<>[\]]+/gi, `$1${PLACEHOLDER}`],
-  [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'\\[\]]{1,200}:)[^\s/@"'\\[\]]{1,200}(?=@)/gi, `$1${PLACEHOLDER}`]
+  [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'\\[\]]{1,200}:)[^\s/@"'\\[\]]{1,200}(?=@)/gi, `$1${PLACEHOLDER}`, "://"]
 ]
 
 const redactShapes = (text: string): string =>
-  SHAPES.reduce((text, [shape, replacement]) => text.replace(shape, replacement), text)
+  SHAPES.reduce(
+    (text, [shape, replacement, mark]) =>
+      mark === undefined || text.includes(mark) ? text.replace(shape, replacement) : text,
+    text
+  )

@@ -9,6 +9,7 @@ import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
+import * as InScope from "../system/InScope.ts"
 
 /** A call in progress, or about to be made. */
 export interface Call {
@@ -83,11 +84,8 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
 
 const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
   Push.unwrap(
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        begin()
-        return stream
-      }),
-      () => Effect.sync(cancel)
-    )
+    InScope.take(() => {
+      begin()
+      return stream
+    }, cancel)
   )

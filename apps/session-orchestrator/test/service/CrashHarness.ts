@@ -104,13 +104,18 @@ export class Harness {
     )
   }
 
-  /** Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. */
+  /**
+   * Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. On a busy machine the
+   * wait may have ended before the command: then it binds nothing.
+   */
   get retryNow(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
+      const endsAt = this.watcher.retries.at(-1)?.retryAt ?? 0
       const commandId = `k${this.commanded.length}`
       const status = yield* this.command("retry-now", { commandId })
       if (status !== 202) return yield* Effect.fail(new Error(`retry-now was answered with ${status}`))
+      if (Date.now() >= endsAt) return
       this.commanded.push(commandId)
       this.promises.push({ retryAt, nth })
     })

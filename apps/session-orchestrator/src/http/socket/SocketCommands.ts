@@ -56,7 +56,7 @@ export const make = (
   /** The checks that every transport makes before a new turn. */
   const admitted = (command: RpcCommands.Change) => {
     if (command.type !== "prompt") return command.type === "retry" ? unlessGoingDown : Effect.void
-    const files = Effect.provideService(FileLimit.check(command.prompt), FileLimit.FileLimit, mostFileBytes)
+    const files = FileLimit.check(command.prompt, mostFileBytes)
     return Effect.andThen(unlessGoingDown, files)
   }
 

@@ -10,11 +10,11 @@
  *     end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
 import type { Ids } from "@holdfast/wire"
-import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
+import { type UiMessagesGroup, Problem } from "@holdfast/wire/api"
 import { Effect, Result } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../../conversation/Conversations.ts"
+import * as Handlers from "../Handlers.ts"
 import { orProblem } from "../../conversation/DomainProblems.ts"
 import { TurnStates } from "../../inspection/TurnStates.ts"
 import { Drain } from "../../system/Drain.ts"
@@ -25,13 +25,13 @@ import * as UiMessages from "./UiMessages.ts"
 import * as UiStream from "./UiStream.ts"
 
 /** The handlers of the `chat` group. */
-export const layer = HttpApiBuilder.group(
-  Api.Api,
+export const layer = Handlers.group(
   "chat",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const states = yield* TurnStates
     const drain = yield* Drain
+    const mostFileBytes = yield* FileLimit.FileLimit
 
     const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
       hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
@@ -75,7 +75,7 @@ export const layer = HttpApiBuilder.group(
       send: Effect.fnUntraced(function* ({ payload, request }) {
         const asked = UiMessages.asked(payload)
         if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
-        yield* FileLimit.check(asked.success.prompt)
+        yield* FileLimit.check(asked.success.prompt, mostFileBytes)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
         const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
           Effect.andThen(accept(payload.id, asked.success)),

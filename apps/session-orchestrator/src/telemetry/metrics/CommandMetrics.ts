@@ -9,6 +9,8 @@ const commands = Metric.counter("holdfast_commands_total", {
   incremental: true
 })
 
+const commandsBy = Series.by(commands)
+
 /** Wraps the conversations with a count of every command. */
 export const layer: Layer.Layer<Conversations, never, Conversations> = Layer.effect(
   Conversations,
@@ -56,8 +58,7 @@ const NAMES: Readonly<Record<Command.Command["type"], true>> = {
 const count = (
   command: Command.Command["type"] | undefined,
   outcome: "done" | "idle" | "refused"
-): Effect.Effect<void> =>
-  command === undefined ? Effect.void : Metric.update(Metric.withAttributes(commands, { command, outcome }), 1)
+): Effect.Effect<void> => (command === undefined ? Effect.void : Metric.update(commandsBy({ command, outcome }), 1))
 
 const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   effect.pipe(

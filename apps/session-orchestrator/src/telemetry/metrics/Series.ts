@@ -18,6 +18,21 @@ export const create = <Input, State>(
   for (const attributes of combinations(labels)) Metric.withAttributes(metric, attributes).valueUnsafe(context)
 }
 
+/** The series of a metric by its attributes, each made once: a series that is made for an update builds its name for that update. */
+export const by = <Input, State>(
+  metric: Metric.Metric<Input, State>
+): ((attributes: Readonly<Record<string, string>>) => Metric.Metric<Input, State>) => {
+  const made = new Map<string, Metric.Metric<Input, State>>()
+  return (attributes) => {
+    const name = JSON.stringify(attributes)
+    const known = made.get(name)
+    if (known !== undefined) return known
+    const series = Metric.withAttributes(metric, attributes)
+    made.set(name, series)
+    return series
+  }
+}
+
 // --- internal
 
 const combinations = (labels: Labels): ReadonlyArray<Readonly<Record<string, string>>> =>
