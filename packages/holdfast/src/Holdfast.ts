@@ -140,10 +140,11 @@ class Library implements Holdfast {
       ...others
     } = options
     // JavaScript compares no options with the types.
-    for (const name of Object.keys(others))
+    const [other] = Object.keys(others)
+    if (other !== undefined)
       throw new HoldfastError(
         "invalid-options",
-        `${name}: no such option, expected model, target, env, tools, retry, store, park or onListenerError.`
+        `"${other}" is no known option. Known: model, target, env, tools, retry, store, park, onListenerError.`
       )
     const target = typeof model === "string" ? model : (named ?? "default/model")
     const provider = providerFor(model, target, env)

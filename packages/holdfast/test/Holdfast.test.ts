@@ -467,7 +467,7 @@ describe("options", () => {
     const misspelt = { model, retries: "overnight" }
     refuses(
       () => holdfast(misspelt),
-      /^retries: no such option, expected model, target, env, tools, retry, store, park or onListenerError\.$/
+      /^"retries" is no known option. Known: model, target, env, tools, retry, store, park, onListenerError\.$/
     )
     refuses(() => holdfast({ model }).turn("Hello", { id: "no id" }), /^id: "no id"/)
     refuses(() => holdfast({ model }).turn("Hello", { model: "gpt" }), /^model: "gpt"/)

@@ -16,6 +16,7 @@ import { Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
+import * as InScope from "../system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Session } from "./Session.ts"
 
@@ -38,9 +39,9 @@ export const watch = <E>(
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() => hub.subscribe(turnId)),
-        (subscriber) => Effect.sync(() => subscriber.close())
+      InScope.take(
+        () => hub.subscribe(turnId),
+        (subscriber) => subscriber.close()
       ),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)

@@ -15,6 +15,21 @@ export const enter = (enter: () => void, leave: () => void): Effect.Effect<void,
     })
   )
 
+/** Takes something now, and calls `release` with it when the scope closes. */
+export const take = <A>(take: () => A, release: (taken: A) => void): Effect.Effect<A, never, Scope.Scope> =>
+  Effect.uninterruptible(
+    Effect.flatMap(Effect.scope, (scope) => {
+      const taken = take()
+      return Effect.as(
+        Scope.addFinalizer(
+          scope,
+          Effect.sync(() => release(taken))
+        ),
+        taken
+      )
+    })
+  )
+
 /** Runs an effect when the scope closes. */
 export const atEnd = (finalizer: Effect.Effect<unknown>): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => Scope.addFinalizer(scope, finalizer))

@@ -8,8 +8,8 @@ import type { Provider, Records } from "@holdfast/kernel"
 import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
 import { Deferred, Effect, Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
-import * as InScope from "../system/InScope.ts"
 import type { Resumption } from "../storage/Store.ts"
+import * as InScope from "../system/InScope.ts"
 
 /** A call in progress, or about to be made. */
 export interface Call {
@@ -83,4 +83,9 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
 // --- internal
 
 const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
-  Push.unwrap(Effect.as(InScope.enter(begin, cancel), stream))
+  Push.unwrap(
+    InScope.take(() => {
+      begin()
+      return stream
+    }, cancel)
+  )

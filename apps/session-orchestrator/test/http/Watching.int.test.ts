@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { ServerResponse } from "node:http"
+import { Socket } from "node:net"
 import { MOST_AT_ONCE } from "../../src/http/body/WriteBudget.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
@@ -134,14 +134,14 @@ it.effect("LiveResponse.L7: writes to many fast clients are spread over several 
   })
 )
 
-/** The bytes that all responses together write in each turn of the event loop from now on. */
+/** The bytes that all sockets together write in each turn of the event loop from now on: those of responses, but for the heads of requests. */
 const writesPerTurn = Effect.gen(function* () {
   const turns = [0]
-  const { write } = ServerResponse.prototype
-  ServerResponse.prototype.write = new Proxy(write, {
-    apply: (target, response, args: ReadonlyArray<string>) => {
+  const { write } = Socket.prototype
+  Socket.prototype.write = new Proxy(write, {
+    apply: (target, socket, args: ReadonlyArray<string>) => {
       turns[turns.length - 1] = (turns.at(-1) ?? 0) + (args[0]?.length ?? 0)
-      return Reflect.apply(target, response, args)
+      return Reflect.apply(target, socket, args)
     }
   })
   let next = setImmediate(function count() {
@@ -150,7 +150,7 @@ const writesPerTurn = Effect.gen(function* () {
   })
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      ServerResponse.prototype.write = write
+      Socket.prototype.write = write
       clearImmediate(next)
     })
   )

@@ -25,7 +25,7 @@ export const refusalOf = ({
   if (size * LONGEST_ESCAPE <= MOST_CHARACTERS) return undefined // RequestSize.R3
   const written = sizeOf(messages, system, writtenLengthOf)
   if (written <= MOST_CHARACTERS) return undefined
-  const message = `The request has ${written} characters of at most ${MOST_CHARACTERS}. Nothing was sent. Begin a new conversation with fewer files.`
+  const message = `The request has ${written} characters of at most ${MOST_CHARACTERS}. Begin a new conversation.`
   return new Failure.ProviderFailure({
     failure: { reason: "bad-request", code: "request-too-large", message, retryable: false }
   })
@@ -59,17 +59,11 @@ const charactersOf = (part: Part, lengthOf: LengthOf): number => {
 const writtenLengthOf: LengthOf = (value) => {
   const text = typeof value === "string" ? value : JSON.stringify(value)
   let length = text.length
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE || code === BACKSLASH) length++
-    else if (code < SPACE) length += SHORT_ESCAPES.has(code) ? 1 : LONGEST_ESCAPE - 1
-  }
+  for (const character of text)
+    if (SHORT_ESCAPES.includes(character)) length++
+    else if (character < " ") length += LONGEST_ESCAPE - 1
   return length
 }
 
-const SPACE = 32
-const QUOTE = 34
-const BACKSLASH = 92
-
-/** `\b`, `\t`, `\n`, `\f`, `\r` */
-const SHORT_ESCAPES = new Set([8, 9, 10, 12, 13])
+/** The characters whose escapes have two. */
+const SHORT_ESCAPES = '\b\t\n\f\r"\\'

@@ -6,6 +6,8 @@
  *
  * ChunkedBody.C1. A response is complete only after `end`: a response that is cut lacks the last chunk, and its client notices.
  * ChunkedBody.C2. A client of HTTP/1.0 gets the text as it is; for it the end of the connection is the end of the body.
+ * ChunkedBody.C3. A text goes to the socket itself. A write of Node's response would hold the text back to the end of the turn of the event loop, in
+ *     order to join it with other writes. Order, return value and `drain` are those of a write of the response.
  */
 import type { ServerResponse } from "node:http"
 import type * as Encoding from "./Encoding.ts"
@@ -28,11 +30,21 @@ export class ChunkedBody {
     if (typeof text === "string") {
       const bytes = Buffer.byteLength(text)
       // A text with one byte a character needs no encoder.
-      return response.write(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
+      return this.send(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
     }
     response.write(`${text.length.toString(16)}\r\n`, "latin1")
     response.write(text)
     return response.write("\r\n", "latin1", onWritten)
+  }
+
+  /** ChunkedBody.C3 */
+  private send(piece: string, encoding: BufferEncoding, onWritten: (() => void) | undefined): boolean {
+    const { response } = this
+    const { socket } = response
+    // A response without a socket waits behind an earlier one of its connection.
+    if (socket === null || !socket.writable) return response.write(piece, encoding, onWritten)
+    // A write by the response, even of nothing, makes it emit `drain`.
+    return socket.write(piece, encoding, onWritten) || response.write("")
   }
 
   /** Writes a last text and ends the response. */

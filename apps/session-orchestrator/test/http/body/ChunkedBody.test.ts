@@ -71,6 +71,55 @@ it("ChunkedBody.C1: the connection can be used again afterwards", async () => {
   assert.match(answer, /^3\r\none\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n3\r\none\r\n0\r\n\r\n$/)
 })
 
+it("ChunkedBody.C3: an answer waits for the earlier answer of its connection", async () => {
+  const bodies: Array<ChunkedBody> = []
+  const twice = "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+  const answer = await serving(
+    (body) => {
+      bodies.push(body)
+      if (bodies.length < 2) return
+      body.write("second\n")
+      body.end("", () => {})
+      bodies[0]?.write("first\n")
+      bodies[0]?.end("", () => {})
+    },
+    (port) => raw(port, twice)
+  )
+  assert.match(answer, /^6\r\nfirst\n\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n7\r\nsecond\n\r\n0\r\n\r\n$/)
+})
+
+it("ChunkedBody.C3: strings and bytes that are written together keep their order", async () => {
+  const answer = await serving((body) => {
+    for (const text of ["one ", Buffer.from("two "), "three ", Buffer.from("four ")]) body.write(text)
+    body.end("five", () => {})
+  }, read)
+  assert.deepStrictEqual(answer, { text: "one two three four five", isWhole: true })
+})
+
+it("ChunkedBody.C3: a client that does not read makes a write return false, and `drain` follows when it reads", async () => {
+  const drained = Promise.withResolvers<void>()
+  const full = Promise.withResolvers<void>()
+  const long = "x".repeat(1_000_000)
+  await serving(
+    (body, response) => {
+      while (body.write(long)) assert.isFalse(response.writableNeedDrain)
+      assert.isTrue(response.writableNeedDrain)
+      response.once("drain", () => {
+        drained.resolve()
+        body.end("", () => {})
+      })
+      full.resolve()
+    },
+    async (port) => {
+      const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n"))
+      await full.promise
+      socket.resume()
+      await drained.promise
+      socket.destroy()
+    }
+  )
+})
+
 it("ChunkedBody.C2: a client of HTTP/1.0 gets the text without lengths", async () => {
   const answer = await serving(
     (body) => writeAll(body, () => {}),
