@@ -2,7 +2,7 @@
  * Passes the cluster's messages for a conversation on to its resident.
  *
  * EntityHandlers.H1. The conversation stays in memory while a turn of it runs or a client subscribes: the cluster evicts an entity
- *     without a request for `MAX_IDLE`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
+ *     without a request for `MAX_IDLE_MS`, and `Stay` is a request that lasts as long as a turn runs. The alarm clock calls a waiting
  *     conversation back. A subscriber whose frames are not messages sends `Attend` (`LocalWatch`).
  * EntityHandlers.H2. A conversation with a stopped turn stays too: its queue runs the turn again from the records (`Resident.R2`).
  * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
@@ -50,7 +50,7 @@ import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
 import * as Owner from "./Owner.ts"
-import { Staying } from "./Staying.ts"
+import { MAX_IDLE_MS, Staying } from "./Staying.ts"
 
 type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | HeldRunner | Lease.Lease
 
@@ -62,7 +62,8 @@ export const layer = (residents: Residents): Layer.Layer<never, never, Requireme
         // The resident orders the requests of one conversation, and keeps no caller waiting until a turn ends.
         concurrency: "unbounded",
         mailboxCapacity: "unbounded",
-        maxIdleTime: MAX_IDLE,
+        // As long as a wait that stays in memory; the cluster checks no more often.
+        maxIdleTime: MAX_IDLE_MS,
         // One policy for all conversations, which does not depend on the state of one.
         defectRetryPolicy: Schedule.spaced("1 second")
       })
@@ -155,9 +156,6 @@ const USED = [
   Logger.CurrentLoggers,
   References.MinimumLogLevel
 ] as const
-
-/** As long as a wait that stays in memory; the cluster checks no more often. */
-const MAX_IDLE = "5 seconds"
 
 /** EntityHandlers.H2 */
 const untilQuiet = (resident: Resident.Resident): Effect.Effect<void> =>

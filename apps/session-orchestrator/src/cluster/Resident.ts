@@ -13,7 +13,8 @@
  * Resident.R5. A turn that has begun nothing since its last record counts as taken up by this process already: no process has died in its
  *     attempt (rule X14).
  * Resident.R6. The cluster removes all conversations that are idle in one stretch, every five seconds. At once the alarm clock takes over
- *     their waits; the rest of a removal waits for its slice of the event loop, so that a thousand of them hold up no request.
+ *     their waits; the rest of a removal waits for its slice of the event loop, so that a thousand of them hold up no request. A turn that
+ *     runs is stopped at once (Resident.R1).
  */
 import {
   Interruption,
@@ -25,7 +26,7 @@ import {
 } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
 import { defined, type Ids } from "@holdfast/wire"
-import { Clock, Context, Deferred, Effect, Latch, References, type Scope, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Latch, References, type Scope, Stream } from "effect"
 import * as Condition from "../system/Condition.ts"
 import * as InScope from "../system/InScope.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
@@ -113,6 +114,10 @@ export const make = Effect.fnUntraced(function* ({
     Effect.andThen(fenced(turnId), journal.append(turnId, ...rest))
   const appendWith: Journal["Service"]["appendWith"] = (turnId, ...rest) =>
     Effect.andThen(fenced(turnId), journal.appendWith(turnId, ...rest))
+  const appendAll: Journal["Service"]["appendAll"] = (appends) =>
+    Effect.flatMap(Effect.forEach(appends, ({ turnId }) => Effect.exit(fenced(turnId))), (exits) =>
+      exits.every(Exit.isSuccess) ? journal.appendAll(appends) : Effect.succeed(exits)
+    )
   const condition = Condition.make()
   const providers = sureOf(yield* Providers, sure)
   const tools = sureToolsOf(yield* Tools, sure)
@@ -122,7 +127,7 @@ export const make = Effect.fnUntraced(function* ({
     (context: Context.Context<Requirements | Scope.Scope>) =>
       context.pipe(
         Context.add(Store, { ...store, unsealedTurns: unsealed }),
-        Context.add(Journal, { ...journal, append, appendWith }),
+        Context.add(Journal, { ...journal, append, appendAll, appendWith }),
         Context.add(ParkingPlace, parked),
         Context.add(Providers, providers),
         Context.add(Tools, tools),
@@ -132,13 +137,17 @@ export const make = Effect.fnUntraced(function* ({
   )
   yield* InScope.atEnd(Deferred.succeed(leaving, undefined))
   yield* condition.started
-  yield* InScope.atEnd(slices.turn) // Resident.R6
+  let runs = false
+  yield* InScope.atEnd(Effect.suspend(() => (runs ? Effect.void : slices.turn))) // Resident.R6
   // Runs before the other finalizers: no turn has been stopped yet.
   yield* InScope.atEnd(
     Effect.gen(function* () {
       const counts = yield* conversations.counts
       const now = yield* Clock.currentTimeMillis
-      alarms.leave(id, parked, alarmOf(parked.letGo(), counts, now))
+      const sleeping = parked.letGo()
+      const alarm = alarmOf(sleeping, counts, now)
+      runs = sleeping === undefined && alarm !== undefined
+      alarms.leave(id, parked, alarm)
     })
   )
   alarms.arrive(id, parked)

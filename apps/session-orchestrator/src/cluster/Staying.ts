@@ -5,13 +5,17 @@
  * brings a conversation into memory by such a request, so a turn that wakes for one attempt needs no other; a request costs a wake a tenth
  * of its time.
  *
- * Staying.S1. While turns run, a `Stay` lasts or is sent within `GRACE_MS`.
+ * Staying.S1. While turns run, a `Stay` lasts or is sent within `GRACE_MS`, and early enough before the cluster may evict: it counts from
+ *     the last request, which may have ended long before a turn begins to run.
  * Staying.S2. No second one is sent while one lasts, nor for turns that sleep again by then.
  */
 import type { Timer } from "@holdfast/journal"
 import { Effect } from "effect"
 
-/** Milliseconds without a request: well below those after which the cluster evicts. */
+/** Milliseconds without a request after which the cluster may evict. */
+export const MAX_IDLE_MS = 5_000
+
+/** Milliseconds in which a turn may sleep again, or another request may come. */
 export const GRACE_MS = 1_000
 
 /** What the stay of a conversation depends on. */
@@ -32,9 +36,12 @@ export class Staying {
   private begun = 0
   private cancel: (() => void) | undefined
   private isClosed = false
+  /** The end of the last `Stay`; another request may have ended later. */
+  private idleSince: number
 
   constructor(dependencies: Dependencies) {
     this.dependencies = dependencies
+    this.idleSince = dependencies.now()
   }
 
   /** A turn begins to run. */
@@ -58,6 +65,7 @@ export class Staying {
       return Effect.onExit(untilQuiet, () =>
         Effect.sync(() => {
           this.lasting--
+          this.idleSince = this.dependencies.now()
           if (this.lasting === 0 && this.begun !== seen) this.expect()
         })
       )
@@ -73,7 +81,12 @@ export class Staying {
   private expect(): void {
     if (this.cancel !== undefined || this.isClosed) return
     const { isAsleep, now, send, timer } = this.dependencies
-    this.cancel = timer.at(now() + GRACE_MS, () => {
+    const latest = this.idleSince + MAX_IDLE_MS - GRACE_MS
+    if (now() >= latest) {
+      this.idleSince = now()
+      return send()
+    }
+    this.cancel = timer.at(Math.min(now() + GRACE_MS, latest), () => {
       this.cancel = undefined
       if (this.lasting === 0 && !isAsleep()) send()
     })

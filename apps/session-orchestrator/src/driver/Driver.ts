@@ -236,7 +236,8 @@ class GroupDriver implements Driver {
       refused: (reported) => {
         if (isOpening) refusal = reported
         else {
-          turn.written = this.outcomes.arrived()
+          // A turn that has left has its records written by a fiber, if at all, and holds no call up.
+          if (this.turns.has(turn)) turn.written = this.outcomes.arrived()
           this.enqueue({ _tag: "Refused", turn, refusal: reported })
         }
       },

@@ -1,11 +1,12 @@
 /**
- * Holds calls back until the outcomes that arrived before them are on disk.
+ * Holds calls back until the outcomes that arrived before them are on disk, or could not be written.
  *
  * An outcome that is not on disk when the process dies is lost, and its call is made again (rule X1). In a crowd that wakes, calls would
  * begin faster than outcomes are written, so many outcomes would be lost.
  *
  * OutcomesFirst.O1. A call waits for the outcomes that arrived before it, and not for later ones: outcomes that arrive without end do
- *     not hold it for longer than one commit.
+ *     not hold it for longer than one commit. After a commit that failed calls begin: their turns go on by fibers, which write until the
+ *     disk works, and a disk that fails holds up no call.
  */
 import { MutableList } from "effect"
 

@@ -4,7 +4,7 @@
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, type Scope } from "effect"
+import type { Effect, Scope } from "effect"
 import * as InScope from "../system/InScope.ts"
 import { Session } from "./Session.ts"
 
@@ -31,17 +31,17 @@ export class Sessions {
 
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
-    return Effect.suspend(() => {
-      const session = this.wake(id)
-      const held = InScope.enter(
-        () => session.holders++,
-        () => {
-          session.holders--
-          this.release(session)
-        }
-      )
-      return Effect.as(held, session)
-    })
+    return InScope.take(
+      () => {
+        const session = this.wake(id)
+        session.holders++
+        return session
+      },
+      (session) => {
+        session.holders--
+        this.release(session)
+      }
+    )
   }
 
   /** Removes a session that is idle. A session that was removed before does not affect its successor. */

@@ -190,6 +190,43 @@ describe("Resident", () => {
   )
 
   test(
+    "R6: a conversation whose turn runs stops it at once when it leaves memory",
+    Effect.gen(function* () {
+      const { alarms, resident, slice, sure } = yield* make
+      yield* slice.close
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { conversations } = yield* resident
+          yield* sure.close
+          yield* conversations.prompt(id, { prompt: "Hello?", turnId })
+          yield* settle
+        })
+      )
+      expect(alarms.counts.running).toBe(1)
+    })
+  )
+
+  test(
+    "R2: the end of a wait is not recorded while this runner is not sure that it is the owner",
+    Effect.gen(function* () {
+      const { alarms, journal, left, resident, sure } = yield* make
+      yield* left
+      yield* TestClock.adjust(MINUTE)
+      expect(alarms.counts.retrying).toBe(1)
+      const before = (yield* journal.load(turnId)).length
+      yield* sure.close
+      yield* resident
+      yield* TestClock.adjust("1 second")
+      yield* settle
+      expect((yield* journal.load(turnId)).length).toBe(before)
+      yield* sure.open
+      yield* TestClock.adjust("1 second")
+      yield* settle
+      expect((yield* journal.load(turnId)).length).toBeGreaterThan(before)
+    })
+  )
+
+  test(
     "R6: a conversation that leaves memory waits for its slice, and its turn is looked after from the beginning",
     Effect.gen(function* () {
       const { alarms, left, slice, state } = yield* make

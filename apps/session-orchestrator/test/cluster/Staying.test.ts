@@ -1,6 +1,6 @@
 import { Effect, Fiber, Latch } from "effect"
 import { describe, expect, it } from "vitest"
-import { GRACE_MS, Staying } from "../../src/cluster/Staying.ts"
+import { GRACE_MS, MAX_IDLE_MS, Staying } from "../../src/cluster/Staying.ts"
 
 /** A conversation whose requests and time the test controls. */
 const make = () => {
@@ -39,6 +39,28 @@ describe("Staying", () => {
     const { pass, state, staying } = make()
     staying.busy()
     pass(GRACE_MS - 1)
+    expect(state.sent).toBe(0)
+    pass(1)
+    expect(state.sent).toBe(1)
+  })
+
+  it("S1: a turn that begins in a conversation that was idle for long gets its request at once", () => {
+    const { pass, state, staying } = make()
+    pass(MAX_IDLE_MS)
+    staying.busy()
+    staying.busy()
+    expect(state.sent).toBe(1)
+  })
+
+  it("S1: the time of grace ends before the cluster may evict, counted from the last request", async () => {
+    const { pass, state, stay, staying } = make()
+    pass(MAX_IDLE_MS)
+    const { fiber, quiet } = stay()
+    quiet()
+    await Effect.runPromise(Fiber.join(fiber))
+    pass(MAX_IDLE_MS - GRACE_MS - 100)
+    staying.busy()
+    pass(99)
     expect(state.sent).toBe(0)
     pass(1)
     expect(state.sent).toBe(1)

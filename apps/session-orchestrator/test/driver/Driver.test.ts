@@ -53,7 +53,9 @@ const withService = <E>(
   test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
   appended: (appends: ReadonlyArray<Port.Append>) => Effect.Effect<StorageError | JournalConflict | undefined> = () =>
     Effect.undefined,
-  accepts = true
+  accepts = true,
+  /** Is called when a fiber that has got a turn prepares its tools. */
+  prepares: () => void = () => {}
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
@@ -111,7 +113,13 @@ const withService = <E>(
             models: {}
           }),
           Gates.layerNoop,
-          Tools.layerNoop,
+          Layer.effect(
+            Tools.Tools,
+            Effect.map(Tools.Tools, (tools) => ({
+              ...tools,
+              toolbox: Effect.andThen(Effect.sync(prepares), tools.toolbox)
+            }))
+          ).pipe(Layer.provide(Tools.layerNoop)),
           Timer.layer,
           Condition.layer
         ])
@@ -251,6 +259,35 @@ describe("turns that are driven in groups", () => {
       ([append]) => {
         const kind = append?.records[0]?.name.includes("sleep") === true ? "sleep" : "attempt"
         return Effect.as(holds[kind].await, undefined)
+      }
+    )
+  })
+
+  it.effect("X1: a refusal that comes while its turn is being aborted holds up no other turn", () => {
+    let refuse: (() => void) | undefined
+    return withService(
+      [(listener) => (refuse = () => refuses(listener)), refuses, answers],
+      ({ calls, conversations }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          const aborted = yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* settled
+          yield* conversations.abort(id)
+          assert.strictEqual((yield* conversations.result(aborted)).end.status, "aborted")
+          assert.isUndefined(refuse)
+          const other = yield* conversations.create({})
+          const waiting = yield* conversations.prompt(other, { prompt: "Hi" })
+          yield* settled
+          yield* TestClock.adjust("1 minute")
+          yield* settled
+          assert.strictEqual(calls.made, 3)
+          assert.strictEqual((yield* conversations.result(waiting)).end.status, "completed")
+        }),
+      undefined,
+      true,
+      () => {
+        refuse?.()
+        refuse = undefined
       }
     )
   })

@@ -422,8 +422,9 @@ const clockOf = (stepMs: number): Clock.Clock => {
 /** How plans name a table that is read from end to end, or sorted. */
 const WHOLE = /TEMP B-TREE|SCAN [tcm]\b|Seq Scan on (turns|conversations|events)|\bSort\b/
 
-/** How each database names a read of the events between two ids of a conversation. */
-const EVENTS = /\(conversation=\? AND event_id>\? AND event_id<\?\)|Index Cond: [^"]*event_id > [^"]*event_id <=/
+/** How each database names a read of the events of a turn: between two ids of its conversation, or by the turn. */
+const EVENTS =
+  /\(conversation=\? AND event_id>\? AND event_id<\?\)|Index Cond: [^"]*event_id > [^"]*event_id <=|events_by_turn [^"]*"}\n[^"]*"QUERY PLAN":" +Index Cond: \(turn = /
 
 /** How each database names the key of the table of tags. */
 const TAGS = /SEARCH g USING PRIMARY KEY \(tag=\? AND turn<\?\)|turn_tags_pkey/

@@ -41,7 +41,7 @@ const VERSION = 1
 /** The database, with its table. */
 const opened = (filename: string): DatabaseSync => {
   const database = prepared(filename)
-  const found = Number(database.prepare("SELECT value FROM holdfast WHERE key = 'version'").get()?.["value"])
+  const found = Number(database.prepare(VERSION_FOUND).get()?.["value"])
   if (found <= VERSION) return database
   database.close()
   throw new HoldfastError(
@@ -50,13 +50,18 @@ const opened = (filename: string): DatabaseSync => {
   )
 }
 
+const VERSION_FOUND = "SELECT value FROM holdfast WHERE key = 'version'"
+
 const prepared = (filename: string): DatabaseSync => {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(filename)
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000")
     database.exec("CREATE TABLE IF NOT EXISTS holdfast (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-    database.exec(`INSERT INTO holdfast (key, value) VALUES ('version', '${VERSION}') ON CONFLICT (key) DO NOTHING`)
+    // A write would wait for every other writer of the file.
+    if (database.prepare(VERSION_FOUND).get() === undefined) {
+      database.exec(`INSERT INTO holdfast (key, value) VALUES ('version', '${VERSION}') ON CONFLICT (key) DO NOTHING`)
+    }
     return database
   } catch (cause) {
     database?.close()

@@ -23,6 +23,9 @@ export const migration = Effect.gen(function* () {
 
 // --- internal
 
+/** Rows of one statement: the log gets a line of progress between two of them. */
+const ROWS = 20_000
+
 /** SQLite changes no reference of a table that is there. */
 const copy = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`DROP INDEX turns_by_conversation`
@@ -39,8 +42,12 @@ const copy = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     PRIMARY KEY (conversation, event_id),
     FOREIGN KEY (conversation, turn) REFERENCES turns (conversation, number)
   )`
-  yield* sql`INSERT INTO events (rowid, conversation, event_id, turn, position, type, payload)
-    SELECT rowid, conversation, event_id, turn, position, type, payload FROM events_23 ORDER BY rowid`
+  const [newest] = yield* sql<{ readonly row: number | null }>`SELECT max(rowid) AS row FROM events_23`
+  for (let from = 0; from < (newest?.row ?? 0); from += ROWS) {
+    yield* sql`INSERT INTO events (rowid, conversation, event_id, turn, position, type, payload)
+      SELECT rowid, conversation, event_id, turn, position, type, payload FROM events_23
+      WHERE rowid > ${from} AND rowid <= ${from + ROWS} ORDER BY rowid`
+  }
   yield* sql`DROP TABLE events_23`
   yield* sql`CREATE INDEX events_model_change ON events (turn, event_id) WHERE type = 'model-change'`
 })

@@ -6,10 +6,13 @@
  * Migrations.V3. A reader changes nothing, so it refuses a database of an older Holdfast as well.
  * Migrations.V4. Changing a database with data writes a line to the log, and its progress if it takes long: the current statement,
  *     because one statement of SQLite occupies the thread to its end.
+ * Migrations.V5. A copy that a migration drops is overwritten in a SQLite file: conversations that are deleted later are in no free page
+ *     either (`Deletions.D3`).
  */
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError, Statement } from "effect/sql"
 import * as Progress from "../../system/Progress.ts"
+import * as SecureDelete from "../sqlite/SecureDelete.ts"
 import { migration as initial } from "./0001_initial.ts"
 import { migration as fewerRows } from "./0002_fewer_rows.ts"
 import { migration as standings } from "./0003_standings.ts"
@@ -142,7 +145,7 @@ const announced = (
       const announce = Effect.logInfo(
         `Changing the database to version ${number} of its schema, in one transaction. No turn runs meanwhile.`
       )
-      const reported = Effect.provideService(migration, Statement.CurrentTransformer, reporting)
+      const reported = securely(Effect.provideService(migration, Statement.CurrentTransformer, reporting))
       const run = Effect.suspend(() => {
         isNew ||= number === 1
         return isNew ? migration : Effect.andThen(announce, reported)
@@ -151,6 +154,16 @@ const announced = (
     })
   )
 }
+
+/** Migrations.V5 */
+const securely = (migration: Effect.Effect<void, unknown, SqlClient.SqlClient>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.acquireUseRelease(
+      SecureDelete.set(sql, true),
+      () => migration,
+      () => Effect.orDie(SecureDelete.set(sql, false))
+    )
+  )
 
 /** The first words of a statement: `INSERT INTO events`. */
 const beginningOf = (statement: Statement.Statement<unknown>): string =>

@@ -4,15 +4,16 @@ import type { Ids } from "@holdfast/wire"
 import { Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Outcome } from "../Deletions.ts"
+import * as SecureDelete from "../sqlite/SecureDelete.ts"
 
 /** Deletes conversations, in order, within a transaction. */
 export const conversations =
   (sql: SqlClient.SqlClient) =>
   (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Outcome>, TableError> =>
     Effect.gen(function* () {
-      yield* secure(sql, true)
+      yield* SecureDelete.set(sql, true)
       const outcomes = yield* Effect.forEach(ids, (id) => one(sql, id))
-      yield* secure(sql, false)
+      yield* SecureDelete.set(sql, false)
       return outcomes
     })
 
@@ -36,13 +37,6 @@ export const scrub = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.Sq
   })
 
 // --- internal
-
-/** Overwrites what is deleted with zeros, in SQLite; otherwise it would stay in free pages. */
-const secure = (sql: SqlClient.SqlClient, isOn: boolean): Effect.Effect<void, SqlError.SqlError> =>
-  sql.onDialectOrElse({
-    pg: () => Effect.void,
-    orElse: () => Effect.asVoid(isOn ? sql`PRAGMA secure_delete = ON` : sql`PRAGMA secure_delete = OFF`)
-  })
 
 const one = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

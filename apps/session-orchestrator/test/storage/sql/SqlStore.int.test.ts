@@ -213,6 +213,24 @@ describe("a SQLite file", () => {
     })
   )
 
+  it.live("V5: a database that was migrated has each text once in its file", () =>
+    Effect.gen(function* () {
+      const filename = yield* TemporaryFile.temporaryFile
+      yield* DatabaseFile.prepare(filename)
+      const words = "words of one message"
+      yield* withSql(filename, (sql) =>
+        Effect.andThen(
+          Upgrade.write(sql),
+          sql`UPDATE events SET payload = json_set(payload, '$.content[0].text', ${words})
+            WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
+        )
+      )
+      yield* withStore(filename, (store) => store.check)
+      yield* withSql(filename, (sql) => sql`PRAGMA wal_checkpoint(TRUNCATE)`)
+      expect(fs.readFileSync(filename).toString("latin1").split(words).length - 1).toBe(1)
+    })
+  )
+
   it.live("V4: a migration is logged, with its progress by statement if it takes long; a new database is not", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
