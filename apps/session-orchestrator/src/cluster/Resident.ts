@@ -115,8 +115,9 @@ export const make = Effect.fnUntraced(function* ({
   const appendWith: Journal["Service"]["appendWith"] = (turnId, ...rest) =>
     Effect.andThen(fenced(turnId), journal.appendWith(turnId, ...rest))
   const appendAll: Journal["Service"]["appendAll"] = (appends) =>
-    Effect.flatMap(Effect.forEach(appends, ({ turnId }) => Effect.exit(fenced(turnId))), (exits) =>
-      exits.every(Exit.isSuccess) ? journal.appendAll(appends) : Effect.succeed(exits)
+    Effect.flatMap(
+      Effect.forEach(appends, ({ turnId }) => Effect.exit(fenced(turnId))),
+      (exits) => (exits.every(Exit.isSuccess) ? journal.appendAll(appends) : Effect.succeed(exits))
     )
   const condition = Condition.make()
   const providers = sureOf(yield* Providers, sure)

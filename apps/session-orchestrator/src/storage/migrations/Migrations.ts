@@ -12,7 +12,7 @@
 import { Effect, Schema } from "effect"
 import { Migrator, SqlClient, type SqlError, Statement } from "effect/sql"
 import * as Progress from "../../system/Progress.ts"
-import * as SecureDelete from "../sqlite/SecureDelete.ts"
+import * as SecureDelete from "../SecureDelete.ts"
 import { migration as initial } from "./0001_initial.ts"
 import { migration as fewerRows } from "./0002_fewer_rows.ts"
 import { migration as standings } from "./0003_standings.ts"

@@ -4,7 +4,7 @@ import type { Ids } from "@holdfast/wire"
 import { Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Outcome } from "../Deletions.ts"
-import * as SecureDelete from "../sqlite/SecureDelete.ts"
+import * as SecureDelete from "../SecureDelete.ts"
 
 /** Deletes conversations, in order, within a transaction. */
 export const conversations =
