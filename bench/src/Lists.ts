@@ -12,6 +12,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { Count } from "@holdfast/wire"
+import { BulkCommands } from "@holdfast/wire/api"
 import type { Effect } from "effect"
 import { ManagedRuntime, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -33,12 +34,10 @@ const CALLS = Number(process.env["HOLDFAST_BENCH_CALLS"] ?? 200)
 const WARM_UP = 10
 /** Of each bulk command; their turns have to be made. */
 const COMMANDS = CALLS + WARM_UP
-/** Turns of a bulk command. */
-const TEN = 10
+/** Turns of a bulk command without a limit. */
+const TEN = BulkCommands.DEFAULT_LIMIT
 /** Turns that all pages of a command have together, and turns of the report. */
 const MANY = 5_000
-/** Turns of a page of these. */
-const PAGE = 50
 /** Prompts that are sent at once. */
 const SENDERS = 16
 /** Runners keep a conversation in memory for some seconds; those of a night have left it. */
@@ -231,7 +230,7 @@ const wait = async (ask: Ask, tags: ReadonlySet<string>): Promise<void> => {
 const bulk = (name: string, command: object, waits?: string): Call => ({
   name,
   path: "/v1/turns/commands",
-  body: { command, filter: waits === undefined ? { status: "failed" } : { status: "waiting", tag: waits }, limit: TEN },
+  body: { command, filter: waits === undefined ? { status: "failed" } : { status: "waiting", tag: waits } },
   isWalk: true,
   rests: true,
   calls: COMMANDS,
@@ -246,12 +245,12 @@ const quick = (name: string, command: object, waits: string): Call => ({
 
 /** A command for thousands of turns, page by page. */
 const thousands = (name: string, command: object, status: string): Call => ({
-  name: `${name} of ${Count.of(MANY, "turn")} ${status}, each page of ${PAGE}`,
+  name: `${name} of ${Count.of(MANY, "turn")} ${status}, each page of ${TEN}`,
   path: "/v1/turns/commands",
-  body: { command, filter: { status }, limit: PAGE },
+  body: { command, filter: { status } },
   isWalk: true,
   leaves: true,
-  calls: MANY / PAGE
+  calls: MANY / TEN
 })
 
 const of = (name: string, path: string, bare: NonNullable<Call["bare"]>): Call => ({ name, path, bare, isWalk: true })

@@ -7,7 +7,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import { defined, Ids, type TurnState } from "@holdfast/wire"
-import type { BulkCommands as Wire } from "@holdfast/wire/api"
+import { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
@@ -109,7 +109,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
           command,
           cursor,
           filter: { turnIds, ...filter },
-          limit
+          limit = Wire.DEFAULT_LIMIT
         } = request
         const status = filter.status ?? (command.type === "retry" ? "failed" : "waiting")
         const refusal = refusalOf(command.type, status)

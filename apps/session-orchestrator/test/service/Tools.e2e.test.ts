@@ -208,7 +208,8 @@ describe.concurrent("a turn with tools", () => {
       const before = yield* service.memory
       flood(52)
       assert.strictEqual(statusOf(yield* turn(service, id, "two")), "completed")
-      assert.isBelow((yield* service.memory) - before, 150)
+      // The six send 312 MB in all, and what was read of them may not have been collected yet.
+      assert.isBelow((yield* service.memory) - before, 250)
       const [cut = "", ...passedOver] = setup.resultsOf(3)
       assert.include(cut, "[Holdfast cut this output: it has 4000000 bytes, and the first 4000 are above.]")
       assert.deepStrictEqual(

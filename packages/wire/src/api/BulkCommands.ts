@@ -53,6 +53,9 @@ export const BulkFilter = Schema.Struct({
 )
 export type BulkFilter = typeof BulkFilter.Type
 
+/** The turns of a call without a limit: requests and streams of others wait some milliseconds for them. */
+export const DEFAULT_LIMIT = 10
+
 /** A command with its turns. */
 export const RunBulk = Schema.Struct({
   command: BulkCommand,
@@ -61,7 +64,7 @@ export const RunBulk = Schema.Struct({
   }),
   limit: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Listing.MOST })).annotate({
-      description: `Turns of this call: 1 to ${Listing.MOST}, ${Listing.DEFAULT_LIMIT} by default.`
+      description: `Turns of this call: 1 to ${Listing.MOST}, ${DEFAULT_LIMIT} by default.`
     })
   ),
   cursor: Schema.optionalKey(Schema.String.annotate({ description: "`next` of the call before." })),
