@@ -171,10 +171,13 @@ describe("LangChain", () => {
         else await model.invoke("Hello")
       }
       // On a slow machine the time may be over before the request is sent.
-      do await assert.rejects(ask, /TimeoutError: No content within 50ms/)
-      while (!provider.isAsked())
-      await provider.closed
-      provider.close()
+      try {
+        do await assert.rejects(ask, /TimeoutError: No content within 50 ms/)
+        while (!provider.isAsked())
+        await provider.closed
+      } finally {
+        provider.close()
+      }
     })
 
   it("keeps a model that cannot stream, and a model that reports no end", async () => {

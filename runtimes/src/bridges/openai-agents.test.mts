@@ -131,10 +131,13 @@ describe("the OpenAI Agents SDK", () => {
         else await runner.run(agent, "Hello")
       }
       // On a slow machine the time may be over before the request is sent.
-      do await assert.rejects(ask, /TimeoutError: No content within 50ms/)
-      while (!provider.isAsked())
-      await provider.closed
-      provider.close()
+      try {
+        do await assert.rejects(ask, /TimeoutError: No content within 50 ms/)
+        while (!provider.isAsked())
+        await provider.closed
+      } finally {
+        provider.close()
+      }
     })
 
   it("names what is wrong with its options", () => {
