@@ -82,7 +82,7 @@ export class Hub {
       this.recent.persisted(stored)
       this.inProgress.persisted(event)
       if (this.inProgress.contentOf === undefined) this.isReceived = false
-      this.push({ event, json, id })
+      if (this.isWatched) this.push({ event, json, id })
     }
   }
 
