@@ -49,7 +49,14 @@ export const watch = <E>(
         if (recent !== undefined) {
           const last = recent.at(-1)?.id ?? after
           const first: ReadonlyArray<Frame> = [...recent, ...behind(subscriber.take(), last)] // Watching.V5
-          return Stream.fromPull(Effect.succeed(beginning(first, live(subscriber, () => last))))
+          return Stream.fromPull(
+            Effect.succeed(
+              beginning(
+                first,
+                live(subscriber, () => last)
+              )
+            )
+          )
         }
         let last = 0
         const fromDisk = (from: number) =>

@@ -128,17 +128,19 @@ it("ChunkedBody.C4: the head leaves with the first text, and the last text with 
     },
     async (port) => {
       const reads: Array<string> = []
-      const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"))
+      const socket = connect(port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      )
       await new Promise((resolve) =>
         socket.on("close", resolve).on("data", (read) => {
           reads.push(read.toString())
           isAlone.resolve()
         })
       )
-      assert.deepStrictEqual(reads.map((read) => read.replace(/^HTTP[^]*\r\n\r\n/, "head ")), [
-        "head 4\r\none\n\r\n",
-        "4\r\ntwo\n\r\n0\r\n\r\n"
-      ])
+      assert.deepStrictEqual(
+        reads.map((read) => read.replace(/^HTTP[^]*\r\n\r\n/, "head ")),
+        ["head 4\r\none\n\r\n", "4\r\ntwo\n\r\n0\r\n\r\n"]
+      )
     }
   )
 })
