@@ -77,7 +77,12 @@ type DriverEvent =
   /** The end of the turn's wait is on disk, and so are the outcomes that arrived before it. */
   | { readonly _tag: "Called"; readonly turn: DrivenTurn.DrivenTurn }
   /** Records were handed in before the turn was accepted, and it is accepted now. */
-  | { readonly _tag: "Accepted"; readonly turn: DrivenTurn.DrivenTurn; readonly write: Write; readonly outcome: Outcome }
+  | {
+      readonly _tag: "Accepted"
+      readonly turn: DrivenTurn.DrivenTurn
+      readonly write: Write
+      readonly outcome: Outcome
+    }
 
 /** Records of a turn to be written. */
 interface Write {

@@ -31,10 +31,7 @@ export interface TurnPlans {
 }
 
 /** The plans of this process. */
-export const make = (
-  providers: Providers["Service"],
-  { models }: Pick<Defaults["Service"], "models">
-): TurnPlans => {
+export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
   const routed = route(providers)
   const plans = { attached: new WeakMap<object, TurnPlan>(), submitted: new WeakMap<object, TurnPlan>() }
   const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {

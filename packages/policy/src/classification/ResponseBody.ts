@@ -97,5 +97,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&nbsp;": " "
 }
 
-const unescape = (text: string): string =>
-  text.replaceAll(/&#?\w+;/g, (entity) => ENTITIES[entity] ?? entity)
+const unescape = (text: string): string => text.replaceAll(/&#?\w+;/g, (entity) => ENTITIES[entity] ?? entity)
