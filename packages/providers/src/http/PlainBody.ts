@@ -5,7 +5,7 @@ import * as Pull from "effect/Pull"
 import * as Deadline from "../limits/Deadline.ts"
 import type { HttpResponse, Broken, BytePull } from "./Http.ts"
 
-/** The most bytes that are read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
+/** The most bytes, or characters, that are read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
 export const MAX_BYTES = 64 * 1024
 
 /** The longest wait for an error's text, in milliseconds. The status, already known, is enough to classify it. */

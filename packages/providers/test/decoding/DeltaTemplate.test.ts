@@ -268,7 +268,7 @@ describe("DeltaTemplate", () => {
 const matching = (template: DeltaTemplate.DeltaTemplate | undefined) => (text: string, start: number, most: number) =>
   template && DeltaTemplate.match(template, text, start, most)
 
-/** Matches a frame against one that was learned; returns its text. */
+/** Matches a frame against a learned frame; returns its text. */
 const learned = (frame: string, delta: string) => {
   const match = matching(DeltaTemplate.of(frame, [{ type: "text-delta", delta }]))
   return (text: string) => match(text, 0, Infinity)?.delta.delta
