@@ -147,9 +147,8 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
           case "json":
             return whole(response, reads)
           case "stream": {
-            const { bytes } = response
             const { progress } = self
-            next = StreamedResponse.make({ bytes, failureOf, progress, ...decoding(self, response, most) }, reads)
+            next = StreamedResponse.make({ ...response, failureOf, progress, ...decoding(self, response, most) }, reads)
             return next
           }
         }

@@ -4,7 +4,7 @@
  * C1. A message whose owner goes is sent again, to the next one. So turns and commands get their ids here, before they are
  *     sent, and are the same turn and the same command when they come twice; and a command names the turn that it is for.
  * C2. A stream goes on at the next owner after the last id that came (`Owner`). One of a conversation in memory here takes no messages (`LocalWatch`).
- * C4. A held call whose client is here is reached here (`HeldRunner`), and commands for one whose client is elsewhere there (`HeldCommands`).
+ * C4. A held call whose client is here is reached here (`HeldRunner`), and one whose client is elsewhere there (`HeldCommands`, `HeldReads`).
  * C3. What needs no owner is done here: a conversation is created (`LocalId`), and its history read, in the database.
  */
 import { Push } from "@holdfast/kernel/host"
@@ -21,6 +21,7 @@ import { ConversationEntity } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
 import * as GroupedCommands from "./GroupedCommands.ts"
 import * as HeldCommands from "./HeldCommands.ts"
+import * as HeldReads from "./HeldReads.ts"
 import { HeldRunner } from "./HeldRunner.ts"
 import * as LocalId from "./LocalId.ts"
 import * as LocalWatch from "./LocalWatch.ts"
@@ -156,9 +157,13 @@ export const layer = <E, R>(
         setAutoRetry: (id, enabled) => reached(client(id).SetAutoRetry({ enabled })),
         setModel: (id, model, { ifOther } = {}) => reached(client(id).SetModel({ model, ...defined({ ifOther }) })),
         setToolAnswers: (id, toolAnswers) => reached(client(id).SetToolAnswers({ toolAnswers })),
-        state: (id) => reached(client(id).State()),
+        state: (id) => reached(HeldReads.ask(locate, id, (at) => runner(at).HeldState({ id }), client(id).State())),
         result: (turnId, within) =>
-          Effect.flatMap(conversationOf(turnId, within), (id) => Owner.awaited(client(id).Result({ turnId }))),
+          Effect.flatMap(conversationOf(turnId, within), (id) =>
+            Owner.awaited(
+              HeldReads.ask(locate, id, (at) => runner(at).HeldResult({ id, turnId }), client(id).Result({ turnId }))
+            )
+          ),
         watch: (id, after) =>
           locally(
             id,
@@ -167,7 +172,8 @@ export const layer = <E, R>(
             (received) =>
               Owner.followed(
                 after,
-                (after) => client(id).Watch({ after }),
+                (after) =>
+                  HeldReads.watch(locate, id, (at) => runner(at).HeldWatch({ id, after }), client(id).Watch({ after })),
                 () => false,
                 received
               )
@@ -181,7 +187,18 @@ export const layer = <E, R>(
                 Frames.isEnd,
                 (received) =>
                   // A turn's events are sent from its first: events that were received before are left out again.
-                  Owner.followed(0, () => client(id).WatchTurn({ turnId }), Frames.isEnd, received)
+                  Owner.followed(
+                    0,
+                    () =>
+                      HeldReads.watch(
+                        locate,
+                        id,
+                        (at) => runner(at).HeldWatch({ id, after: 0, turnId }),
+                        client(id).WatchTurn({ turnId })
+                      ),
+                    Frames.isEnd,
+                    received
+                  )
               )
             )
           )

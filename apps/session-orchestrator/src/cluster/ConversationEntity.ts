@@ -39,10 +39,12 @@ const Stopped = Schema.TaggedStruct("TurnStopped", {
   )
 )
 
-const Missing = Schema.Union([ConversationNotFound, StorageError])
+/** The refusals of a read. */
+export const Missing = Schema.Union([ConversationNotFound, StorageError])
 const Unheard = Schema.Union([ConversationNotFound, StorageError, Stopped])
 const Refused = Schema.Union([ConversationNotFound, TurnConflict, ShuttingDown, StorageError])
-const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, Stopped])
+/** How a subscription ends before its turn. */
+export const Unwatchable = Schema.Union([ConversationNotFound, StorageError, SubscriberTooSlow, Stopped])
 
 /** The refusals of a command on a wait. */
 export const Unsteered = Schema.Union([...Unheard.members, InvalidRequest])

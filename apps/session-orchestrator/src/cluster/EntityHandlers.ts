@@ -8,28 +8,12 @@
  * EntityHandlers.H3. A runner that is not sure of its ownership accepts no turn, and neither accepts nor refuses a command: the owner
  *     would not learn of it. A caller waits for the ownership no longer than for a disk.
  */
-import { Push } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
 import { Interruptions, ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
-import {
-  Array as Arr,
-  Channel,
-  Clock,
-  Context,
-  Effect,
-  Layer,
-  Logger,
-  type Pull,
-  Random,
-  References,
-  Schedule,
-  Scope,
-  Stream,
-  Tracer
-} from "effect"
+import { Clock, Context, Effect, Layer, Logger, Random, References, Schedule, Scope, Tracer } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import type { Conversations, Frame } from "../conversation/Conversations.ts"
+import type { Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Tools } from "../conversation/Tools.ts"
@@ -42,14 +26,12 @@ import { Tenancy } from "../storage/sqlite/Tenancy.ts"
 import { Store } from "../storage/Store.ts"
 import * as InScope from "../system/InScope.ts"
 import { Alarms } from "./Alarms.ts"
-import { AnswerablePull } from "./AnswerablePull.ts"
-import { type Batch, ConversationEntity } from "./ConversationEntity.ts"
-import * as Frames from "./Frames.ts"
+import * as Batches from "./Batches.ts"
+import { ConversationEntity } from "./ConversationEntity.ts"
 import { HeldRunner } from "./HeldRunner.ts"
 import * as Lease from "./Lease.ts"
 import * as Resident from "./Resident.ts"
 import type { Residents } from "./Residents.ts"
-import * as Owner from "./Owner.ts"
 import { MAX_IDLE_MS, Staying } from "./Staying.ts"
 
 type Requirements = Resident.Requirements | Sharding.Sharding | Alarms | HeldRunner | Lease.Lease
@@ -118,8 +100,8 @@ const handlers = Effect.fnUntraced(function* (residents: Residents) {
     SetToolAnswers: ({ payload }) => Effect.andThen(owned, own().setToolAnswers(id, payload.toolAnswers)),
     State: () => own().state(id),
     Result: ({ payload }) => own().result(payload.turnId, id),
-    Watch: ({ payload }) => batched(own().watch(id, payload.after)),
-    WatchTurn: ({ payload }) => batched(own().watchTurn(payload.turnId, id)),
+    Watch: ({ payload }) => Batches.of(own().watch(id, payload.after)),
+    WatchTurn: ({ payload }) => Batches.of(own().watchTurn(payload.turnId, id)),
     EndStreams: () => own().endStreams(id),
     Stay: () => staying.while(untilQuiet(resident)),
     Attend: () => Effect.never
@@ -165,33 +147,3 @@ const untilQuiet = (resident: Resident.Resident): Effect.Effect<void> =>
     // Soon after a turn has stopped, its queue runs it again.
     TurnStopped: () => Effect.andThen(Effect.sleep("1 second"), untilQuiet(resident))
   })
-
-/** One message for the frames that have come since the last one, and empty ones by which the owner is known to be there (`Owner.O6`). */
-const batched = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
-  Stream.fromChannel(
-    Channel.fromTransform((_upstream, scope) =>
-      Effect.gen(function* () {
-        let opened: Pull.Pull<ReadonlyArray<Frame>, E> | undefined
-        const open = Effect.flatMap(Channel.toPullScoped(Stream.toChannel(frames), scope), (pull) => (opened = pull))
-        const source = Push.attach(
-          Effect.suspend(() => opened ?? open),
-          () => opened && Push.of(opened)
-        )
-        const answerable = new AnswerablePull<ReadonlyArray<Frame>, E, void>(source, scope)
-        const sign = Effect.sync(() => answerable.answer(Effect.succeed(NO_FRAMES)))
-        yield* Effect.forkIn(Effect.forever(Effect.delay(sign, Owner.SIGN_INTERVAL)), scope)
-        // The subscription may wait for a database, and the first sign does not.
-        yield* answerable.begin
-        let isFirst = true
-        return Effect.suspend((): Pull.Pull<Arr.NonEmptyReadonlyArray<Batch>, E> => {
-          if (!isFirst) return Effect.map(answerable.next, (chunk) => Arr.of(Frames.toBatch(chunk)))
-          isFirst = false
-          return Effect.succeed(SIGN)
-        })
-      })
-    )
-  )
-
-const NO_FRAMES: ReadonlyArray<Frame> = []
-
-const SIGN = Arr.of<Batch>([])

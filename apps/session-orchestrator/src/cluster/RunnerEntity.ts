@@ -5,13 +5,15 @@
  * be sent twice: a command carries its id.
  */
 import { Command, Ids } from "@holdfast/wire"
-import { Effect, type Layer, Schema } from "effect"
+import { Effect, type Layer, Schema, Stream } from "effect"
 import { ClusterSchema, Entity, type Sharding } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import type * as Alarms from "./Alarms.ts"
+import * as Batches from "./Batches.ts"
 import * as ConversationEntity from "./ConversationEntity.ts"
 import * as HeldCommands from "./HeldCommands.ts"
+import * as HeldReads from "./HeldReads.ts"
 import * as HeldRunner from "./HeldRunner.ts"
 import type { WriteClaims } from "./WriteClaims.ts"
 import type * as Lease from "./Lease.ts"
@@ -49,11 +51,36 @@ export const HeldCommand = Rpc.make("HeldCommand", {
   error: ConversationEntity.Unsteered
 })
 
+/** The state of a held call. */
+export const HeldState = Rpc.make("HeldState", {
+  payload: { id: Ids.ConversationId },
+  success: ConversationEntity.State.successSchema,
+  error: Schema.Union([...ConversationEntity.Missing.members, HeldReads.Elsewhere])
+})
+
+/** Waits for the end of a held call. */
+export const HeldResult = Rpc.make("HeldResult", {
+  payload: { id: Ids.ConversationId, turnId: Ids.TurnId },
+  success: ConversationEntity.Result.successSchema,
+  error: Schema.Union([...ConversationEntity.Result.errorSchema.members, HeldReads.Elsewhere])
+})
+
+/** The events of a held call: of its turn up to the end, otherwise of its conversation after an id. */
+export const HeldWatch = Rpc.make("HeldWatch", {
+  payload: { id: Ids.ConversationId, after: Schema.Int, turnId: Schema.optionalKey(Ids.TurnId) },
+  success: ConversationEntity.Batch,
+  error: Schema.Union([...ConversationEntity.Unwatchable.members, HeldReads.Elsewhere]),
+  stream: true
+})
+
 /** The entity, with all calls of a runner. */
-export const RunnerEntity = Entity.make("Runner", [CommandAll, HeldCommand]).annotateRpcs(
-  ClusterSchema.InterruptOnTermination,
-  true
-)
+export const RunnerEntity = Entity.make("Runner", [
+  CommandAll,
+  HeldCommand,
+  HeldState,
+  HeldResult,
+  HeldWatch
+]).annotateRpcs(ClusterSchema.InterruptOnTermination, true)
 
 /** The entity, on this runner. */
 export const layer = (
@@ -69,8 +96,19 @@ export const layer = (
       const { find } = yield* HeldRunner.HeldRunner
       return RunnerEntity.of({
         CommandAll: ({ payload }) => carryOut(payload.commands, payload.origin),
-        HeldCommand: ({ payload }) => HeldCommands.carryOut(find, payload.command, payload.origin)
+        HeldCommand: ({ payload }) => HeldCommands.carryOut(find, payload.command, payload.origin),
+        HeldState: ({ payload: { id } }) => find(id)?.state(id) ?? ELSEWHERE,
+        HeldResult: ({ payload: { id, turnId } }) => find(id)?.result(turnId, id) ?? ELSEWHERE,
+        HeldWatch: ({ payload: { after, id, turnId } }) => {
+          const held = find(id)
+          if (held === undefined) return Stream.fromEffect(ELSEWHERE)
+          return Batches.of(turnId === undefined ? held.watch(id, after) : held.watchTurn(turnId, id))
+        }
       })
     }),
     { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "5 seconds" }
   )
+
+// --- internal
+
+const ELSEWHERE = Effect.fail(new HeldReads.Elsewhere())

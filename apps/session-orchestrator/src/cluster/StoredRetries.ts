@@ -52,7 +52,7 @@ export const make = Effect.gen(function* () {
       notify: receivers,
       isSubmitted: true as const
     }
-    const accepted = Effect.map(store.acceptTurn(turn, Acceptance.openingOf(turn)), ({ _tag }): RunnerOutcome => {
+    const accepted = Effect.map(store.acceptTurn(turn, { isOpened: true }), ({ _tag }): RunnerOutcome => {
       if (_tag !== "Accepted") return LOADED // StoredRetries.R3
       alarms.add(conversationId, { at: now, isWaiting: false, isUnbegun: true, queued: 0 }) // StoredRetries.R1
       return { outcome: "done" }

@@ -4,16 +4,21 @@ import type { Frame } from "../conversation/Conversations.ts"
 import * as SharedFrames from "../session/SharedFrames.ts"
 import * as Encoding from "./body/Encoding.ts"
 
+/** The end of the response of one turn; a conversation goes on. */
+const isLast = ({ event }: Frame): boolean => event.type === "turn-end"
+
 const formatsOf = (jsonOf: (frame: Frame) => string) =>
   ({
     ndjson: {
       contentType: Ndjson.CONTENT_TYPE,
       keepAlive: Ndjson.KEEP_ALIVE,
+      isLast,
       encode: Encoding.sharing((frame: Frame) => `${jsonOf(frame)}\n`, SharedFrames.isMarked)
     },
     sse: {
       contentType: Sse.CONTENT_TYPE,
       keepAlive: Sse.KEEP_ALIVE,
+      isLast,
       farewell: Sse.reconnect,
       encode: Encoding.sharing((frame: Frame) => Sse.frame(jsonOf(frame), frame.id), SharedFrames.isMarked)
     }

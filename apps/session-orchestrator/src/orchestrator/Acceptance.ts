@@ -13,20 +13,21 @@
  *     exist already.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
-import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
+import type { Records } from "@holdfast/kernel"
 import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
-import { Clock, Effect, Exit, Option, type Scope } from "effect"
+import { Clock, Effect, Exit, Option } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
 import {
   type Conversation,
-  promptOf,
+  openingOf,
   type Resumption,
   type Store,
   type StoredEvent,
   storedPrompt,
   type Turn,
-  type Unsealed
+  type Unsealed,
+  type WithHistory
 } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
@@ -46,6 +47,8 @@ import type { TurnQueue } from "./TurnQueue.ts"
 export interface Dependencies {
   /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
+  /** The same with its messages. */
+  readonly findWithHistory: (id: Ids.ConversationId) => Effect.Effect<WithHistory, ConversationNotFound | StorageError>
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly sessions: Sessions
@@ -57,7 +60,7 @@ export interface Dependencies {
   readonly life: string
   /** Receivers of every turn's end (`Outbox`). */
   readonly receivers: ReadonlyArray<string>
-  readonly isStopping: Effect.Effect<boolean>
+  readonly isStopping: () => boolean
 }
 
 type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
@@ -103,22 +106,19 @@ export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageE
   Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
 
 /** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
-export const recover: (
-  dependencies: Dependencies,
-  conversationId: Ids.ConversationId
-) => Effect.Effect<boolean, StorageError> = Effect.fnUntraced(function* (
+export const recover = (
   { queue, sessions, store, tenancy }: Dependencies,
   conversationId: Ids.ConversationId
-): Effect.fn.Return<boolean, StorageError, Scope.Scope> {
-  const session = yield* sessions.hold(conversationId)
-  const add = Effect.gen(function* () {
-    const turns = yield* store.unsealedTurnsOf(conversationId)
-    const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
-    for (const { turnId } of lost) yield* queue.add(session, turnId)
-    return lost.length > 0
+): Effect.Effect<boolean, StorageError> =>
+  sessions.using(conversationId, (session) => {
+    const add = Effect.gen(function* () {
+      const turns = yield* store.unsealedTurnsOf(conversationId)
+      const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+      for (const { turnId } of lost) yield* queue.add(session, turnId)
+      return lost.length > 0
+    })
+    return Effect.uninterruptible(session.accepting.pass(add))
   })
-  return yield* Effect.uninterruptible(session.accepting.pass(add))
-}, Effect.scoped)
 
 /** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
 export const refusalOf = (last: Turn | undefined): string | undefined => {
@@ -127,15 +127,6 @@ export const refusalOf = (last: Turn | undefined): string | undefined => {
   if (last.end.status === "completed") return `There is nothing to retry: turn ${last.turnId} was completed.`
   return undefined
 }
-
-/** The first events of a turn that runs as soon as it is accepted (Acceptance.A2). */
-export const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
-  KernelTurn.firstEvents({
-    conversationId,
-    turnId,
-    startedAt: acceptedAt,
-    ...defined({ prompt: promptOf({ content, prompt }) })
-  })
 
 // --- internal
 
@@ -195,7 +186,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
     yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
     const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
-    yield* Effect.scoped(Effect.flatMap(sessions.hold(conversationId), add))
+    yield* sessions.using(conversationId, add)
   }
   if (turns.length === 0) return
   const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
@@ -259,7 +250,7 @@ const inOrder = Effect.fnUntraced(function* (
   { receivers, store, queue, tenancy }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
-  read: Conversation
+  { conversation: read, history }: Found
 ) {
   const conversation = session.present(read)
   const { conversationId } = conversation
@@ -274,20 +265,17 @@ const inOrder = Effect.fnUntraced(function* (
     notify: webhook === undefined ? receivers : [...receivers, webhook],
     ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
   }
-  const isFree = session.head === undefined && queue.parking.find(conversationId) === undefined // Acceptance.A2
-  const opening = isFree ? openingOf(turn) : undefined
-  const isNew = wanted === undefined && prompt !== undefined
-  const history = opening !== undefined && isNew ? yield* readable(store.history(conversationId)) : undefined
+  const isOpened = isFree(queue, session)
   const early =
-    opening &&
-    history &&
-    queue.anticipate(session, {
-      conversation,
-      turn: { ...turn, end: undefined },
-      history,
-      persisted: opening.map(({ type }) => type)
-    })
-  const accepting = yield* Effect.exit(store.acceptTurn(turn, opening, early?.begin))
+    isOpened && history !== undefined
+      ? queue.anticipate(session, {
+          conversation,
+          turn: { ...turn, end: undefined },
+          history,
+          persisted: openingOf(turn).map(({ type }) => type)
+        })
+      : undefined
+  const accepting = yield* Effect.exit(store.acceptTurn(turn, { isOpened, ahead: early?.begin }))
   if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
   const acceptance = yield* accepting
   if (acceptance._tag === "Conflict") {
@@ -307,26 +295,44 @@ const inOrder = Effect.fnUntraced(function* (
   return turnId
 }, Effect.uninterruptible)
 
-/** `undefined` for a damaged history: its turn is accepted anyway, and waits until the history is repaired. */
-const readable = <A>(history: Effect.Effect<A, StorageError>): Effect.Effect<A | undefined, StorageError> =>
-  Effect.catchIf(
-    history,
-    ({ concerns }) => concerns === "one",
-    () => Effect.undefined
+/** Whether a turn can run at once (Acceptance.A2). */
+const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
+  head === undefined && parking.find(conversationId) === undefined
+
+/** A conversation that gets a turn; with its messages, if the turn may run before it is accepted (Acceptance.A6). */
+type Found = Pick<WithHistory, "conversation"> & Partial<WithHistory>
+
+const found = (
+  { find, findWithHistory, queue }: Dependencies,
+  { conversationId, prompt, turnId }: Wanted,
+  session: Session
+): Effect.Effect<Found, ConversationNotFound | StorageError> => {
+  const alone: Effect.Effect<Found, ConversationNotFound | StorageError> = Effect.suspend(() =>
+    Effect.map(find(conversationId), (conversation) => ({ conversation }))
   )
+  return turnId === undefined && prompt !== undefined && isFree(queue, session)
+    ? // The turn of a damaged history is accepted anyway, and waits until the history is repaired.
+      Effect.catchIf(findWithHistory(conversationId), isDamage, () => alone)
+    : alone
+}
+
+const isDamage = (error: ConversationNotFound | StorageError): boolean =>
+  error._tag === "StorageError" && error.concerns === "one"
 
 /** Acceptance.A4 */
 const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
   turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
 
-const accept: (dependencies: Dependencies, wanted: Wanted) => Accepted = Effect.fnUntraced(function* (
-  dependencies,
-  wanted
-) {
-  if (yield* dependencies.isStopping) return yield* new ShuttingDown()
-  const session = yield* dependencies.sessions.hold(wanted.conversationId)
-  // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
-  const conversation = yield* dependencies.find(wanted.conversationId)
-  session.conversation = conversation
-  return yield* session.accepting.pass(inOrder(dependencies, wanted, session, conversation))
-}, Effect.scoped)
+const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
+  Effect.suspend((): Accepted => {
+    if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
+    return dependencies.sessions.using(wanted.conversationId, (session) =>
+      session.accepting.pass(
+        // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
+        Effect.flatMap(found(dependencies, wanted, session), (found) => {
+          session.conversation = found.conversation
+          return inOrder(dependencies, wanted, session, found)
+        })
+      )
+    )
+  })

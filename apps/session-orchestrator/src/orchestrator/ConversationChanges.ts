@@ -6,7 +6,7 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { ConversationState, Ids } from "@holdfast/wire"
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, Effect } from "effect"
 import type { ConversationNotFound, Conversations, InvalidRequest } from "../conversation/Conversations.ts"
 import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Session } from "../session/Session.ts"
@@ -70,17 +70,14 @@ export const changeToolAnswers = (
 // --- internal
 
 /** ConversationChanges.C1 */
-const change: (
-  dependencies: Dependencies,
+const change = (
+  { find, sessions }: Dependencies,
   id: Ids.ConversationId,
   make: (session: Session, conversation: Conversation) => Effect.Effect<void, StorageError>
-) => Effect.Effect<void, ConversationNotFound | StorageError> = Effect.fnUntraced(function* (
-  { find, sessions },
-  id,
-  make
-): Effect.fn.Return<void, ConversationNotFound | StorageError, Scope.Scope> {
-  const session = yield* sessions.hold(id)
-  const read = yield* find(id)
-  const changed = Effect.suspend(() => make(session, session.present(read)))
-  yield* session.accepting.pass(Effect.uninterruptible(changed))
-}, Effect.scoped)
+): Effect.Effect<void, ConversationNotFound | StorageError> =>
+  sessions.using(id, (session) =>
+    Effect.flatMap(find(id), (read) => {
+      const changed = Effect.suspend(() => make(session, session.present(read)))
+      return session.accepting.pass(Effect.uninterruptible(changed))
+    })
+  )

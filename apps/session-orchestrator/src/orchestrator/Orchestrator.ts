@@ -78,6 +78,14 @@ const collect = Effect.gen(function* () {
   const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
   const acceptance: Acceptance.Dependencies = {
     find,
+    findWithHistory: (conversationId) =>
+      Effect.flatMap(
+        Effect.andThen(Startup.done(condition), store.conversationWithHistory(conversationId)),
+        Option.match({
+          onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
+          onSome: Effect.succeed
+        })
+      ),
     store,
     journal,
     sessions,
@@ -87,7 +95,7 @@ const collect = Effect.gen(function* () {
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
     receivers: defaults.receivers ?? [],
-    isStopping: Deferred.isDone(down)
+    isStopping: () => Deferred.isDoneUnsafe(down)
   }
   return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, toolServers, views }
 })

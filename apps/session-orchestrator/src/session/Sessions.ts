@@ -4,7 +4,7 @@
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import type { Ids } from "@holdfast/wire"
-import type { Effect, Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import * as InScope from "../system/InScope.ts"
 import { Session } from "./Session.ts"
 
@@ -32,15 +32,17 @@ export class Sessions {
   /** Holds a conversation's session until the scope closes; creates it if needed. */
   hold(id: Ids.ConversationId): Effect.Effect<Session, never, Scope.Scope> {
     return InScope.take(
-      () => {
-        const session = this.wake(id)
-        session.holders++
-        return session
-      },
-      (session) => {
-        session.holders--
-        this.release(session)
-      }
+      () => this.taken(id),
+      (session) => this.giveBack(session)
+    )
+  }
+
+  /** Holds a conversation's session until an effect ends; creates it if needed. */
+  using<A, E>(id: Ids.ConversationId, use: (session: Session) => Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.acquireUseRelease(
+      Effect.sync(() => this.taken(id)),
+      use,
+      (session) => Effect.sync(() => this.giveBack(session))
     )
   }
 
@@ -48,5 +50,16 @@ export class Sessions {
   release(session: Session): void {
     const { conversationId } = session
     if (session.isIdle && this.sessions.get(conversationId) === session) this.sessions.delete(conversationId)
+  }
+
+  private taken(id: Ids.ConversationId): Session {
+    const session = this.wake(id)
+    session.holders++
+    return session
+  }
+
+  private giveBack(session: Session): void {
+    session.holders--
+    this.release(session)
   }
 }

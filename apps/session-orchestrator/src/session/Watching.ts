@@ -18,6 +18,7 @@ import { Array as Arr, Cause, Effect, Pull, Stream } from "effect"
 import type { StoredEvent } from "../storage/Store.ts"
 import * as InScope from "../system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
+import type { Subscriber } from "./Hub.ts"
 import type { Session } from "./Session.ts"
 
 /** Where a watcher begins, and which turn it watches. */
@@ -45,7 +46,19 @@ export const watch = <E>(
       ),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
-        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
+        if (recent !== undefined) {
+          const last = recent.at(-1)?.id ?? after
+          const first: ReadonlyArray<Frame> = [...recent, ...behind(subscriber.take(), last)] // Watching.V5
+          return Stream.fromPull(
+            Effect.succeed(
+              beginning(
+                first,
+                live(subscriber, () => last)
+              )
+            )
+          )
+        }
+        let last = 0
         const fromDisk = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
@@ -55,17 +68,15 @@ export const watch = <E>(
             })
           )
         // Includes the event that the watcher has, which proves that it exists.
-        const stored =
-          recent === undefined
-            ? fromDisk(Math.max(0, after - 1)).pipe(
-                Stream.filter((frame) => !isKnown(frame, after)),
-                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
-              )
-            : Stream.fromArray<Frame>(recent) // Watching.V5
+        const stored = fromDisk(Math.max(0, after - 1)).pipe(
+          Stream.filter((frame) => !isKnown(frame, after)),
+          Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
+        )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
-        // A turn that continues after a restart emits again what was read from the disk.
-        const live = filtered(subscriber.pull, (frame) => !isKnown(frame, last))
-        return followed(Stream.concat(stored, gap), live)
+        return followed(
+          Stream.concat(stored, gap),
+          live(subscriber, () => last)
+        )
       }
     )
   )
@@ -100,6 +111,26 @@ export const ofTurn =
     )
 
 // --- internal
+
+/** The frames that arrive from now on. A turn that continues after a restart emits again what was read from the disk. */
+const live = ({ pull }: Subscriber, lastOf: () => number) => filtered(pull, (frame) => !isKnown(frame, lastOf()))
+
+/** An array, then a pull. */
+const beginning = <A, E>(
+  first: ReadonlyArray<A>,
+  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
+): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> => {
+  let waiting = Arr.isReadonlyArrayNonEmpty(first) ? first : undefined
+  return Push.attach(
+    Effect.suspend(() => {
+      if (waiting === undefined) return then
+      const chunk = waiting
+      waiting = undefined
+      return Effect.succeed(chunk)
+    }),
+    () => (waiting === undefined ? Push.of(then) : undefined)
+  )
+}
 
 /** A stream, then a pull: no part of the stream stands between a token and its client. */
 const followed = <A, E, E2>(

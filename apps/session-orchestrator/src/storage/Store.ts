@@ -8,8 +8,16 @@
  * Store.W4. Transient events cannot be stored (rule D6): the types refuse them.
  */
 import type { Interruption, StorageError } from "@holdfast/journal"
-import type { Records } from "@holdfast/kernel"
-import { type ConversationState, type Ids, type Labels, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
+import { type Records, Turn as KernelTurn } from "@holdfast/kernel"
+import {
+  type ConversationState,
+  defined,
+  type Ids,
+  type Labels,
+  type Message,
+  Prompt,
+  type TurnEvent
+} from "@holdfast/wire"
 import { type Array, Context, type Effect, type Option, type Schema, type Stream } from "effect"
 
 /** A conversation as it is stored. */
@@ -34,6 +42,12 @@ export interface Conversation {
   readonly title?: string | undefined
   /** Labels of the client. They are written with the conversation, and read by `Lists` alone. */
   readonly labels?: Labels.Labels | undefined
+}
+
+/** A conversation and its messages, oldest first. */
+export interface WithHistory {
+  readonly conversation: Conversation
+  readonly history: ReadonlyArray<Message.Message>
 }
 
 /** A turn that was accepted. */
@@ -74,6 +88,15 @@ export const storedPrompt = (prompt: Prompt.Prompt | undefined): Pick<Turn, "pro
 /** The prompt of a turn for the kernel. */
 export const promptOf = ({ content, prompt }: Pick<Turn, "prompt" | "content">): Prompt.Prompt | undefined =>
   content ?? prompt
+
+/** The first events of a turn, which follow from its row (Acceptance.A2). */
+export const openingOf = ({ acceptedAt, content, conversationId, prompt, turnId }: Omit<Turn, "end">) =>
+  KernelTurn.firstEvents({
+    conversationId,
+    turnId,
+    startedAt: acceptedAt,
+    ...defined({ prompt: promptOf({ content, prompt }) })
+  })
 
 /** A persisted event with its id. */
 export interface StoredEvent {
@@ -131,6 +154,10 @@ export class Store extends Context.Service<
     readonly createConversation: (conversation: Conversation) => Effect.Effect<void, StorageError>
     /** A conversation by its id. */
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
+    /** The same with its messages, in one read: for a turn that is about to be accepted. */
+    readonly conversationWithHistory: (
+      id: Ids.ConversationId
+    ) => Effect.Effect<Option.Option<WithHistory>, StorageError>
     /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
 
@@ -148,16 +175,15 @@ export class Store extends Context.Service<
     ) => Effect.Effect<void, StorageError>
 
     /**
-     * Stores a turn, before the client receives its acceptance; with `opening`, its first events, in the same write. Those events get the
+     * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
      * next ids of the conversation, so no other turn of it may be about to write events.
      *
      * `ahead` is called when the write is queued, and only while the database works as usual. Later writes of the turn are on disk
-     * together with its acceptance or after it, and never without it.
+     * together with its acceptance or after it, and never without it. It is given for a turn with a new id alone: no stored turn is looked for.
      */
     readonly acceptTurn: (
       turn: Omit<Turn, "end">,
-      opening?: Array.NonEmptyReadonlyArray<TurnEvent.PersistedEvent>,
-      ahead?: () => void
+      options?: { readonly isOpened?: boolean | undefined; readonly ahead?: (() => void) | undefined }
     ) => Effect.Effect<Acceptance, StorageError>
     /** A turn by its id. */
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>
@@ -193,8 +219,6 @@ export class Store extends Context.Service<
     readonly turnDigest: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<StoredEvent>, StorageError>
     /** The records of a turn without the results of tools and the content of long answers; the journal has them whole. */
     readonly recordOutline: (id: Ids.TurnId) => Effect.Effect<ReadonlyArray<Records.Stored>, StorageError>
-    /** The same as `messages`, read faster: for a turn that is about to be accepted. */
-    readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
     /** The history, oldest first. */
     readonly messages: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
 

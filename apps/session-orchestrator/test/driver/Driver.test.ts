@@ -87,11 +87,11 @@ const withService = <E>(
           }),
           Layer.succeed(Store, {
             ...store,
-            acceptTurn: (turn, opening, ahead) =>
+            acceptTurn: (turn, options) =>
               accepts
-                ? store.acceptTurn(turn, opening, ahead)
+                ? store.acceptTurn(turn, options)
                 : Effect.suspend(() => {
-                    ahead?.()
+                    options?.ahead?.()
                     return Effect.andThen(settled, Effect.fail(new StorageError({ message: "The disk is full." })))
                   })
           }),

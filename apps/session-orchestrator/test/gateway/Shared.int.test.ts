@@ -80,7 +80,19 @@ describe("a held call of runners that share a database", () => {
       const calls = yield* waiting(early.length)
       const owners = calls.map(({ conversationId }) => holders?.of(Ids.ConversationId.make(conversationId)))
       expect(new Set(owners)).toEqual(new Set([one.address, two.address]))
-      // A command reaches them all, wherever it comes in.
+      // All are shown as they are, and watched, wherever that is asked; a command reaches them all.
+      const watchers = []
+      for (const at of [one, two]) {
+        for (const { conversationId, turnId } of calls) {
+          const { text } = yield* at.call({ path: `/v1/conversations/${conversationId}` })
+          expect(JSON.parse(text)).toMatchObject({ status: "retrying", turnId })
+          for (const path of [`/v1/turns/${turnId}/events`, `/v1/conversations/${conversationId}/events`]) {
+            const watcher = yield* at.open({ path })
+            yield* watcher.until('"attempt":1')
+            watchers.push(watcher)
+          }
+        }
+      }
       for (const { conversationId } of calls) {
         const { status } = yield* two.call({ path: `/v1/conversations/${conversationId}/abort-retry`, body: {} })
         expect(status).toBe(202)
@@ -89,6 +101,7 @@ describe("a held call of runners that share a database", () => {
       expect(ends.map(({ headers, status }) => [status, headers["x-holdfast-call"]]).toSorted()).toEqual(
         calls.map(({ turnId }) => [503, turnId]).toSorted()
       )
+      for (const watcher of watchers) yield* watcher.until('"type":"turn-end"')
       const before = endpoint.calls.length
 
       const first = yield* post(one)

@@ -315,7 +315,7 @@ export const make = () => {
         turnOutline: () => die,
         turnDigest: () => die,
         recordOutline: () => die,
-        history: () => die,
+        conversationWithHistory: () => die,
         messages: () => die,
         check: Effect.suspend(() =>
           broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void

@@ -47,6 +47,8 @@ const given = Effect.gen(function* () {
   }
   const dependencies = (): Acceptance.Dependencies => ({
     find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
+    findWithHistory: (id) =>
+      Effect.map(store.conversationWithHistory(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
     store,
     journal,
     interruptions,
@@ -60,7 +62,7 @@ const given = Effect.gen(function* () {
     },
     gates: { of: () => undefined, limiterOf: () => undefined },
     life: "life 2",
-    isStopping: Effect.sync(() => state.isStopping)
+    isStopping: () => state.isStopping
   })
   const accepted = (n: number, of: number) => store.acceptTurn(NumberedData.turn(n, of))
   const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>

@@ -303,8 +303,8 @@ describe("a conversation", () => {
         scripts: [answer("one")],
         store: (real) => ({
           // Simulates a database that goes away between the commit and the answer.
-          acceptTurn: (turn, opening) =>
-            Effect.flatMap(real.acceptTurn(turn, opening), (acceptance) => {
+          acceptTurn: (turn, { isOpened } = {}) =>
+            Effect.flatMap(real.acceptTurn(turn, { isOpened }), (acceptance) => {
               if (!isLost) return Effect.succeed(acceptance)
               isLost = false
               return Effect.fail(new StorageError({ message: "The connection was lost." }))
@@ -368,9 +368,9 @@ describe("a conversation", () => {
         {
           scripts: [hangs(reached), answer("two"), answer("three")],
           store: (real) => ({
-            acceptTurn: (turn, opening) => {
-              if (opening !== undefined) opened.push(turn.turnId)
-              return real.acceptTurn(turn, opening)
+            acceptTurn: (turn, { isOpened } = {}) => {
+              if (isOpened === true) opened.push(turn.turnId)
+              return real.acceptTurn(turn, { isOpened })
             },
             appendEvents: (conversationId, turnId, events, position) => {
               if (position === 0) begun.push(turnId)

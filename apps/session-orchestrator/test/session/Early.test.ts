@@ -17,10 +17,10 @@ type Accept = Store["Service"]["acceptTurn"]
 const behind =
   (door: Deferred.Deferred<void, StorageError>): NonNullable<Options["store"]> =>
   (real) => ({
-    acceptTurn: (...[turn, opening, ahead]: Parameters<Accept>) =>
+    acceptTurn: (...[turn, { ahead, isOpened } = {}]: Parameters<Accept>) =>
       Effect.suspend(() => {
         ahead?.()
-        return Effect.andThen(Deferred.await(door), real.acceptTurn(turn, opening))
+        return Effect.andThen(Deferred.await(door), real.acceptTurn(turn, { isOpened }))
       })
   })
 
@@ -193,9 +193,9 @@ describe("a turn that begins before it is accepted", () => {
       {
         scripts: [hangs(reached), answer("two"), answer("three")],
         store: (real) => ({
-          acceptTurn: (turn, opening, ahead) => {
-            begun.push(`${turn.prompt}: ${ahead === undefined ? "behind" : "ahead"}`)
-            return real.acceptTurn(turn, opening, ahead)
+          acceptTurn: (turn, options) => {
+            begun.push(`${turn.prompt}: ${options?.ahead === undefined ? "behind" : "ahead"}`)
+            return real.acceptTurn(turn, options)
           }
         })
       },

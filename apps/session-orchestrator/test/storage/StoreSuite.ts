@@ -2,11 +2,10 @@
 import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
-import { Turn } from "@holdfast/kernel"
 import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { promptOf, Store, type StoredEvent, storedPrompt } from "../../src/storage/Store.ts"
+import { openingOf, promptOf, Store, type StoredEvent, storedPrompt, type Turn } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 /** More than a store reads in one query. */
@@ -219,20 +218,19 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)],
         0
       )
-      const opening = [NumberedData.message(2, 1, 0), NumberedData.usage(2, 1, 0)] as const
-      const accepted = yield* store.acceptTurn(NumberedData.turn(2, 1), opening)
+      const opening = openingOf(NumberedData.turn(2, 1))
+      const accepted = yield* store.acceptTurn(NumberedData.turn(2, 1), { isOpened: true })
       const stored = opening.map((event, i) => ({ id: 3 + i, event, json: JSON.stringify(event) }))
       expect(accepted).toEqual({ _tag: "Accepted", opening: stored })
       expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
 
-      const other = [NumberedData.usage(2, 1, 7)] as const
-      expect((yield* store.acceptTurn(NumberedData.turn(2, 1), other))._tag).toBe("Known")
-      expect((yield* store.acceptTurn(NumberedData.turn(2, 1, { prompt: "another" }), other))._tag).toBe("Conflict")
-      expect(
-        Result.isFailure(
-          yield* Effect.result(store.acceptTurn(NumberedData.turn(3, 99), [NumberedData.usage(3, 99, 0)]))
-        )
-      ).toBe(true)
+      const later = { acceptedAt: NumberedData.turn(2, 1).acceptedAt + 1 }
+      const again = (change: Partial<Turn>) =>
+        store.acceptTurn(NumberedData.turn(2, 1, { ...later, ...change }), { isOpened: true })
+      expect((yield* again({}))._tag).toBe("Known")
+      expect((yield* again({ prompt: "another" }))._tag).toBe("Conflict")
+      const lost = yield* Effect.result(store.acceptTurn(NumberedData.turn(3, 99), { isOpened: true }))
+      expect(Result.isFailure(lost)).toBe(true)
       expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
       expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])
       // The events of the turn's run are stored already (W2).
@@ -259,20 +257,16 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const expected: Array<Omit<StoredEvent, "event">> = []
       for (const [n, given] of openings.entries()) {
         const turn = NumberedData.turn(n, 1, given)
-        const prompt = promptOf(turn)
-        const { acceptedAt: startedAt, conversationId, turnId } = turn
-        const opening = Turn.firstEvents({
-          conversationId,
-          turnId,
-          startedAt,
-          ...(prompt === undefined ? {} : { prompt })
-        })
+        const { conversationId, turnId } = turn
+        const opening = openingOf(turn)
         const { type, ...rest } = NumberedData.usage(n, 1, 7)
         // Its keys in another order, as another program may have written them.
         const events = [...opening.slice(1), NumberedData.message(n, 1, 1), { type, ...rest }, NumberedData.end(n, 1)]
-        const accepted =
-          n === 0 || n === openings.length - 2 ? yield* store.acceptTurn(turn) : yield* store.acceptTurn(turn, opening)
-        expect(accepted._tag).toBe("Accepted")
+        const isOpened = n > 0 && n !== openings.length - 2
+        expect(yield* store.acceptTurn(turn, { isOpened })).toMatchObject({
+          _tag: "Accepted",
+          ...(isOpened && { opening: opening.map((event) => ({ event, json: JSON.stringify(event) })) })
+        })
         const [first] = opening
         yield* store.appendEvents(conversationId, turnId, [first, ...events], 0)
         for (const event of [first, ...events]) expected.push({ id: expected.length + 1, json: JSON.stringify(event) })
@@ -482,7 +476,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       }
       const messages = yield* store.messages(conversationId)
       expect(messages).toHaveLength(8)
-      expect(yield* store.history(conversationId)).toEqual(messages)
+      const found = Option.getOrThrow(yield* store.conversationWithHistory(conversationId))
+      expect(found).toEqual({ conversation: NumberedData.conversation(1), history: messages })
       const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
       yield* store.acceptTurn(turn)
       const [first, resumed] = yield* Effect.all(
@@ -559,16 +554,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       }
       const begun: TurnEvent.TurnEvent = { type: "step-start", ...common, step: 0, target: "simulated/steady" }
       for (const transient of [delta, wait, begun]) {
-        // These lines compile only while the types refuse what follows them.
+        // This line compiles only while the types refuse what follows it.
         // @ts-expect-error it is transient
         const appended = yield* Effect.exit(store.appendEvents(common.conversationId, common.turnId, [transient], 0))
         expect(Exit.isFailure(appended) && Cause.pretty(appended.cause)).toContain(`${transient.type} is transient`)
-        // @ts-expect-error it is transient
-        const opened = yield* Effect.exit(store.acceptTurn(NumberedData.turn(2, 1), [transient]))
-        expect(Exit.isFailure(opened) && Cause.pretty(opened.cause)).toContain(`${transient.type} is transient`)
       }
       expect(yield* all(store, 1, 0)).toEqual([])
-      expect(yield* store.turn(NumberedData.turnId(2))).toEqual(Option.none())
     })
   )
 

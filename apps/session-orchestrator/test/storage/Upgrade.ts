@@ -127,7 +127,7 @@ export const check = Effect.gen(function* () {
     openingOf(3, 1).map((event, i) => ({ id: 10 + i, json: JSON.stringify(event) }))
   )
   expect((yield* store.acceptTurn(NumberedData.turn(1, 1)))._tag).toBe("Known")
-  expect(yield* store.acceptTurn(NumberedData.turn(5, 2), openingOf(5, 2))).toMatchObject({
+  expect(yield* store.acceptTurn(NumberedData.turn(5, 2), { isOpened: true })).toMatchObject({
     opening: [{ id: 1 }, { id: 2 }]
   })
   expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([4, 3, 5].map(NumberedData.turnId))

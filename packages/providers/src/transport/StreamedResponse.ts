@@ -31,6 +31,8 @@ export type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 /** A response whose status is a success. */
 export interface Options {
   readonly bytes: BytePull
+  /** Whether all bytes have arrived. */
+  readonly isWhole: () => boolean
   readonly decoder: Decoder.Decoder
   /** The decoder's events, with errors that have no secrets. */
   readonly take: () => Array<Provider.ProviderEvent>
@@ -44,7 +46,7 @@ export const incomplete = new Failure.ProviderFailure({ failure: Classification.
 
 /** The pull of a response whose first reads have arrived. */
 export const make = (
-  { bytes, decoder, failureOf, progress, take }: Options,
+  { bytes, decoder, failureOf, isWhole, progress, take }: Options,
   first: ReadonlyArray<Uint8Array>
 ): EventPull => {
   let next: EventPull = beginning(first, (reads) => received(reads))
@@ -116,7 +118,9 @@ export const make = (
   })
 
   const drained: EventPull = Effect.flatMap(
-    Effect.suspend(() => Deadline.within(drain, decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS)),
+    Effect.suspend(() =>
+      isWhole() ? drain : Deadline.within(drain, decoder.standing() === "finished" ? AWAIT_END_MS : AWAIT_USAGE_MS)
+    ),
     () => {
       next = Cause.done()
       return lastOf(decoder, take)

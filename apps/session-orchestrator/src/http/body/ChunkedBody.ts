@@ -8,14 +8,17 @@
  * ChunkedBody.C2. A client of HTTP/1.0 gets the text as it is; for it the end of the connection is the end of the body.
  * ChunkedBody.C3. A text goes to the socket itself. A write of Node's response would hold the text back to the end of the turn of the event loop, in
  *     order to join it with other writes. Order, return value and `drain` are those of a write of the response.
+ * ChunkedBody.C4. The head leaves with the first text, and the end with the last one: each write costs the server and the client a call of
+ *     the system. `flush` sends a head that has no text yet.
  */
 import type { ServerResponse } from "node:http"
 import type * as Encoding from "./Encoding.ts"
 
-/** The body of a response whose head was flushed. Nothing else may write to it. */
+/** The body of a response whose head is made and has not left. Nothing else may write to it. */
 export class ChunkedBody {
   private readonly response: ServerResponse
   private readonly isChunked: boolean
+  private hasHeadLeft = false
 
   constructor(response: ServerResponse) {
     this.response = response
@@ -23,15 +26,26 @@ export class ChunkedBody {
     response.chunkedEncoding = false
   }
 
+  /** Sends the head, if it has not left with a text (ChunkedBody.C4). */
+  flush(): void {
+    if (this.hasHeadLeft) return
+    this.hasHeadLeft = true
+    this.response.flushHeaders()
+  }
+
   /** Writes a text. Returns `false` if the client has to drain first, as Node counts. `onWritten` is called when the text has left. */
   write(text: Encoding.Text, onWritten?: () => void): boolean {
     const { response } = this
-    if (!this.isChunked || text.length === 0) return response.write(text, onWritten)
+    if (!this.isChunked || text.length === 0) {
+      this.hasHeadLeft = true
+      return response.write(text, onWritten)
+    }
     if (typeof text === "string") {
       const bytes = Buffer.byteLength(text)
       // A text with one byte a character needs no encoder.
       return this.send(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
     }
+    this.hasHeadLeft = true
     response.write(`${text.length.toString(16)}\r\n`, "latin1")
     response.write(text)
     return response.write("\r\n", "latin1", onWritten)
@@ -41,16 +55,29 @@ export class ChunkedBody {
   private send(piece: string, encoding: BufferEncoding, onWritten: (() => void) | undefined): boolean {
     const { response } = this
     const { socket } = response
-    // A response without a socket waits behind an earlier one of its connection.
-    if (socket === null || !socket.writable) return response.write(piece, encoding, onWritten)
+    const { hasHeadLeft } = this
+    this.hasHeadLeft = true
+    // Node's response puts its head before the first text. A response without a socket waits behind an earlier one of its connection.
+    if (!hasHeadLeft || socket === null || !socket.writable) return response.write(piece, encoding, onWritten)
     // A write by the response, even of nothing, makes it emit `drain`.
     return socket.write(piece, encoding, onWritten) || response.write("")
   }
 
   /** Writes a last text and ends the response. */
-  end(last: string, onEnded: () => void): void {
+  end(last: Encoding.Text, onEnded?: () => void): void {
     const { isChunked, response } = this
-    response.end(isChunked ? `${last === "" ? "" : chunkOf(last, Buffer.byteLength(last))}${END}` : last, onEnded)
+    if (!isChunked) {
+      this.hasHeadLeft = true
+      return void response.end(last, onEnded)
+    }
+    if (typeof last !== "string") {
+      this.write(last)
+      return void response.end(END, "latin1", onEnded)
+    }
+    const bytes = Buffer.byteLength(last)
+    const text = bytes === 0 ? END : `${chunkOf(last, bytes)}${END}`
+    this.send(text, bytes === last.length ? "latin1" : "utf8", undefined)
+    response.end(onEnded)
   }
 }
 

@@ -4,7 +4,7 @@
  * It writes to Node's response directly. With a stream body the keep-alives would have to be merged with the items, which costs a
  * queue per item; measured with 32 responses at once, direct writes moved a fifth more. Pushed items (`Push`) are written without a fiber.
  *
- * LiveResponse.L1. The items of one chunk leave in one write.
+ * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
  * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
  * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
  *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
@@ -58,6 +58,8 @@ interface Options<A, E> {
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
   readonly encode: (items: ReadonlyArray<A>) => Encoding.Text
+  /** Whether no item follows in a stream that is not endless: its end need not be awaited then. */
+  readonly isLast?: (item: A) => boolean
   /** The stream never ends by itself, so its end cannot be mistaken for completeness (LiveResponse.L4). */
   readonly endless: boolean
   /** The last frame of a response that the server closes early (LiveResponse.L6). */
@@ -75,8 +77,9 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
   const response = nodeResponse(request)
   response.writeHead(200, headers)
-  response.flushHeaders()
   const body = new ChunkedBody(response)
+  // Items that are there already take the head along.
+  process.nextTick(() => response.destroyed || body.flush())
 
   let quiet = true
   /** Writes items. Returns an effect that has to run before the next items, if there is one. */
@@ -85,15 +88,18 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (response.destroyed) return Effect.interrupt
     quiet = false
     const text = options.encode(items)
-    if (budget.allows(text.length)) return written(text)
-    return Effect.flatMap(budget.turn(text.length), () => written(text) ?? Effect.void) // LiveResponse.L7
+    const last = options.endless ? undefined : items.at(-1)
+    const isLast = last !== undefined && options.isLast?.(last) === true
+    if (budget.allows(text.length)) return written(text, isLast)
+    return Effect.flatMap(budget.turn(text.length), () => written(text, isLast) ?? Effect.void) // LiveResponse.L7
   }
-  const written = (text: Encoding.Text): Effect.Effect<void, ClientStalled> | undefined => {
+  const written = (text: Encoding.Text, isLast: boolean): Effect.Effect<void, ClientStalled> | undefined => {
     if (response.destroyed) return Effect.interrupt
+    if (isLast) return void body.end(text)
     return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
   const signOfLife = (): void => {
-    if (quiet && !response.destroyed && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
+    if (quiet && isOpen(response) && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
     quiet = true
   }
   let isGoingDown = false
@@ -135,7 +141,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
     ),
     Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
   )
-  if (broken === undefined) yield* end(response, body, "", STALL_LIMIT)
+  if (broken === undefined || response.writableEnded) yield* end(response, body, "", STALL_LIMIT)
   else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
   // The response is already written; this one is for the metrics.
   return HttpServerResponse.empty({ status: 200 })
@@ -175,21 +181,24 @@ const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled>
     return Effect.sync(() => response.off("drain", onDrain))
   }).pipe(Effect.timeoutOrElse({ duration: STALL_LIMIT, orElse: () => Effect.fail(new ClientStalled()) }))
 
-/** Writes a last text and ends the response. Cuts it if the client does not take the text in time. */
+const isOpen = ({ destroyed, writableEnded }: ServerResponse): boolean => !destroyed && !writableEnded
+
+/** Writes a last text and ends the response, unless it is ended. Cuts it if the client does not take the text in time. */
 const end = (
   response: ServerResponse,
   body: ChunkedBody,
   last: string,
   limit: Duration.Duration
 ): Effect.Effect<void> =>
-  response.destroyed
-    ? Effect.void
-    : Effect.callback<void>((resume) => {
-        const onClose = () => resume(Effect.void)
-        response.once("close", onClose)
-        body.end(last, onClose)
-        return Effect.sync(() => response.off("close", onClose))
-      }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
+  Effect.suspend(() => {
+    if (isOpen(response)) body.end(last)
+    if (response.destroyed || response.writableLength === 0) return Effect.void
+    return Effect.callback<void>((resume) => {
+      const onEnded = () => resume(Effect.void)
+      response.once("finish", onEnded).once("close", onEnded)
+      return Effect.sync(() => response.off("finish", onEnded).off("close", onEnded))
+    }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
+  })
 
 /** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
 const leave = (

@@ -5,14 +5,14 @@
  * provider is called.
  */
 import type { TableError } from "@holdfast/journal/sql"
-import type { Ids } from "@holdfast/wire"
+import { type Ids, LongJson } from "@holdfast/wire"
 import { type Array as Arr, Effect } from "effect"
 import { isDeepStrictEqual } from "node:util"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import type { Append } from "../tables/EventNumbers.ts"
 import * as EventTable from "../tables/EventTable.ts"
-import type { Acceptance, StoredEvent } from "../Store.ts"
+import * as EventText from "../tables/EventText.ts"
+import { type Acceptance, openingOf as firstEventsOf, type StoredEvent, type Turn } from "../Store.ts"
 import * as LabelTable from "../tables/LabelTable.ts"
 import * as OutboxTable from "../tables/OutboxTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
@@ -21,9 +21,20 @@ import * as TurnTable from "../tables/TurnTable.ts"
 export interface Arrival {
   readonly turn: TurnTable.NewTurn
   /** Its first events; absent: they are written later. */
-  readonly opening: Append["events"] | undefined
+  readonly opening: EventTable.Opening | undefined
   /** Called when the write is queued and the disk works (`Store.acceptTurn`). */
   readonly ahead?: (() => void) | undefined
+}
+
+/** The first events of a turn, with their texts. */
+export const openingOf = (turn: TurnTable.NewTurn): Effect.Effect<EventTable.Opening> => {
+  const events = firstEventsOf(turn)
+  const rows = EventTable.rowsOf(turn)
+  if (EventText.isKeptWhole(rows))
+    return Effect.succeed(events.map((event) => ({ event, json: EventText.opened(event, rows), payload: "" })))
+  return Effect.forEach(events, (event) =>
+    Effect.map(LongJson.stringify(event), (json) => ({ event, json, payload: EventText.pack(json, event, rows) }))
+  )
 }
 
 /** Records turns whose ids are free, with their openings, and returns each turn's outcome. Of two turns of a group with one id the first gets it. */
@@ -31,8 +42,10 @@ export const accept =
   (sql: SqlClient.SqlClient) =>
   (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, TableError> =>
     Effect.gen(function* () {
-      const ids = arrivals.map(({ turn }) => turn.turnId)
-      const known = new Map((yield* TurnTable.findAll(sql, ids)).map((turn) => [turn.turnId, turn]))
+      // The id of a turn that runs ahead of its acceptance is new (`Store.acceptTurn`).
+      const ids = arrivals.flatMap(({ ahead, turn }) => (ahead === undefined ? [turn.turnId] : []))
+      const found = ids.length === 0 ? [] : yield* TurnTable.findAll(sql, ids)
+      const known = new Map<Ids.TurnId, Turn>(found.map((turn) => [turn.turnId, turn]))
       const answers = arrivals.map(({ turn }): Acceptance | undefined => {
         const first = known.get(turn.turnId)
         if (first !== undefined) return { _tag: isSame(first, turn) ? "Known" : "Conflict", turn: first }
@@ -77,17 +90,7 @@ const add = Effect.fnUntraced(function* (
       }))
     )
   )
-  const openings = arrivals.flatMap(({ opening, turn }) =>
-    opening === undefined ? [] : [{ turn, append: appendOf(turn, opening) }]
-  )
-  return yield* EventTable.open(sql, openings, tails, numbers)
-})
-
-const appendOf = ({ conversationId, turnId }: TurnTable.NewTurn, events: Append["events"]): Append => ({
-  conversationId,
-  turnId,
-  position: 0,
-  events
+  return yield* EventTable.open(sql, arrivals, tails, numbers)
 })
 
 const accepted = (opening: ReadonlyArray<StoredEvent> | undefined): Acceptance =>

@@ -5,11 +5,11 @@
  * turn's own prompt.
  */
 import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
-import { defined, type Ids, type Message } from "@holdfast/wire"
+import { defined, type Ids } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
+import type { Conversation, Resumption, ResumptionOutline, Turn, WithHistory } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as Histories from "./Histories.ts"
 
@@ -19,8 +19,8 @@ export interface Resumptions {
   readonly find: (id: Ids.TurnId) => Effect.Effect<Resumption | undefined, TableError>
   /** The same without messages and files. */
   readonly outline: (id: Ids.TurnId) => Effect.Effect<ResumptionOutline | undefined, TableError>
-  /** The messages of a conversation, oldest first. */
-  readonly history: (id: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, TableError>
+  /** A conversation with its messages, oldest first; `undefined` for an unknown id. */
+  readonly conversation: (id: Ids.ConversationId) => Effect.Effect<WithHistory | undefined, TableError>
 }
 
 /** Makes the reads, with their queues. */
@@ -30,7 +30,7 @@ export const make = Effect.fnUntraced(function* (
   const { sql, together } = database
   const turns = yield* together(AT_ONCE, findAll(sql))
   const outline = yield* together(AT_ONCE, outlines(sql))
-  const histories = yield* together(AT_ONCE, historiesOf(sql))
+  const conversations = yield* together(AT_ONCE, withHistories(sql))
   const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findAll(sql, ids))
   const complete = yield* Histories.complete(database)
   return {
@@ -48,7 +48,12 @@ export const make = Effect.fnUntraced(function* (
       }
     }),
     outline,
-    history: (id) => Effect.flatMap(histories(id), (outline) => complete(id, outline))
+    conversation: (id) =>
+      Effect.flatMap(conversations(id), (found) =>
+        found === undefined
+          ? Effect.undefined
+          : Effect.map(complete(id, found.history), (history) => ({ conversation: found.conversation, history }))
+      )
   }
 })
 
@@ -103,17 +108,27 @@ const outlines =
       return inOrder(ids, yield* readRows(rows), (resumption) => resumption)
     })
 
-/** The messages of each of some conversations. */
-const historiesOf =
+/** A conversation as it is read with others. */
+interface ConversationOutline {
+  readonly conversation: Conversation
+  readonly history: Histories.Outline
+}
+
+/** Conversations with their messages, in the order of the ids; `undefined` for an unknown id. */
+const withHistories =
   (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Histories.Outline>, TableError> =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ConversationOutline | undefined>, TableError> =>
     Effect.gen(function* () {
       const rows = yield* sql<Histories.Row>`
-        SELECT c.conversation_id AS "conversationId", ${Histories.column(sql, sql`m.conversation = c.number`)}
+        SELECT ${sql.literal(ConversationTable.COLUMNS)}, c.conversation_id AS "conversationId",
+          ${Histories.column(sql, sql`m.conversation = c.number`)}
         FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`
       const histories = yield* Histories.read(sql, rows)
-      const byId = new Map(rows.map(({ conversationId }, i) => [conversationId, histories[i]]))
-      return ids.map((id) => (byId.has(id) ? byId.get(id) : []))
+      const conversations = yield* ConversationTable.read(rows)
+      const byId = new Map(
+        conversations.map((conversation, i) => [conversation.conversationId, { conversation, history: histories[i] }])
+      )
+      return ids.map((id) => byId.get(id))
     })
 
 /** The turns in rows with the columns of turns and conversations. */

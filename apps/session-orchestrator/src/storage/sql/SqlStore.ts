@@ -186,17 +186,21 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`))
       ),
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
+    conversationWithHistory: (id) =>
+      Effect.map(resumptions.conversation(id), Option.fromUndefinedOr).pipe(
+        failed(`read conversation ${id} with its messages`)
+      ),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     setModel: (conversationId, model, at) =>
       setModel({ conversationId, model, at }).pipe(failed(`change the model of ${conversationId}`)),
     setToolAnswers: (conversationId, answers) =>
       setToolAnswers({ conversationId, answers }).pipe(failed(`record the answers about tools of ${conversationId}`)),
-    acceptTurn: (turn, opening, ahead) =>
+    acceptTurn: (turn, { ahead, isOpened = false } = {}) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
         damage.refuse,
-        Effect.flatMap(opening === undefined ? Effect.undefined : Effect.forEach(opening, encoded), (opening) =>
+        Effect.flatMap(isOpened ? Acceptances.openingOf(turn) : Effect.undefined, (opening) =>
           accept({ turn, opening, ahead })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
@@ -228,7 +232,6 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     turnOutline: (id) => EventTable.outlineOf(sql, id).pipe(read(`the events of turn ${id}`)),
     turnDigest: (id) => EventTable.digestOf(sql, id).pipe(read(`the events of turn ${id}`)),
     recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
-    history: (id) => resumptions.history(id).pipe(failed(`read the messages of conversation ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     noteDeath: (foundAt) => noteDeath(foundAt).pipe(failed("record that the last process died")),
     deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),

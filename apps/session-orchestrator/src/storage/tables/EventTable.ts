@@ -35,41 +35,58 @@ export const append =
       const { added, results } = plan(appends, stored.flat(), lastIds)
       yield* insert(sql, added, (placed) => {
         const { conversation = null, number = null } = ends.get(placed.turnId) ?? {}
-        return { conversation, number, opening: openingOf(openings.get(placed.turnId)) }
+        const opened = openings.get(placed.turnId)
+        return { conversation, number, opening: opened && rowsOf(opened) }
       })
       return results
     })
 
-/** The first events of a turn that is being accepted. */
-export interface Opening {
-  readonly turn: TurnTable.NewTurn
-  readonly append: Append
-}
+/** The first events of a turn that is being accepted, each with its JSON and the text that is stored. */
+export type Opening = ReadonlyArray<{
+  readonly event: TurnEvent.PersistedEvent
+  readonly json: string
+  readonly payload: string
+}>
+
+/** What the rows of a turn hold of its first events. */
+export const rowsOf = ({ acceptedAt, content, prompt }: TurnTable.NewTurn): EventText.Opening => ({
+  acceptedAt,
+  prompt,
+  content: content && PromptTable.jsonOf(content)
+})
 
 /**
- * Writes the first events of turns, in the transaction that accepts them, and returns the events of each.
+ * Writes the first events of turns, in the transaction that accepts them, and returns the events of each turn that has some.
  *
  * @param tails the row number and last event id of each conversation
  * @param numbers the numbers of the turns' rows
  */
 export const open = (
   sql: SqlClient.SqlClient,
-  openings: ReadonlyArray<Opening>,
+  turns: ReadonlyArray<{ readonly turn: TurnTable.NewTurn; readonly opening: Opening | undefined }>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>,
   numbers: ReadonlyMap<Ids.TurnId, number>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<StoredEvent>>, SqlError.SqlError> => {
-  const lastIds = new Map(Array.from(tails, ([id, { lastEventId }]) => [id, lastEventId]))
-  const appends = openings.map(({ append }) => append)
-  const { added, results } = plan(appends, [], lastIds)
-  const turns = new Map(openings.map(({ turn }) => [turn.turnId, turn]))
-  return Effect.as(
-    insert(sql, added, ({ conversationId, turnId }) => ({
-      conversation: tails.get(conversationId)?.number ?? null,
-      number: numbers.get(turnId) ?? null,
-      opening: openingOf(turns.get(turnId))
-    })),
-    new Map(appends.map(({ turnId }, i) => [turnId, results[i] ?? []]))
-  )
+  const lastIds = new Map<Ids.ConversationId, number>()
+  const rows: Array<Row> = []
+  const opened = new Map<Ids.TurnId, ReadonlyArray<StoredEvent>>()
+  for (const { opening, turn } of turns) {
+    if (opening === undefined) continue
+    const { conversationId, turnId } = turn
+    // The table refuses null.
+    const { lastEventId = 0, number: conversation = null } = tails.get(conversationId) ?? {}
+    const after = lastIds.get(conversationId) ?? lastEventId
+    lastIds.set(conversationId, after + opening.length)
+    const number = numbers.get(turnId) ?? null
+    opening.forEach(({ event: { type }, payload }, position) =>
+      rows.push({ conversation, event_id: after + 1 + position, turn: number, position, type, payload })
+    )
+    opened.set(
+      turnId,
+      opening.map(({ event, json }, position) => ({ id: after + 1 + position, event, json }))
+    )
+  }
+  return Effect.as(Inserts.insertAll(sql, "events", rows), opened)
 }
 
 /** The next events of a conversation after an id, at most `limit`. */
@@ -209,12 +226,15 @@ const refused = (message: string): SqlError.SqlError =>
     reason: new SqlError.ConstraintError({ message, cause: new Error(message), operation: "append" })
   })
 
-const openingOf = (turn: TurnTable.NewTurn | undefined): EventText.Opening | undefined =>
-  turn && {
-    acceptedAt: turn.acceptedAt,
-    prompt: turn.prompt,
-    content: turn.content && PromptTable.jsonOf(turn.content)
-  }
+/** A type and no interface, so that it is a record of its columns. The table refuses null. */
+type Row = {
+  readonly conversation: number | null
+  readonly event_id: number
+  readonly turn: number | null
+  readonly position: number
+  readonly type: string
+  readonly payload: string
+}
 
 /** Numbers of the rows that an event belongs to; the table refuses null. */
 interface RowKeys {
@@ -228,7 +248,7 @@ const insert = Effect.fnUntraced(function* (
   added: ReadonlyArray<NumberedEvent>,
   keysOf: (placed: NumberedEvent) => RowKeys
 ): Effect.fn.Return<void, SqlError.SqlError> {
-  const rows = added.map((placed) => {
+  const rows = added.map((placed): Row => {
     const { conversationId, event, id, json, position, turnId } = placed
     const { conversation, number, opening } = keysOf(placed)
     const { type } = event
@@ -268,7 +288,7 @@ const ofOne = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
     JOIN events e ON e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
     WHERE t.turn_id = ${id}`
 
-const Row = Schema.Struct({
+const Stored = Schema.Struct({
   event_id: Schema.Int,
   turn_id: Ids.TurnId,
   conversation_id: Ids.ConversationId,
@@ -280,7 +300,7 @@ const Row = Schema.Struct({
   prompt: Schema.NullOr(Schema.String),
   content: Schema.NullOr(Schema.String)
 })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Stored))
 const decodeEvent = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.PersistedEvent))
 
 const selectNumbered = (
@@ -296,7 +316,7 @@ const selectNumbered = (
     Effect.flatMap(Effect.forEach(numberedOf))
   )
 
-const numberedOf = (row: typeof Row.Type): Effect.Effect<NumberedEvent, Schema.SchemaError> => {
+const numberedOf = (row: typeof Stored.Type): Effect.Effect<NumberedEvent, Schema.SchemaError> => {
   const identity = { conversationId: row.conversation_id, turnId: row.turn_id }
   const opening = { acceptedAt: row.accepted_at, prompt: row.prompt, content: row.content }
   const json = EventText.unpack(row.payload, { ...identity, type: row.type }, opening)

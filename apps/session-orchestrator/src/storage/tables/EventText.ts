@@ -103,6 +103,21 @@ export const unpackMessage = (packed: string, turnId: Ids.TurnId, opening: Openi
   }
 }
 
+/** The JSON of a turn's first event (EventText.T2), from the rows that hold all of it. */
+export const opened = (origin: Origin, opening: Opening): string =>
+  origin.type === "message"
+    ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`
+    : `${identityOf(origin)},"startedAt":${opening.acceptedAt}${opening.prompt == null ? ',"retry":true' : ""}}`
+
+/**
+ * Whether the rows of a turn hold all of its first events: JSON can hold two things that a text column cannot, half a surrogate pair and the
+ * character with code 0.
+ */
+export const isKeptWhole = ({ content, prompt }: Opening): boolean =>
+  prompt == null ||
+  content != null || // JSON escapes both
+  (prompt.isWellFormed() && !prompt.includes("\0"))
+
 /** How the stored messages of the user and of tools begin, which may have files. The stored message of a prompt may be empty. */
 export const INPUTS = ["user.", "tool."] as const
 
@@ -130,18 +145,6 @@ const messageOf = (packed: string, turnId: Ids.TurnId): string => {
   return `{"role":"${packed.slice(0, dot)}","id":"${turnId}.${number}","turnId":"${turnId}"${packed.slice(comma)}`
 }
 
-/** The first event of a turn (EventText.T2). */
-const opened = (origin: Origin, opening: Opening): string =>
-  origin.type === "message"
-    ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`
-    : `${identityOf(origin)},"startedAt":${opening.acceptedAt}${opening.prompt == null ? ',"retry":true' : ""}}`
-
 const promptOf = (turnId: Ids.TurnId, { acceptedAt, content, prompt }: Opening): string =>
   `{"role":"user","id":"${turnId}.0","turnId":"${turnId}","createdAt":${acceptedAt},` +
   `"content":${content ?? `[{"type":"text","text":${JSON.stringify(prompt ?? "")}}]`}}`
-
-/** JSON can hold two things that a text column cannot: half a surrogate pair, and the character with code 0. */
-const isKeptWhole = ({ content, prompt }: Opening): boolean =>
-  prompt == null ||
-  content != null || // JSON escapes both
-  (prompt.isWellFormed() && !prompt.includes("\0"))

@@ -111,7 +111,7 @@ export interface Seal {
 }
 
 /**
- * Seals turns with the events that ended them, on PostgreSQL in one round trip. A sealed turn is not changed. A failed turn is uncounted until
+ * Seals turns with the events that ended them, in one statement. A sealed turn is not changed. A failed turn is uncounted until
  * its notice (`IncidentStates.S2`).
  */
 export const sealAll = (
@@ -127,22 +127,26 @@ export const sealAll = (
     ended_at: endedAt,
     uncounted: status === "failed" ? 1 : null
   }))
-  const each = Effect.forEach(
-    ends,
-    ({ turn_id, ...end }) =>
-      sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`,
-    { discard: true }
-  )
-  return sql.onDialectOrElse({
-    pg: () =>
-      ends.length < 2
-        ? each
-        : Effect.asVoid(sql`
+  const [only] = ends
+  if (only === undefined) return Effect.void
+  const list = JSON.stringify(ends)
+  const seal = sql.onDialectOrElse({
+    pg: () => {
+      const { turn_id, ...end } = only
+      return ends.length === 1
+        ? sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`
+        : sql`
             UPDATE turns SET end_event_id = s.end_event_id, status = s.status, ended_at = s.ended_at, uncounted = s.uncounted
-            FROM json_populate_recordset(NULL::turns, ${JSON.stringify(ends)}::json) s
-            WHERE turns.turn_id = s.turn_id AND turns.end_event_id IS NULL`),
-    orElse: () => each
+            FROM json_populate_recordset(NULL::turns, ${list}::json) s
+            WHERE turns.turn_id = s.turn_id AND turns.end_event_id IS NULL`
+    },
+    orElse: () => sql`
+      UPDATE turns SET end_event_id = s.value ->> 'end_event_id', status = s.value ->> 'status',
+        ended_at = s.value ->> 'ended_at', uncounted = s.value ->> 'uncounted'
+      FROM json_each(${list}) s
+      WHERE turns.turn_id = s.value ->> 'turn_id' AND turns.end_event_id IS NULL`
   })
+  return Effect.asVoid(seal)
 }
 
 /** The columns for `read`. */

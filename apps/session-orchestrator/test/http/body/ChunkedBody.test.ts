@@ -10,7 +10,6 @@ const serving = async <A>(
 ): Promise<A> => {
   const server = createServer((_request, response) => {
     response.writeHead(200)
-    response.flushHeaders()
     answer(new ChunkedBody(response), response)
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -118,6 +117,44 @@ it("ChunkedBody.C3: a client that does not read makes a write return false, and 
       socket.destroy()
     }
   )
+})
+
+it("ChunkedBody.C4: the head leaves with the first text, and the last text with the end", async () => {
+  const isAlone = Promise.withResolvers<void>()
+  await serving(
+    (body) => {
+      body.write("one\n")
+      void isAlone.promise.then(() => body.end("two\n"))
+    },
+    async (port) => {
+      const reads: Array<string> = []
+      const socket = connect(port, "127.0.0.1", () =>
+        socket.write("GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      )
+      await new Promise((resolve) =>
+        socket.on("close", resolve).on("data", (read) => {
+          reads.push(read.toString())
+          isAlone.resolve()
+        })
+      )
+      assert.deepStrictEqual(
+        reads.map((read) => read.replace(/^HTTP[^]*\r\n\r\n/, "head ")),
+        ["head 4\r\none\n\r\n", "4\r\ntwo\n\r\n0\r\n\r\n"]
+      )
+    }
+  )
+})
+
+it("ChunkedBody.C4: a head without a text leaves when it is flushed, once", async () => {
+  const answer = await serving((body) => {
+    body.flush()
+    body.flush()
+    body.write("one ")
+    body.flush()
+    body.end(Buffer.from("bytes"))
+    body.flush()
+  }, read)
+  assert.deepStrictEqual(answer, { text: "one bytes", isWhole: true })
 })
 
 it("ChunkedBody.C2: a client of HTTP/1.0 gets the text without lengths", async () => {

@@ -18,6 +18,7 @@ class Connection extends EventEmitter {
   /** Whether the client reads: otherwise every write waits for `drain`, and the end never comes. */
   isReading = true
   destroyed = false
+  writableEnded = false
   writableNeedDrain = false
 
   writeHead(status: number, headers: Readonly<Record<string, string>>): void {
@@ -26,14 +27,17 @@ class Connection extends EventEmitter {
   flushHeaders(): void {
     this.done.push("flushed")
   }
+  get writableLength(): number {
+    return this.isReading ? 0 : 1
+  }
   write(text: string, onWritten?: () => void): boolean {
     this.done.push(`write ${text}`)
     if (this.isReading) onWritten?.()
     return this.isReading
   }
-  end(text: string, onEnded: () => void): void {
+  end(text: string): void {
+    this.writableEnded = true
     this.done.push(`end ${text}`)
-    if (this.isReading) onEnded()
   }
   destroy(): void {
     this.destroyed = true
@@ -41,7 +45,10 @@ class Connection extends EventEmitter {
   }
 }
 
-const HEAD = ["head 200 text/plain no", "flushed"]
+/** The head, which leaves with the first item. */
+const HEAD = ["head 200 text/plain no"]
+/** The same without an item that could take it along. */
+const ALONE = [...HEAD, "flushed"]
 
 /** Sends items to such a connection; `written` returns the writes after the head since the last call. */
 const sending = Effect.fnUntraced(function* <E>(
@@ -57,6 +64,7 @@ const sending = Effect.fnUntraced(function* <E>(
     keepAlive: "alive",
     items,
     encode: (all) => all.join(""),
+    isLast: (item) => item === "last",
     endless,
     ...(farewell ? { farewell: ({ code, message }: Sse.Reconnect) => `${code}: ${message}` } : {})
   }).pipe(Effect.exit, Effect.forkChild({ startImmediately: true }))
@@ -75,6 +83,27 @@ describe("a live response", () => {
     })
   )
 
+  it.effect("LiveResponse.L1: the last item leaves with the end, and an endless response goes on behind it", () =>
+    Effect.gen(function* () {
+      const { done, fiber } = yield* sending(Stream.make("a", "last"))
+      assert.deepStrictEqual(done(), [...HEAD, "end alast"])
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      const endless = yield* sending(Stream.concat(Stream.make("last"), Stream.never), { endless: true })
+      assert.deepStrictEqual(endless.done(), [...HEAD, "write last"])
+    })
+  )
+
+  it.effect("LiveResponse.L1: a response that is ended gets no farewell and no sign of life", () =>
+    Effect.gen(function* () {
+      const { connection, done, drain, fiber } = yield* sending(Stream.concat(Stream.make("last"), Stream.never))
+      assert.deepStrictEqual(done(), [...HEAD, "end last"])
+      yield* TestClock.adjust("30 seconds")
+      yield* drain.end
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual([done(), connection.destroyed], [[], false])
+    })
+  )
+
   it.effect("to HEAD has no body", () =>
     Effect.gen(function* () {
       const { done, fiber } = yield* sending(Stream.never, { method: "HEAD" })
@@ -90,7 +119,7 @@ describe("a live response", () => {
     () =>
       Effect.gen(function* () {
         const { connection, done } = yield* sending(Stream.never)
-        assert.deepStrictEqual(done(), HEAD)
+        assert.deepStrictEqual(done(), ALONE)
         yield* TestClock.adjust("14999 millis")
         assert.deepStrictEqual(done(), [])
         yield* TestClock.adjust("1 milli")
@@ -117,7 +146,7 @@ describe("a live response", () => {
       const { connection, done, fiber } = yield* sending(Stream.unwrap(Effect.as(Effect.sleep("1 second"), items)))
       connection.isReading = false
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(done(), [...HEAD, "write a"])
+      assert.deepStrictEqual(done(), [...ALONE, "write a"])
       yield* TestClock.adjust("59999 millis")
       assert.deepStrictEqual([pulled, done().filter((what) => what !== "write alive")], [1, []])
       connection.isReading = true
@@ -140,7 +169,7 @@ describe("a live response", () => {
         connection.writableNeedDrain = true
         yield* TestClock.adjust("61 seconds")
         const told = "write too-slow: The client has read nothing for 1m."
-        assert.deepStrictEqual(done(), [...HEAD, "write a", told])
+        assert.deepStrictEqual(done(), [...ALONE, "write a", told])
         yield* TestClock.adjust("4999 millis")
         assert.deepStrictEqual(done(), [])
         yield* TestClock.adjust("1 milli")
@@ -156,7 +185,7 @@ describe("a live response", () => {
       )
       connection.isReading = false
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(done(), [...HEAD, "end "])
+      assert.deepStrictEqual(done(), [...ALONE, "end "])
       yield* TestClock.adjust("59999 millis")
       assert.deepStrictEqual(done(), [])
       yield* TestClock.adjust("1 milli")
@@ -200,7 +229,7 @@ describe("a live response", () => {
       connection.isReading = false
       yield* drain.end
       yield* TestClock.adjust("4999 millis")
-      assert.deepStrictEqual(done(), [...HEAD, "end shutting-down: Holdfast is shutting down; connect again soon."])
+      assert.deepStrictEqual(done(), [...ALONE, "end shutting-down: Holdfast is shutting down; connect again soon."])
       yield* TestClock.adjust("1 milli")
       assert.deepStrictEqual(done(), ["cut"])
     })
@@ -223,7 +252,7 @@ describe("a live response", () => {
       assert.isTrue(Exit.isFailure(yield* Fiber.join(gone.fiber)))
       const interrupted = yield* sending(Stream.never)
       yield* Fiber.interrupt(interrupted.fiber)
-      assert.deepStrictEqual(interrupted.done(), [...HEAD, "cut"])
+      assert.deepStrictEqual(interrupted.done(), [...ALONE, "cut"])
     })
   )
 })
@@ -241,7 +270,7 @@ describe("a live response of items that are pushed", () => {
       Effect.gen(function* () {
         const { calls, done, end, fiber, give } = yield* pushing()
         for (const item of ["a", "b", "c"]) give(item)
-        assert.deepStrictEqual([done(), calls.pushes], [[...HEAD, "write a", "write b", "write c"], 2])
+        assert.deepStrictEqual([done(), calls.pushes], [[...ALONE, "write a", "write b", "write c"], 2])
         yield* TestClock.adjust("30 seconds")
         assert.deepStrictEqual(done(), ["write alive"])
         end()
@@ -258,7 +287,7 @@ describe("a live response of items that are pushed", () => {
       give("c")
       assert.isFalse(isPushing())
       give("d")
-      assert.deepStrictEqual(done(), [...HEAD, "write a", "write b", "write c"])
+      assert.deepStrictEqual(done(), [...ALONE, "write a", "write b", "write c"])
       connection.isReading = true
       connection.emit("drain")
       assert.deepStrictEqual([done(), isPushing()], [["write d"], true])
@@ -271,7 +300,7 @@ describe("a live response of items that are pushed", () => {
       for (const item of ["a", "b"]) gone.give(item)
       gone.connection.destroyed = true
       gone.give("c")
-      assert.deepStrictEqual([gone.done(), gone.isPushing()], [[...HEAD, "write a", "write b", "cut"], false])
+      assert.deepStrictEqual([gone.done(), gone.isPushing()], [[...ALONE, "write a", "write b", "cut"], false])
       const stopped = yield* pushing()
       for (const item of ["a", "b"]) stopped.give(item)
       stopped.end(Effect.fail(new TurnStopped.TurnStopped({ message: "It stopped." })))

@@ -508,7 +508,7 @@ describe("a disk that refuses", () => {
               yield* sql`UPDATE events SET payload = ${payload}
                 WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
               for (const read of [
-                store.history(NumberedData.conversationId(1)),
+                store.conversationWithHistory(NumberedData.conversationId(1)),
                 store.resumption(NumberedData.turnId(2))
               ]) {
                 const error = yield* Effect.flip(Effect.asVoid<unknown, StorageError, never>(read))
