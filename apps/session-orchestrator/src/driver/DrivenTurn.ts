@@ -9,12 +9,10 @@
  */
 import type { Records, Toolbox } from "@holdfast/kernel"
 import { BeforeContent } from "@holdfast/kernel/host"
-import { RetryStrategies } from "@holdfast/policy"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -48,11 +46,11 @@ export const make = (
   known: ReadonlyArray<Records.Stored>,
   toolbox: Toolbox.Toolbox["Service"]
 ): DrivenTurn | undefined => {
-  const { chance, defaults, observer, providers } = services
+  const { chance, observer } = services
   const { conversation, history, persisted, turn } = resumption
   const setting = TurnSetting.of(services, session, life, resumption, known)
-  const { isEnabled, policy, target } = setting
-  const plain = TurnPorts.plain({ credentials: providers.credentials, models: defaults.models }, policy)
+  const { isEnabled, target } = setting
+  const { plain, policy, strategy } = setting.plan
   if (plain === undefined || policy.spendGuard !== undefined || services.spending?.asks === true) return undefined
   const { hub } = session
   const { acceptedAt, conversationId, turnId } = turn
@@ -69,7 +67,7 @@ export const make = (
       ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
     },
     {
-      strategy: TurnRunner.switched(RetryStrategies.deciding(policy), policy, isEnabled),
+      strategy: TurnRunner.switched(strategy, policy, isEnabled),
       observer: observer && early ? early.observing(observer) : observer,
       live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {

@@ -76,6 +76,13 @@ type DriverEvent =
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
   /** The end of the turn's wait is on disk, and so are the outcomes that arrived before it. */
   | { readonly _tag: "Called"; readonly turn: DrivenTurn.DrivenTurn }
+  /** Records were handed in before the turn was accepted, and it is accepted now. */
+  | {
+      readonly _tag: "Accepted"
+      readonly turn: DrivenTurn.DrivenTurn
+      readonly write: Write
+      readonly outcome: Outcome
+    }
 
 /** Records of a turn to be written. */
 interface Write {
@@ -183,6 +190,8 @@ class GroupDriver implements Driver {
           return this.resumed(turn, writes)
         case "Called":
           return this.goOn(turn, writes)
+        case "Accepted":
+          return this.recorded(what.write, what.outcome, writes)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
           // While its records are written, the abort takes effect after them.
@@ -277,22 +286,14 @@ class GroupDriver implements Driver {
       if (writes.some(({ wake }) => wake !== undefined)) yield* Effect.yieldNow
       const after: Array<Write> = []
       for (const [i, write] of writes.entries()) {
-        const { early } = write.turn
+        const { turn } = write
         const outcome = outcomes[i] ?? Exit.die(new Error("an append has no outcome"))
-        if (early?.isOnItsWay !== true) this.recorded(write, outcome, after)
-        // Its records are on disk together with its acceptance, or not written; the caller gets that result first.
-        else this.fork(Effect.flatMap(early.isAccepted, () => this.accepted(write, outcome)))
+        // Its records are on disk together with its acceptance, or not written. A turn that is refused has left by then.
+        if (turn.early?.isOnItsWay === true)
+          turn.early.emit(() => this.enqueue({ _tag: "Accepted", turn, write, outcome }))
+        else this.recorded(write, outcome, after)
       }
       if (after.length > 0) yield* this.written(after)
-    })
-  }
-
-  /** Continues after the acceptance. A turn that is refused has left by then. */
-  private accepted(write: Write, outcome: Outcome): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const after: Array<Write> = []
-      this.recorded(write, outcome, after)
-      return after.length === 0 ? Effect.void : this.written(after)
     })
   }
 

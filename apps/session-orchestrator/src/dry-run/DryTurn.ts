@@ -16,7 +16,7 @@ import type { Permit } from "../gate/Limiter.ts"
 import * as DecisionAccount from "../inspection/DecisionAccount.ts"
 import type { SpendAccount } from "../spend/SpendAccount.ts"
 import * as Admission from "../turn/Admission.ts"
-import * as TurnSetting from "../turn/TurnSetting.ts"
+import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import * as DryDecisions from "./DryDecisions.ts"
@@ -83,7 +83,7 @@ export class DryTurn {
 
   constructor(prompted: Prompted, around: Surroundings) {
     const { credentials, policy } = around
-    const midStream = policy.midStream ?? TurnSetting.defaultMidStream(prompted.isSubmitted === true)
+    const midStream = policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
     this.around = around
     this.prompted = prompted
     this.decisions = new DryDecisions.DryDecisions({ ...around, policy: { ...policy, midStream } })

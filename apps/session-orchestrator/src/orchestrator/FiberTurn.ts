@@ -63,7 +63,8 @@ const begun = Effect.fnUntraced(function* (
   const options = { persist: patiently, listener: listenerOf(turn) }
   const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
   turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
-  const { isEnabled, policy, provider, target } = TurnSetting.of(services, session, turn, resumption, known)
+  const { isEnabled, plan, provider, target } = TurnSetting.of(services, session, turn, resumption, known)
+  const { policy } = plan
   const { history } = resumption
   turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
   const { credentials } = providers

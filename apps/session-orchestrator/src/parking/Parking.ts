@@ -70,52 +70,28 @@ export class Parking {
 
   /** Parks a turn until `wakeAt`, in epoch milliseconds. The gate may take it up again synchronously. */
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: GateWait): void {
-    const sleeper: Sleeper | undefined = awaited && {
-      ...awaited,
-      wake: (ticket) => this.letIn(conversationId, ticket),
-      held: (until) => {
-        entry.heldUntil = until
-        this.listener.held(conversationId, until)
-      }
-    }
-    const release = () => {
-      stop()
-      sleeper?.gatekeeper.leave(sleeper)
-    }
-    const { left, ticket, startAt } = this.place.take({ turnId, wakeAt, awaited, release })
-    const wake = (isDue: boolean): void => {
-      if (!isDue) {
-        if (this.isReadable(conversationId)) this.listener.near(conversationId)
-        return
-      }
-      left()
-      if (sleeper === undefined) this.leave(conversationId, elapsed)
-      else sleeper.gatekeeper.due(sleeper)
-    }
-    const stop = this.timer.at(startAt, wake, NEAR_MS)
-    const cancel = () => {
-      release()
-      left()
-    }
-    const entry: Entry = { turnId, wakeAt, heldUntil: undefined, awaited, cancel }
+    const entry = new Entry(turnId, wakeAt, awaited && this.sleeperOf(conversationId, awaited))
+    const { left, ticket, startAt } = this.place.take({ turnId, wakeAt, awaited, release: () => entry.release() })
+    entry.left = left
+    entry.stop = this.timer.at(startAt, (isDue) => this.reached(conversationId, entry, isDue), NEAR_MS)
     this.turns.set(conversationId, entry)
     if (ticket !== undefined) this.letIn(conversationId, ticket)
-    else sleeper?.gatekeeper.enter(sleeper)
+    else entry.sleeper?.gatekeeper.enter(entry.sleeper)
   }
 
   /** Releases all parked turns: the process that runs them next wakes them. */
   clear(): void {
     const entries = Array.from(this.turns.values())
     this.turns.clear()
-    for (const { cancel } of entries) cancel()
+    for (const entry of entries) entry.cancel()
   }
 
   /** Whether a turn is parked that will continue when its time comes, as far as its gate can predict. */
   isReadable(conversationId: Ids.ConversationId): boolean {
     const entry = this.turns.get(conversationId)
     if (entry === undefined || entry.heldUntil !== undefined) return false
-    const { awaited } = entry
-    return awaited === undefined || awaited.isWanted || awaited.gatekeeper.isOpen // Parking.P5
+    const { sleeper } = entry
+    return sleeper === undefined || sleeper.isWanted || sleeper.gatekeeper.isOpen // Parking.P5
   }
 
   /** Takes a parked turn up; returns whether there was one. */
@@ -134,6 +110,29 @@ export class Parking {
     return entry
   }
 
+  private sleeperOf(conversationId: Ids.ConversationId, awaited: GateWait): Sleeper {
+    return {
+      ...awaited,
+      wake: (ticket) => this.letIn(conversationId, ticket),
+      held: (until) => {
+        const entry = this.turns.get(conversationId)
+        if (entry !== undefined) entry.heldUntil = until
+        this.listener.held(conversationId, until)
+      }
+    }
+  }
+
+  /** The time of a turn is near, or has come. */
+  private reached(conversationId: Ids.ConversationId, { left, sleeper }: Entry, isDue: boolean): void {
+    if (!isDue) {
+      if (this.isReadable(conversationId)) this.listener.near(conversationId)
+      return
+    }
+    left()
+    if (sleeper === undefined) this.leave(conversationId, elapsed)
+    else sleeper.gatekeeper.due(sleeper)
+  }
+
   private letIn(conversationId: Ids.ConversationId, ticket: GateTicket): void {
     if (!this.leave(conversationId, (turn) => turn.letIn(ticket, () => elapsed(turn)))) ticket.giveBack()
   }
@@ -141,8 +140,34 @@ export class Parking {
 
 // --- internal
 
-interface Entry extends Parked {
-  heldUntil: number | undefined
-  readonly awaited: GateWait | undefined
-  readonly cancel: () => void
+/** A class, so that ten thousand parked turns share its functions. */
+class Entry implements Parked {
+  readonly turnId: Ids.TurnId
+  readonly wakeAt: number
+  heldUntil: number | undefined = undefined
+  /** Its place at a gate; absent: its wait ends at none. */
+  readonly sleeper: Sleeper | undefined
+  /** Removes it from the timer. */
+  stop: () => void = nothing
+  /** Reports to its parking place that it does not sleep any more. */
+  left: () => void = nothing
+
+  constructor(turnId: Ids.TurnId, wakeAt: number, sleeper: Sleeper | undefined) {
+    this.turnId = turnId
+    this.wakeAt = wakeAt
+    this.sleeper = sleeper
+  }
+
+  /** Removes it from the timer and its gate. */
+  release(): void {
+    this.stop()
+    this.sleeper?.gatekeeper.leave(this.sleeper)
+  }
+
+  cancel(): void {
+    this.release()
+    this.left()
+  }
 }
+
+const nothing = (): void => {}

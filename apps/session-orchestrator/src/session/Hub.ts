@@ -28,13 +28,8 @@ const MOST_AT_ONCE = 64
 export class Hub {
   readonly inProgress = new InProgress()
   readonly recent = new Recent()
-  private readonly subscribers = new Set<Subscriber>()
-  private readonly backlog = new Backlog()
-  private isWaking = false
-  /** An event arrived after the first subscriber was woken. */
-  private isMissed = false
-  /** The subscribers that are still to be woken. */
-  private waking: IterableIterator<Subscriber> | undefined = undefined
+  /** Absent until the first subscription: most parked turns are never watched. */
+  private audience: Audience | undefined = undefined
   private last: number | undefined = undefined
   /** A subscriber has been given content of the step in progress (Hub.H5). */
   private isReceived = false
@@ -46,7 +41,7 @@ export class Hub {
 
   /** Whether there are subscribers. */
   get isWatched(): boolean {
-    return this.subscribers.size > 0
+    return this.audience !== undefined && this.audience.size > 0
   }
 
   /** Passes a transient event on. */
@@ -54,7 +49,7 @@ export class Hub {
     this.inProgress.live(event)
     this.emit(event)
     if (event.type === "step-start") this.isReceived = false
-    else if (!this.isReceived && isContent(event)) this.isReceived = this.isWatchedBy(event.turnId)
+    else if (!this.isReceived && isContent(event)) this.isReceived = this.audience?.watches(event.turnId) === true
   }
 
   /**
@@ -82,7 +77,7 @@ export class Hub {
       this.recent.persisted(stored)
       this.inProgress.persisted(event)
       if (this.inProgress.contentOf === undefined) this.isReceived = false
-      if (this.isWatched) this.push({ event, json, id })
+      if (this.isWatched) this.audience?.push({ event, json, id })
     }
   }
 
@@ -101,14 +96,12 @@ export class Hub {
    */
   stopped(turnId: Ids.TurnId, error: TurnStopped.TurnStopped): void {
     this.restarted()
-    for (const subscriber of this.subscribers) {
-      if (subscriber.watches(turnId)) subscriber.fail(error)
-    }
+    this.audience?.fail(error, turnId)
   }
 
   /** The conversation was deleted: its watchers get the error behind the events that have passed. */
   deleted(error: ConversationNotFound): void {
-    for (const subscriber of this.subscribers) subscriber.fail(error)
+    this.audience?.fail(error)
   }
 
   /** The turn is run again from its records: its events in progress are void. */
@@ -121,29 +114,53 @@ export class Hub {
 
   /** Subscribes to one turn, or to all; events in progress come first. The subscriber must be closed. */
   subscribe(turnId?: Ids.TurnId): Subscriber {
-    const subscriber = new Subscriber(
-      this.backlog,
-      this.inProgress.frames(),
-      (self) => this.subscribers.delete(self),
-      turnId
-    )
-    this.subscribers.add(subscriber)
+    this.audience ??= new Audience()
+    const subscriber = this.audience.add(this.inProgress.frames(), turnId)
     const { contentOf } = this.inProgress
     if (contentOf !== undefined && subscriber.watches(contentOf)) this.isReceived = true
     return subscriber
   }
 
-  private isWatchedBy(turnId: Ids.TurnId): boolean {
+  private emit(event: TurnEvent.TransientEvent): void {
+    if (this.isWatched) this.audience?.push({ event, json: JSON.stringify(event), id: undefined })
+  }
+}
+
+/** The subscribers of one conversation, and the frames that they have not taken. */
+class Audience {
+  private readonly subscribers = new Set<Subscriber>()
+  private readonly backlog = new Backlog()
+  private isWaking = false
+  /** An event arrived after the first subscriber was woken. */
+  private isMissed = false
+  /** The subscribers that are still to be woken. */
+  private waking: IterableIterator<Subscriber> | undefined = undefined
+
+  get size(): number {
+    return this.subscribers.size
+  }
+
+  add(inProgress: ReadonlyArray<Frame>, turnId: Ids.TurnId | undefined): Subscriber {
+    const subscriber = new Subscriber(this.backlog, inProgress, (self) => this.subscribers.delete(self), turnId)
+    this.subscribers.add(subscriber)
+    return subscriber
+  }
+
+  /** Whether a subscriber watches this turn. */
+  watches(turnId: Ids.TurnId): boolean {
     for (const subscriber of this.subscribers) if (subscriber.watches(turnId)) return true
     return false
   }
 
-  private emit(event: TurnEvent.TransientEvent): void {
-    if (this.subscribers.size === 0) return
-    this.push({ event, json: JSON.stringify(event), id: undefined })
+  /** Ends the subscriptions to a turn, or all. */
+  fail(failure: Failure, turnId?: Ids.TurnId): void {
+    for (const subscriber of this.subscribers) {
+      if (turnId === undefined || subscriber.watches(turnId)) subscriber.fail(failure)
+    }
   }
 
-  private push(frame: Frame): void {
+  push(frame: Frame): void {
+    if (this.subscribers.size === 0) return
     this.backlog.push(frame)
     this.isMissed = true
     if (this.isWaking) return

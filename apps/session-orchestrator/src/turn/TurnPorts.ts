@@ -44,11 +44,16 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
     }
   })
 
-/** The limits of a turn that has one target, ends with text and counts no tokens; `undefined` for any other turn. */
+/** The optional ports of a turn that has one target, ends with text and counts no tokens. */
+export interface Plain {
+  readonly limits: TurnLimits.TurnLimits | undefined
+}
+
+/** The ports of such a turn; `undefined` for any other turn. */
 export const plain = (
   { credentials, models }: Pick<Dependencies, "credentials" | "models">,
   policy: RetryPolicy.RetryPolicy
-): { readonly limits: TurnLimits.TurnLimits | undefined } | undefined =>
+): Plain | undefined =>
   policy.finalReport !== undefined || counts(models, policy) || TurnRouter.hasElsewhere(policy, credentials)
     ? undefined
     : { limits: limitsOf(policy, () => 0) }

@@ -36,7 +36,7 @@ import type { Session } from "../session/Session.ts"
 import * as Spending from "../spend/Spending.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
-import * as MostRetries from "./MostRetries.ts"
+import * as TurnPlan from "./TurnPlan.ts"
 import * as Warnings from "./Warnings.ts"
 
 /** The parts that one turn runs on. */
@@ -142,14 +142,13 @@ export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.Transie
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }
 
-/** Decides by the policy, while the conversation's switch is on (rule P15), and shows how many retries the budget allows. */
-export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "budget" | "decide">>(
+/** Decides as `strategy`, while the conversation's switch is on (rule P15). */
+export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "decide">>(
   strategy: S,
   policy: RetryPolicy.RetryPolicy,
   isEnabled: () => boolean
 ): S => ({
   ...strategy,
-  budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) },
   decide: (attempt, failure, spent) =>
     isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
 })
@@ -255,6 +254,7 @@ const strategyOf = ({
       if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
       return asleep(Admission.waitAtGate(life, sleepUntil(end), awaited, held), awaited)
     })
-  const strategy = switched(RetryStrategies.make(policy, sleep, ports.countTokens), policy, isEnabled)
+  const decided = TurnPlan.withMostRetries(RetryStrategies.make(policy, sleep, ports.countTokens), policy)
+  const strategy = switched(decided, policy, isEnabled)
   return spending === undefined ? strategy : spending.asking(strategy, turnId)
 }

@@ -15,6 +15,7 @@ import { Quarantine } from "../pacing/Quarantine.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
 import * as Spending from "../spend/Spending.ts"
+import * as TurnPlan from "./TurnPlan.ts"
 import * as TurnRunner from "./TurnRunner.ts"
 
 /** The services that the turns of this process share. */
@@ -34,6 +35,7 @@ export const observers = Effect.gen(function* () {
 export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const defaults = yield* Defaults
   const journal = yield* Journal
+  const providers = yield* Providers
   const { observer, spending } = yield* observers
   return {
     sessions,
@@ -51,7 +53,8 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
     place: yield* ParkingPlace,
-    providers: yield* Providers,
+    providers,
+    plans: TurnPlan.make(providers, defaults),
     gates: yield* Gates,
     tools: yield* Tools,
     defaults,

@@ -2,23 +2,23 @@
 import type { Provider, Records } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
-import { Limits } from "@holdfast/providers"
-import { type Labels, Target, type TurnEvent } from "@holdfast/wire"
-import { Result, Stream } from "effect"
+import { type Labels, Target } from "@holdfast/wire"
+import { Result } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
-import type { Providers } from "../conversation/Providers.ts"
 import type { Session } from "../session/Session.ts"
 import type * as Spending from "../spend/Spending.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnPlan from "./TurnPlan.ts"
 import type { TurnServices } from "./TurnServices.ts"
 
 /** The settings that one turn runs with. */
 export interface TurnSetting {
   readonly target: Target.Target
-  readonly policy: RetryPolicy.RetryPolicy
+  /** The part that it shares with the turns of the same policy. */
+  readonly plan: TurnPlan.TurnPlan
   /** The present state of the conversation's auto-retry switch (rule P15). */
   readonly isEnabled: () => boolean
   /** Bounded by the limits of the policy, and connected to the gates. */
@@ -27,7 +27,13 @@ export interface TurnSetting {
 
 /** The settings of one turn; `known`: its records until now. */
 export const of = (
-  { defaults, gates, providers, spending }: Pick<TurnServices, "defaults" | "gates" | "providers" | "spending">,
+  {
+    defaults,
+    gates,
+    plans,
+    providers,
+    spending
+  }: Pick<TurnServices, "defaults" | "gates" | "plans" | "providers" | "spending">,
   session: Session,
   turn: TurnLife.TurnLife,
   { conversation, turn: { isSubmitted, labels, turnId } }: Pick<Resumption, "conversation" | "turn">,
@@ -36,17 +42,14 @@ export const of = (
   // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
   const held = providers.held?.(conversation.conversationId)
   const whole = policyOf(conversation, defaults)
-  const { midStream = defaultMidStream(isSubmitted === true), ...own } =
-    held === undefined ? whole : HeldCalls.policyOf(whole, held.fits)
-  const policy = { ...own, midStream, enabled: true }
+  const plan = plans.of(held === undefined ? whole : HeldCalls.policyOf(whole, held.fits), isSubmitted === true)
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
-  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(policy) !== 0
+  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(plan.policy) !== 0
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
-  const limited = Limits.withLimits(route(providers), policy.requestTimeout)
-  const gated = Admission.throughGates(limited, gates, turn, isRetried, Admission.isOrdered(known))
+  const gated = Admission.throughGates(plan.provider, gates, turn, isRetried, Admission.isOrdered(known))
   return {
     target: Target.parse(conversation.model) ?? defaults.model,
-    policy,
+    plan,
     isEnabled,
     provider:
       spending === undefined
@@ -54,9 +57,6 @@ export const of = (
         : spending.checked(gated, checkedOf(turn, { conversationId: conversation.conversationId, turnId }, labels))
   }
 }
-
-/** The default for failures after content (rule X7): usually no client is attached to a submitted turn. */
-export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
 
 /**
  * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the
@@ -91,26 +91,3 @@ const resolved = (retry: Profile.RetrySettings): RetryPolicy.RetryPolicy => {
   policies.set(retry, policy)
   return policy
 }
-
-/** Calls each target's own provider, with the chosen credential: a turn may change between them. */
-const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    (
-      providers.held?.(request.conversationId) ??
-      providers.get(request.target.provider, request.credential) ??
-      missing(request.target, providers.names)
-    ).stream(request)
-})
-
-/** TurnQueue.Q3 */
-const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
-  stream: () =>
-    Stream.make({
-      type: "error",
-      failure: {
-        reason: "model-unavailable",
-        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
-        retryable: false
-      }
-    })
-})

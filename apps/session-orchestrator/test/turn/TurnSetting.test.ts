@@ -4,6 +4,8 @@ import type { Session } from "../../src/session/Session.ts"
 import type * as TurnLife from "../../src/session/TurnLife.ts"
 import type { Conversation, Resumption } from "../../src/storage/Store.ts"
 import type { Defaults } from "../../src/conversation/Defaults.ts"
+import type { Providers } from "../../src/conversation/Providers.ts"
+import * as TurnPlan from "../../src/turn/TurnPlan.ts"
 import * as TurnSetting from "../../src/turn/TurnSetting.ts"
 
 const conversation = (retry: Conversation["retry"]) => ({ retry }) as Conversation
@@ -31,10 +33,12 @@ describe("the policy of a conversation", () => {
 
 describe("what follows when an answer breaks off", () => {
   it("X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
-    const services = { defaults: defaults({}), gates: {}, providers: {} } as Parameters<typeof TurnSetting.of>[0]
+    const known = { defaults: { ...defaults({}), models: {} }, gates: {}, providers: { credentials: {} } }
+    const services = { ...known, plans: TurnPlan.make(known.providers as Providers["Service"], known.defaults) }
     const of = (retry: Conversation["retry"], turn: object) => {
       const resumption = { conversation: { ...conversation(retry), model: "a/b" }, turn } as Resumption
-      return TurnSetting.of(services, {} as Session, {} as TurnLife.TurnLife, resumption, []).policy.midStream
+      const given = services as Parameters<typeof TurnSetting.of>[0]
+      return TurnSetting.of(given, {} as Session, {} as TurnLife.TurnLife, resumption, []).plan.policy.midStream
     }
     assert.deepStrictEqual([of(undefined, {}), of(undefined, { isSubmitted: true })], ["fail", "unseen"])
     for (const midStream of ["fail", "discard", "unseen"]) {

@@ -30,7 +30,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { identity } from "effect/Function"
@@ -276,7 +275,6 @@ const laneOf = <In, Out, E>(
 })
 
 const resultAt = <Out, E>(results: ReadonlyArray<Out>, index: number): Exit.Exit<Out, E> =>
-  Option.match(Arr.get(results, index), {
-    onNone: () => Exit.die(new Error("A lane gave fewer results than it had inputs")),
-    onSome: Exit.succeed
-  })
+  index < results.length
+    ? Exit.succeed(results[index] as Out) // a result may be undefined
+    : Exit.die(new Error("A lane gave fewer results than it had inputs"))

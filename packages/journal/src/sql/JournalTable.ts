@@ -23,8 +23,15 @@ export const append =
     Effect.gen(function* () {
       const ends = yield* findEnds(sql, tables, appends)
       const wanted = appends.map((append) => rowsOf(append, ends, writer))
-      const lastSeqs = new Map([...ends.values()].map(({ lastSeq, number }) => [number, lastSeq ?? -1]))
-      const repeated = wanted.flat().filter(({ seq, turn }) => turn !== null && seq <= (lastSeqs.get(turn) ?? -1))
+      const repeated = appends.flatMap(({ turnId }, i) => {
+        const { lastSeq = null } = ends.get(turnId) ?? {}
+        return lastSeq === null ? [] : (wanted[i] ?? []).filter(({ seq }) => seq <= lastSeq)
+      })
+      if (repeated.length === 0 && ends.size === appends.length) {
+        // Each append is of another turn, and behind its last record: almost all groups.
+        yield* insertAll(sql, tables.journal, wanted.flat())
+        return appends.map(() => true)
+      }
       const taken = new Map((yield* findTaken(sql, tables, repeated, writer)).map((row) => [keyOf(row), row]))
       const added: Array<Row> = []
       const holds = wanted.map((rows) => {

@@ -34,28 +34,28 @@ export const write =
   ) =>
   (writes: Arr.NonEmptyReadonlyArray<JournalWrite<In>>): Effect.Effect<ReadonlyArray<Written<Out>>, TableError> =>
     Effect.gen(function* () {
-      const holding = yield* partOf(writes, ({ records }) => records, append)
-      const made = writes.filter((write) => holding.get(write) !== false) // A1
-      const results = yield* partOf(made, ({ statements }) => statements, run)
-      return writes.map((write) => (holding.get(write) === false ? Option.none() : Option.some(results.get(write))))
+      const isHeld = yield* partOf(
+        writes.map(({ records }) => records),
+        append
+      )
+      const results = yield* partOf(
+        writes.map(({ statements }, i) => (isHeld[i] === false ? undefined : statements)), // A1
+        run
+      )
+      return writes.map((_, i) => (isHeld[i] === false ? Option.none() : Option.some(results[i])))
     })
 
 // --- internal
 
-/** Writes one part of the writes that have it, and returns the result of each. */
-const partOf = <In, Part, Out>(
-  writes: ReadonlyArray<JournalWrite<In>>,
-  pick: (write: JournalWrite<In>) => Part | undefined,
+/** Makes the parts that are there, and returns the result of each in its place. */
+const partOf = <Part, Out>(
+  parts: ReadonlyArray<Part | undefined>,
   make: (parts: Arr.NonEmptyReadonlyArray<Part>) => Effect.Effect<ReadonlyArray<Out>, TableError>
-): Effect.Effect<ReadonlyMap<JournalWrite<In>, Out | undefined>, TableError> => {
-  const having: Array<JournalWrite<In>> = []
-  const parts: Array<Part> = []
-  for (const write of writes) {
-    const part = pick(write)
-    if (part === undefined) continue
-    having.push(write)
-    parts.push(part)
-  }
-  if (!Arr.isReadonlyArrayNonEmpty(parts)) return Effect.succeed(new Map())
-  return Effect.map(make(parts), (outs) => new Map(having.map((write, i) => [write, outs[i]])))
+): Effect.Effect<ReadonlyArray<Out | undefined>, TableError> => {
+  const present = parts.filter((part) => part !== undefined)
+  if (!Arr.isReadonlyArrayNonEmpty(present)) return Effect.succeed([])
+  return Effect.map(make(present), (outs) => {
+    let next = 0
+    return parts.map((part) => (part === undefined ? undefined : outs[next++]))
+  })
 }

@@ -3,6 +3,8 @@
  *
  * Providers send errors as JSON; intermediaries (a CDN, a load balancer, a corporate proxy) send pages, plain text, or an empty body. A
  * page is represented by its title, because HTML is unreadable in a terminal.
+ *
+ * ResponseBody.B1. The last body is kept, unless it is long: in an outage thousands of calls get the same one, and it is parsed once.
  */
 import { JsonShape } from "@holdfast/wire"
 import * as Envelope from "./Envelope.ts"
@@ -29,8 +31,26 @@ const PAGE_LIMIT = 20_000
 /** Characters of a page's head: its first text, before the markup begins to repeat. Only the head is searched for a delay. */
 const HEAD_LIMIT = 2_048
 
+/** Characters of the longest body that is kept: several times the length of real errors. */
+const KEPT_LIMIT = 4_096
+
+/** ResponseBody.B1 */
+let last: { readonly text: string; readonly body: Body } | undefined
+
 /** Reads a body, or one frame's data. */
 export const read = (text: string): Body => {
+  if (text.length > KEPT_LIMIT) return parse(text)
+  if (text !== last?.text) last = { text, body: parse(text) }
+  return last.body
+}
+
+/** Cuts a message to the shown length. */
+export const cut = (message: string): string =>
+  message.length <= MESSAGE_LIMIT ? message : `${message.slice(0, MESSAGE_LIMIT - 1)}…`
+
+// --- internal
+
+const parse = (text: string): Body => {
   const trimmed = unframed(text).trim()
   if (trimmed === "") return { kind: "empty" }
   if (/^<(?:!doctype|!--|html|head|body|\?xml|title|h1|center)/i.test(trimmed)) {
@@ -48,12 +68,6 @@ export const read = (text: string): Body => {
     ? { kind: "text", text: trimmed, objects }
     : { kind: "envelope", envelope, objects }
 }
-
-/** Cuts a message to the shown length. */
-export const cut = (message: string): string =>
-  message.length <= MESSAGE_LIMIT ? message : `${message.slice(0, MESSAGE_LIMIT - 1)}…`
-
-// --- internal
 
 /** The data of a body that is a server-sent event: Groq and Anthropic also send errors in this form. */
 const unframed = (text: string): string =>
@@ -83,5 +97,4 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&nbsp;": " "
 }
 
-const unescape = (text: string): string =>
-  text.replaceAll(/&(?:amp|lt|gt|quot|nbsp|#39|#x27);/g, (entity) => ENTITIES[entity] ?? entity)
+const unescape = (text: string): string => text.replaceAll(/&#?\w+;/g, (entity) => ENTITIES[entity] ?? entity)

@@ -1,0 +1,88 @@
+/**
+ * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan.
+ *
+ * TurnPlan.P1. A plan has nothing of a turn or of a conversation.
+ */
+import type { Provider, RetryStrategy } from "@holdfast/kernel"
+import { type RetryPolicy, RetryStrategies } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { defined, type Target, type TurnEvent } from "@holdfast/wire"
+import { Stream } from "effect"
+import type { Defaults } from "../conversation/Defaults.ts"
+import type { Providers } from "../conversation/Providers.ts"
+import * as MostRetries from "./MostRetries.ts"
+import * as TurnPorts from "./TurnPorts.ts"
+
+/** The shared part of turns. */
+export interface TurnPlan {
+  readonly policy: RetryPolicy.RetryPolicy
+  /** The providers of all targets, bounded by the limits of the policy. */
+  readonly provider: Provider.Provider["Service"]
+  /** Decides by the policy, and shows how many retries its budget allows. */
+  readonly strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide" | "budget">
+  /** The ports of a turn that needs no fiber until its provider answers; `undefined`: it needs one. */
+  readonly plain: TurnPorts.Plain | undefined
+}
+
+/** Finds the plan of a policy. */
+export interface TurnPlans {
+  /** `own` is the policy of the conversation; turns that are submitted have other defaults. */
+  readonly of: (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => TurnPlan
+}
+
+/** The plans of this process. */
+export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
+  const routed = route(providers)
+  const plans = { attached: new WeakMap<object, TurnPlan>(), submitted: new WeakMap<object, TurnPlan>() }
+  const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
+    const policy = { ...own, midStream: own.midStream ?? defaultMidStream(isSubmitted), enabled: true }
+    return {
+      policy,
+      provider: Limits.withLimits(routed, policy.requestTimeout),
+      strategy: withMostRetries(RetryStrategies.deciding(policy), policy),
+      plain: TurnPorts.plain({ credentials: providers.credentials, models }, policy)
+    }
+  }
+  return {
+    of: (own, isSubmitted) => {
+      const known = plans[isSubmitted ? "submitted" : "attached"]
+      const plan = known.get(own) ?? planOf(own, isSubmitted)
+      known.set(own, plan)
+      return plan
+    }
+  }
+}
+
+/** The default for failures after content (rule X7): usually no client is attached to a submitted turn. */
+export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
+
+/** Shows how many retries the budget of a policy allows. */
+export const withMostRetries = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "budget">>(
+  strategy: S,
+  policy: RetryPolicy.RetryPolicy
+): S => ({ ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) } })
+
+// --- internal
+
+/** Calls each target's own provider, with the chosen credential: a turn may change between them. */
+const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
+  stream: (request) =>
+    (
+      providers.held?.(request.conversationId) ??
+      providers.get(request.target.provider, request.credential) ??
+      missing(request.target, providers.names)
+    ).stream(request)
+})
+
+/** TurnQueue.Q3 */
+const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
+  stream: () =>
+    Stream.make({
+      type: "error",
+      failure: {
+        reason: "model-unavailable",
+        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
+        retryable: false
+      }
+    })
+})
