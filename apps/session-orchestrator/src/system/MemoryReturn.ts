@@ -5,11 +5,15 @@
  * their memory until the next peak.
  *
  * A full collection is not free for what follows: V8 drops optimised code whose objects are all gone, so the next streams run slowly until it
- * is made again. Streams that came and went with a collection after each of them cost half as much CPU again a delta.
+ * is made again. Each of the next ten thousand deltas and more costs half as much CPU again. So a pause of seconds between a few turns is no
+ * reason for a collection, but the end of many streams is.
  *
- * MemoryReturn.M1. It collects in quiet moments only, and only if the process has worked and grown since the last collection.
+ * MemoryReturn.M1. It collects in quiet moments only, and only if the process has worked and grown since the last collection. If it has not
+ *     had many connections since then, it has to be quiet for `LONG_MS`.
  * MemoryReturn.M2. It takes at most a hundredth of the time. Time without collections is credited to later ones, up to `MOST_CREDIT_MS`:
  *     each of a few crowds in a row is collected soon after its end.
+ * MemoryReturn.M3. V8 collects no more by itself in quiet moments: its two collections, some eight seconds after work, drop the same
+ *     code. Its collections for allocations stay as they are.
  */
 import { Effect } from "effect"
 import { type EventLoopUtilization, performance } from "node:perf_hooks"
@@ -28,6 +32,12 @@ const WORKED_MS = 1_000
 /** Growth that is worth a collection: some hundreds of streams at once. */
 export const GROWN_BYTES = 64 * 1024 * 1024
 
+/** Some hundreds of streams: each has a connection to its client and one to its provider. */
+export const MANY_CONNECTIONS = 500
+
+/** The quiet after which work has ended that had fewer connections. Pauses between turns are shorter. */
+export const LONG_MS = 60_000
+
 /** The share of the time that collections may take (MemoryReturn.M2). */
 const SHARE = 0.01
 
@@ -36,45 +46,55 @@ export const MOST_CREDIT_MS = 2_000
 
 /** The activity of the event loop, and the memory; times in milliseconds. */
 interface Seen {
-  /** Busy share of the time since the last sample, 0 to 1. */
-  readonly utilization: number
+  /** Since the last sample that was not quiet. */
+  readonly quietMs: number
   /** Busy time since the last collection. */
   readonly workedMs: number
   /** The time that collections may take now, negative after a long one. */
   readonly creditMs: number
   /** Growth of the resident set, from its lowest point since the last collection. */
   readonly grownBytes: number
+  /** The most connections of a sample since the last collection. */
+  readonly connections: number
 }
 
 /** Whether to collect garbage now. */
-const isDue = ({ creditMs, grownBytes, utilization, workedMs }: Seen): boolean =>
-  utilization < QUIET && workedMs >= WORKED_MS && grownBytes >= GROWN_BYTES && creditMs > 0
+const isDue = ({ connections, creditMs, grownBytes, quietMs, workedMs }: Seen): boolean =>
+  (connections >= MANY_CONNECTIONS ? quietMs > 0 : quietMs >= LONG_MS) &&
+  workedMs >= WORKED_MS &&
+  grownBytes >= GROWN_BYTES &&
+  creditMs > 0
 
 /** Samples the event loop every `INTERVAL_MS` and calls `collect` when that is due. Never ends. */
 export const run = (
   collect: () => void = collector(),
   look: () => EventLoopUtilization = performance.eventLoopUtilization,
-  resident: () => number = () => process.memoryUsage.rss()
+  resident: () => number = () => process.memoryUsage.rss(),
+  connected: () => number = connections
 ): Effect.Effect<never> =>
   Effect.suspend(() => {
     let last = look()
     let collected = last
     let creditMs = MOST_CREDIT_MS
     let lowest = resident()
+    let quietMs = 0
+    let most = 0
     return Effect.forever(
       Effect.delay(
         Effect.sync(() => {
           const now = look()
           const elapsedMs = now.active - last.active + now.idle - last.idle
-          const utilization = (now.active - last.active) / elapsedMs
+          quietMs = now.active - last.active < QUIET * elapsedMs ? quietMs + elapsedMs : 0
           const workedMs = now.active - collected.active
           creditMs = Math.min(MOST_CREDIT_MS, creditMs + SHARE * elapsedMs)
           last = now
           // V8 returns pages for some time after a collection.
           const bytes = resident()
           lowest = Math.min(lowest, bytes)
-          if (!isDue({ utilization, workedMs, creditMs, grownBytes: bytes - lowest })) return
+          most = Math.max(most, connected())
+          if (!isDue({ quietMs, workedMs, creditMs, grownBytes: bytes - lowest, connections: most })) return
           collect()
+          most = 0
           lowest = resident()
           last = look()
           collected = last
@@ -87,6 +107,9 @@ export const run = (
 
 // --- internal
 
+/** Open now, those of idle clients included. */
+const connections = (): number => process.getActiveResourcesInfo().filter((type) => type === "TCPSocketWrap").length
+
 /** The thorough collection of V8: an ordinary one keeps the pages that it has emptied, and the large nursery of a peak. */
 const THOROUGH = { type: "major", execution: "sync", flavor: "last-resort" }
 
@@ -95,5 +118,6 @@ const collector = (): (() => void) => {
   setFlagsFromString("--expose-gc")
   const collect: unknown = runInNewContext("gc")
   setFlagsFromString("--no-expose-gc")
+  setFlagsFromString("--memory-reducer-gc-count=0") // MemoryReturn.M3
   return typeof collect === "function" ? () => void collect(THOROUGH) : () => {}
 }

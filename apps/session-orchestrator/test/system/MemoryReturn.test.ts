@@ -3,19 +3,30 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryReturn from "../../src/system/MemoryReturn.ts"
 
+interface Process {
+  readonly connections?: (interval: number) => number
+  readonly grownBytes?: number
+  readonly tookMs?: number
+}
+
 /**
  * An event loop that is busy for a share of each interval, as `shares` lists them. Each collection takes `tookMs`. The process grows by
- * `grownBytes` in an interval without a pause; a collection returns half of that at once, and the rest in the next interval.
+ * `grownBytes` in an interval without a pause, and has `connections` in it; a collection returns half of that at once, and the rest in the next interval.
  */
 const collections = Effect.fnUntraced(function* (
   shares: ReadonlyArray<number>,
-  { grownBytes = 2 * MemoryReturn.GROWN_BYTES, tookMs = 10 } = {}
+  {
+    connections = () => MemoryReturn.MANY_CONNECTIONS,
+    grownBytes = 2 * MemoryReturn.GROWN_BYTES,
+    tookMs = 10
+  }: Process = {}
 ) {
   const loop = { active: 0, idle: 0, utilization: 0 }
   const at: Array<number> = []
   let interval = 0
   let resident = 0
   let returned = 0
+  let open = 0
   const collect = () => {
     at.push(interval)
     loop.active += tookMs
@@ -26,7 +37,8 @@ const collections = Effect.fnUntraced(function* (
     MemoryReturn.run(
       collect,
       () => ({ ...loop }),
-      () => resident
+      () => resident,
+      () => open
     ),
     { startImmediately: true }
   )
@@ -35,6 +47,7 @@ const collections = Effect.fnUntraced(function* (
     loop.idle += (1 - share) * MemoryReturn.INTERVAL_MS
     resident += (share > 0.5 ? grownBytes : 0) - returned
     returned = 0
+    open = share > 0.5 ? connections(interval) : 0
     yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
     interval++
   }
@@ -44,6 +57,27 @@ const collections = Effect.fnUntraced(function* (
 it.effect("MemoryReturn.M1: collects once after a peak, and not during it", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* collections([0.01, 0.9, 0.9, 0.1, 0.01, 0.01, 0.01, 0.01]), [4])
+  })
+)
+
+const few = () => MemoryReturn.MANY_CONNECTIONS - 1
+
+it.effect(
+  "MemoryReturn.M1: after few connections it collects at the end of the work, and not in the pauses between turns",
+  () =>
+    Effect.gen(function* () {
+      const long = MemoryReturn.LONG_MS / MemoryReturn.INTERVAL_MS
+      const quiet = (intervals: number) => Array.from({ length: intervals }, () => 0.01)
+      const turns = [0.8, ...quiet(long - 1), 0.8, ...quiet(long - 1)]
+      assert.deepStrictEqual(yield* collections(turns, { connections: few }), [])
+      assert.deepStrictEqual(yield* collections([...turns, 0.01, 0.01], { connections: few }), [turns.length])
+    })
+)
+
+it.effect("MemoryReturn.M1: connections from before a collection do not count after it", () =>
+  Effect.gen(function* () {
+    const manyFirst = (interval: number) => (interval === 0 ? MemoryReturn.MANY_CONNECTIONS : few())
+    assert.deepStrictEqual(yield* collections([0.8, 0.01, 0.8, 0.01], { connections: manyFirst }), [1])
   })
 )
 
@@ -89,7 +123,8 @@ it.effect("the memory of dropped objects is returned", () =>
       MemoryReturn.run(
         undefined,
         () => ({ ...loop }),
-        () => loop.active * MemoryReturn.GROWN_BYTES
+        () => loop.active * MemoryReturn.GROWN_BYTES,
+        () => MemoryReturn.MANY_CONNECTIONS
       ),
       { startImmediately: true }
     )

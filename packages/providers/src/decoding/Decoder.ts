@@ -56,7 +56,7 @@ export const make = (
   let emitted = 0
   let standing: Standing = "open"
   let isEnding = false
-  const template = DeltaTemplate.make()
+  let template: DeltaTemplate.DeltaTemplate | undefined
 
   const cut = (): ReadonlyArray<Provider.ProviderEvent> => {
     const toolNames = machine.unfinished()
@@ -70,14 +70,23 @@ export const make = (
 
   /** Decoder.D4. The events from `before` on are new. */
   const exceeds = (before: number): boolean => {
-    for (let i = before; i < out.length; i++) emitted += sizeOf(out[i] as Provider.ProviderEvent)
+    for (const event of out.slice(before)) emitted += sizeOf(event)
     if (emitted + machine.kept() <= most) return false
     out.length = before
     fail(ResponseLimit.exceeded(most))
     return true
   }
 
-  const frames = EventStream.make((data, event) => {
+  /** Decoder.D2 */
+  const skip = (text: string, start: number): number => {
+    if (template === undefined || isOver(standing)) return start
+    const match = DeltaTemplate.match(template, text, start, most - emitted - machine.kept())
+    if (match === undefined) return start
+    exceeds(out.push(match.delta) - 1)
+    return match.end
+  }
+
+  const frames = EventStream.make((data, event, raw) => {
     if (isOver(standing)) return
     if (data.length > mostHeld) return fail(ResponseLimit.exceeded(most))
     if (data === "[DONE]") {
@@ -85,28 +94,22 @@ export const make = (
       return
     }
     const before = out.length
-    const delta = template.match(data, event)
-    if (delta !== undefined) {
-      out.push(delta)
-      exceeds(before)
-      return
-    }
     if (isTooDeep(data)) return fail(TOO_DEEP)
     const frame = parse(data)
     if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event)) // Decoder.D3
     if (frame === undefined) return
     const kept = machine.kept()
     standing = machine.frame(frame, event, out)
-    if (standing === "open" && machine.kept() === kept) template.learn(data, event, out.slice(before))
-    else template.forget()
+    const isPlain = standing === "open" && machine.kept() === kept
+    template = isPlain ? DeltaTemplate.of(raw, out.slice(before)) : undefined
     if (exceeds(before)) return
     if (standing === "failed") out.splice(-1, 0, ...cut())
     if (standing === "error") fail(classify(data, event))
-  })
+  }, skip)
 
   return {
     feed: (reads) => {
-      for (const read of reads) {
+      for (const read of joined(reads)) {
         frames.feed(read)
         if (isOver(standing)) return
         if (frames.held() > mostHeld) return fail(ResponseLimit.exceeded(most))
@@ -140,6 +143,20 @@ export const make = (
 
 // --- internal
 
+/** Holds reads for `joined`: some providers send one event a chunk, and a read of the socket has hundreds of chunks. */
+const together = new Uint8Array(65_536)
+
+/** Short reads as one, until the next call: decoding a text costs more than copying its bytes. */
+const joined = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Uint8Array> => {
+  let length = 0
+  for (const read of reads) {
+    if (length + read.length > together.length) return reads
+    together.set(read, length)
+    length += read.length
+  }
+  return [together.subarray(0, length)]
+}
+
 const isOver = (standing: Standing): boolean => standing === "finished" || standing === "failed" || standing === "error"
 
 /** The object of a frame. Google sends errors as an array of one. */
@@ -163,14 +180,5 @@ const TOO_DEEP: Provider.EmittedFailure = {
 }
 
 /** The event's characters that count towards the limit; the machine counts those of tool calls. */
-const sizeOf = (event: Provider.ProviderEvent): number => {
-  switch (event.type) {
-    case "text-delta":
-    case "reasoning-delta":
-      return event.delta.length
-    case "file":
-      return "data" in event ? event.data.length : 0
-    default:
-      return 0
-  }
-}
+const sizeOf = (event: Provider.ProviderEvent): number =>
+  "delta" in event ? event.delta.length : "data" in event ? event.data.length : 0

@@ -1,112 +1,111 @@
 /**
  * Reads consecutive text frames without a parser, by their identical surroundings.
  *
- * A model's response arrives in hundreds of frames of some 200 characters, of which five are new. The template learns the text
- * before and after a frame's delta. A later frame with the same surroundings is the same JSON with another string in it.
+ * A model's response arrives in hundreds of frames of some 200 characters, of which five are new. The template learns a frame's text as it
+ * stood in the stream, before and after the delta. Later frames with the same surroundings are the same JSON with another string in it.
  *
- * DeltaTemplate.T1. A match gives the same result as `JSON.parse` and the protocol's machine. The surroundings are compared as a
+ * DeltaTemplate.T1. A match gives the same text as `JSON.parse` and the protocol's machine. The surroundings are compared as a
  *     whole, and the text must be one JSON string, so it can hide nothing else.
  * DeltaTemplate.T2. Only a frame that gave one delta and changed nothing else is learned, and only the frames directly after it are
  *     matched: without another frame in between, the machine's state is unchanged.
  * DeltaTemplate.T3. OpenAI pads frames with an `obfuscation` of varying length; its value may vary too.
- * DeltaTemplate.T4. A delta keeps no part of its network read alive: V8 copies a slice below 13 characters, and longer ones are parsed.
+ * DeltaTemplate.T4. A delta keeps no part of its network read alive: its text is parsed, which makes a string of its own.
+ * DeltaTemplate.T5. The frames of one read give one delta. From one text to the next, all characters are compared at once: V8 compares a
+ *     slice word by word, and `startsWith` character by character.
  */
 import type { Provider } from "@holdfast/kernel"
 
-/** Matches frames against the last learned one; `undefined` where nothing is learned or the frame differs. */
-export interface DeltaTemplate {
-  readonly match: (data: string, event: string | undefined) => Provider.ProviderEvent | undefined
-  /** Learns a frame, given the events that it produced. */
-  readonly learn: (data: string, event: string | undefined, events: ReadonlyArray<Provider.ProviderEvent>) => void
-  readonly forget: () => void
+/** Consecutive frames. */
+export interface Match {
+  /** Their joined text. */
+  readonly delta: Delta
+  /** The position behind them. */
+  readonly end: number
 }
 
-/** A template that has learned nothing. */
-export const make = (): DeltaTemplate => {
-  let known: Template | undefined
+/** The surroundings of a text. */
+export interface DeltaTemplate {
+  readonly type: Delta["type"]
+  /** A frame up to the quote that opens the text, included. */
+  readonly before: string
+  /** From the quote that closes the text up to the quote that opens the padding, included; empty where there is no padding. */
+  readonly middle: string
+  /** From the quote that closes the text, or the padding, to the end of the frame. */
+  readonly behind: string
+  /** From there to the text of the next frame (DeltaTemplate.T5). */
+  readonly seam: string
+}
 
+/** Learns a frame's text, which ends in a blank line, given the events that it produced; `undefined` where it cannot be learned. */
+export const of = (raw: string, events: ReadonlyArray<Provider.ProviderEvent>): DeltaTemplate | undefined => {
+  const [only] = events
+  if (events.length !== 1 || (only?.type !== "text-delta" && only?.type !== "reasoning-delta")) return undefined
+  const literal = JSON.stringify(only.delta)
+  const at = raw.indexOf(`:${literal}`) + 2
+  // If the text occurs twice, its position is ambiguous.
+  if (at < 2 || raw.includes(literal, at)) return undefined
+  const closed = at + literal.length - 2
+  const padding = raw.indexOf(PADDING, closed)
+  const opened = padding < 0 ? closed : padding + PADDING.length
+  const end = padding < 0 ? closed : raw.indexOf('"', opened)
+  const next = raw.length - end
+  // One short string for all parts, which keeps no network read alive: from the frame's end around to its text, and on to the end.
+  const own = raw.slice(end) + raw
   return {
-    match: (data, event) => {
-      if (known === undefined || event !== known.event) return undefined
-      const end = endOf(data, known)
-      if (end < known.before.length) return undefined
-      const delta = stringIn(data, known.before.length, end)
-      return delta === undefined || delta === "" ? undefined : { type: known.type, delta }
-    },
-    learn: (data, event, events) => {
-      const [only] = events
-      known =
-        events.length === 1 && (only?.type === "text-delta" || only?.type === "reasoning-delta")
-          ? templateOf(data, event, only)
-          : undefined
-    },
-    forget: () => {
-      known = undefined
-    }
+    type: only.type,
+    before: own.slice(next, next + at),
+    middle: own.slice(next + closed, next + opened),
+    behind: own.slice(0, next),
+    seam: own.slice(0, next + at)
+  }
+}
+
+/**
+ * The frames that begin at `start` and have at most `most` characters of text together, as they stand in the frames; `undefined` where the
+ * first frame differs.
+ */
+export const match = (
+  { before, behind, middle, seam, type }: DeltaTemplate,
+  text: string,
+  start: number,
+  most: number
+): Match | undefined => {
+  if (!has(text, before, start)) return undefined
+  let raw = ""
+  let end = start
+  for (let goesOn = true; goesOn;) {
+    const at = end + before.length
+    const closed = closingQuote(text, at)
+    if (closed === at || raw.length + closed - at > most || !has(text, middle, closed)) break
+    const rest = middle === "" ? closed : closingQuote(text, closed + middle.length)
+    goesOn = has(text, seam, rest)
+    if (!goesOn && !has(text, behind, rest)) break
+    raw += text.slice(at, closed)
+    end = rest + behind.length
+  }
+  try {
+    return end === start ? undefined : { delta: { type, delta: JSON.parse(`"${raw}"`) }, end }
+  } catch {
+    return undefined
   }
 }
 
 // --- internal
 
-interface Template {
-  readonly event: string | undefined
-  readonly type: "text-delta" | "reasoning-delta"
-  /** The frame up to the quote that opens the text, included. */
-  readonly before: string
-  /** The frame from the quote that closes the text; up to the quote that opens the padding, included, where there is one. */
-  readonly behind: string
-  /** The rest of the frame after the padding. */
-  readonly end: string | undefined
-}
+type Delta = Extract<Provider.ProviderEvent, { type: "text-delta" | "reasoning-delta" }>
 
 const PADDING = '"obfuscation":"'
 
-/** Shorter slices are copies (DeltaTemplate.T4). */
-const SLICED_FROM = 13
+const has = (text: string, part: string, at: number): boolean => text.slice(at, at + part.length) === part
 
-const templateOf = (
-  data: string,
-  event: string | undefined,
-  { type, delta }: Extract<Provider.ProviderEvent, { type: "text-delta" | "reasoning-delta" }>
-): Template | undefined => {
-  const literal = JSON.stringify(delta)
-  const at = data.indexOf(`:${literal}`)
-  // If the text occurs twice, its position is ambiguous.
-  if (at < 0 || data.includes(literal, at + 2)) return undefined
-  const before = data.slice(0, at + 2)
-  const behind = data.slice(at + literal.length)
-  const padding = behind.indexOf(PADDING)
-  if (padding < 0) return { event, type, before, behind, end: undefined }
-  const opened = padding + PADDING.length
-  const closed = behind.indexOf('"', opened)
-  return { event, type, before, behind: behind.slice(0, opened), end: behind.slice(closed) }
-}
-
-/**
- * The position of the text's end; -1 where the frame differs.
- *
- * It compares slices, which V8 does word by word; `startsWith` compares character by character.
- */
-const endOf = (data: string, { before, behind, end }: Template): number => {
-  if (data.slice(0, before.length) !== before) return -1
-  if (end === undefined) {
-    const at = data.length - behind.length
-    return data.slice(at) === behind ? at : -1
+/** The position of the quote that closes the string; the text's end where there is none, or the string has a control character. */
+const closingQuote = (text: string, start: number): number => {
+  for (let at = start; at < text.length; at++) {
+    const char = text[at] as string // in bounds
+    if (char === '"') return at
+    if (char < " ") break
+    // An escape is skipped as a whole: half of one, completed by the next frame, would be read as one character.
+    if (char === "\\") at += text[at + 1] === "u" ? 5 : 1
   }
-  const closed = data.length - end.length
-  if (data.slice(closed) !== end) return -1
-  const at = data.lastIndexOf(behind)
-  // The padding is letters and digits, so the first quote after its opening quote closes it.
-  return at >= 0 && data.indexOf('"', at + behind.length) === closed ? at : -1
-}
-
-const stringIn = (data: string, start: number, end: number): string | undefined => {
-  const raw = data.slice(start, end)
-  if (raw.length < SLICED_FROM && !raw.includes('"') && !raw.includes("\\")) return raw
-  try {
-    const value: unknown = JSON.parse(`"${raw}"`)
-    return typeof value === "string" ? value : undefined
-  } catch {
-    return undefined
-  }
+  return text.length
 }

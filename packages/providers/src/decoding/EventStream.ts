@@ -25,8 +25,17 @@ export interface EventStream {
   readonly held: () => number
 }
 
-/** Makes the parser of one stream. `event` is the frame's name, where it has one. */
-export const make = (onFrame: (data: string, event: string | undefined) => void): EventStream => {
+/**
+ * Receives one frame. `event` is its name, where it has one; `raw` is its text up to the blank line, included, with LF for every line end.
+ * `raw` is empty for a frame that two reads split, and for a line `error: ...`.
+ */
+export type OnFrame = (data: string, event: string | undefined, raw: string) => void
+
+/**
+ * Makes the parser of one stream. `skip` is called where a frame begins; it may read frames of the text itself, and returns the position
+ * behind them.
+ */
+export const make = (onFrame: OnFrame, skip = (_text: string, start: number): number => start): EventStream => {
   // Drops the byte order mark, and joins a character that two reads split.
   const decoder = new TextDecoder()
   // The incomplete line. A buffer, so the cost per read does not grow with the line.
@@ -37,17 +46,14 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
   let more: TextBuffer.TextBuffer | undefined
   let event: string | undefined
 
-  const dispatch = () => {
-    const frame = data === undefined || more === undefined ? data : data + more.text()
-    const name = event
+  const dispatch = (raw: string) => {
+    if (data !== undefined) onFrame(more === undefined ? data : data + more.text(), event, raw)
     data = undefined
     more = undefined
     event = undefined
-    if (frame !== undefined) onFrame(frame, name)
   }
 
   const line = (text: string, start: number, end: number) => {
-    if (start === end) return dispatch()
     if (text.startsWith("data", start)) {
       const value = valueOf(text, start + 4, end)
       if (value === undefined) return
@@ -55,40 +61,34 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
         data = value
       } else {
         more ??= new TextBuffer.TextBuffer()
-        more.append("\n")
-        if (value !== "") more.append(value)
+        more.append(`\n${value}`)
       }
     } else if (text.startsWith("event", start)) {
       event = valueOf(text, start + 5, end) ?? event
     } else if (text.startsWith("error:", start)) {
-      onFrame(valueOf(text, start + 5, end) ?? "", "error") // EventStream.E4
+      onFrame(valueOf(text, start + 5, end) ?? "", "error", "") // EventStream.E4
     }
-  }
-
-  const hold = (piece: string) => {
-    if (piece !== "") held.append(piece)
-  }
-
-  /** The incomplete line, completed with `end`. */
-  const release = (end: string): string => {
-    const whole = held.text() + end
-    held = new TextBuffer.TextBuffer()
-    return whole
   }
 
   const read = (decoded: string) => {
     const text = endedInCr || decoded.includes("\r") ? withoutCr(decoded) : decoded
-    let start = 0
-    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      if (held.length === 0) {
+    /** Where the frame begins; -1 if it began in an earlier read. */
+    let begin = (event ?? data) === undefined && held.length === 0 ? skip(text, 0) : -1
+    let start = Math.max(0, begin)
+    for (let end = text.indexOf("\n", start); end !== -1; end = text.indexOf("\n", start)) {
+      if (held.length > 0) {
+        const whole = held.text() + text.slice(start, end)
+        held = new TextBuffer.TextBuffer()
+        line(whole, 0, whole.length)
+      } else if (start < end) {
         line(text, start, end)
       } else {
-        const whole = release(text.slice(start, end))
-        line(whole, 0, whole.length)
+        dispatch(begin < 0 ? "" : text.slice(begin, end + 1))
+        begin = skip(text, end + 1)
       }
-      start = end + 1
+      start = Math.max(begin, end + 1)
     }
-    hold(start === 0 ? text : text.slice(start))
+    if (start < text.length) held.append(text.slice(start))
   }
 
   /** The text with LF for every line end. If the CR of a CRLF ended the previous read, the LF at the start is dropped. */
@@ -104,21 +104,10 @@ export const make = (onFrame: (data: string, event: string | undefined) => void)
     end: () => {
       read(decoder.decode())
       if (held.length > 0) read("\n")
-      dispatch()
+      dispatch("")
     },
     held: () => held.length + (data?.length ?? 0) + (more?.length ?? 0)
   }
-}
-
-/** Concatenates reads. */
-export const concat = (reads: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
-  const whole = new Uint8Array(length)
-  let offset = 0
-  for (const read of reads) {
-    whole.set(read, offset)
-    offset += read.length
-  }
-  return whole
 }
 
 // --- internal

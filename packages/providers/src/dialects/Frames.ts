@@ -49,10 +49,13 @@ export const all = (splitter: Splitter, bytes: Uint8Array): ReadonlyArray<Frame>
 export const join = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [only] = pieces
   if (pieces.length === 1 && only !== undefined) return only
-  return EventStream.concat(
-    pieces,
-    pieces.reduce((sum, { length }) => sum + length, 0)
-  )
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
+  let offset = 0
+  for (const piece of pieces) {
+    whole.set(piece, offset)
+    offset += piece.length
+  }
+  return whole
 }
 
 // --- internal

@@ -3,10 +3,9 @@ import { TextBuffer } from "@holdfast/kernel/host"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Deadline from "../limits/Deadline.ts"
-import { concat } from "../decoding/EventStream.ts"
 import type { HttpResponse, Broken, BytePull } from "./Http.ts"
 
-/** The most bytes that are read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
+/** The most bytes, or characters, that are read of an error. A provider's error is a few hundred bytes, a proxy's page a few thousand. */
 export const MAX_BYTES = 64 * 1024
 
 /** The longest wait for an error's text, in milliseconds. The status, already known, is enough to classify it. */
@@ -65,26 +64,26 @@ export const text = (
   begun: ReadonlyArray<Uint8Array>
 ): Effect.Effect<string> =>
   Effect.suspend(() => {
-    const reads = [...begun]
-    let length = begun.reduce((sum, read) => sum + read.length, 0)
-    const rest: Effect.Effect<void> = Pull.matchEffect(bytes, {
-      onSuccess: (more) => {
-        for (const read of more) {
-          // A copy: the reader of the socket may use its buffer again.
-          reads.push(read.slice())
-          length += read.length
-        }
-        return length < MAX_BYTES ? rest : Effect.void
-      },
-      onFailure: () => Effect.void,
-      onDone: () => Effect.void
-    })
-    return Effect.map(isWhole() ? rest : Deadline.within(rest, MAX_WAIT_MS), () => decoded(reads, length))
+    const decoder = new TextDecoder()
+    let text = ""
+    const add = (reads: ReadonlyArray<Uint8Array>): Effect.Effect<void> => {
+      for (const read of reads) text += decoder.decode(read, { stream: true })
+      return text.length < MAX_BYTES ? rest : Effect.void
+    }
+    const end = () => Effect.void
+    const rest: Effect.Effect<void> = Pull.matchEffect(bytes, { onSuccess: add, onFailure: end, onDone: end })
+    const added = add(begun)
+    return Effect.map(isWhole() ? added : Deadline.within(added, MAX_WAIT_MS), () =>
+      (text + decoder.decode()).slice(0, MAX_BYTES)
+    )
   })
 
-/** The first `MAX_BYTES` of an error, as text. */
-export const decoded = (reads: ReadonlyArray<Uint8Array>, length: number): string =>
-  new TextDecoder().decode(concat(reads, length).subarray(0, MAX_BYTES))
+/** An error's text, of `MAX_BYTES` characters at most. */
+export const decoded = (reads: ReadonlyArray<Uint8Array>): string => {
+  const decoder = new TextDecoder()
+  const pieces = reads.map((read) => decoder.decode(read, { stream: true }))
+  return (pieces.join("") + decoder.decode()).slice(0, MAX_BYTES)
+}
 
 // --- internal
 

@@ -22,17 +22,20 @@ export const paced = (bytes: BytePull, most = SLICE_BYTES): BytePull => {
   let taken = 0
 
   const slice = (reads: Arr.NonEmptyReadonlyArray<Uint8Array>): Arr.NonEmptyReadonlyArray<Uint8Array> => {
-    let size = 0
-    for (const [index, read] of reads.entries()) {
-      size += read.length
-      if (size < most) continue
-      const over = size - most
+    let room = most
+    let index = 0
+    for (const read of reads) {
+      index++
+      if (read.length < room) {
+        room -= read.length
+        continue
+      }
       taken += most
-      left = over === 0 ? reads.slice(index + 1) : [read.subarray(read.length - over), ...reads.slice(index + 1)]
-      const last = over === 0 ? read : read.subarray(0, read.length - over)
-      return Arr.append(reads.slice(0, index), last)
+      left = reads.slice(index)
+      if (read.length > room) left.unshift(read.subarray(room))
+      return Arr.append(reads.slice(0, index - 1), read.subarray(0, room))
     }
-    taken += size
+    taken += most - room
     left = []
     return reads
   }

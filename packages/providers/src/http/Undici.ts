@@ -120,7 +120,7 @@ class Reader implements Dispatcher.DispatchHandler {
     const give = ({ headers, status }: Pick<HttpResponse, "status" | "headers">): void => {
       settle()
       if (!this.isEnded) this.close()
-      refused({ status, headers }, PlainBody.decoded(this.reads, this.held))
+      refused({ status, headers }, PlainBody.decoded(this.reads))
     }
     this.report = () => {
       const { fault, head } = this

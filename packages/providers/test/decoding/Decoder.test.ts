@@ -4,7 +4,8 @@ import * as fc from "fast-check"
 import * as Anthropic from "../../src/anthropic/Response.ts"
 import * as Decoder from "../../src/decoding/Decoder.ts"
 import * as OpenAi from "../../src/openai/Response.ts"
-import { cutAt, decode } from "../harness/Decode.ts"
+import * as Decode from "../harness/Decode.ts"
+import { cutAt } from "../harness/Decode.ts"
 import { anthropicMessages, type Dialect, openAiCompatible } from "../harness/Dialect.ts"
 
 const machines: ReadonlyArray<readonly [Dialect, typeof OpenAi.make]> = [
@@ -12,6 +13,10 @@ const machines: ReadonlyArray<readonly [Dialect, typeof OpenAi.make]> = [
   [anthropicMessages, Anthropic.make]
 ]
 const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
+const decode = (...response: Parameters<typeof Decode.decode>) => {
+  const { events, standing } = Decode.decode(...response)
+  return { events: Decode.joined(events), standing }
+}
 const idOf = (n: number) => `id${n}`
 
 const characters = (events: ReadonlyArray<Provider.ProviderEvent>) =>

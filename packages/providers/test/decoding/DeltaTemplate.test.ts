@@ -2,10 +2,11 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import * as fc from "fast-check"
 import * as Anthropic from "../../src/anthropic/Response.ts"
+import * as Decoder from "../../src/decoding/Decoder.ts"
 import * as DeltaTemplate from "../../src/decoding/DeltaTemplate.ts"
 import type { JsonObject } from "../../src/decoding/Json.ts"
 import * as OpenAi from "../../src/openai/Response.ts"
-import { decode } from "../harness/Decode.ts"
+import { decode, joined } from "../harness/Decode.ts"
 import { anthropicMessages, openAiCompatible } from "../harness/Dialect.ts"
 import { heapUsed } from "../harness/Heap.ts"
 
@@ -17,14 +18,21 @@ const thorough = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =
   const out: Array<Provider.ProviderEvent> = []
   for (const frame of frames) machine.frame(frame, undefined, out)
   machine.finish(out)
-  return out
+  return joined(out)
 }
 
-const quick = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) =>
-  decode(
-    make(idOf),
-    frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)
-  ).events
+const raw = (frame: JsonObject) => `data: ${JSON.stringify(frame)}\n\n`
+
+const quick = (make: typeof OpenAi.make, frames: ReadonlyArray<JsonObject>) => {
+  const { events } = decode(make(idOf), [frames.map(raw).join("")])
+  // Each frame in a read of its own.
+  const machine = make(idOf)
+  const decoder = Decoder.make(machine, (data) => ({ reason: "unknown", message: data }))
+  for (const frame of frames) decoder.feed([new TextEncoder().encode(raw(frame))])
+  decoder.finish()
+  expect(joined(decoder.take())).toEqual(joined(events))
+  return joined(events)
+}
 
 /** Texts that resemble their surroundings. */
 const text = fc.oneof(
@@ -124,16 +132,18 @@ describe("DeltaTemplate", () => {
     ["reasoning", "OpenAI", openAiCompatible, OpenAi.make],
     ["reasoning", "Anthropic", anthropicMessages, Anthropic.make]
   ] as const)("most frames of recorded %s of %s take it", (kind, _, dialect, make) => {
-    const template = DeltaTemplate.make()
+    let template: DeltaTemplate.DeltaTemplate | undefined
     const machine = make(idOf)
     let taken = 0
     let deltas = 0
-    for (const frame of dialect[kind].flatMap((text) => /^data: (\{.*)$/m.exec(text)?.[1] ?? [])) {
-      const matched = template.match(frame, undefined)
+    for (const frame of dialect[kind].join("").match(/(?:.+\n)+\n/g) ?? []) {
+      const [, data = "[DONE]"] = /^data: (\{.*)$/m.exec(frame) ?? []
+      if (data === "[DONE]") continue
+      const matched = template && DeltaTemplate.match(template, frame, 0, Infinity)
       const out: Array<Provider.ProviderEvent> = []
-      machine.frame(JSON.parse(frame), undefined, out)
-      if (matched === undefined) template.learn(frame, undefined, out)
-      else expect(out).toEqual([matched])
+      machine.frame(JSON.parse(data), undefined, out)
+      if (matched === undefined) template = DeltaTemplate.of(frame, out)
+      else expect({ events: out, end: frame.length }).toEqual({ events: [matched.delta], end: matched.end })
       if (matched !== undefined) taken++
       deltas += out.filter((event) => event.type === `${kind}-delta`).length
     }
@@ -142,50 +152,69 @@ describe("DeltaTemplate", () => {
   })
 
   it("a frame is matched by its whole surroundings of text and padding, and by its name", () => {
-    const learned = (frame: string, delta: string, event?: string) => {
-      const template = DeltaTemplate.make()
-      template.learn(frame, event, [{ type: "text-delta", delta }])
-      return (data: string, name?: string) => template.match(data, name)
+    const plain = learned('event: delta\ndata: {"a":"x","b":1}\n\n', "x")
+    const named = (data: string) => `event: delta\ndata: ${data}\n\n`
+    expect(plain(named('{"a":"yes","b":1}'))).toBe("yes")
+    expect(plain(named('{"a":"a text of more than \\u0031\\u0033","b":1}'))).toBe("a text of more than 13")
+    expect(plain(named('{"a":"\\\"","b":1}'))).toBe('"')
+    for (const frame of [
+      'event: other\ndata: {"a":"yes","b":1}\n\n',
+      'data: {"a":"yes","b":1}\n\n',
+      'event: delta\ndata: {"a":"yes","b":1}\n',
+      'event: delta\ndata: {"a":"yes","b":1}\ndata: \n\n',
+      named('{"a":"yes","b":2}'),
+      named('{"c":"yes","b":1}'),
+      named('{"a":"yes","b":1} '),
+      named('{"a":"","b":1}'),
+      named('{"a":"\t","b":1}'),
+      named('{"a":"\n","b":1}'),
+      named('{"a":"\\x","b":1}'),
+      named('{"a":"\\","b":1}'),
+      named('{"a":"y","b":"n","b":1}'),
+      named('{"a":"a long text","b":"another","b":1}'),
+      named('{"a":"","b":1'),
+      named('{"a":","b":1}'),
+      ""
+    ]) {
+      expect(plain(frame), frame).toBeUndefined()
     }
-    const plain = learned('{"a":"x","b":1}', "x", "delta")
-    const text = (delta: string) => ({ type: "text-delta", delta })
-    expect(plain('{"a":"yes","b":1}', "delta")).toEqual(text("yes"))
-    expect(plain('{"a":"a text of more than \\u0031\\u0033","b":1}', "delta")).toEqual(text("a text of more than 13"))
-    for (const [data, name] of [
-      ['{"a":"yes","b":1}', "other"],
-      ['{"a":"yes","b":1}', undefined],
-      ['{"a":"yes","b":2}', "delta"],
-      ['{"c":"yes","b":1}', "delta"],
-      ['{"a":"yes","b":1} ', "delta"],
-      ['{"a":"","b":1}', "delta"],
-      ['{"a":"y","b":"n","b":1}', "delta"],
-      ['{"a":"a long text","b":"another","b":1}', "delta"],
-      ['{"a":"","b":1', "delta"],
-      ['{"a":","b":1}', "delta"],
-      ["", "delta"]
-    ] as const) {
-      expect(plain(data, name), data).toBeUndefined()
-    }
-    const padded = learned('{"a":"x","obfuscation":"pad","b":1}', "x")
-    expect(padded('{"a":"yes","obfuscation":"","b":1}')).toEqual(text("yes"))
-    expect(padded('{"a":"yes","obfuscation":"padpadpad","b":1}')).toEqual(text("yes"))
+    const padded = learned('data: {"a":"x","obfuscation":"pad","b":1}\n\n', "x")
+    expect(padded('data: {"a":"yes","obfuscation":"","b":1}\n\n')).toBe("yes")
+    expect(padded('data: {"a":"yes","obfuscation":"padpadpad","b":1}\n\n')).toBe("yes")
     for (const data of [
       '{"a":"yes","obfuscation":"pad","b":2}',
       '{"a":"yes","obfuscatiom":"pad","b":1}',
       '{"a":"yes","obfuscation":"pad","c":"","b":1}',
+      '{"a":"yes","obfuscation":"pa\nd","b":1}',
       '{"a":"yes","b":1}',
       '{"c":"yes","obfuscation":"pad","b":1}'
     ]) {
-      expect(padded(data), data).toBeUndefined()
+      expect(padded(`data: ${data}\n\n`), data).toBeUndefined()
+    }
+  })
+
+  it("T5: the frames of one text are one delta, up to the first that differs, is incomplete, or has too much text", () => {
+    for (const padding of ["", ',"obfuscation":"pad"']) {
+      const frame = (text: string) => `data: {"a":"${text}"${padding}}\n\n`
+      const match = matching(DeltaTemplate.of(frame("x"), [{ type: "reasoning-delta", delta: "x" }]))
+      const texts = ["a", "b\\n", "a text of more than 13", "d"]
+      const frames = texts.map(frame).join("")
+      const all = {
+        delta: { type: "reasoning-delta", delta: texts.join("").replace("\\n", "\n") },
+        end: frames.length + 1
+      }
+      expect(match(`\n${frames}`, 1, 100)).toEqual(all)
+      for (const rest of ["data: [DONE]\n\n", frame("e").slice(0, -1), frame(""), frame("\n"), frame('","b":"'), "\n"])
+        expect(match(`\n${frames}${rest}`, 1, 100), rest).toEqual(all)
+      expect(match(frames, 0, 26)?.delta.delta).toBe("ab\na text of more than 13")
+      expect(match(frames, 0, 25)?.delta.delta).toBe("ab\n")
+      expect(match(frames, 0, 0)).toBeUndefined()
     }
   })
 
   it("a frame that contains its text twice, or not once, is not learned", () => {
-    for (const frame of ['{"a":"x","b":"x"}', '{"a":["x"]}', '{"a":"y"}']) {
-      const template = DeltaTemplate.make()
-      template.learn(frame, undefined, [{ type: "text-delta", delta: "x" }])
-      expect(template.match(frame, undefined), frame).toBeUndefined()
-    }
+    for (const frame of ['{"a":"x","b":"x"}', '{"a":["x"]}', '{"a":"y"}'])
+      expect(learned(`data: ${frame}\n\n`, "x")(`data: ${frame}\n\n`), frame).toBeUndefined()
   })
 
   it("T2: a change by a frame in between is not lost", () => {
@@ -203,28 +232,44 @@ describe("DeltaTemplate", () => {
     }
   })
 
-  it("T4: a delta keeps no part of its frame alive", () => {
-    const frame = (text: string) => `{"a":"${text}","b":"${"x".repeat(16_000)}"}`
-    const template = DeltaTemplate.make()
-    template.learn(frame("Hi"), undefined, [{ type: "text-delta", delta: "Hi" }])
+  it("T4: neither a delta nor a template keeps any part of its read alive", () => {
+    const frame = (text: string) => `data: {"a":"${text}"}\n\n`
+    const long = "x".repeat(16_000)
     const kept: Array<unknown> = []
     const before = heapUsed()
-    for (let i = 0; i < 3_000; i++) kept.push(template.match(frame("y".repeat(12 + (i % 3))), undefined))
+    for (let i = 0; i < 3_000; i++) {
+      const learned = `${frame("Hi")}${long}`.slice(0, frame("Hi").length)
+      const template = DeltaTemplate.of(learned, [{ type: "text-delta", delta: "Hi" }])
+      kept.push(template, matching(template)(`${frame("y".repeat(12 + (i % 3)))}${long}`, 0, 100))
+    }
     const after = heapUsed()
     expect(kept).not.toContain(undefined)
-    // The frames of one length alone have 16 million characters.
-    expect(after - before).toBeLessThan(4_000_000)
+    // The reads have 48 million characters.
+    expect(after - before).toBeLessThan(6_000_000)
   })
 
   it("a frame with more than its text is not learned: the next similar one may have more, too", () => {
-    const frame = '{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":1}}'
-    const template = DeltaTemplate.make()
+    const frame = 'data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":1}}\n\n'
     const text = { type: "text-delta", delta: "a" } as const
-    template.learn(frame, undefined, [text, { type: "usage", usage: { inputTokens: 1 } }])
-    expect(template.match(frame, undefined)).toBeUndefined()
-    template.learn(frame, undefined, [text])
-    expect(template.match(frame, undefined)).toEqual(text)
-    template.learn(frame, undefined, [])
-    expect(template.match(frame, undefined)).toBeUndefined()
+    expect(DeltaTemplate.of(frame, [])).toBeUndefined()
+    expect(DeltaTemplate.of(frame, [text, { type: "usage", usage: { inputTokens: 1 } }])).toBeUndefined()
+    expect(matching(DeltaTemplate.of(frame, [text]))(frame, 0, 1)).toEqual({ delta: text, end: frame.length })
+  })
+
+  it("T1: an escape that its frame cuts off is no half of a character", () => {
+    const frame = (text: string) => `data: {"a":"${text}"}\n\n`
+    const match = matching(DeltaTemplate.of(frame("x"), [{ type: "text-delta", delta: "x" }]))
+    for (const cut of ["\\", "\\u", "\\u00", "\\u004"])
+      expect(match(frame("a") + frame(cut) + frame("41") + frame("b"), 0, 100)?.delta.delta ?? "a", cut).toBe("a")
+    expect(match(frame("\\ud83d") + frame("\\ude00"), 0, 100)?.delta.delta).toBe("\u{1f600}")
   })
 })
+
+const matching = (template: DeltaTemplate.DeltaTemplate | undefined) => (text: string, start: number, most: number) =>
+  template && DeltaTemplate.match(template, text, start, most)
+
+/** Matches a frame against a learned frame; returns its text. */
+const learned = (frame: string, delta: string) => {
+  const match = matching(DeltaTemplate.of(frame, [{ type: "text-delta", delta }]))
+  return (text: string) => match(text, 0, Infinity)?.delta.delta
+}

@@ -17,6 +17,18 @@ export const decode = (
   return { events: decoder.take(), standing }
 }
 
+/** The same events with neighbouring deltas of one kind as one: frames that arrive together may be one delta. */
+export const joined = (events: ReadonlyArray<Provider.ProviderEvent>): ReadonlyArray<Provider.ProviderEvent> => {
+  const out: Array<Provider.ProviderEvent> = []
+  for (const event of events) {
+    const last = out.at(-1)
+    const isDelta = event.type === "text-delta" || event.type === "reasoning-delta"
+    if (isDelta && last?.type === event.type) out[out.length - 1] = { ...last, delta: last.delta + event.delta }
+    else out.push(event)
+  }
+  return out
+}
+
 /** Cuts bytes at these positions. */
 export const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
   const cuts = [...new Set([0, ...places.map((place) => place % (bytes.length + 1)), bytes.length])].sort(
