@@ -9,7 +9,8 @@
  * reason for a collection, but the end of many streams is.
  *
  * MemoryReturn.M1. It collects in quiet moments only, and only if the process has worked and grown since the last collection. If it has not
- *     had many connections since then, it has to be quiet for `LONG_MS`.
+ *     had many connections since then, it has to be quiet for `LONG_MS`. A collection while many slow streams are open leaves what they
+ *     hold; after their end it collects again, although the process has not grown.
  * MemoryReturn.M2. It takes at most a hundredth of the time. Time without collections is credited to later ones, up to `MOST_CREDIT_MS`:
  *     each of a few crowds in a row is collected soon after its end.
  * MemoryReturn.M3. V8 collects no more by itself in quiet moments: its two collections, some eight seconds after work, drop the same
@@ -56,13 +57,14 @@ interface Seen {
   readonly grownBytes: number
   /** The most connections of a sample since the last collection. */
   readonly connections: number
+  /** Connections of the last collection that have been closed. */
+  readonly closed: number
 }
 
 /** Whether to collect garbage now. */
-const isDue = ({ connections, creditMs, grownBytes, quietMs, workedMs }: Seen): boolean =>
+const isDue = ({ closed, connections, creditMs, grownBytes, quietMs, workedMs }: Seen): boolean =>
   (connections >= MANY_CONNECTIONS ? quietMs > 0 : quietMs >= LONG_MS) &&
-  workedMs >= WORKED_MS &&
-  grownBytes >= GROWN_BYTES &&
+  (closed >= MANY_CONNECTIONS || (workedMs >= WORKED_MS && grownBytes >= GROWN_BYTES)) &&
   creditMs > 0
 
 /** Samples the event loop every `INTERVAL_MS` and calls `collect` when that is due. Never ends. */
@@ -79,6 +81,7 @@ export const run = (
     let lowest = resident()
     let quietMs = 0
     let most = 0
+    let kept = 0
     return Effect.forever(
       Effect.delay(
         Effect.sync(() => {
@@ -91,10 +94,13 @@ export const run = (
           // V8 returns pages for some time after a collection.
           const bytes = resident()
           lowest = Math.min(lowest, bytes)
-          most = Math.max(most, connected())
-          if (!isDue({ quietMs, workedMs, creditMs, grownBytes: bytes - lowest, connections: most })) return
+          const open = connected()
+          most = Math.max(most, open)
+          const grownBytes = bytes - lowest
+          if (!isDue({ quietMs, workedMs, creditMs, grownBytes, connections: most, closed: kept - open })) return
           collect()
-          most = 0
+          most = open
+          kept = open
           lowest = resident()
           last = look()
           collected = last

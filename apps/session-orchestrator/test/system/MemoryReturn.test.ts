@@ -6,6 +6,8 @@ import * as MemoryReturn from "../../src/system/MemoryReturn.ts"
 interface Process {
   readonly connections?: (interval: number) => number
   readonly grownBytes?: number
+  /** Connections stay open in quiet intervals too. */
+  readonly isSlow?: boolean
   readonly tookMs?: number
 }
 
@@ -18,6 +20,7 @@ const collections = Effect.fnUntraced(function* (
   {
     connections = () => MemoryReturn.MANY_CONNECTIONS,
     grownBytes = 2 * MemoryReturn.GROWN_BYTES,
+    isSlow = false,
     tookMs = 10
   }: Process = {}
 ) {
@@ -47,7 +50,7 @@ const collections = Effect.fnUntraced(function* (
     loop.idle += (1 - share) * MemoryReturn.INTERVAL_MS
     resident += (share > 0.5 ? grownBytes : 0) - returned
     returned = 0
-    open = share > 0.5 ? connections(interval) : 0
+    open = share > 0.5 || isSlow ? connections(interval) : 0
     yield* TestClock.adjust(MemoryReturn.INTERVAL_MS)
     interval++
   }
@@ -57,6 +60,14 @@ const collections = Effect.fnUntraced(function* (
 it.effect("MemoryReturn.M1: collects once after a peak, and not during it", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* collections([0.01, 0.9, 0.9, 0.1, 0.01, 0.01, 0.01, 0.01]), [4])
+  })
+)
+
+it.effect("MemoryReturn.M1: after a collection with slow streams open it collects once more at their end", () =>
+  Effect.gen(function* () {
+    const streams = (interval: number) => (interval < 4 ? MemoryReturn.MANY_CONNECTIONS : 0)
+    const shares = [0.9, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01]
+    assert.deepStrictEqual(yield* collections(shares, { connections: streams, isSlow: true }), [1, 4])
   })
 )
 
