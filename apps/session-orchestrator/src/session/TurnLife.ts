@@ -188,7 +188,7 @@ export class TurnLife {
   /** Done when its seal is on disk; fails when it has stopped without one. */
   readonly ended = Deferred.makeUnsafe<void, TurnStopped.TurnStopped>()
   readonly wait = new TurnWait()
-  /** Called when it is aborted, if no fiber waits for that. */
+  /** Called when it is aborted: where it runs now ends it. */
   onAbort: (() => void) | undefined = undefined
   private readonly leave: () => void
   private current: State

@@ -6,7 +6,7 @@
 import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
 import type { Provider, Records } from "@holdfast/kernel"
 import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
-import { Deferred, Effect, Exit, Stream } from "effect"
+import { Effect, type Exit, Stream } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as InScope from "../system/InScope.ts"
@@ -58,10 +58,12 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
   if (waiting === undefined) return undefined
   const { isUnderWay } = waiting
   let cancel: (() => void) | undefined = waiting.cancel
-  const called = Deferred.makeUnsafe<void>()
+  let isReached = !isUnderWay
+  let abort: (() => void) | undefined
   const begin = (): void => {
     cancel = undefined
-    Deferred.doneUnsafe(called, Exit.void)
+    isReached = true
+    abort?.()
   }
   const own: Provider.Provider["Service"] = {
     stream: (request) => {
@@ -73,8 +75,11 @@ export const takeCall = (handover: Handover, provider: Provider.Provider["Servic
   }
   return {
     provider: own,
-    /** Succeeds when an abort may take effect. */
-    reached: isUnderWay ? Deferred.await(called) : Effect.void,
+    /** Calls `act`, which aborts the turn, as soon as an abort may take effect. */
+    abortBy: (act: () => void): void => {
+      if (isReached) act()
+      else abort = act
+    },
     /** Handover.H1 */
     release: Effect.sync(() => cancel?.())
   }

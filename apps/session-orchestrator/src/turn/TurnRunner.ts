@@ -84,7 +84,6 @@ export const run = (
   const { system } = conversation
   const { handover } = setting
   const resumed = handover && Handover.takeCall(handover, provider)
-  const aborted = Deferred.await(setting.life.abort)
   const services = Context.make(Provider.Provider, resumed?.provider ?? provider).pipe(
     Context.add(EventSink.EventSink, sinkOf(setting)),
     Context.add(RetryStrategy.RetryStrategy, strategy),
@@ -95,16 +94,19 @@ export const run = (
     report === undefined ? identity : Context.add(FinalReport.FinalReport, report),
     setting.observer === undefined ? identity : Context.add(Observer.Observer, setting.observer)
   )
-  const turned = Turn.runTurnOn(services, {
-    conversationId,
-    turnId,
-    target,
-    history,
-    startedAt: acceptedAt,
-    priorWork: handover?.priorWork,
-    abort: resumed === undefined ? aborted : Effect.andThen(resumed.reached, aborted),
-    ...defined({ limits, system, prompt: promptOf(turn) })
-  })
+  const turned = Turn.runTurnOn(
+    services,
+    {
+      conversationId,
+      turnId,
+      target,
+      history,
+      startedAt: acceptedAt,
+      priorWork: handover?.priorWork,
+      ...defined({ limits, system, prompt: promptOf(turn) })
+    },
+    abortsOf(setting.life, resumed?.abortBy)
+  )
   return resumed === undefined ? turned : releasing(turned, resumed.release)
 }
 
@@ -154,6 +156,18 @@ export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], 
 })
 
 // --- internal
+
+/** The abort of a turn. `by` delays it until it may take effect. */
+const abortsOf =
+  (life: TurnLife.TurnLife, by: (abort: () => void) => void = (abort) => abort()): Turn.OnAbort =>
+  (act) => {
+    const abort = () => by(act)
+    life.onAbort = abort
+    if (Deferred.isDoneUnsafe(life.abort)) abort()
+    return () => {
+      if (life.onAbort === abort) life.onAbort = undefined
+    }
+  }
 
 /** Runs a turn once, and then `release`. The fiber keeps the effect that it runs; the input and the services of the turn are not kept with it. */
 const releasing = <A, E>(turned: Effect.Effect<A, E>, release: Effect.Effect<void>): Effect.Effect<A, E> => {

@@ -17,23 +17,26 @@ const id = Ids.TurnId.make
 describe("a turn that stops without a seal", () => {
   /** Simulates another process that writes the records of turn `a`, while `state` is set. */
   const elsewhere =
-    (state: { isElsewhere: boolean }) =>
+    (state: { isElsewhere: boolean; readonly door?: Effect.Effect<void> }) =>
     (real: Journal["Service"]): Partial<Journal["Service"]> => ({
       append: (turnId, ...rest) =>
         turnId === id("a") && state.isElsewhere
-          ? Effect.fail(new JournalConflict({ turnId }))
+          ? Effect.andThen(state.door ?? Effect.void, Effect.fail(new JournalConflict({ turnId })))
           : real.append(turnId, ...rest)
     })
 
   it.effect("TurnQueue.Q4: fails its waiting callers, is run again, and is not passed by the turns behind it", () => {
-    const state = { isElsewhere: true }
+    const door = Deferred.makeUnsafe<void>()
+    const state = { isElsewhere: true, door: Deferred.await(door) }
     return withService(
       { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], journal: elsewhere(state) },
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
         const c = yield* conversations.create({})
         for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
         const watcher = yield* watching(conversations.watchTurn(id("a")))
-        assert.include((yield* Effect.flip(conversations.result(id("a")))).message, "elsewhere")
+        const result = yield* asking(Effect.flip(conversations.result(id("a"))))
+        yield* Deferred.succeed(door, undefined)
+        assert.include((yield* Fiber.join(result)).message, "elsewhere")
         assert.isTrue(Exit.isFailure(yield* Fiber.await(watcher.fiber)))
         // It is run again at once, stops again, and then waits.
         yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })

@@ -169,12 +169,13 @@ describe("a turn that begins before it is accepted", () => {
 
   it.effect("X1: on a service that shuts down meanwhile is left to the next process, if it is accepted", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
+    const reached = Deferred.makeUnsafe<void>()
     return withService(
-      { scripts: [answer("Hello")], store: behind(door) },
-      Effect.fnUntraced(function* ({ conversations, provider, stop, store }) {
+      { scripts: [hangs(reached)], store: behind(door) },
+      Effect.fnUntraced(function* ({ conversations, stop, store }) {
         const c = yield* conversations.create({})
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))
-        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 1 })
+        yield* Deferred.await(reached)
         yield* stop
         yield* Deferred.succeed(door, undefined)
         const turnId = yield* Fiber.join(prompt)

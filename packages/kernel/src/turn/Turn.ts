@@ -66,15 +66,22 @@ export const runTurn = (
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
   Effect.contextWith((services: Context.Context<Services>) => runTurnOn(services, input))
 
-/** The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. Clock and chance are the fiber's. */
+/** Calls `act` when the user aborts the turn, at once if he has. Returns a function that makes it call no more. */
+export type OnAbort = (act: () => void) => () => void
+
+/**
+ * The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. Clock and chance are the fiber's. With
+ * `onAbort` in place of `abort` no fiber waits for an abort.
+ */
 export const runTurnOn = (
   services: Context.Context<Services>,
-  input: TurnInput
+  input: TurnInput,
+  onAbort?: OnAbort
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> =>
   Effect.contextWith((own: Context.Context<never>) => {
     const { abort, priorWork, life, ...facts } = input
     const checkpoint = Context.get(services, Checkpoint)
-    const gate = abort === undefined ? undefined : new AbortGate(checkpoint)
+    const gate = abort === undefined && onAbort === undefined ? undefined : new AbortGate(checkpoint)
     const strategy = Context.getOrUndefined(services, RetryStrategy)
     const run = new Run(
       {
@@ -101,7 +108,8 @@ export const runTurnOn = (
     const resumed = checkpoint.known?.length
       ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
       : Loop.toSeal(run)
-    return toSeal(run, resumed, abort && gate && Effect.andThen(gate.reached, abort))
+    const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
+    return gate === undefined ? turn : toSeal(run, turn, gate, onAbort, abort)
   })
 
 /** The failure of a turn that its user ended. */
@@ -112,13 +120,20 @@ export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted b
 /** In a function of its own, so that no function of it keeps the input and the services. */
 const toSeal = <E>(
   run: Run,
-  resumed: Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped>,
-  abort: Effect.Effect<void> | undefined
+  turn: Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped>,
+  gate: AbortGate,
+  onAbort: OnAbort = () => () => {},
+  abort?: Effect.Effect<void>
 ): Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped> => {
-  const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
-  if (abort === undefined) return turn
-  return Effect.flatMap(Effect.raceFirst(Effect.as(abort, undefined), turn), (end) =>
-    end === undefined ? Loop.seal(run, { status: "aborted", failure: aborted }) : Effect.succeed(end)
+  const own = gate.ends(turn)
+  // A fiber of its own even without another: an abort ends it alone.
+  const raced = Effect.raceAllFirst(abort ? [Effect.andThen(Effect.map(abort, gate.abort), Effect.never), own] : [own])
+  return Effect.suspend(() => {
+    const leave = onAbort(gate.abort)
+    return Effect.ensuring(raced, Effect.sync(leave))
+  }).pipe(
+    Effect.exit,
+    Effect.flatMap((exit) => (gate.isAborted ? Loop.seal(run, { status: "aborted", failure: aborted }) : exit))
   )
 }
 

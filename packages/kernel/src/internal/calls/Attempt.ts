@@ -8,7 +8,7 @@
  * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept. So does one with a file that
  *     is none: its record could not be read again.
  */
-import { type Failure, FilePart, type Message } from "@holdfast/wire"
+import { defined, type Failure, FilePart, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Clock from "effect/Clock"
@@ -189,7 +189,7 @@ const conclude = (end: End | TurnStopped, content: Content): Effect.Effect<Made,
     const said = {
       content: content.parts(),
       endedAt: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(),
-      ...(content.usage === undefined ? undefined : { usage: content.usage })
+      ...defined({ usage: content.usage })
     }
     if (end._tag === "Finished") {
       return Effect.succeed({ _tag: "Completed", ...said, finishReason: end.finishReason })

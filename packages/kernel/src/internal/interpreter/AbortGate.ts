@@ -4,8 +4,8 @@
  * Before that the turn has not yet counted the events that it persisted in its last life, so a seal would take the position of one of them
  * and be lost. The state is restored at the first effect without a record: there an abort takes effect before that effect runs.
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as Schema from "effect/Schema"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 
@@ -13,8 +13,10 @@ import type { Checkpoint } from "../../ports/Checkpoint.ts"
 export class AbortGate {
   /** The same checkpoint, which detects when the first effect without a record is about to run. */
   readonly checkpoint: Checkpoint["Service"]
-  private readonly latch = Deferred.makeUnsafe<void>()
+  /** The turn is aborted. */
+  isAborted = false
   private isOpen = false
+  private fiber: Fiber.Fiber<unknown, unknown> | undefined
 
   constructor(checkpoint: Checkpoint["Service"]) {
     this.checkpoint = {
@@ -24,16 +26,25 @@ export class AbortGate {
     }
   }
 
-  /** Succeeds when the turn has restored its state. */
-  get reached(): Effect.Effect<void> {
-    return Deferred.await(this.latch)
+  /** The turn, whose fiber an abort ends. */
+  ends<A, E>(turn: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.withFiber((fiber) => {
+      this.fiber = fiber
+      return turn
+    })
+  }
+
+  /** Aborts the turn, as soon as it has restored its state. */
+  readonly abort = (): void => {
+    this.isAborted = true
+    if (this.isOpen) this.fiber?.interruptUnsafe()
   }
 
   private readonly open: Effect.Effect<void> = Effect.suspend(() => {
-    // Gives way once, so that an abort that was waiting comes first. Several tools may come here at once, and each gives way.
-    return Deferred.succeed(this.latch, undefined).pipe(
-      Effect.andThen(Effect.yieldNow),
-      Effect.andThen(Effect.sync(() => void (this.isOpen = true)))
-    )
+    this.isOpen = !this.isAborted
+    if (this.isOpen) return Effect.void
+    this.fiber?.interruptUnsafe()
+    // Gives way to the end of the turn. Several tools may come here at once, in fibers of their own, and each gives way.
+    return Effect.yieldNow
   })
 }
