@@ -325,6 +325,38 @@ describe("an abort of a turn that resumes", () => {
         assert.strictEqual(second.provider.requests.length, 0)
       })
   )
+
+  it.effect("D8: waits for the events that are still being restored", () =>
+    Effect.gen(function* () {
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const sink = new RecordingSink.RecordingSink()
+      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+      const first = yield* Scenario.replayed(life)
+      yield* Fiber.interrupt(first.fiber)
+      const restoring = yield* Deferred.make<void>()
+      const restored = yield* Deferred.make<void>()
+      const { service } = sink
+      const slow = Object.assign(Object.create(sink), {
+        service: {
+          ...service,
+          persist: (...persisted: Parameters<typeof service.persist>) =>
+            Deferred.succeed(restoring, undefined).pipe(
+              Effect.andThen(Deferred.await(restored)),
+              Effect.andThen(service.persist(...persisted))
+            )
+        }
+      })
+      const second = yield* Scenario.replayed({ ...life, sink: slow, abort: Deferred.await(restoring) })
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(restored, undefined)
+      assert.strictEqual((yield* Fiber.join(second.fiber)).status, "aborted")
+      assert.deepStrictEqual(
+        sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "retry-end", "message", "turn-end"]
+      )
+      assert.deepStrictEqual(sink.contradictions, [])
+    })
+  )
 })
 
 describe("a port that interrupts itself", () => {
