@@ -5,10 +5,12 @@
  *     client.
  * HeldReads.R2. A client may come to another runner than the owner's while the owner's stream is open. So each stream of an owner looks for the client
  *     from time to time, and ends when there is one: its subscriber goes on there (`Owner.followed`).
+ * HeldReads.R3. A client may leave while its turn is on disk alone, which ends no stream by itself. So a runner looks from time to time whether it
+ *     has the client, and ends the stream when it has not.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import { Effect, Schedule, Schema, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { HeldRunner } from "./HeldRunner.ts"
 import * as Owner from "./Owner.ts"
@@ -48,13 +50,9 @@ export const watch = <A, E, E2>(
   owner: Stream.Stream<A, E2>
 ): Stream.Stream<A, E | E2> => {
   if (!HeldCallIds.isHeld(id)) return owner
-  // A stream that is open outlives a database that is away.
-  const place = Effect.orElseSucceed(locate(id), () => undefined)
-  const hasCome = Effect.repeat(Effect.delay(place, Owner.SIGN_INTERVAL), {
-    schedule: Schedule.forever,
-    until: (at) => at !== undefined
-  })
-  const unattached = Stream.interruptWhen(owner, hasCome) // HeldReads.R2
+  // A stream outlives a database that is away, and its first sign waits no longer for one that does not answer (Owner.O6).
+  const place = Effect.orElseSucceed(Effect.timeout(locate(id), LOOK_LIMIT), () => undefined)
+  const unattached = Stream.interruptWhen(owner, seen(Effect.map(place, (at) => at !== undefined))) // HeldReads.R2
   return Stream.unwrap(
     Effect.map(place, (at): Stream.Stream<A, E | E2> =>
       at === undefined
@@ -66,6 +64,17 @@ export const watch = <A, E, E2>(
   )
 }
 
+/** Frames at the runner that has the client, for as long as it has it (HeldReads.R3). */
+export const whileHere = <A, E, R>(isHere: () => boolean, frames: Stream.Stream<A, E, R>): Stream.Stream<A, E, R> =>
+  Stream.interruptWhen(frames, seen(Effect.sync(() => !isHere())))
+
 // --- internal
+
+/** Waits until it is so. */
+const seen = (isSo: Effect.Effect<boolean>): Effect.Effect<boolean> =>
+  Effect.repeat(Effect.delay(isSo, Owner.SIGN_INTERVAL), { until: (isSo) => isSo })
+
+/** A lookup that takes longer has no answer. */
+const LOOK_LIMIT = "2 seconds"
 
 const isElsewhere = <E>(error: E | Elsewhere): error is Elsewhere => error instanceof Elsewhere

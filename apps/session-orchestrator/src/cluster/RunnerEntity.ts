@@ -102,7 +102,8 @@ export const layer = (
         HeldWatch: ({ payload: { after, id, turnId } }) => {
           const held = find(id)
           if (held === undefined) return Stream.fromEffect(ELSEWHERE)
-          return Batches.of(turnId === undefined ? held.watch(id, after) : held.watchTurn(turnId, id))
+          const frames = turnId === undefined ? held.watch(id, after) : held.watchTurn(turnId, id)
+          return Batches.of(HeldReads.whileHere(() => find(id) !== undefined, frames))
         }
       })
     }),

@@ -208,7 +208,8 @@ test("X7: content that was passed on to another runner has been received; conten
     expect((yield* Fiber.join(first)).end.status).toBe("failed")
     yield* owner.Prompt({ prompt: "Hi", turnId: unseen, isSubmitted: true })
     const second = yield* outcomeOf(unseen)
-    yield* seconds(25)
+    // The first attempt has broken off, and the next one begins five seconds after it.
+    yield* seconds(22)
     state.breaksOff = false
     yield* seconds(60)
     expect((yield* Fiber.join(second)).end).toMatchObject({ status: "completed", attempts: 2 })

@@ -86,4 +86,32 @@ describe("reading a held call", () => {
       assert.deepStrictEqual(yield* Fiber.join(fiber), ["owner"])
     })
   )
+
+  it.effect("R2: a database that does not answer keeps no stream from its owner", () =>
+    Effect.gen(function* () {
+      const got: Array<string> = []
+      const frames = HeldReads.watch<string, never, never>(
+        () => Effect.never,
+        held,
+        () => Stream.make("there"),
+        owner
+      )
+      yield* Effect.forkChild(Stream.runForEach(frames, (frame) => Effect.sync(() => got.push(frame))))
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(got, ["owner"])
+    })
+  )
+
+  it.effect("R3: the stream of a runner ends when its client has left, and not before", () =>
+    Effect.gen(function* () {
+      let isHere = true
+      const frames = HeldReads.whileHere(() => isHere, Stream.concat(Stream.make("there"), Stream.never))
+      const fiber = yield* Effect.forkChild(Stream.runCollect(frames), { startImmediately: true })
+      yield* TestClock.adjust("1 minute")
+      assert.isUndefined(fiber.pollUnsafe())
+      isHere = false
+      yield* TestClock.adjust(Owner.SIGN_INTERVAL)
+      assert.deepStrictEqual(yield* Fiber.join(fiber), ["there"])
+    })
+  )
 })
