@@ -357,6 +357,46 @@ describe("an abort of a turn that resumes", () => {
       assert.deepStrictEqual(sink.contradictions, [])
     })
   )
+
+  it.effect("C10: an abort of a turn whose records cannot be read stops it, and writes nothing", () =>
+    Effect.gen(function* () {
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const sink = new RecordingSink.RecordingSink()
+      const life = { scripts: [emits(overloaded), emits(overloaded)], strategy: strategy(), replay, sink }
+      const first = yield* Scenario.replayed(life)
+      yield* TestClock.adjust("6 seconds")
+      yield* Fiber.interrupt(first.fiber)
+      assert.strictEqual(first.provider.requests.length, 2)
+      const names = Array.from(replay.records.keys())
+      const unreadable = names.findLast((name) => name.includes("decision")) ?? ""
+      replay.records.set(unreadable, { _tag: "Nonsense" })
+      const persisted = sink.persisted.length
+      const second = yield* Scenario.replayed({ ...life, abort: Effect.void })
+      const stopped = yield* Effect.flip(Fiber.join(second.fiber))
+      assert.instanceOf(stopped, TurnStopped)
+      assert.isTrue(stopped.defect)
+      assert.include(stopped.message, unreadable)
+      assert.strictEqual(sink.persisted.length, persisted)
+      assert.deepStrictEqual(Array.from(replay.records.keys()), names)
+    })
+  )
+
+  it.effect("Run.S2: stops it if its events cannot be persisted again, and writes nothing", () =>
+    Effect.gen(function* () {
+      const replay = new ReplayCheckpoint.ReplayCheckpoint()
+      const sink = new RecordingSink.RecordingSink()
+      const life = { scripts: [emits(overloaded)], strategy: strategy(), replay, sink }
+      const first = yield* Scenario.replayed(life)
+      yield* Fiber.interrupt(first.fiber)
+      const names = Array.from(replay.records.keys())
+      const down = new TurnStopped({ message: "the store is down" })
+      const service = { ...sink.service, persist: () => Effect.fail(down) }
+      const failing = Object.assign(Object.create(sink), { service })
+      const second = yield* Scenario.replayed({ ...life, sink: failing, abort: Effect.void })
+      assert.strictEqual(yield* Effect.flip(Fiber.join(second.fiber)), down)
+      assert.deepStrictEqual(Array.from(replay.records.keys()), names)
+    })
+  )
 })
 
 describe("a port that interrupts itself", () => {

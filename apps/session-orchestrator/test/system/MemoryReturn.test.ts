@@ -73,16 +73,60 @@ it.effect("MemoryReturn.M1: after a collection with slow streams open it collect
 
 const few = () => MemoryReturn.MANY_CONNECTIONS - 1
 
+const quiet = (intervals: number) => Array.from({ length: intervals }, () => 0.01)
+
+const long = MemoryReturn.LONG_MS / MemoryReturn.INTERVAL_MS
+
 it.effect(
   "MemoryReturn.M1: after few connections it collects at the end of the work, and not in the pauses between turns",
   () =>
     Effect.gen(function* () {
-      const long = MemoryReturn.LONG_MS / MemoryReturn.INTERVAL_MS
-      const quiet = (intervals: number) => Array.from({ length: intervals }, () => 0.01)
       const turns = [0.8, ...quiet(long - 1), 0.8, ...quiet(long - 1)]
       assert.deepStrictEqual(yield* collections(turns, { connections: few }), [])
       assert.deepStrictEqual(yield* collections([...turns, 0.01, 0.01], { connections: few }), [turns.length])
     })
+)
+
+it.effect("MemoryReturn.M1: a crowd of turns that has few connections is collected at its end, by its growth", () =>
+  Effect.gen(function* () {
+    const crowd = { connections: () => 2, grownBytes: MemoryReturn.MUCH_GROWN_BYTES }
+    assert.deepStrictEqual(yield* collections([0.8, ...quiet(2 * long)], crowd), [1])
+    const less = { ...crowd, grownBytes: crowd.grownBytes - 1 }
+    assert.deepStrictEqual(yield* collections([0.8, ...quiet(2 * long)], less), [long])
+  })
+)
+
+it.effect(
+  "MemoryReturn.M1: after a collection that left much it collects once more, after the work and long quiet",
+  () =>
+    Effect.gen(function* () {
+      // A share of a half is work without growth.
+      const turns = [0.8, 0.01, 0.5, ...quiet(2 * long), 0.5, ...quiet(2 * long)]
+      const crowd = { connections: () => 2, grownBytes: 2 * MemoryReturn.MUCH_GROWN_BYTES }
+      assert.deepStrictEqual(yield* collections(turns, crowd), [1, 2 + long])
+      const less = { ...crowd, grownBytes: crowd.grownBytes - 2 }
+      assert.deepStrictEqual(yield* collections(turns, less), [1])
+    })
+)
+
+it.effect("MemoryReturn.M1: quiet adds up under a light load in the background", () =>
+  Effect.gen(function* () {
+    const background = Array.from({ length: 4 }, () => [...quiet(24), 0.03]).flat()
+    // The load takes back three intervals: 24 - 3 + 9 are long.
+    assert.deepStrictEqual(yield* collections([0.8, ...background], { connections: few }), [24 + 1 + 9])
+    // A sample of the load itself is not a quiet moment.
+    assert.deepStrictEqual(yield* collections([0.8, ...quiet(long - 1), 0.03], { connections: few }), [])
+  })
+)
+
+it.effect("MemoryReturn.M1: quiet does not add up over pauses of seconds between a few streams", () =>
+  Effect.gen(function* () {
+    const streams = (share: number) => Array.from({ length: 100 }, () => [...Array(4).fill(share), ...quiet(5)]).flat()
+    assert.deepStrictEqual(yield* collections([0.8, ...streams(0.03)], { connections: few }), [])
+    assert.deepStrictEqual(yield* collections([0.8, ...streams(0.2)], { connections: few }), [])
+    // Nor is the quiet of a service before its first turns of use to them.
+    assert.deepStrictEqual(yield* collections([...quiet(9 * long), 0.8, ...streams(0.03)], { connections: few }), [])
+  })
 )
 
 it.effect("MemoryReturn.M1: connections from before a collection do not count after it", () =>

@@ -133,7 +133,8 @@ const toSeal = <E>(
     return Effect.ensuring(raced, Effect.sync(leave))
   }).pipe(
     Effect.exit,
-    Effect.flatMap((exit) => (gate.isAborted ? Loop.seal(run, { status: "aborted", failure: aborted }) : exit))
+    // A turn whose restoring failed under an abort stops: a seal would be made of a part of its records.
+    Effect.flatMap((exit) => (gate.hasEnded ? Loop.seal(run, { status: "aborted", failure: aborted }) : exit))
   )
 }
 

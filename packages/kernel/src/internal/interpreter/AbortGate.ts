@@ -13,8 +13,9 @@ import type { Checkpoint } from "../../ports/Checkpoint.ts"
 export class AbortGate {
   /** The same checkpoint, which detects when the first effect without a record is about to run. */
   readonly checkpoint: Checkpoint["Service"]
-  /** The turn is aborted. */
-  isAborted = false
+  /** An abort has ended the turn, whose state is restored: it is to be sealed. */
+  hasEnded = false
+  private isAborted = false
   private isOpen = false
   private fiber: Fiber.Fiber<unknown, unknown> | undefined
 
@@ -37,14 +38,19 @@ export class AbortGate {
   /** Aborts the turn, as soon as it has restored its state. */
   readonly abort = (): void => {
     this.isAborted = true
-    if (this.isOpen) this.fiber?.interruptUnsafe()
+    if (this.isOpen) this.end()
   }
 
   private readonly open: Effect.Effect<void> = Effect.suspend(() => {
     this.isOpen = !this.isAborted
     if (this.isOpen) return Effect.void
-    this.fiber?.interruptUnsafe()
+    this.end()
     // Gives way to the end of the turn. Several tools may come here at once, in fibers of their own, and each gives way.
     return Effect.yieldNow
   })
+
+  private end(): void {
+    this.hasEnded = true
+    this.fiber?.interruptUnsafe()
+  }
 }
