@@ -139,7 +139,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
           ? Effect.interrupt
           : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
-    Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
+    Effect.onInterrupt(() => Effect.sync(() => body.cut()))
   )
   if (broken === undefined || response.writableEnded) yield* end(response, body, "", STALL_LIMIT)
   else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
@@ -208,7 +208,7 @@ const leave = (
   endless: boolean
 ): Effect.Effect<void> => {
   if (endless) return end(response, body, farewell, FAREWELL_LIMIT)
-  const cut = Effect.sync(() => response.destroy())
+  const cut = Effect.sync(() => body.cut())
   if (farewell === "" || response.destroyed) return cut
   const told = Effect.callback<void>((resume) => void body.write(farewell, () => resume(Effect.void)))
   return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)

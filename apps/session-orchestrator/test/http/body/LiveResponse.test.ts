@@ -1,4 +1,4 @@
-/** Tests a live response over a fake connection: its writes, their times, and its end. */
+/** Tests a live response over a fake connection and over a socket: its writes, their times, and its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
@@ -8,6 +8,8 @@ import { Channel, Effect, Exit, Fiber, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
+import { createServer } from "node:http"
+import { type AddressInfo, connect } from "node:net"
 import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
 import * as Drain from "../../../src/system/Drain.ts"
 import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
@@ -255,6 +257,46 @@ describe("a live response", () => {
       assert.deepStrictEqual(interrupted.done(), [...ALONE, "cut"])
     })
   )
+})
+
+describe("a live response over a socket", () => {
+  const broken = Stream.fail(new Error("planted"))
+  for (const [what, items, text] of [
+    ["no item", broken, ""],
+    ["an item", Stream.concat(Stream.make("a"), broken), "a"]
+  ] as const) {
+    it.live(
+      `LiveResponse.L4: that breaks off in the tick of its head, after ${what}, is cut after what was written`,
+      () =>
+        Effect.gen(function* () {
+          const drain = yield* Drain.Drain
+          const server = createServer((_request, response) => {
+            const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
+            Effect.runFork(
+              LiveResponse.send(request, drain, {
+                contentType: "text/plain",
+                keepAlive: "alive",
+                items,
+                encode: (all) => all.join(""),
+                endless: false
+              })
+            )
+          })
+          yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+          yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+          const received = yield* Effect.callback<string>((resume) => {
+            let received = ""
+            const head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
+            const socket = connect((server.address() as AddressInfo).port, "127.0.0.1", () => socket.write(head))
+            socket.setEncoding("latin1").on("data", (part: string) => (received += part))
+            socket.on("error", () => {}).on("close", () => resume(Effect.succeed(received)))
+          })
+          assert.match(received, /^HTTP\/1\.1 200 /)
+          const body = received.slice(received.indexOf("\r\n\r\n") + 4)
+          assert.strictEqual(body, text === "" ? "" : `1\r\n${text}\r\n`)
+        }).pipe(Effect.provide(Drain.layer))
+    )
+  }
 })
 
 describe("a live response of items that are pushed", () => {
