@@ -55,9 +55,10 @@ const ALONE = [...HEAD, "flushed"]
 /** Sends items to such a connection; `written` returns the writes after the head since the last call. */
 const sending = Effect.fnUntraced(function* <E>(
   items: Stream.Stream<string, E>,
-  { endless = false, farewell = true, method = "GET" } = {}
+  { endless = false, farewell = true, isReading = true, method = "GET" } = {}
 ) {
   const connection = new Connection()
+  connection.isReading = isReading
   const drain = yield* Drain.Drain
   // The platform's request has its response and the method; nothing else is used.
   const request = { method, response: connection } as unknown as HttpServerRequest.HttpServerRequest
@@ -95,14 +96,32 @@ describe("a live response", () => {
     })
   )
 
-  it.effect("LiveResponse.L1: a response that is ended gets no farewell and no sign of life", () =>
+  it.effect("LiveResponse.L1: nothing is pulled after the last item, and the response gets no farewell", () =>
     Effect.gen(function* () {
-      const { connection, done, drain, fiber } = yield* sending(Stream.concat(Stream.make("last"), Stream.never))
-      assert.deepStrictEqual(done(), [...HEAD, "end last"])
-      yield* TestClock.adjust("30 seconds")
-      yield* drain.end
+      let isReleased = false
+      const items = Stream.concat(Stream.make("last"), Stream.never).pipe(
+        Stream.ensuring(Effect.sync(() => (isReleased = true)))
+      )
+      const { connection, done, fiber } = yield* sending(items)
       assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
-      assert.deepStrictEqual([done(), connection.destroyed], [[], false])
+      assert.isTrue(isReleased)
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual([done(), connection.destroyed], [[...HEAD, "end last"], false])
+      const unreleased = yield* sending(Stream.ensuring(Stream.make("last"), Effect.die("planted")))
+      assert.deepStrictEqual(unreleased.done(), [...HEAD, "end last"])
+    })
+  )
+
+  it.effect("LiveResponse.L1: a client that closes before it has taken the last item ends the response", () =>
+    Effect.gen(function* () {
+      const items = Stream.concat(Stream.make("last"), Stream.never)
+      const { connection, done, fiber } = yield* sending(items, { isReading: false })
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(done(), [...HEAD, "end last"])
+      connection.destroyed = true
+      connection.emit("close")
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual(done(), [])
     })
   )
 
@@ -319,6 +338,16 @@ describe("a live response of items that are pushed", () => {
         assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
         assert.deepStrictEqual(done(), ["end "])
       })
+  )
+
+  it.effect("LiveResponse.L1: the push ends with the last item", () =>
+    Effect.gen(function* () {
+      const { done, fiber, give, isPushing } = yield* pushing()
+      for (const item of ["a", "b", "last"]) give(item)
+      assert.isFalse(isPushing())
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual(done(), [...ALONE, "write a", "write b", "end last"])
+    })
   )
 
   it.effect("LiveResponse.L3: takes no more while the client does not read, and goes on when it does", () =>
