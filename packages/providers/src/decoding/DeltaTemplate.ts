@@ -7,8 +7,10 @@
  * DeltaTemplate.T1. A match gives the same text as `JSON.parse` and the protocol's machine. The surroundings are compared as a
  *     whole, and the text must be one JSON string, so it can hide nothing else.
  * DeltaTemplate.T2. Only a frame that gave one delta and changed nothing else is learned, and only the frames directly after it are
- *     matched: without another frame in between, the machine's state is unchanged.
- * DeltaTemplate.T3. OpenAI pads frames with an `obfuscation` of varying length; its value may vary too.
+ *     matched: without another frame in between, the machine's state is unchanged. A frame that is split over reads, or whose other lines
+ *     differ, such as `id:`, is parsed.
+ * DeltaTemplate.T3. OpenAI pads frames with an `obfuscation` of varying length; its value may vary too. Padding with a backslash is
+ *     no match: its escape may be invalid.
  * DeltaTemplate.T4. A delta keeps no part of its network read alive: its text is parsed, which makes a string of its own.
  * DeltaTemplate.T5. The frames of one read give one delta. From one text to the next, all characters are compared at once: V8 compares a
  *     slice word by word, and `startsWith` character by character.
@@ -77,7 +79,7 @@ export const match = (
     const at = end + before.length
     const closed = closingQuote(text, at)
     if (closed === at || raw.length + closed - at > most || !has(text, middle, closed)) break
-    const rest = middle === "" ? closed : closingQuote(text, closed + middle.length)
+    const rest = middle === "" ? closed : closingQuote(text, closed + middle.length, Infinity)
     goesOn = has(text, seam, rest)
     if (!goesOn && !has(text, behind, rest)) break
     raw += text.slice(at, closed)
@@ -98,14 +100,18 @@ const PADDING = '"obfuscation":"'
 
 const has = (text: string, part: string, at: number): boolean => text.slice(at, at + part.length) === part
 
-/** The position of the quote that closes the string; the text's end where there is none, or the string has a control character. */
-const closingQuote = (text: string, start: number): number => {
+/**
+ * The position of the quote that closes the string; the text's end where there is none, or the string has a control character.
+ *
+ * @param skipped how many characters are skipped at a backslash; by default those of its escape
+ */
+const closingQuote = (text: string, start: number, skipped?: number): number => {
   for (let at = start; at < text.length; at++) {
     const char = text[at] as string // in bounds
     if (char === '"') return at
     if (char < " ") break
     // An escape is skipped as a whole: half of one, completed by the next frame, would be read as one character.
-    if (char === "\\") at += text[at + 1] === "u" ? 5 : 1
+    if (char === "\\") at += skipped ?? (text[at + 1] === "u" ? 5 : 1)
   }
   return text.length
 }

@@ -186,10 +186,26 @@ describe("DeltaTemplate", () => {
       '{"a":"yes","obfuscatiom":"pad","b":1}',
       '{"a":"yes","obfuscation":"pad","c":"","b":1}',
       '{"a":"yes","obfuscation":"pa\nd","b":1}',
+      '{"a":"yes","obfuscation":"pa\\xd","b":1}',
+      '{"a":"yes","obfuscation":"pa\\u00","b":1}',
+      '{"a":"yes","obfuscation":"pa\\nd","b":1}',
       '{"a":"yes","b":1}',
       '{"c":"yes","obfuscation":"pad","b":1}'
     ]) {
       expect(padded(`data: ${data}\n\n`), data).toBeUndefined()
+    }
+  })
+
+  it("T3: a frame whose padding has an invalid escape fails, as it does for the parser", () => {
+    const frame = (text: string, padding: string) =>
+      `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}],"obfuscation":"${padding}"}\n\n`
+    for (const bad of ["pa\\xd", "\\u00"]) {
+      const { events } = decode(OpenAi.make(idOf), [frame("a", "pad") + frame("b", "pa") + frame("c", bad)])
+      expect(
+        joined(events).map(({ type }) => type),
+        bad
+      ).toEqual(["text-delta", "error"])
+      expect(events).toContainEqual({ type: "text-delta", delta: "b" })
     }
   })
 

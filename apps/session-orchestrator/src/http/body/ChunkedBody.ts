@@ -10,6 +10,7 @@
  *     order to join it with other writes. Order, return value and `drain` are those of a write of the response.
  * ChunkedBody.C4. The head leaves with the first text, and the end with the last one: each write costs the server and the client a call of
  *     the system. `flush` sends a head that has no text yet.
+ * ChunkedBody.C5. What was written, and the head, leaves before a cut: a client that gets no byte may repeat its request.
  */
 import type { ServerResponse } from "node:http"
 import type * as Encoding from "./Encoding.ts"
@@ -78,6 +79,17 @@ export class ChunkedBody {
     const text = bytes === 0 ? END : `${chunkOf(last, bytes)}${END}`
     this.send(text, bytes === last.length ? "latin1" : "utf8", undefined)
     response.end(onEnded)
+  }
+
+  /** Closes the connection without the end (ChunkedBody.C1, ChunkedBody.C5). */
+  cut(): void {
+    const { response } = this
+    if (!response.destroyed) {
+      this.flush()
+      // Node holds the first text, and the head with it, back to the end of the tick.
+      response.socket?.uncork()
+    }
+    response.destroy()
   }
 }
 

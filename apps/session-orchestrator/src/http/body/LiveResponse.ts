@@ -5,6 +5,7 @@
  * queue per item; measured with 32 responses at once, direct writes moved a fifth more. Pushed items (`Push`) are written without a fiber.
  *
  * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
+ *     Nothing is pulled after that.
  * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
  * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
  *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
@@ -83,7 +84,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
   let quiet = true
   /** Writes items. Returns an effect that has to run before the next items, if there is one. */
-  const write = (items: ReadonlyArray<A>): Effect.Effect<void, ClientStalled> | undefined => {
+  const write = (items: ReadonlyArray<A>): Writing | undefined => {
     // A write after a disconnect makes Node emit an error, which without a listener would end the process.
     if (response.destroyed) return Effect.interrupt
     quiet = false
@@ -93,9 +94,12 @@ export const send = Effect.fnUntraced(function* <A, E>(
     if (budget.allows(text.length)) return written(text, isLast)
     return Effect.flatMap(budget.turn(text.length), () => written(text, isLast) ?? Effect.void) // LiveResponse.L7
   }
-  const written = (text: Encoding.Text, isLast: boolean): Effect.Effect<void, ClientStalled> | undefined => {
+  const written = (text: Encoding.Text, isLast: boolean): Writing | undefined => {
     if (response.destroyed) return Effect.interrupt
-    if (isLast) return void body.end(text)
+    if (isLast) {
+      body.end(text)
+      return Cause.done() // LiveResponse.L1
+    }
     return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
   const signOfLife = (): void => {
@@ -139,7 +143,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
           ? Effect.interrupt
           : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
-    Effect.onInterrupt(() => Effect.sync(() => response.destroy()))
+    Effect.onInterrupt(() => Effect.sync(() => body.cut()))
   )
   if (broken === undefined || response.writableEnded) yield* end(response, body, "", STALL_LIMIT)
   else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
@@ -151,6 +155,9 @@ export const send = Effect.fnUntraced(function* <A, E>(
 export const budget = new WriteBudget()
 
 // --- internal
+
+/** What has to run before the next items; done after the last ones. */
+type Writing = Effect.Effect<void, ClientStalled | Cause.Done>
 
 const nodeResponse = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
   // The server underneath supports HTTP/1.1 alone, so this is never a response of HTTP/2.
@@ -208,7 +215,7 @@ const leave = (
   endless: boolean
 ): Effect.Effect<void> => {
   if (endless) return end(response, body, farewell, FAREWELL_LIMIT)
-  const cut = Effect.sync(() => response.destroy())
+  const cut = Effect.sync(() => body.cut())
   if (farewell === "" || response.destroyed) return cut
   const told = Effect.callback<void>((resume) => void body.write(farewell, () => resume(Effect.void)))
   return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)

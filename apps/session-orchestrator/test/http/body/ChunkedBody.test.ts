@@ -61,6 +61,17 @@ it("ChunkedBody.C1: a response that is cut is not complete", async () => {
   assert.deepStrictEqual(answer, { text: "one\n", isWhole: false })
 })
 
+it("ChunkedBody.C5: a head and texts that were written leave before a cut in their tick", async () => {
+  for (const texts of [[], ["one\n"], ["one\n", Buffer.from("two\n")]]) {
+    const answer = await serving((body) => {
+      for (const text of texts) body.write(text)
+      body.cut()
+      body.cut()
+    }, read)
+    assert.deepStrictEqual(answer, { text: texts.join(""), isWhole: false })
+  }
+})
+
 it("ChunkedBody.C1: the connection can be used again afterwards", async () => {
   const twice = "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
   const answer = await serving(

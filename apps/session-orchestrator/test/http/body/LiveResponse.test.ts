@@ -1,4 +1,4 @@
-/** Tests a live response over a fake connection: its writes, their times, and its end. */
+/** Tests a live response over a fake connection and over a socket: its writes, their times, and its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
@@ -8,6 +8,8 @@ import { Channel, Effect, Exit, Fiber, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
+import { createServer } from "node:http"
+import { type AddressInfo, connect } from "node:net"
 import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
 import * as Drain from "../../../src/system/Drain.ts"
 import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
@@ -53,9 +55,10 @@ const ALONE = [...HEAD, "flushed"]
 /** Sends items to such a connection; `written` returns the writes after the head since the last call. */
 const sending = Effect.fnUntraced(function* <E>(
   items: Stream.Stream<string, E>,
-  { endless = false, farewell = true, method = "GET" } = {}
+  { endless = false, farewell = true, isReading = true, method = "GET" } = {}
 ) {
   const connection = new Connection()
+  connection.isReading = isReading
   const drain = yield* Drain.Drain
   // The platform's request has its response and the method; nothing else is used.
   const request = { method, response: connection } as unknown as HttpServerRequest.HttpServerRequest
@@ -93,14 +96,32 @@ describe("a live response", () => {
     })
   )
 
-  it.effect("LiveResponse.L1: a response that is ended gets no farewell and no sign of life", () =>
+  it.effect("LiveResponse.L1: nothing is pulled after the last item, and the response gets no farewell", () =>
     Effect.gen(function* () {
-      const { connection, done, drain, fiber } = yield* sending(Stream.concat(Stream.make("last"), Stream.never))
-      assert.deepStrictEqual(done(), [...HEAD, "end last"])
-      yield* TestClock.adjust("30 seconds")
-      yield* drain.end
+      let isReleased = false
+      const items = Stream.concat(Stream.make("last"), Stream.never).pipe(
+        Stream.ensuring(Effect.sync(() => (isReleased = true)))
+      )
+      const { connection, done, fiber } = yield* sending(items)
       assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
-      assert.deepStrictEqual([done(), connection.destroyed], [[], false])
+      assert.isTrue(isReleased)
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual([done(), connection.destroyed], [[...HEAD, "end last"], false])
+      const unreleased = yield* sending(Stream.ensuring(Stream.make("last"), Effect.die("planted")))
+      assert.deepStrictEqual(unreleased.done(), [...HEAD, "end last"])
+    })
+  )
+
+  it.effect("LiveResponse.L1: a client that closes before it has taken the last item ends the response", () =>
+    Effect.gen(function* () {
+      const items = Stream.concat(Stream.make("last"), Stream.never)
+      const { connection, done, fiber } = yield* sending(items, { isReading: false })
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(done(), [...HEAD, "end last"])
+      connection.destroyed = true
+      connection.emit("close")
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual(done(), [])
     })
   )
 
@@ -257,6 +278,46 @@ describe("a live response", () => {
   )
 })
 
+describe("a live response over a socket", () => {
+  const broken = Stream.fail(new Error("planted"))
+  for (const [what, items, text] of [
+    ["no item", broken, ""],
+    ["an item", Stream.concat(Stream.make("a"), broken), "a"]
+  ] as const) {
+    it.live(
+      `LiveResponse.L4: that breaks off in the tick of its head, after ${what}, is cut after what was written`,
+      () =>
+        Effect.gen(function* () {
+          const drain = yield* Drain.Drain
+          const server = createServer((_request, response) => {
+            const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
+            Effect.runFork(
+              LiveResponse.send(request, drain, {
+                contentType: "text/plain",
+                keepAlive: "alive",
+                items,
+                encode: (all) => all.join(""),
+                endless: false
+              })
+            )
+          })
+          yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+          yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+          const received = yield* Effect.callback<string>((resume) => {
+            let received = ""
+            const head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
+            const socket = connect((server.address() as AddressInfo).port, "127.0.0.1", () => socket.write(head))
+            socket.setEncoding("latin1").on("data", (part: string) => (received += part))
+            socket.on("error", () => {}).on("close", () => resume(Effect.succeed(received)))
+          })
+          assert.match(received, /^HTTP\/1\.1 200 /)
+          const body = received.slice(received.indexOf("\r\n\r\n") + 4)
+          assert.strictEqual(body, text === "" ? "" : `1\r\n${text}\r\n`)
+        }).pipe(Effect.provide(Drain.layer))
+    )
+  }
+})
+
 describe("a live response of items that are pushed", () => {
   const pushing = Effect.fnUntraced(function* () {
     const source = PushSource.make<readonly [string, ...ReadonlyArray<string>], TurnStopped.TurnStopped>()
@@ -277,6 +338,16 @@ describe("a live response of items that are pushed", () => {
         assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
         assert.deepStrictEqual(done(), ["end "])
       })
+  )
+
+  it.effect("LiveResponse.L1: the push ends with the last item", () =>
+    Effect.gen(function* () {
+      const { done, fiber, give, isPushing } = yield* pushing()
+      for (const item of ["a", "b", "last"]) give(item)
+      assert.isFalse(isPushing())
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual(done(), [...ALONE, "write a", "write b", "end last"])
+    })
   )
 
   it.effect("LiveResponse.L3: takes no more while the client does not read, and goes on when it does", () =>
