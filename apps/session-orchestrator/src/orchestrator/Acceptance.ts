@@ -11,6 +11,8 @@
  * Acceptance.A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`): its provider is called one sync of the
  *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
  *     exist already.
+ * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt that has read its
+ *     history by then would lack their answers, or would stand before them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -45,6 +47,8 @@ import type { TurnQueue } from "./TurnQueue.ts"
 
 /** The services that acceptance uses. */
 export interface Dependencies {
+  /** Waits until the turns that the last process left unfinished are taken up (Startup.S2). */
+  readonly started: Effect.Effect<void, StorageError>
   /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
   /** The same with its messages. */
@@ -306,15 +310,16 @@ const found = (
   { find, findWithHistory, queue }: Dependencies,
   { conversationId, prompt, turnId }: Wanted,
   session: Session
-): Effect.Effect<Found, ConversationNotFound | StorageError> => {
-  const alone: Effect.Effect<Found, ConversationNotFound | StorageError> = Effect.suspend(() =>
-    Effect.map(find(conversationId), (conversation) => ({ conversation }))
-  )
-  return turnId === undefined && prompt !== undefined && isFree(queue, session)
-    ? // The turn of a damaged history is accepted anyway, and waits until the history is repaired.
-      Effect.catchIf(findWithHistory(conversationId), isDamage, () => alone)
-    : alone
-}
+): Effect.Effect<Found, ConversationNotFound | StorageError> =>
+  Effect.suspend(() => {
+    const alone: Effect.Effect<Found, ConversationNotFound | StorageError> = Effect.suspend(() =>
+      Effect.map(find(conversationId), (conversation) => ({ conversation }))
+    )
+    return turnId === undefined && prompt !== undefined && isFree(queue, session)
+      ? // The turn of a damaged history is accepted anyway, and waits until the history is repaired.
+        Effect.catchIf(findWithHistory(conversationId), isDamage, () => alone)
+      : alone
+  })
 
 const isDamage = (error: ConversationNotFound | StorageError): boolean =>
   error._tag === "StorageError" && error.concerns === "one"
@@ -329,10 +334,13 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
     return dependencies.sessions.using(wanted.conversationId, (session) =>
       session.accepting.pass(
         // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
-        Effect.flatMap(found(dependencies, wanted, session), (found) => {
-          session.conversation = found.conversation
-          return inOrder(dependencies, wanted, session, found)
-        })
+        Effect.flatMap(
+          Effect.andThen(dependencies.started, found(dependencies, wanted, session)), // Acceptance.A7
+          (found) => {
+            session.conversation = found.conversation
+            return inOrder(dependencies, wanted, session, found)
+          }
+        )
       )
     )
   })

@@ -77,10 +77,11 @@ const collect = Effect.gen(function* () {
   const views: ConversationViews.Dependencies = { store, journal, sessions, parking: queue.parking, defaults, next }
   const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
   const acceptance: Acceptance.Dependencies = {
+    started: Startup.done(condition),
     find,
     findWithHistory: (conversationId) =>
       Effect.flatMap(
-        Effect.andThen(Startup.done(condition), store.conversationWithHistory(conversationId)),
+        store.conversationWithHistory(conversationId),
         Option.match({
           onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
           onSome: Effect.succeed

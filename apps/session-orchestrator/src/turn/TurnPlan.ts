@@ -2,6 +2,8 @@
  * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan.
  *
  * TurnPlan.P1. A plan has nothing of a turn or of a conversation.
+ * TurnPlan.P2. A policy has one plan in a process. A cluster has an orchestrator for each conversation in memory, with its own providers, so
+ *     providers are no part of a plan.
  */
 import type { Provider, RetryStrategy } from "@holdfast/kernel"
 import { type RetryPolicy, RetryStrategies } from "@holdfast/policy"
@@ -16,31 +18,33 @@ import * as TurnPorts from "./TurnPorts.ts"
 /** The shared part of turns. */
 export interface TurnPlan {
   readonly policy: RetryPolicy.RetryPolicy
-  /** The providers of all targets, bounded by the limits of the policy. */
-  readonly provider: Provider.Provider["Service"]
   /** Decides by the policy, and shows how many retries its budget allows. */
   readonly strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide" | "budget">
   /** The ports of a turn that needs no fiber until its provider answers; `undefined`: it needs one. */
   readonly plain: TurnPorts.Plain | undefined
 }
 
-/** Finds the plan of a policy. */
+/** Finds the plan of a policy, and the providers for it. */
 export interface TurnPlans {
   /** `own` is the policy of the conversation; turns that are submitted have other defaults. */
   readonly of: (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => TurnPlan
+  /** The providers of all targets, bounded by the limits of the plan's policy. */
+  readonly providerOf: (plan: TurnPlan) => Provider.Provider["Service"]
 }
 
-/** The plans of this process. */
+/** The plans of this process, with the providers of an orchestrator. */
 export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
   const routed = route(providers)
-  const plans = { attached: new WeakMap<object, TurnPlan>(), submitted: new WeakMap<object, TurnPlan>() }
+  const { credentials } = providers
+  const plans = plansOf(models, credentials)
+  // Nearly all turns of an orchestrator have one plan.
+  let last: { readonly plan: TurnPlan; readonly provider: Provider.Provider["Service"] } | undefined
   const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
     const policy = { ...own, midStream: own.midStream ?? defaultMidStream(isSubmitted), enabled: true }
     return {
       policy,
-      provider: Limits.withLimits(routed, policy.requestTimeout),
       strategy: withMostRetries(RetryStrategies.deciding(policy), policy),
-      plain: TurnPorts.plain({ credentials: providers.credentials, models }, policy)
+      plain: TurnPorts.plain({ credentials, models }, policy)
     }
   }
   return {
@@ -49,6 +53,10 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
       const plan = known.get(own) ?? planOf(own, isSubmitted)
       known.set(own, plan)
       return plan
+    },
+    providerOf: (plan) => {
+      if (last?.plan !== plan) last = { plan, provider: Limits.withLimits(routed, plan.policy.requestTimeout) }
+      return last.provider
     }
   }
 }
@@ -63,6 +71,26 @@ export const withMostRetries = <S extends Pick<RetryStrategy.RetryStrategy["Serv
 ): S => ({ ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) } })
 
 // --- internal
+
+type Models = Defaults["Service"]["models"]
+type Credentials = Providers["Service"]["credentials"]
+
+/** Plans by the policy of the conversation. */
+interface Plans {
+  readonly attached: WeakMap<RetryPolicy.RetryPolicy, TurnPlan>
+  readonly submitted: WeakMap<RetryPolicy.RetryPolicy, TurnPlan>
+}
+
+/** Plans depend on the models and credentials of a configuration (TurnPlan.P2). */
+const made = new WeakMap<Models, WeakMap<Credentials, Plans>>()
+
+const plansOf = (models: Models, credentials: Credentials): Plans => {
+  const byCredentials = made.get(models) ?? new WeakMap<Credentials, Plans>()
+  const plans = byCredentials.get(credentials) ?? { attached: new WeakMap(), submitted: new WeakMap() }
+  made.set(models, byCredentials)
+  byCredentials.set(credentials, plans)
+  return plans
+}
 
 /** Calls each target's own provider, with the chosen credential: a turn may change between them. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

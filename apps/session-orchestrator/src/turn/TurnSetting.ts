@@ -46,7 +46,7 @@ export const of = (
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const isRetried = () => isEnabled() && RetryPolicy.mostRetries(plan.policy) !== 0
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
-  const gated = Admission.throughGates(plan.provider, gates, turn, isRetried, Admission.isOrdered(known))
+  const gated = Admission.throughGates(plans.providerOf(plan), gates, turn, isRetried, Admission.isOrdered(known))
   return {
     target: Target.parse(conversation.model) ?? defaults.model,
     plan,

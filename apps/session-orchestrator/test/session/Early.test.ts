@@ -4,10 +4,11 @@ import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Effect, Fiber, Logger } from "effect"
+import { Deferred, Effect, Fiber, Logger, Option } from "effect"
 import * as Quarantine from "../../src/pacing/Quarantine.ts"
 import type { Store } from "../../src/storage/Store.ts"
 import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 
@@ -74,6 +75,39 @@ describe("a turn that begins before it is accepted", () => {
       })
     )
   )
+
+  it.effect("Acceptance.A7: has the answer of a turn that the start takes up, though its prompt arrives before", () => {
+    const read = Deferred.makeUnsafe<void>()
+    const isEnded = (real: Store["Service"]) =>
+      Effect.map(real.turn(NumberedData.turnId(1)), (turn) => Option.getOrThrow(turn).end !== undefined)
+    return withService(
+      {
+        scripts: [answer("one"), answer("two")],
+        store: (real) => ({
+          unsealedTurns: Effect.andThen(Deferred.await(read), real.unsealedTurns),
+          // Slow: the turn ends and leaves meanwhile.
+          conversationWithHistory: (id) =>
+            Effect.tap(real.conversationWithHistory(id), () =>
+              Effect.andThen(
+                Effect.repeat(Effect.andThen(Effect.yieldNow, isEnded(real)), { until: (isOver) => isOver }),
+                settled
+              )
+            )
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const { conversationId } = NumberedData.conversation(1)
+        yield* store.createConversation({ ...NumberedData.conversation(1), model: "test/m" })
+        yield* store.acceptTurn(NumberedData.turn(1, 1), { isOpened: true })
+        const prompt = yield* asking(conversations.prompt(conversationId, { prompt: "Two?" }))
+        yield* settled
+        yield* Deferred.succeed(read, undefined)
+        yield* conversations.result(yield* Fiber.join(prompt))
+        assert.strictEqual(provider.requests.length, 2)
+        assert.deepStrictEqual(provider.requests[1]?.messages, (yield* store.messages(conversationId)).slice(0, 3))
+      })
+    )
+  })
 
   it.effect("X1: is cancelled without a trace if it is not accepted; the next turn is run", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()

@@ -9,6 +9,7 @@ import type { Frame } from "../../src/conversation/Conversations.ts"
 import { MAX_BEHIND } from "../../src/session/Backlog.ts"
 import { Hub } from "../../src/session/Hub.ts"
 import { Session } from "../../src/session/Session.ts"
+import * as SharedFrames from "../../src/session/SharedFrames.ts"
 import * as Watching from "../../src/session/Watching.ts"
 import type { StoredEvent } from "../../src/storage/Store.ts"
 
@@ -311,6 +312,61 @@ describe("between the disk and the hub", () => {
       const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
       const events = yield* seenBy(session, [earlier, ...theirs], () => {})
       assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])
+    })
+  )
+
+  /** The chunks that two watchers of the turn get at once, with this text in progress; `after`: the id that they have. */
+  const begunBy = (text: string, after?: number) =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
+      session.hub.persisted([earlier])
+      session.hub.live(stepStart(1))
+      session.hub.live(delta(text))
+      const options = after === undefined ? { turnId } : { after }
+      return yield* Effect.replicateEffect(
+        Effect.gen(function* () {
+          const chunks: Array<ReadonlyArray<Frame>> = []
+          yield* Watching.watch(session, () => Stream.die("was read"), options).pipe(
+            Watching.ofTurn(turnId),
+            Stream.runForEachArray((chunk) => Effect.sync(() => chunks.push(chunk))),
+            Effect.forkScoped({ startImmediately: true })
+          )
+          yield* arrived
+          return chunks
+        }),
+        2
+      )
+    })
+
+  it.effect("Watching.V6: a short text in progress arrives together with the events in memory", () =>
+    Effect.gen(function* () {
+      for (const chunks of yield* begunBy("Hel")) {
+        assert.deepStrictEqual(
+          chunks.map((chunk) => chunk.map(({ event }) => event)),
+          [[earlier.event, stepStart(1), delta("Hel")]]
+        )
+      }
+    })
+  )
+
+  it.effect("Watching.V6: a long text in progress is the same marked array for all subscribers", () =>
+    Effect.gen(function* () {
+      const text = "x".repeat(SharedFrames.LONG)
+      for (const after of [undefined, earlier.id - 1, earlier.id]) {
+        const [one = [], two = []] = yield* begunBy(text, after)
+        const last = one.at(-1) ?? assert.fail("nothing arrived")
+        assert.deepStrictEqual(
+          last.map(({ event }) => event),
+          [stepStart(1), delta(text)]
+        )
+        assert.isTrue(SharedFrames.isMarked(last))
+        assert.strictEqual(two.at(-1), last)
+        assert.deepStrictEqual(
+          one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event)),
+          after === earlier.id ? [] : [earlier.event]
+        )
+      }
     })
   )
 

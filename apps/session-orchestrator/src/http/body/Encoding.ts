@@ -6,9 +6,7 @@
  * Encoding.E2. From the second client on a long text is bytes: Node keeps one copy of them for all clients that have not read it, and does not
  *     encode it again for each. A string is cheaper for one client, and nearly every array has one client.
  */
-
-/** Characters. Below this the copies that Node makes cost less than a buffer (Encoding.E2). */
-export const LONG = 8 * 1024
+import { LONG } from "../../session/SharedFrames.ts"
 
 /** The encoded form of an item in a response. */
 export type Text = string | Uint8Array

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Encoding from "../../../src/http/body/Encoding.ts"
+import { LONG } from "../../../src/session/SharedFrames.ts"
 
 const decoded = (text: Encoding.Text): string => (typeof text === "string" ? text : new TextDecoder().decode(text))
 
@@ -12,7 +13,7 @@ it("Encoding.E1: an array is encoded once, even if others are encoded in between
     },
     () => true
   )
-  const [first, second] = [["a", "b"], ["c".repeat(Encoding.LONG)]]
+  const [first, second] = [["a", "b"], ["c".repeat(LONG)]]
   for (let client = 0; client < 3; client++) {
     assert.strictEqual(decoded(encode(first)), "a\nb\n")
     assert.strictEqual(decoded(encode(second)), `${second[0]}\n`)
@@ -25,7 +26,7 @@ it("Encoding.E2: a long text is one array of bytes for all clients but the first
     (item: string) => item,
     () => true
   )
-  const [long, short] = [["é".repeat(Encoding.LONG)], ["é".repeat(Encoding.LONG - 1)]]
+  const [long, short] = [["é".repeat(LONG)], ["é".repeat(LONG - 1)]]
   assert.strictEqual(encode(long), long[0])
   const bytes = encode(long)
   assert.instanceOf(bytes, Uint8Array)

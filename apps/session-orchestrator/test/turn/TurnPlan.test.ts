@@ -1,0 +1,68 @@
+/** Tests what turns of one policy share. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Provider } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Profile } from "@holdfast/policy"
+import { Ids } from "@holdfast/wire"
+import { Effect, Stream } from "effect"
+import type { Providers } from "../../src/conversation/Providers.ts"
+import * as TurnPlan from "../../src/turn/TurnPlan.ts"
+
+const models = {}
+const policy = Profile.resolve({})
+const request: Provider.ProviderRequest = {
+  conversationId: Ids.ConversationId.make("c"),
+  turnId: Ids.TurnId.make("t"),
+  step: 0,
+  attempt: 0,
+  target: { provider: "test", model: "m" },
+  messages: [],
+  tools: []
+}
+
+/** The configured providers: this one, by every name. */
+const providers = (provider: ReturnType<typeof ScriptedProvider.make>): Providers["Service"] => ({
+  get: () => provider,
+  names: ["test"],
+  unusable: () => undefined,
+  credentials: {}
+})
+
+describe("the plans of a process", () => {
+  it("TurnPlan.P2: orchestrators of one configuration share the plan of a policy", () => {
+    const configured = providers(ScriptedProvider.make([]))
+    const one = TurnPlan.make(configured, { models })
+    const two = TurnPlan.make({ ...configured, get: () => undefined }, { models })
+    for (const isSubmitted of [false, true]) {
+      assert.strictEqual(two.of(policy, isSubmitted), one.of(policy, isSubmitted))
+    }
+    assert.notStrictEqual(one.of(policy, true), one.of(policy, false))
+  })
+
+  it("TurnPlan.P2: other credentials or other models have other plans", () => {
+    const configured = providers(ScriptedProvider.make([]))
+    const plan = TurnPlan.make(configured, { models }).of(policy, false)
+    const others = [
+      TurnPlan.make({ ...configured, credentials: { test: ["a", "b"] } }, { models }),
+      TurnPlan.make(configured, { models: { "test/m": { contextWindow: 1000 } } })
+    ]
+    assert.isDefined(plan.plain)
+    for (const other of others) assert.isUndefined(other.of(policy, false).plain)
+  })
+
+  it.effect("TurnPlan.P2: each orchestrator calls its own providers, whichever plan the turns before had", () =>
+    Effect.gen(function* () {
+      const [first, second] = [1, 2].map(() => ScriptedProvider.make([1, 2, 3].map(() => ScriptedProvider.answer("x"))))
+      if (first === undefined || second === undefined) return assert.fail()
+      const configured = providers(first)
+      const one = TurnPlan.make(configured, { models })
+      const two = TurnPlan.make({ ...configured, get: () => second }, { models })
+      const call = (plans: TurnPlan.TurnPlans, isSubmitted: boolean) =>
+        Stream.runDrain(plans.providerOf(plans.of(policy, isSubmitted)).stream(request))
+      for (const isSubmitted of [false, true, false]) yield* call(one, isSubmitted)
+      yield* call(two, false)
+      assert.deepStrictEqual([first.requests.length, second.requests.length], [3, 1])
+      assert.strictEqual(one.providerOf(one.of(policy, false)), one.providerOf(one.of(policy, false)))
+    })
+  )
+})
