@@ -15,8 +15,6 @@
  *     next one requires work and `LONG_MS` of quiet, but no growth.
  * MemoryReturn.M2. It takes at most a hundredth of the time. Time without collections is credited to later ones, up to `MOST_CREDIT_MS`:
  *     each of a few crowds in a row is collected soon after its end.
- * MemoryReturn.M3. V8 collects no more by itself in quiet moments: its two collections, some eight seconds after work, drop the same
- *     code. Its collections for allocations stay as they are.
  */
 import { Effect } from "effect"
 import { type EventLoopUtilization, performance } from "node:perf_hooks"
@@ -153,6 +151,5 @@ const collector = (): (() => void) => {
   setFlagsFromString("--expose-gc")
   const collect: unknown = runInNewContext("gc")
   setFlagsFromString("--no-expose-gc")
-  setFlagsFromString("--memory-reducer-gc-count=0") // MemoryReturn.M3
   return typeof collect === "function" ? () => void collect(THOROUGH) : () => {}
 }
