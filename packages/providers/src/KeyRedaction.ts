@@ -3,8 +3,8 @@
  *
  * Providers and proxies often quote the key that they reject.
  *
- * KeyRedaction.S1. An endpoint's error text is redacted before anything else reads it. If it were cut first, it could end in half a key,
- *     which no redaction recognises.
+ * KeyRedaction.S1. An endpoint's error text is redacted before it is cut. If it were cut first, it could end in half a key, which no redaction
+ *     recognises. Its class is read of the text as it came (rule C13).
  * KeyRedaction.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
  *     source.
  * KeyRedaction.S3. Bytes of a file that an endpoint quotes are left out of its text: they belong in the prompt alone.
@@ -16,12 +16,13 @@ import * as Redacted from "effect/Redacted"
 /** Removes secrets from a text. It keeps JSON valid. */
 export type Conceal = (text: string) => string
 
-/** Removes the given secrets; `more` runs first. */
+/** Removes the given secrets, apart from those that are too short to be one; `more` runs first. */
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
   // Trimmed, as when sent: a key from a file may end in a newline.
-  const values = secrets.map((secret) => Redacted.value(secret).trim()).filter((secret) => secret !== "")
-  return (text) =>
-    values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), withoutBytes(more(text)))
+  const values = secrets.map((secret) => Redacted.value(secret).trim()).filter(({ length }) => length >= Redaction.SHORTEST)
+  const known = (text: string) =>
+    values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), text)
+  return (text) => Redaction.keepingJson(withoutBytes(more(text)), known)
 }
 
 /** Redacts all texts of a failure. */
@@ -35,15 +36,8 @@ export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "
   ...(failure.evidence === undefined ? undefined : { evidence: Record.map(failure.evidence, conceal) })
 })
 
-// --- internal
-
-/** The beginning of base64 that is no word, hash or key for its length: the bytes of a file (KeyRedaction.S3). */
-const BASE64 = /[A-Za-z0-9+/]{512}/g
-
-/** A run has megabytes, which an open quantifier would push on the stack of the regular expression: its end is looked for instead. */
-const BEHIND = /[^A-Za-z0-9+/]/g
-
-const withoutBytes = (text: string): string => {
+/** The text without the bytes of a file (KeyRedaction.S3). */
+export const withoutBytes = (text: string): string => {
   let kept = ""
   let at = 0
   for (let found = firstFrom(BASE64, text, 0); found < text.length; found = firstFrom(BASE64, text, at)) {
@@ -54,6 +48,14 @@ const withoutBytes = (text: string): string => {
   }
   return at === 0 ? text : kept + text.slice(at)
 }
+
+// --- internal
+
+/** The beginning of base64 that is no word, hash or key for its length: the bytes of a file (KeyRedaction.S3). */
+const BASE64 = /[A-Za-z0-9+/]{512}/g
+
+/** A run has megabytes, which an open quantifier would push on the stack of the regular expression: its end is looked for instead. */
+const BEHIND = /[^A-Za-z0-9+/]/g
 
 /** Where a pattern first matches from a place on; the length of the text where it does not. */
 const firstFrom = (pattern: RegExp, text: string, from: number): number => {

@@ -194,8 +194,11 @@ const decoding = (
   /** The text of an error frame. */
   let frame = ""
   const classify = (data: string, event: string | undefined) => {
-    frame = self.conceal(data)
-    return Classification.ofStreamError({ data: frame, ...defined({ event }), headers, now: self.now() })
+    const { failure, text } = AttemptFailures.classified(self, data, (data) =>
+      Classification.ofStreamError({ data, ...defined({ event }), headers, now: self.now() })
+    )
+    frame = text
+    return failure
   }
   const decoder = Decoder.make(self.machine(), classify, most)
   const redacted = (event: Provider.ProviderEvent): Provider.ProviderEvent =>

@@ -8,6 +8,7 @@
 import type { RawHeaders } from "@holdfast/providers/raw"
 import { createHash } from "node:crypto"
 import { KEY_LENGTH } from "../storage/HeldCallIds.ts"
+import * as Credentials from "../redaction/Credentials.ts"
 import * as Headers from "./Headers.ts"
 
 /** A call, as far as its key depends on it. */
@@ -23,13 +24,11 @@ export interface Keyed {
 export const of = ({ body, headers, target }: Keyed): string => {
   const first = (names: ReadonlyArray<string>) => names.flatMap((name) => Headers.valuesOf(headers, name))
   const named = first(["idempotency-key"])
-  const parts = [target, first(CREDENTIALS), first(SESSIONS), named.length > 0 ? named : stable(body)]
+  const parts = [target, Credentials.inHeaders(headers), first(SESSIONS), named.length > 0 ? named : stable(body)]
   return createHash("sha256").update(JSON.stringify(parts, ordered)).digest("base64url").slice(0, KEY_LENGTH)
 }
 
 // --- internal
-
-const CREDENTIALS = ["authorization", "x-api-key", "x-goog-api-key", "x-holdfast-token"]
 
 /** Headers by which clients name the session of a call. */
 const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

@@ -9,7 +9,7 @@ import type { RawHeaders } from "@holdfast/providers/raw"
 import type { Redacted } from "effect"
 import { Redacted as Secret } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
-import { SHORTEST_SECRET } from "../redaction/Secrets.ts"
+import * as Credentials from "../redaction/Credentials.ts"
 import * as Headers from "./Headers.ts"
 
 /** The conditions of the service. */
@@ -27,7 +27,7 @@ export type Decision =
   | { readonly _tag: "Refused"; readonly message: string }
 
 /** A header that carries a credential. */
-export type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key"
+export type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key" | "api-key"
 
 /** Makes the decision for a service. */
 export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => Decision) => {
@@ -44,7 +44,7 @@ export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => D
     const [own] = Headers.valuesOf(headers, "x-holdfast-token")
     if (own !== undefined) {
       if (!isExpected(own)) return { _tag: "Refused", message: "x-holdfast-token is not the token of server.token." }
-      return credentials.length > 0 ? { _tag: "Client" } : { _tag: "Holdfast", in: undefined }
+      return hasOwn(headers) ? { _tag: "Client" } : { _tag: "Holdfast", in: undefined }
     }
     if (isLoopback) return { _tag: "Client" } // ClientKey.K1
     // ClientKey.K3
@@ -54,13 +54,6 @@ export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => D
     }
   }
 }
-
-/** The credentials of a request, to be kept out of texts. */
-export const secretsOf = (headers: RawHeaders): ReadonlyArray<string> =>
-  [...KEY_HEADERS, "x-holdfast-token"]
-    .flatMap((name) => Headers.valuesOf(headers, name))
-    .map((value) => value.replace(/^Bearer +/iu, "").trim())
-    .filter(({ length }) => length >= SHORTEST_SECRET)
 
 /** The headers without any credential. */
 export const without = (headers: RawHeaders): Array<string> => Headers.without(headers, KEY_HEADERS)
@@ -80,7 +73,11 @@ export const replaced = (
 
 // --- internal
 
-const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key"]
+const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key", "api-key"]
+
+/** Whether a client has a credential of its own, of any provider. A cookie alone is none: clients keep what they were given before. */
+const hasOwn = (headers: RawHeaders): boolean =>
+  headers.some((name, i) => i % 2 === 0 && Credentials.isHeader(name) && !/^(?:x-holdfast-token|cookie)$/iu.test(name))
 
 /** Digests have one length, as a comparison in constant time requires. */
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()

@@ -6,8 +6,9 @@ import { Redacted, type Schema } from "effect"
 import * as ProviderName from "../text/ProviderName.ts"
 import * as Address from "./Address.ts"
 import * as CallKey from "./CallKey.ts"
+import * as Credentials from "../redaction/Credentials.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import * as ClientKey from "./ClientKey.ts"
+import type * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Headers from "./Headers.ts"
 
@@ -77,11 +78,11 @@ export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Ta
   )
 }
 
-/** Removes the client's own credential from a text, too. */
-export const concealed = ({ headers }: GatedCall, redact: (text: string) => string): ((text: string) => string) => {
+/** Removes the client's own credentials from a text, too. */
+export const concealed = ({ headers, rest }: GatedCall, redact: (text: string) => string): ((text: string) => string) => {
   let own: ((text: string) => string) | undefined
   return (text) => {
-    own ??= Secrets.conceal(ClientKey.secretsOf(headers).map((secret) => Redacted.make(secret)))
+    own ??= Secrets.conceal(Credentials.secretsOf(headers, rest).map((secret) => Redacted.make(secret)))
     return own(redact(text))
   }
 }

@@ -12,12 +12,13 @@
 import { Redaction } from "@holdfast/wire"
 import { Context, Layer, Redacted } from "effect"
 import { Config, type Values } from "../config/Config.ts"
+import * as Credentials from "./Credentials.ts"
 
 /** The text in place of a secret. */
 export const { PLACEHOLDER } = Redaction
 
-/** Characters. A shorter value is a dummy (`none`, `ollama`) and no secret; redacting it would garble every text. */
-export const SHORTEST_SECRET = 8
+/** Characters of the shortest secret. */
+export const SHORTEST_SECRET = Redaction.SHORTEST
 
 /** Redacts text. */
 export class Secrets extends Context.Service<
@@ -37,7 +38,7 @@ export class Secrets extends Context.Service<
 /** Redacts the given secrets and the usual shapes. */
 export const make = (secrets: Iterable<Redacted.Redacted>): Secrets["Service"] => {
   const known = conceal(secrets)
-  return { redact: (text) => redactShapes(known(text)) }
+  return { redact: (text) => Redaction.keepingJson(known(text), redactShapes) }
 }
 
 /**
@@ -48,7 +49,8 @@ export const make = (secrets: Iterable<Redacted.Redacted>): Secrets["Service"] =
 export const conceal = (secrets: Iterable<Redacted.Redacted>): ((text: string) => string) => {
   const known = compile(Array.from(secrets, Redacted.value))
   if (known === undefined) return (text) => text
-  return (text) => text.replace(known, (match: string, at: number) => standIn(text, match, at))
+  const replaced = (text: string) => text.replace(known, (match: string, at: number) => standIn(text, match, at))
+  return (text) => Redaction.keepingJson(text, replaced)
 }
 
 /** Redacts the usual shapes alone, before there is a configuration. */
@@ -231,10 +233,13 @@ const SHAPES: ReadonlyArray<readonly [shape: RegExp, replacement: string, mark?:
   // "Bearer token required" and "apiKey: unknown" are prose: a credential has a digit or is long.
   [/\b(Bearer|Basic)(\s+)(?=[^\s"'\\,;[\]]*\d|[^\s"'\\,;[\]]{24})[A-Za-z0-9._~+/=-]{6,}/gi, `$1$2${PLACEHOLDER}`],
   [
-    /\b((?:x-api-key|api[-_]?key|x-goog-api-key|proxy-authorization|authorization|x-auth-token|set-cookie|cookie)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:(?:Bearer|Basic)\s+)?)(?!Bearer\s|Basic\s)(?=[^\s"'\\,;[\]{}&]*\d|[^\s"'\\,;[\]{}&]{16})[^\s"'\\,;[\]{}&]{6,}/gi,
+    new RegExp(
+      String.raw`\b((?:${Credentials.HEADER})(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:(?:Bearer|Basic)\s+)?)(?!Bearer\s|Basic\s)(?=[^\s"'\\,;[\]{}&]*\d|[^\s"'\\,;[\]{}&]{16})[^\s"'\\,;[\]{}&]{6,}`,
+      "gi"
+    ),
     `$1${PLACEHOLDER}`
   ],
-  [/([?&](?:key|api[-_]?key|access_token|token|secret|signature|sig)=)[^&#\s"'\\<>[\]]+/gi, `$1${PLACEHOLDER}`],
+  [new RegExp(String.raw`([?&](?:${Credentials.PARAMETER})=)[^&#\s"'\\<>[\]]+`, "gi"), `$1${PLACEHOLDER}`],
   [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'\\[\]]{1,200}:)[^\s/@"'\\[\]]{1,200}(?=@)/gi, `$1${PLACEHOLDER}`, "://"]
 ]
 

@@ -30,6 +30,10 @@ describe("the same call", () => {
       { ...CALL, headers: ["authorization", "Bearer sk-1", "session-id", "s2"] },
       { ...CALL, body: { ...CALL.body, messages: [{ content: "b" }] } }
     ]
+    for (const name of ["api-key", "cookie", "ocp-apim-subscription-key", "x-goog-api-key", "proxy-authorization"]) {
+      const keyOf = (value: string) => CallKey.of({ ...CALL, headers: [name, value] })
+      expect([name, keyOf("of-client-a") === keyOf("of-client-b")]).toEqual([name, false])
+    }
     for (const other of others) expect(CallKey.of(other)).not.toBe(key)
   })
 

@@ -49,6 +49,9 @@ describe("on an address that others can reach", () => {
   })
 
   it("the token is the credential, or stands beside it", () => {
+    expect(decide(["api-key", TOKEN])).toEqual({ _tag: "Holdfast", in: "api-key" })
+    expect(decide(["x-holdfast-token", TOKEN, "api-key", "k"])).toEqual({ _tag: "Client" })
+    expect(decide(["x-holdfast-token", TOKEN, "cookie", "a=1"])).toEqual({ _tag: "Holdfast", in: undefined })
     expect(decide(["authorization", `Bearer ${TOKEN}`])).toEqual({ _tag: "Holdfast", in: "authorization" })
     expect(decide(["x-holdfast-token", TOKEN, "x-api-key", "sk-1"])).toEqual({ _tag: "Client" })
     expect(decide(["x-holdfast-token", TOKEN])).toEqual({ _tag: "Holdfast", in: undefined })

@@ -98,6 +98,9 @@ describe("Secrets", () => {
     ['{"authorization":"Bearer abc.def0-123","a":1}', '{"authorization":"Bearer [redacted]","a":1}'],
     ['{"headers":{"x-api-key":"0123456789abc"}}', '{"headers":{"x-api-key":"[redacted]"}}'],
     ["x-api-key=0123456789abc; path=/", "x-api-key=[redacted]; path=/"],
+    ['{"api-key":"0123456789abc"}', '{"api-key":"[redacted]"}'],
+    ["ocp-apim-subscription-key: 0123456789abc", "ocp-apim-subscription-key: [redacted]"],
+    ["cookie: sid=0123456789abc", "cookie: [redacted]"],
     ["GET https://x.example/v1?key=abcdef&alt=sse", "GET https://x.example/v1?key=[redacted]&alt=sse"],
     ["proxy http://user:hunter2@proxy.example:8080/", "proxy http://user:[redacted]@proxy.example:8080/"],
     ["Basic dXNlcjpwYXNzd29yZA==", "Basic [redacted]"],
@@ -152,6 +155,10 @@ describe("Secrets", () => {
     const planted = JSON.stringify({ text: "\\/planted-secret-1" })
     expect(JSON.parse(redactor("/planted-secret-1")(planted))).toEqual({ text: "\\[redacted]" })
     expect(redactor("/planted-secret-1")('{"text":"\\/planted-secret-1"}')).toBe('{"text":"[redacted]"}')
+  })
+
+  it("JSON stays JSON if a secret is a number", () => {
+    expect(redactor("12345678")('{"tenant":12345678}')).toBe('{"tenant":"[redacted]"}')
   })
 
   it("JSON stays JSON", () => {

@@ -165,8 +165,11 @@ const errorOf = (
   head: Head
 ): Judgement & { readonly kind: "error" } => {
   const { headers } = head
-  const text = head.conceal(data) // KeyRedaction.S1
-  const failure = known ?? Classification.ofStreamError({ data: text, ...defined({ event }), headers, now: head.now() })
+  const { failure, text } = AttemptFailures.classified(
+    head,
+    data,
+    (data) => known ?? Classification.ofStreamError({ data, ...defined({ event }), headers, now: head.now() })
+  )
   return { kind: "error", ...failed(AttemptFailures.ofEvent(head, { type: "error", failure }, text)) }
 }
 

@@ -1,6 +1,8 @@
 /**
  * Makes the failures of an attempt: classified, without secrets, and small.
  *
+ * Hiding a secret changes the words of a failure, and never what it is: the classifier reads an error as it came (rule C13).
+ *
  * AttemptFailures.F1. A failure keeps no response alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and
  *     failures are kept as long as an outage lasts.
  */
@@ -28,9 +30,22 @@ export const ofResponse = (
   { headers, status }: Pick<HttpResponse, "headers" | "status">,
   body: string
 ): ErrorEvent => {
-  const text = context.conceal(body)
-  const failure = Classification.ofResponse({ status, headers, body: text, now: context.now() })
+  const { failure, text } = classified(context, body, (body) =>
+    Classification.ofResponse({ status, headers, body, now: context.now() })
+  )
   return ofEvent(context, { type: "error", failure }, text)
+}
+
+/** The class of an error's text as it came, with the message of the text without secrets; and that text. */
+export const classified = (
+  { conceal }: Pick<FailureContext, "conceal">,
+  came: string,
+  classify: (text: string) => Failure.Failure
+): { readonly failure: Failure.Failure; readonly text: string } => {
+  const original = KeyRedaction.withoutBytes(came)
+  const text = conceal(original)
+  const failure = classify(original)
+  return { text, failure: text === original ? failure : { ...failure, message: classify(text).message } }
 }
 
 /** The error of a frame, without secrets, with the frame's whole text where that adds to the failure. `text` has no secrets. */

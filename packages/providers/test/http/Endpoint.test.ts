@@ -27,8 +27,8 @@ describe("Endpoint", () => {
     Effect.gen(function* () {
       const { endpoint, sent } = make({
         baseUrl: "https://a.test/v1",
-        apiKey: Redacted.make("key\n"),
-        headers: { "X-Tag": "t", "User-Agent": "mine", "x-secret": Redacted.make("hidden") }
+        apiKey: Redacted.make("sk-a-key\n"),
+        headers: { "X-Tag": "t", "User-Agent": "mine", "x-secret": Redacted.make("a-hidden") }
       })
       yield* endpoint.post({ a: [1] }, yield* Scope.Scope)
       expect(sent).toEqual([
@@ -36,15 +36,15 @@ describe("Endpoint", () => {
           url: "https://a.test/v1/path",
           headers: {
             accept: "text/event-stream",
-            authorization: "Bearer key",
+            authorization: "Bearer sk-a-key",
             "user-agent": "mine",
-            "x-secret": "hidden",
+            "x-secret": "a-hidden",
             "x-tag": "t"
           },
           body: '{"a":[1]}'
         }
       ])
-      expect(endpoint.conceal("key hidden mine t")).toBe("[redacted] [redacted] mine t")
+      expect(endpoint.conceal("sk-a-key a-hidden mine t")).toBe("[redacted] [redacted] mine t")
     })
   )
 

@@ -1,0 +1,50 @@
+/**
+ * The names under which requests carry credentials: one list for the key of a held call, for redaction, and for what is stored.
+ *
+ * A header is known by the end of its name, since every provider and proxy has a name of its own: `x-api-key`, `api-key` (Azure),
+ * `ocp-apim-subscription-key`, `cf-aig-authorization`.
+ */
+import type { RawHeaders } from "@holdfast/providers/raw"
+import { Redaction } from "@holdfast/wire"
+
+/** The source of a pattern for the names of headers. Prefixes are bounded, as a search begins at every word of a text. */
+export const HEADER = String.raw`(?:[a-z0-9-]{1,32}-)?(?:api[-_]?key|subscription-key|authorization|cookie2?)|[a-z0-9-]{1,32}-(?:token|secret|auth|access-key|functions-key)`
+
+/** The source of a pattern for the names of query parameters. */
+export const PARAMETER = String.raw`key|(?:x-goog-)?api[-_]?key|subscription-key|access_token|token|secret|(?:x-(?:amz|goog)-)?(?:signature|credential)|x-amz-security-token|sig`
+
+/** Whether a header carries a credential. */
+export const isHeader = (name: string): boolean => A_HEADER.test(name)
+
+/** The headers that carry credentials, as `name: value` in the order of their names. */
+export const inHeaders = (headers: RawHeaders): ReadonlyArray<string> =>
+  pairsOf(headers)
+    .filter(([name]) => isHeader(name))
+    .map(([name, value]) => `${name.toLowerCase()}: ${value}`)
+    .toSorted()
+
+/** The secrets of a request with these headers, and this path and query: to be kept out of texts. */
+export const secretsOf = (headers: RawHeaders, address: string): ReadonlyArray<string> => {
+  const query = new URLSearchParams(address.split("?").slice(1).join("?"))
+  return [
+    ...pairsOf(headers).flatMap(([name, value]) => {
+      if (!isHeader(name)) return []
+      if (!A_COOKIE.test(name)) return [value, value.replace(/^\S+ +/u, "")]
+      return [value, ...value.split(";").map((pair) => pair.slice(pair.indexOf("=") + 1))]
+    }),
+    ...Array.from(query).flatMap(([name, value]) => (A_PARAMETER.test(name) ? [value] : []))
+  ]
+    .map((secret) => secret.trim())
+    .filter(({ length }) => length >= Redaction.SHORTEST)
+}
+
+// --- internal
+
+const A_HEADER = new RegExp(`^(?:${HEADER})$`, "iu")
+
+const A_PARAMETER = new RegExp(`^(?:${PARAMETER})$`, "iu")
+
+const A_COOKIE = /cookie2?$/iu
+
+const pairsOf = (headers: RawHeaders): ReadonlyArray<readonly [name: string, value: string]> =>
+  headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ""] as const] : []))
