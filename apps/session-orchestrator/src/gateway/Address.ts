@@ -26,6 +26,14 @@ export interface Unknown {
 /** Whether a path is a call through the gateway. */
 export const isOurs = (url: string): boolean => url.startsWith(PREFIX)
 
+/** Whether a path leaves the provider's base URL for a reader of dot segments, also escaped ones. */
+export const hasDotSegment = (url: string): boolean =>
+  /(?:^|[/\\])\.{1,2}(?:[/\\;]|$)/u.test(
+    pathOf(url)
+      .replaceAll(/%2e/giu, ".")
+      .replaceAll(/%2f|%5c/giu, "/")
+  )
+
 /** The path without its query. */
 export const pathOf = (rest: string): string => rest.split("?", 1)[0] ?? rest
 

@@ -196,6 +196,9 @@ const planned = Effect.fnUntraced(function* (
     _tag: "Refuse",
     response: refusal(path, status, message)
   })
+  if (Address.hasDotSegment(request.url)) {
+    return refuse(400, 'The path has a segment "." or "..", which would leave the base URL. Send the path without it.')
+  }
   if ("unknown" in address) return refuse(404, address.unknown)
   const endpoint = endpoints.get(address.provider)
   if (endpoint === undefined) return refuse(404, `There is no provider ${address.provider}.`)

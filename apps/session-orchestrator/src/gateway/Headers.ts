@@ -1,5 +1,6 @@
 /**
- * Selects the headers that pass through the gateway: all but those of one connection, and Holdfast's own.
+ * Selects the headers that pass through the gateway: all but those of one connection, Holdfast's own, and those by which an answer has power over
+ * the origin that it comes from, which is Holdfast's.
  *
  * Headers are lists of name, value, name, value …, as they were on the wire: order, case and repetition stay.
  */
@@ -17,7 +18,12 @@ export const ofResponse = (raw: RawHeaders, isWhole: boolean): Array<string> => 
   const named = connectionNames(raw)
   return kept(
     raw,
-    (name) => !HOP_BY_HOP.has(name) && !isOwn(name) && !named.has(name) && (isWhole || name !== "content-length")
+    (name) =>
+      !HOP_BY_HOP.has(name) &&
+      !OF_ORIGIN.test(name) &&
+      !isOwn(name) &&
+      !named.has(name) &&
+      (isWhole || name !== "content-length")
   )
 }
 
@@ -57,6 +63,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 
 /** Headers that the gateway's own request sets, or answers itself. An answer that is not compressed can be read. */
 const OWN_REQUEST: ReadonlySet<string> = new Set(["host", "expect", "accept-encoding"])
+
+/** Headers of an answer that are about its origin: what it keeps, who may read it, what its documents may do, and where it is served. */
+const OF_ORIGIN =
+  /^(?:set-cookie2?|clear-site-data|service-worker-allowed|refresh|access-control-.*|content-security-policy.*|x-content-type-options|x-frame-options|cross-origin-.*|permissions-policy|document-policy|origin-agent-cluster|speculation-rules|strict-transport-security|alt-svc|nel|report-to|reporting-endpoints)$/u
 
 const isOwn = (name: string): boolean => name.startsWith("x-holdfast-")
 

@@ -7,13 +7,15 @@
  *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
  *     not have. An address as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
  * Access.A2. If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
- *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a cookie (`PageSession`). A comparison takes
- *     the same time wherever two tokens differ. A page
+ *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a session (`PageSession`), which begins no
+ *     other session. A comparison takes the same time wherever two tokens differ. A page
  *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
- * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/ClientKey.ts`).
+ * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/ClientKey.ts`). An answer from
+ *     below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused whatever is no
+ *     call of a page that may call. Agents send no such headers, or `cors` alone (Node's `fetch`).
  *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
@@ -54,22 +56,20 @@ interface Head {
 /** The problem of a refused request. */
 type Refusal = Problem.Forbidden | Problem.Unauthorized | Problem.UnsupportedMediaType | Problem.BodyTooLarge
 
-/** Makes the check for a policy. `undefined` means that the request may pass. */
-export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
+/** Makes the check for a policy. `undefined` means that the request may pass. `now` is in epoch milliseconds. */
+export const make = (policy: Policy): ((head: Head, now: number) => Refusal | undefined) => {
   const names = new Set([policy.host, ...(policy.hostnames ?? [])].map((name) => name.toLowerCase()))
   const openPaths = [OPEN_PATH, ...(policy.openPaths ?? [])]
   const open = new Set(openPaths)
   const openFolders = new Set(openPaths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1)))
   const isOpen = (path: string): boolean => open.has(path) || openFolders.has(path.replace(/[^/]+$/, ""))
-  const expected = policy.token && {
-    token: digest(Redacted.value(policy.token)),
-    cookie: digest(PageSession.valueOf(policy.token))
-  }
+  const { token } = policy
+  const expected = token && digest(Redacted.value(token))
 
   const isOurs = (host: string): boolean =>
     Loopback.isLoopback(host) || Loopback.isAddress(host) || names.has(host.toLowerCase())
 
-  return (head) => {
+  return (head, now) => {
     const { headers } = head
     // Access.A1
     const authority = headers["host"]
@@ -88,15 +88,18 @@ export const make = (policy: Policy): ((head: Head) => Refusal | undefined) => {
       })
     }
     if (isForeign && Cors.isPreflight(head)) return undefined // Cors.C3
-    if (Address.isOurs(head.url)) return undefined // Access.A4
+    if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined // Access.A4
     // Access.A2
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
     const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
+    const credential = tokenOf(headers["authorization"])
+    const beginsSession = head.method === "POST" && pathOf(head.url) === PageSession.PATH
     const isKnown =
+      token === undefined ||
       expected === undefined ||
-      equals(tokenOf(headers["authorization"]), expected.token) ||
-      equals(offeredToken(offered), expected.token) ||
-      (!isForeign && equals(PageSession.receivedOf(headers), expected.cookie)) // Cors.C2
+      equals(credential, expected) ||
+      equals(offeredToken(offered), expected) ||
+      (!beginsSession && PageSession.isValid(token, credential, now))
     if (!isReadable && !isKnown) {
       return new Problem.Unauthorized({
         detail:
@@ -145,6 +148,24 @@ export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean
 
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
+
+/** Whether a browser requests a part of a page, or for a page that has not been asked (Access.A4). */
+const isPart = (headers: Headers.Headers, isAllowed: boolean): boolean => {
+  const { "sec-fetch-dest": dest = "empty", "sec-fetch-mode": mode = "cors", "sec-fetch-site": site = "none" } = headers
+  return (
+    dest !== "empty" ||
+    !CALL_MODES.has(mode) ||
+    !(isAllowed || site === "none" || site === "same-origin") ||
+    headers["service-worker"] !== undefined
+  )
+}
+
+/** `websocket` is refused by the gateway, with the way on. */
+const CALL_MODES: ReadonlySet<string> = new Set(["cors", "same-origin", "websocket"])
+
+const partOfPage = new Problem.Forbidden({
+  detail: "A provider's answer is no page, and no part of one. Open / for the page of Holdfast; programs call /to/ without a browser's Sec-Fetch headers."
+})
 
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
 

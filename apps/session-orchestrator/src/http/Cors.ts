@@ -2,7 +2,7 @@
  * Lets pages of configured origins call the service (CORS, as the Fetch standard defines it). Pure.
  *
  * Cors.C1. Only an origin that is listed, character by character, gets the headers that let a page read a response. There is no wildcard.
- * Cors.C2. No response allows credentials, and the cookie of the service's own page counts for no other: a page sends the token itself.
+ * Cors.C2. No response allows credentials, and there is no cookie: a page sends the token itself.
  * Cors.C3. A preflight has no token. It is answered here, and reaches no call.
  */
 import type { Headers } from "effect/http"

@@ -11,7 +11,7 @@ import { DefaultAddress } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api } from "@holdfast/wire/api"
-import { ByteSize, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
+import { ByteSize, Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
@@ -146,8 +146,8 @@ const guard = (host: string, options: Options) => {
   const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
     HttpRouter.middleware(
       (call) =>
-        Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-          const refusal = refusalOf(request)
+        Effect.flatMap(Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]), ([request, now]) => {
+          const refusal = refusalOf(request, now)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
           const isPreflight = refusal === undefined && Cors.isPreflight(request)
@@ -177,9 +177,12 @@ const guard = (host: string, options: Options) => {
   return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
 }
 
-/** Sets the headers of CORS on Node's response, because streams write to it directly. A connection that is upgraded has none. */
+/** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
 const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
-  const headers = Object.entries(cors.headersOf(request))
+  const headers = [
+    ...Object.entries(Address.isOurs(request.url) ? ResponseHeaders.provider : {}),
+    ...Object.entries(cors.headersOf(request))
+  ]
   if (headers.length === 0 || SocketServer.isUpgrade(NodeHttpServerRequest.toIncomingMessage(request))) return
   const response = NodeHttpServerRequest.toServerResponse(request)
   for (const [name, value] of headers) response.setHeader(name, value)

@@ -77,7 +77,7 @@ describe("a call through the gateway", () => {
           void body.then(() => {
             response.writeHead(207, {
               "X-Request-Id": "r1",
-              "Set-Cookie": ["a=1", "b=2"],
+              "X-Twice": ["a=1", "b=2"],
               "x-holdfast-call": "not ours"
             })
             response.end(down)
@@ -103,7 +103,7 @@ describe("a call through the gateway", () => {
         expect(headerOf(call, name)).toEqual([])
       expect(answer.status).toBe(207)
       expect(sha256(answer.body)).toBe(sha256(down))
-      expect(answer.raw.filter((_, i) => i % 2 === 1 && answer.raw[i - 1] === "Set-Cookie")).toEqual(["a=1", "b=2"])
+      expect(answer.raw.filter((_, i) => i % 2 === 1 && answer.raw[i - 1] === "X-Twice")).toEqual(["a=1", "b=2"])
       expect(answer.raw).toContain("X-Request-Id")
       expect(answer.raw).not.toContain("not ours")
     })
@@ -200,6 +200,65 @@ describe("a call through the gateway", () => {
   )
 })
 
+describe("an answer from below /to/", () => {
+  const HOSTILE = {
+    "Content-Type": "text/html",
+    "Set-Cookie": ["sid=1; Path=/", "b=2"],
+    "Service-Worker-Allowed": "/",
+    "Clear-Site-Data": '"*"',
+    Refresh: "0; url=/",
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Credentials": "true",
+    "Content-Security-Policy": "script-src *",
+    "X-Frame-Options": "ALLOWALL",
+    "Strict-Transport-Security": "max-age=1",
+    "Alt-Svc": 'h3=":443"',
+    "X-Request-Id": "r1"
+  }
+  const NONE = [
+    "set-cookie",
+    "service-worker-allowed",
+    "clear-site-data",
+    "refresh",
+    "access-control-allow-origin",
+    "access-control-allow-credentials",
+    "strict-transport-security",
+    "alt-svc"
+  ]
+  const LOCKED = {
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY"
+  }
+
+  it.effect("X13: is no page of this origin, and has no power over it: passed, held, refused or failed", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({
+        answer: ({ method, response }) => {
+          response.writeHead(method === "GET" ? 200 : 400, HOSTILE).end("<script>steal()</script>")
+        }
+      })
+      const passed = yield* service.call({ path: "/to/own/models", headers: { "sec-fetch-mode": "cors" } })
+      const held = yield* service.call({ path: "/to/own/chat/completions", body: { model: "m", stream: true } })
+      for (const answer of [passed, held]) {
+        expect([answer.text, answer.headers["x-request-id"]]).toEqual(["<script>steal()</script>", "r1"])
+        expect(NONE.filter((name) => answer.headers[name] !== undefined)).toEqual([])
+        expect(answer.headers).toMatchObject(LOCKED)
+      }
+      expect(passed.headers["content-type"]).toBe("text/html")
+      const navigation = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }
+      const refused = [
+        yield* service.call({ path: "/to/own/models", headers: navigation }),
+        yield* service.call({ path: "/to/nowhere/models" }),
+        yield* service.call({ path: "/to/own/models", headers: { host: "evil.example" } })
+      ]
+      expect(refused.map(({ status }) => status)).toEqual([403, 404, 403])
+      for (const { headers } of refused) expect(headers).toMatchObject(LOCKED)
+      expect(endpoint.calls.length).toBe(2)
+    })
+  )
+})
+
 describe("a call for an answer that cannot be read", () => {
   it.effect("goes up once, as it came, and its failure comes down", () =>
     Effect.gen(function* () {
@@ -277,6 +336,32 @@ describe("a call that the gateway refuses", () => {
         ["sk-ant-of-the-client"]
       ])
       expect(endpoint.calls.flatMap((call) => headerOf(call, "x-holdfast-token"))).toEqual([])
+    })
+  )
+
+  it.effect("X13: has a dot segment in its path, also an escaped one", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start()
+      for (const path of [
+        "/to/own/../../admin",
+        "/to/own/./models",
+        "/to/../v1/conversations",
+        "/to/own/..",
+        "/to/own/%2e%2E/admin",
+        "/to/own/.%2e/admin",
+        "/to/own/a%2f..%2fb",
+        "/to/own/a\\..\\b",
+        "/to/own/a%5C..%5cb",
+        "/to/own/..;x/admin",
+        "/to/own@overnight/../admin"
+      ]) {
+        const { status, text } = yield* service.call({ path })
+        expect([path, status, text]).toEqual([path, 400, expect.stringContaining("segment")])
+      }
+      expect(endpoint.calls).toEqual([])
+      const passed = ["/models/org%2Fmodel", "/models/a..b", "/models/...", "/files?path=a/../b"]
+      for (const path of passed) yield* service.call({ path: `/to/own${path}` })
+      expect(endpoint.calls.map(({ url }) => url)).toEqual(passed.map((path) => `/base/v1${path}`))
     })
   )
 

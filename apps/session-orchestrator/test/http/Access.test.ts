@@ -11,14 +11,14 @@ const refusal = (
   {
     method = "GET",
     url = "/v1/conversations/c",
+    now = 0,
     ...policy
-  }: Partial<Access.Policy> & { method?: string; url?: string } = {}
+  }: Partial<Access.Policy> & { method?: string; url?: string; now?: number } = {}
 ) =>
-  Access.make({ host: "127.0.0.1", maxBodyBytes: 100, ...policy })({
-    method,
-    url,
-    headers: Headers.fromInput({ host: "localhost:4747", ...headers })
-  })
+  Access.make({ host: "127.0.0.1", maxBodyBytes: 100, ...policy })(
+    { method, url, headers: Headers.fromInput({ host: "localhost:4747", ...headers }) },
+    now
+  )
 
 const decide = (...given: Parameters<typeof refusal>) => refusal(...given)?._tag
 
@@ -91,20 +91,26 @@ describe("the token", () => {
     expect(decide({}, { token, url: "/healthz?verbose" })).toBe(undefined)
   })
 
-  it("is not needed by a browser that has exchanged it for the cookie", () => {
-    const [cookie = ""] = PageSession.setCookie(token, undefined).split(";")
-    expect(cookie).not.toContain(TOKEN)
-    expect(decide({ cookie: `theme=dark; ${cookie}` }, { token })).toBe(undefined)
-    expect(decide({ cookie, "sec-fetch-site": "same-origin" }, { token })).toBe(undefined)
-    expect(decide({ cookie, "sec-fetch-site": "none" }, { token })).toBe(undefined)
-    // Another port of this machine is the same site, so a browser sends the cookie with an image of a page there.
-    for (const site of ["same-site", "cross-site"]) {
-      expect(decide({ cookie, "sec-fetch-site": site }, { token })).toBe("UnauthorizedProblem")
-    }
-    expect(decide({ cookie, origin: "http://localhost:3000" }, { token })).toBe("ForbiddenProblem")
-    expect(decide({ cookie: `${cookie}x` }, { token })).toBe("UnauthorizedProblem")
-    expect(decide({ cookie: cookie.replace(/=.*/, `=${TOKEN}`) }, { token })).toBe("UnauthorizedProblem")
-    expect(decide({ cookie }, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
+  it("is not needed by a page that has exchanged it for a session, until that ends", () => {
+    const session = PageSession.make(token, "a-nonce", 1_000)
+    const ends = 1_000 + PageSession.LASTS_MS
+    const bearer = (value: string, more: Parameters<typeof refusal>[1] = {}) =>
+      decide({ authorization: `Bearer ${value}` }, { token, now: 1_000, ...more })
+    expect(session).not.toContain(TOKEN)
+    expect(bearer(session)).toBe(undefined)
+    expect(bearer(session, { now: ends - 1 })).toBe(undefined)
+    expect(bearer(session, { now: ends })).toBe("UnauthorizedProblem")
+    expect(bearer(session, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
+    const [, end = "", ...rest] = session.split(".")
+    const later = (Number.parseInt(end, 36) + 1).toString(36)
+    for (const forged of [`page.${later}.${rest.join(".")}`, `${session}x`, session.slice(0, -1), "page.zzzzzzzzz", "page."])
+      expect([forged, bearer(forged)]).toEqual([forged, "UnauthorizedProblem"])
+    expect(PageSession.make(token, "another", 1_000)).not.toBe(session)
+    // A session begins no other one, or it would never end. It is no cookie.
+    const begin = { method: "POST", url: PageSession.PATH }
+    expect(bearer(session, begin)).toBe("UnauthorizedProblem")
+    expect(bearer(TOKEN, begin)).toBe(undefined)
+    expect(decide({ cookie: `holdfast_page=${session}` }, { token })).toBe("UnauthorizedProblem")
   })
 
   it("is checked after the host and the origin", () => {
@@ -112,15 +118,42 @@ describe("the token", () => {
   })
 })
 
+describe("a call below /to/", () => {
+  const below = (headers: Record<string, string>, cors?: Access.Policy["cors"]) =>
+    decide(headers, { url: "/to/own/v1/models", cors })
+
+  it("X13: passes for an agent, and for a call of a page that may call", () => {
+    expect(below({})).toBe(undefined)
+    expect(below({ "sec-fetch-mode": "cors" })).toBe(undefined) // Node's fetch
+    const call = { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" }
+    expect(below({ ...call, "sec-fetch-site": "same-origin" })).toBe(undefined)
+    const page = { ...call, "sec-fetch-site": "cross-site", origin: "https://app.example.org" }
+    expect(below(page, { allows: () => true })).toBe(undefined)
+    expect(below(page)).toBe("ForbiddenProblem")
+  })
+
+  it.each([
+    ["a navigation", { "sec-fetch-dest": "document", "sec-fetch-mode": "navigate", "sec-fetch-site": "none" }],
+    ["a frame", { "sec-fetch-dest": "iframe", "sec-fetch-mode": "navigate", "sec-fetch-site": "same-origin" }],
+    ["a script", { "sec-fetch-dest": "script", "sec-fetch-mode": "no-cors", "sec-fetch-site": "same-origin" }],
+    ["a worker", { "sec-fetch-dest": "worker", "sec-fetch-mode": "same-origin", "sec-fetch-site": "same-origin" }],
+    ["a service worker", { "sec-fetch-dest": "serviceworker", "sec-fetch-mode": "same-origin" }],
+    ["a service worker of an older browser", { "service-worker": "script" }],
+    ["a fetch of another site", { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }],
+    ["a fetch of another port", { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors", "sec-fetch-site": "same-site" }]
+  ])("X13: is refused as %s", (_what, headers) => {
+    expect(below(headers)).toBe("ForbiddenProblem")
+  })
+})
+
 describe("a refusal", () => {
   it("names what was found and what to do", () => {
     const says = (headers: Record<string, string>, method = "POST") => refusal(headers, { method })?.detail
     expect(says({ host: "evil.example" })).toMatch(/^This service does not accept the host "evil\.example"\. /)
-    const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })({
-      method: "GET",
-      url: "/",
-      headers: Headers.empty
-    })
+    const noHost = Access.make({ host: "127.0.0.1", maxBodyBytes: 100 })(
+      { method: "GET", url: "/", headers: Headers.empty },
+      0
+    )
     expect(noHost?.detail).toMatch(/does not accept the host \(none\)\./)
     expect(says({ origin: "https://evil.example" })).toMatch(/^Pages of "https:\/\/evil\.example" may not call/)
     expect(says({ "content-length": "2" })).toMatch(/^The body has no content type\. /)

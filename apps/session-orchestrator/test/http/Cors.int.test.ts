@@ -2,7 +2,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Headers } from "effect/http"
 import * as Cors from "../../src/http/Cors.ts"
-import * as PageSession from "../../src/http/page/PageSession.ts"
 import * as SocketClient from "./socket/SocketClient.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -57,16 +56,6 @@ describe("a page of an allowed origin", () => {
       }
       const { socket } = yield* SocketClient.open(server.port, { headers })
       expect(socket.readyState).toBe(socket.OPEN)
-    })
-  )
-
-  it.effect("sends the token itself: the cookie of the service's own page does not count", () =>
-    Effect.gen(function* () {
-      const server = yield* given
-      const cookie = `holdfast_page=${PageSession.valueOf(Redacted.make(TOKEN))}`
-      const own = yield* server.call({ path: "/v1/conversations", headers: { cookie } })
-      const foreign = yield* server.call({ path: "/v1/conversations", headers: { cookie, origin: ORIGIN } })
-      expect([own.status === 401, foreign.status]).toEqual([false, 401])
     })
   )
 

@@ -7,7 +7,7 @@ import { type Rig, seen } from "./Rig.ts"
 const TOKEN = "a-token-of-some-length"
 
 export const run = (rig: Rig) =>
-  show("with a token the page asks once, and keeps it where no script can read it", async () => {
+  show("with a token the page asks once, and keeps a session in place of the token, which no other port gets", async () => {
     const service = await Service.make(rig.program, { model: "simulated/steady", server: { token: TOKEN } })
     try {
       await service.start()
@@ -22,9 +22,9 @@ export const run = (rig: Rig) =>
       await field.fill(TOKEN)
       await page.keyboard.press("Enter")
       await seen(page, "No conversations yet.")
-      same(await page.evaluate("document.cookie"), "", "what scripts read of the cookie")
-      const [cookie] = await page.context().cookies()
-      same([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"], "the cookie")
+      same(await page.context().cookies(), [], "cookies, which browsers send to all ports of a machine")
+      const stored = String(await page.evaluate("JSON.stringify(localStorage)"))
+      same([stored.includes("page."), stored.includes(TOKEN)], [true, false], "a session and no token in the storage")
       await page.reload()
       await seen(page, "No conversations yet.")
       const other = await rig.open({ mayFail: true })

@@ -34,8 +34,8 @@ export const TokenForm = () => {
           aria-describedby={`${id}-help`}
         />
         <p id={`${id}-help`} className="quiet">
-          It is <code>server.token</code> of the configuration. This browser keeps a cookie for 30 days; no script can
-          read it.
+          It is <code>server.token</code> of the configuration. This browser keeps a session for 7 days, and not the
+          token.
         </p>
         <button type="submit" className="primary" aria-disabled={entering.isPending}>
           Continue

@@ -1,4 +1,4 @@
-/** Makes the page ask for the token again where a call was refused for it: the token has changed, or the cookie has expired. */
+/** Makes the page ask for the token again where a call was refused for it: the token has changed, or the session has ended. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect } from "react"
 

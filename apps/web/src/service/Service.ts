@@ -1,4 +1,8 @@
-/** The service that this page is of: its client, and the session of a browser with a token. */
+/**
+ * The service that this page is of: its client, and the session of a browser with a token.
+ *
+ * The session is in the storage of this origin, which no other port of the machine can read, as it could a cookie.
+ */
 import { HoldfastClient } from "@holdfast/client"
 import type { Limits } from "../attach/Attached.ts"
 
@@ -6,10 +10,10 @@ import type { Limits } from "../attach/Attached.ts"
 const CALL_RETRY_MS = 4_000
 
 /** Makes calls. */
-export const client = new HoldfastClient({ url: location.origin, retryForMs: CALL_RETRY_MS })
+export const client = new HoldfastClient({ url: location.origin, fetch: call, retryForMs: CALL_RETRY_MS })
 
 /** Makes streams: they are connected again for as long as the page is open. */
-export const streams = new HoldfastClient({ url: location.origin, retryForMs: Number.POSITIVE_INFINITY })
+export const streams = new HoldfastClient({ url: location.origin, fetch: call, retryForMs: Number.POSITIVE_INFINITY })
 
 /** Whether this browser may call the service. */
 export type Access = "granted" | "token-needed"
@@ -22,7 +26,7 @@ export const limits = (): Limits => shownLimits
 
 /** Asks the service whether this browser may call it. Rejects where the service does not answer. */
 export const readAccess = async (): Promise<Access> => {
-  const response = await fetch(SESSION, { cache: "no-store" })
+  const response = await call(SESSION, { cache: "no-store" })
   const shown = Date.parse(response.headers.get("date") ?? "")
   // The header has whole seconds, so a smaller difference means nothing.
   if (Math.abs(shown - Date.now()) > LEAST_SKEW_MS) skewMs = shown - Date.now()
@@ -33,9 +37,12 @@ export const readAccess = async (): Promise<Access> => {
   return accessOf(response)
 }
 
-/** Exchanges the token for the cookie of this browser. */
-export const enter = async (token: string): Promise<Access> =>
-  accessOf(await fetch(SESSION, { method: "POST", headers: { authorization: `Bearer ${token}` } }))
+/** Exchanges the token for a session of this browser. */
+export const enter = async (token: string): Promise<Access> => {
+  const response = await fetch(SESSION, { method: "POST", headers: { authorization: `Bearer ${token}` } })
+  if (response.status === 200) keep(await response.text())
+  return accessOf(response)
+}
 
 /** The most items of a list that one call has. */
 export const MOST_OF_CALL = 200
@@ -50,14 +57,41 @@ export const first = async <A>(all: AsyncIterable<A>, most: number): Promise<Rea
   return items
 }
 
-/** Deletes the cookie of this browser. */
-export const leave = async (): Promise<void> => {
-  await fetch(SESSION, { method: "DELETE" })
-}
-
 // --- internal
 
 const SESSION = "/page/session"
+
+/** Of the storage. */
+const KEY = "holdfast.session"
+
+/** The session where the browser has no storage. */
+let session: string | null = null
+
+const keep = (given: string): void => {
+  session = given
+  try {
+    localStorage.setItem(KEY, given)
+  } catch {
+    // Without storage the session lasts as long as this page.
+  }
+}
+
+/** Another tab may have a newer one. */
+const kept = (): string | null => {
+  try {
+    return localStorage.getItem(KEY) ?? session
+  } catch {
+    return session
+  }
+}
+
+/** `fetch` with the session. */
+function call(input: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers)
+  const session = kept()
+  if (session !== null) headers.set("authorization", `Bearer ${session}`)
+  return fetch(input, { ...init, headers })
+}
 
 const LEAST_SKEW_MS = 2_000
 

@@ -9,8 +9,9 @@
  *     before it sends it.
  */
 import { Api } from "@holdfast/wire/api"
-import { Effect, Layer, type Redacted } from "effect"
+import { Clock, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { randomBytes } from "node:crypto"
 import { DEFAULTS } from "../../config/reading/Settings.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
@@ -27,8 +28,7 @@ export const paths: ReadonlyArray<readonly [method: string, path: string]> = [
   ["GET", "/"],
   ["GET", `${ASSETS}:name`],
   ["GET", PageSession.PATH],
-  ["POST", PageSession.PATH],
-  ["DELETE", PageSession.PATH]
+  ["POST", PageSession.PATH]
 ]
 
 /** What the routes need. */
@@ -46,10 +46,9 @@ export const layer = ({ pageFolder = PageFiles.FOLDER, token, ...limits }: Optio
   return Layer.mergeAll(
     HttpRouter.add("GET", "/", root(files)),
     HttpRouter.add("GET", `${ASSETS}:name`, asset(files)),
-    // The guard has checked the token or the cookie.
+    // The guard has checked the token or the session.
     HttpRouter.add("GET", PageSession.PATH, Effect.succeed(granted(limits))),
-    HttpRouter.add("POST", PageSession.PATH, begin(token)),
-    HttpRouter.add("DELETE", PageSession.PATH, Effect.succeed(withCookie(PageSession.deleteCookie())))
+    HttpRouter.add("POST", PageSession.PATH, begin(token))
   )
 }
 
@@ -91,14 +90,11 @@ const granted = ({
   })
 
 const begin = (token: Redacted.Redacted | undefined) =>
-  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  Effect.map(Clock.currentTimeMillis, (now) =>
     token === undefined
       ? HttpServerResponse.empty({ status: 204 })
-      : withCookie(PageSession.setCookie(token, headers["origin"]))
+      : HttpServerResponse.text(PageSession.make(token, randomBytes(16).toString("base64url"), now))
   )
-
-const withCookie = (cookie: string): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.empty({ status: 204, headers: { "set-cookie": cookie } })
 
 const MISSING_HEADERS = { ...ResponseHeaders.page("img-src data:"), vary: "accept", refresh: "2" }
 

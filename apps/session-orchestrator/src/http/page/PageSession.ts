@@ -1,47 +1,39 @@
 /**
- * The cookie by which a browser's page calls a service that has a token.
+ * The session by which a browser's page calls a service that has a token.
  *
- * A person enters the token once. The page sends it to `PATH` as any client does, and the response sets the cookie.
+ * A person enters the token once. The page sends it to `PATH` as any client does, and the response has a session, which the page sends in its place.
  *
- * PageSession.S1. The cookie does not hold the token. Its value is derived from the token, so it is valid over restarts, and until the token changes.
- * PageSession.S2. No script can read it (`HttpOnly`), and no other site can send it (`SameSite=Strict`). A page of another port of this machine is the
- *     same site: its calls have another `Origin`, which `Access.A1` refuses, and its other requests have a `Sec-Fetch-Site` that is refused here.
+ * PageSession.S1. A session is random, ends by itself, and does not hold the token. It is signed with the token, so it is valid at every runner and
+ *     over restarts, and another token ends it.
+ * PageSession.S2. It is no cookie: browsers send a cookie to all ports of a machine. The page keeps it in the storage of its origin, which has a port.
  */
 import { Redacted } from "effect"
-import { createHmac } from "node:crypto"
+import { createHmac, timingSafeEqual } from "node:crypto"
 
-/** The path of the calls that set and delete the cookie. */
+/** The path of the call that begins a session. */
 export const PATH = "/page/session"
 
-/** The header that sets the cookie. `origin` is the page's; over TLS the cookie is sent over TLS alone. */
-export const setCookie = (token: Redacted.Redacted, origin: string | undefined): string =>
-  `${NAME}=${valueOf(token)}; Max-Age=${LASTS_SECONDS}; ${ATTRIBUTES}${isSecure(origin) ? "; Secure" : ""}`
+/** After that a person enters the token again. */
+export const LASTS_MS = 7 * 24 * 3600_000
 
-/** The header that deletes the cookie. */
-export const deleteCookie = (): string => `${NAME}=; Max-Age=0; ${ATTRIBUTES}`
+/** Makes a session. `nonce` is random; `now` is in epoch milliseconds. */
+export const make = (token: Redacted.Redacted, nonce: string, now: number): string => {
+  const named = `${PREFIX}${(now + LASTS_MS).toString(36)}.${nonce}`
+  return `${named}.${signed(token, named)}`
+}
 
-/** The value that a valid cookie has. */
-export const valueOf = (token: Redacted.Redacted): string =>
-  createHmac("sha256", Redacted.value(token)).update("holdfast page").digest("base64url")
-
-/** The value of the cookie of a request that the page itself made; `undefined` for any other request. */
-export const receivedOf = (headers: Readonly<Record<string, string | undefined>>): string | undefined => {
-  const site = headers["sec-fetch-site"]
-  if (site !== undefined && site !== "same-origin" && site !== "none") return undefined
-  for (const pair of (headers["cookie"] ?? "").split(";")) {
-    const [name, value] = pair.trim().split("=", 2)
-    if (name === NAME) return value
-  }
-  return undefined
+/** Whether a credential is a session that has not ended. */
+export const isValid = (token: Redacted.Redacted, credential: string | undefined, now: number): boolean => {
+  if (credential?.startsWith(PREFIX) !== true) return false
+  const end = credential.lastIndexOf(".")
+  const [given, expected] = [credential.slice(end + 1), signed(token, credential.slice(0, end))].map(Buffer.from)
+  if (given === undefined || expected === undefined || given.length !== expected.length) return false
+  return timingSafeEqual(given, expected) && now < Number.parseInt(credential.slice(PREFIX.length), 36)
 }
 
 // --- internal
 
-const NAME = "holdfast_page"
+const PREFIX = "page."
 
-/** After that a person enters the token again. */
-const LASTS_SECONDS = 30 * 24 * 3600
-
-const ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict"
-
-const isSecure = (origin: string | undefined): boolean => origin?.startsWith("https:") ?? false
+const signed = (token: Redacted.Redacted, text: string): string =>
+  createHmac("sha256", Redacted.value(token)).update(`holdfast ${text}`).digest("base64url")
