@@ -71,7 +71,7 @@ export const make = Effect.fnUntraced(function* ({
       return { _tag: "Left", wait: { key, conversationId, turnId } }
     }
     const failure = turns[gaveUp]?.end?.error
-    return failure && { _tag: "GaveUp", failure }
+    return failure && { _tag: "GaveUp", key, failure }
   })
 
   /** When each wait was first seen without a client, in epoch milliseconds. */

@@ -13,7 +13,7 @@ import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import { Failure } from "@holdfast/wire"
 import { Clock, Effect, Stream } from "effect"
-import type { ClientAnswer } from "./ClientAnswer.ts"
+import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import * as Headers from "./Headers.ts"
 
 /** What an attempt is made with. */
@@ -28,7 +28,7 @@ export interface Options {
   /** Headers of ours, where the endpoint's head is written. */
   readonly own: () => RawCall.RawHeaders
   /** Receives the endpoint's answer of an attempt that failed before content. */
-  readonly refused: (head: RawCall.Head, body: ReadonlyArray<Uint8Array>) => void
+  readonly refused: (refusal: Refusal) => void
 }
 
 /** The events of one attempt. */
@@ -191,7 +191,7 @@ class Attempt {
     if (this.first !== undefined || standing === undefined || standing.kind === "held") return
     if (standing.kind !== "failed" || standing.hasPassed) return this.settle({ failed: undefined })
     const { body, failure } = standing
-    if (this.head !== undefined) this.options.refused(this.head, this.gate?.received() ?? [])
+    if (this.head !== undefined) this.options.refused({ head: this.head, body: this.gate?.received() ?? [] })
     this.settle({ failed: body === undefined ? { failure } : { failure, body } })
   }
 

@@ -5,11 +5,12 @@
  * ClientAnswer.A2. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
  *     one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space.
  * ClientAnswer.A3. Heartbeats come before the first byte of an answer, so they stand between whole frames.
- * ClientAnswer.A4. A failure after a head of ours is written as the format writes it in a stream, or the connection is cut.
+ * ClientAnswer.A4. A call that gave up gets the endpoint's last refusal as it came, head and body. After a head of ours the refusal is written as the
+ *     format writes it in a stream, or the connection is cut.
  */
 import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Failure as Failures } from "@holdfast/wire"
 import type { ServerResponse } from "node:http"
 import type { At } from "../system/Alarm.ts"
 import * as Headers from "./Headers.ts"
@@ -27,6 +28,12 @@ export const WHOLE_HEAD_MS = 540_000
 export interface Asked {
   readonly call: Dialect.Call
   readonly userAgent: string | undefined
+}
+
+/** The answer by which an endpoint refused an attempt. */
+export interface Refusal {
+  readonly head: RawCall.Head
+  readonly body: ReadonlyArray<Uint8Array>
 }
 
 /** The clock and timer by which a client is held. */
@@ -47,6 +54,7 @@ export class ClientAnswer {
   private name: Readonly<Record<string, string>> = {}
   private hasBegun = false
   private state: "waiting" | "held" | "answering" | "over" = "waiting"
+  private last: Refusal | undefined
   private readonly response: ClientResponse
   private readonly call: Dialect.Call
   private readonly heartbeat: Uint8Array
@@ -115,18 +123,40 @@ export class ClientAnswer {
     this.response.destroy()
   }
 
+  /** The refusal of the last attempt that was made, as far as it is small enough to be kept. */
+  get lastRefusal(): Refusal | undefined {
+    return this.last
+  }
+
+  /** Keeps the refusal of an attempt; `undefined`: a new attempt begins. */
+  refused(refusal: Refusal | undefined): void {
+    const body = Buffer.concat(refusal?.body ?? [])
+    // A copy: a piece of a read would keep the whole read in memory.
+    this.last = refusal && body.length <= MOST_KEPT ? { head: refusal.head, body: [Uint8Array.from(body)] } : undefined
+  }
+
   /** Passes an endpoint's refusal on, as it came. `false`: a head of ours has left. */
-  pass({ headers, status, statusText }: RawCall.Head, body: ReadonlyArray<Uint8Array>): boolean {
+  pass({ body, head: { headers, status, statusText } }: Refusal): boolean {
     if (this.state !== "waiting") return false
     this.response.sendDate = false
-    this.response.writeHead(status, statusText, Headers.ofResponse(headers, false))
+    this.response.writeHead(status, statusText, [
+      ...Headers.ofResponse(headers, false),
+      ...Object.entries(this.name).flat()
+    ])
     for (const bytes of body) this.response.write(bytes)
     this.end()
     return true
   }
 
-  /** The call has failed for good (ClientAnswer.A4). */
-  fail(failure: Failure.Failure): void {
+  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A4). */
+  giveUp(failure: Failure.Failure): void {
+    const refusal = this.last
+    if (refusal === undefined || !isOf(refusal, failure)) return this.fail(failure)
+    if (!this.pass(refusal)) this.fail(failure, refusal)
+  }
+
+  /** The call has failed for good: `failure` is written, in the words of the refusal if there is one. */
+  fail(failure: Failure.Failure, refusal?: Refusal): void {
     const { format, framing } = this.call
     if (this.state === "waiting") {
       const { body, headers, status } = ErrorAnswer.ofFailure(failure, format)
@@ -134,7 +164,10 @@ export class ClientAnswer {
       this.response.write(body)
       return this.end()
     }
-    const frames = this.state === "held" ? ErrorAnswer.framesOf(failure, format, framing) : undefined
+    const frames =
+      this.state === "held"
+        ? ErrorAnswer.framesOf(failure, format, framing, refusal && Buffer.concat(refusal.body).toString())
+        : undefined
     if (frames === undefined) return this.cut()
     this.response.write(frames)
     this.end()
@@ -155,3 +188,14 @@ export class ClientAnswer {
     this.response.write(this.heartbeat)
   }
 }
+
+// --- internal
+
+/** Bytes of the largest refusal that is kept while a call waits: all that is read of a refused answer. */
+const MOST_KEPT = 64 * 1024
+
+/** Whether the provider refused an attempt with this answer: a success that is cut, empty or a page is no refusal, and a limit of ours is none of it. */
+const isOf = ({ head: { status } }: Refusal, failure: Failure.Failure): boolean =>
+  !Failures.isOfSpendLimit(failure) && (status < 200 || status >= 300 || !NO_ERROR.has(failure.reason))
+
+const NO_ERROR: ReadonlySet<Failure.Reason> = new Set(["network", "timeout", "invalid-response"])

@@ -4,7 +4,7 @@
  * Holding.H1. The first attempt is made at once and leaves nothing on disk. If it fails and may be retried, the call becomes a turn of one step
  *     (`HeldCalls`), which begins with that failure: classifier, schedule, budget, gate, commands and reports are those of every turn.
  * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again in time, goes on in it (`HeldWaits`).
- * Holding.H3. A call that gave up stays so for a while: the same call gets the same error, since clients repeat what fails.
+ * Holding.H3. A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
  * Holding.H4. A twin never joins a call that has its client.
  * Holding.H5. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
  */
@@ -20,13 +20,14 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import type * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
 import type { Conversation } from "../storage/Store.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Attempt from "./Attempt.ts"
-import type { ClientAnswer } from "./ClientAnswer.ts"
+import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import type * as Endpoints from "./Endpoints.ts"
 import * as GatedCall from "./GatedCall.ts"
 
@@ -50,6 +51,8 @@ export interface Dependencies {
 /** The calls that are held. */
 export class Holding {
   private readonly parts: Dependencies
+  /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
+  private readonly refusals = new Map<string, { readonly refusal: Refusal; readonly until: number }>()
 
   constructor(parts: Dependencies) {
     this.parts = parts
@@ -63,7 +66,10 @@ export class Holding {
   private readonly begun = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<Effect.Effect<void>> =>
     Effect.gen({ self: this }, function* () {
       const known = yield* this.found(call)
-      if (known?._tag === "GaveUp") return Effect.sync(() => client.fail(known.failure))
+      if (known?._tag === "GaveUp") {
+        client.refused(this.refusals.get(known.key)?.refusal)
+        return Effect.sync(() => client.giveUp(known.failure))
+      }
       if (known?._tag === "Left") {
         return this.attached(known.wait, call, client, undefined, this.parts.turns.resume(known.wait.conversationId))
       }
@@ -90,7 +96,7 @@ export class Holding {
       const isRetried = policy.enabled && RetryPolicy.mostRetries(policy) !== 0
       if (isRetried && gatekeeper?.shareFirst() !== undefined)
         return { isHeld: true, failed: undefined, pass: () => {} }
-      let refused: { readonly head: RawCall.Head; readonly body: ReadonlyArray<Uint8Array> } | undefined
+      let refused: Refusal | undefined
       let failed: Attempted | undefined
       let usage: Message.Usage = {}
       let report: ReturnType<NonNullable<typeof gatekeeper>["begin"]> | undefined
@@ -98,7 +104,7 @@ export class Holding {
         call,
         client,
         () => [],
-        (head, body) => void (refused = { head, body })
+        (refusal) => void (refused = refusal)
       )
       const limited = Limits.withLimits({ stream: attempt }, policy.requestTimeout)
       const events = limited.stream({ ...NOBODY, target }).pipe(
@@ -125,11 +131,12 @@ export class Holding {
         (failure.retryable || this.isElsewhere(call, policy, failure))
       if (!isHeld) this.parts.ended({ target, usage, failure }, yield* Clock.currentTimeMillis)
       if (failure === undefined || client.hasContent) return undefined
+      if (isHeld) client.refused(refused)
       return {
         failed,
         isHeld,
         pass: () => {
-          if (refused === undefined || !client.pass(refused.head, refused.body)) client.fail(failure)
+          if (refused === undefined || !client.pass(refused)) client.fail(failure)
         }
       }
     })
@@ -225,9 +232,10 @@ export class Holding {
         const known = first
         first = undefined
         if (known !== undefined) return failedWith(known)
+        client.refused(undefined)
         return Stream.unwrap(
           Effect.map(Clock.currentTimeMillis, (now) =>
-            this.attemptOf(call, client, ownHeaders(call, now - since), () => {})(request)
+            this.attemptOf(call, client, ownHeaders(call, now - since), (refusal) => client.refused(refusal))(request)
           )
         )
       }
@@ -241,8 +249,8 @@ export class Holding {
         if (client.hasContent) return waits.ended(wait, undefined)
         const failure = failureOf(result)
         return Effect.andThen(
-          waits.ended(wait, failure), // Holding.H3
-          Effect.sync(() => client.fail(failure))
+          Effect.andThen(waits.ended(wait, failure), this.keep(wait, client)), // Holding.H3
+          Effect.sync(() => (result.end.error === undefined ? client.fail(failure) : client.giveUp(failure)))
         )
       },
       onFailure: ({ message }) => {
@@ -252,6 +260,18 @@ export class Holding {
       }
     }).pipe(Effect.onInterrupt(() => this.detached(wait, client)))
   }
+
+  /** Keeps the refusal of a call that gave up (Holding.H3). */
+  private readonly keep = ({ key }: HeldWaits.Wait, { lastRefusal: refusal }: ClientAnswer): Effect.Effect<void> =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      this.refusals.delete(key)
+      // In the order of their ends.
+      for (const [given, { until }] of this.refusals) {
+        if (until > now && this.refusals.size < MOST_REFUSALS) break
+        this.refusals.delete(given)
+      }
+      if (refusal !== undefined) this.refusals.set(key, { refusal, until: now + KEPT_MS })
+    })
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */
   private readonly detached = (wait: HeldWaits.Wait, client: ClientAnswer): Effect.Effect<void> => {
@@ -277,6 +297,9 @@ interface First {
   /** Answers the client with what the endpoint sent. */
   readonly pass: () => void
 }
+
+/** Refusals that are kept at once: for the others the same call gets the same error, in the words of Holdfast. */
+const MOST_REFUSALS = 1_000
 
 /** A request of no turn. */
 const NOBODY = {

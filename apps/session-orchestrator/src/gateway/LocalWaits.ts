@@ -35,7 +35,7 @@ export class LocalWaits implements HeldWaits {
     return Effect.map(Clock.currentTimeMillis, (now): Known | undefined => {
       const key = keyOf()
       const before = this.givenUp.get(key)
-      if (before !== undefined && before.until > now) return { _tag: "GaveUp", failure: before.failure }
+      if (before !== undefined && before.until > now) return { _tag: "GaveUp", key, failure: before.failure }
       this.givenUp.delete(key)
       const kept = Array.from(this.waits).findLast(({ wait }) => wait.key === key)
       if (kept === undefined) return undefined

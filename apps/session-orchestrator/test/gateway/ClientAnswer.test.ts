@@ -39,8 +39,8 @@ const connect = (call: Dialect.Call, userAgent?: string) =>
         note(typeof bytes === "string" ? bytes : Buffer.from(bytes).toString())
         return true
       },
-      writeHead: (status: number) => {
-        note(`head ${status}`)
+      writeHead: (status: number, _text?: unknown, headers?: unknown) => {
+        note(Array.isArray(headers) && headers.length > 0 ? `head ${status} ${headers.join(": ")}` : `head ${status}`)
         return response
       },
       writeProcessing: () => note("102")
@@ -123,6 +123,67 @@ describe("a call that failed for good", () => {
     Effect.gen(function* () {
       expect((yield* failed(CALLS.messages, Duration.seconds(5)))[0]).toBe("head 529")
       expect((yield* failed(CALLS.document, Duration.minutes(8))).find((what) => what !== "102")).toBe("head 529")
+    })
+  )
+
+  const REFUSAL = {
+    head: { status: 529, statusText: "Overloaded", headers: ["x-limit", "five hours", "set-cookie", "a=1"] },
+    body: [Buffer.from('{"type":"error","error":{"type":"overloaded_error","message":"Later","resets":7}}')]
+  }
+
+  const givenUp = (
+    call: Dialect.Call,
+    after: Duration.Duration,
+    { refusal = REFUSAL, failure = FAILURE }: { refusal?: ClientAnswer.Refusal; failure?: Failure.Failure } = {}
+  ) =>
+    Effect.gen(function* () {
+      const { client, written } = yield* connect(call)
+      client.refused(refusal)
+      yield* TestClock.adjust(after)
+      client.giveUp(failure)
+      return written.map(([, what]) => what).filter((what) => what !== "102")
+    })
+
+  it.effect("X13: has the endpoint's last refusal as it came, while no head has left", () =>
+    Effect.gen(function* () {
+      for (const [call, after] of [
+        [CALLS.messages, Duration.seconds(5)],
+        [CALLS.document, Duration.minutes(8)]
+      ] as const) {
+        expect(yield* givenUp(call, after)).toEqual(["head 529 x-limit: five hours", String(REFUSAL.body[0]), "end"])
+      }
+    })
+  )
+
+  it.effect("X13: has the endpoint's own error in its stream after a head of ours", () =>
+    Effect.gen(function* () {
+      const minute = Duration.minutes(1)
+      expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([
+        `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`,
+        "end"
+      ])
+      expect((yield* givenUp(CALLS.responses, minute)).at(-2)).toMatch(/"error":\{"message":"Later".*"resets":7\}/u)
+      expect((yield* givenUp(CALLS.gemini, minute)).at(-2)).toBe(`[${String(REFUSAL.body[0])}]`)
+      const frames = 'data: {"error":{"message":"in a stream"}}\n\n'
+      const inStream = { ...REFUSAL, head: HEAD, body: [Buffer.from(frames)] }
+      expect((yield* givenUp(CALLS.chat, minute, { refusal: inStream })).slice(-2)).toEqual([frames, "end"])
+      expect((yield* givenUp(CALLS.document, Duration.minutes(10))).at(-1)).toBe("cut")
+    })
+  )
+
+  it.effect("has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit of spending", () =>
+    Effect.gen(function* () {
+      const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
+      const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
+      const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
+      const second = Duration.seconds(1)
+      expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
+        "head 502",
+        expect.stringContaining("A page")
+      ])
+      expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
+      const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
+      expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
     })
   )
 

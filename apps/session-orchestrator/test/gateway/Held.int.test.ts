@@ -185,6 +185,68 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call", () =>
+    Effect.gen(function* () {
+      const limit = JSON.stringify({ type: "error", error: { type: "rate_limit_error", message: "Usage limit reached" } })
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: ({ response }) => {
+          response
+            .writeHead(429, "Too Many", {
+              "content-type": "application/json",
+              "anthropic-ratelimit-unified-status": "rejected",
+              "retry-after": "360000"
+            })
+            .end(limit)
+        },
+        retry: { budget: Duration.hours(8) }
+      })
+      const ask = { ...ASK, max_tokens: 5 }
+      const own = { "x-api-key": "sk-ant-of-the-client", "user-agent": "claude-cli/2.1.330" }
+      for (const body of [ask, ask]) {
+        const answer = yield* GatewayRig.post(service.port, "/to/claude/v1/messages", body, own)
+        expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
+        expect(answer.headers).toMatchObject({
+          "anthropic-ratelimit-unified-status": "rejected",
+          "retry-after": "360000"
+        })
+        expect(answer.headers["x-should-retry"]).toBe(undefined)
+      }
+      expect(endpoint.calls.length).toBe(1)
+      expect(yield* turnsOf(service)).toMatchObject([{ status: "failed", attempts: 1 }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: ({ rawHeaders, response }) => {
+          const key = rawHeaders[rawHeaders.findIndex((name) => /^(?:api-key|cookie)$/iu.test(name)) + 1]
+          response.writeHead(429, { "content-type": "application/json" })
+          response.end(JSON.stringify({ error: { message: `No quota: ${key}`, code: "rate_limit_exceeded" } }))
+        },
+        file: { gate: { enabled: false } },
+        retry: { ...Service.QUICK, maxRetries: 1 }
+      })
+      for (const headers of [
+        { "api-key": "azure-key-of-a-0123" },
+        { "api-key": "azure-key-of-b-0123" },
+        { cookie: "sid=cookie-of-c-0123" }
+      ]) {
+        const { body } = yield* GatewayRig.post(service.port, CHAT, ASK, headers)
+        expect(String(body)).toContain(Object.values(headers)[0])
+      }
+      expect(endpoint.calls.length).toBe(6)
+      const turns = yield* turnsOf(service)
+      expect(turns.length).toBe(3)
+      for (const { conversationId, turnId } of turns) {
+        const path = `/v1/conversations/${String(conversationId)}/turns/${String(turnId)}/explain`
+        const { text } = yield* service.call({ path })
+        expect(text).toContain("No quota: [redacted]")
+        expect(text).not.toMatch(/of-[abc]-0123/u)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("gives up with its budget, and stays given up for the same call", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({

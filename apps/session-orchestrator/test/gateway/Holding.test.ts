@@ -36,6 +36,8 @@ const client = () => {
     hasContent: false,
     named: () => {},
     fail: ({ message }) => void ends.push(message),
+    giveUp: ({ message }) => void ends.push(message),
+    refused: () => {},
     pass: () => false,
     cut: () => void ends.push("cut")
   }

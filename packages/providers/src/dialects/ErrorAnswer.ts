@@ -5,6 +5,7 @@
  * each provider's own SDK looks for an error.
  */
 import { defined, type Failure } from "@holdfast/wire"
+import { isObject, type JsonObject } from "../decoding/Json.ts"
 import type { Format, Framing } from "./Dialect.ts"
 
 /** A JSON answer. */
@@ -40,16 +41,24 @@ export const ofProblem = (problem: Problem, format: Format): ErrorAnswer => answ
  *
  * **Details**
  *
- * Responses has two: OpenAI sends `error`, which its SDK throws, and then `response.failed`, which Codex reads.
+ * Responses has two: OpenAI sends `error`, which its SDK throws, and then `response.failed`, which Codex reads. `came` is the body by which the
+ * endpoint refused the call: its error is written in the place of ours, and frames as they came.
  */
-export const framesOf = (failure: Failure.Failure, format: Format, framing: Framing): string | undefined => {
+export const framesOf = (
+  failure: Failure.Failure,
+  format: Format,
+  framing: Framing,
+  came: string = ""
+): string | undefined => {
   const problem: Problem = {
     status: statusOf(failure, format),
     message: failure.message,
     ...defined({ code: failure.code })
   }
-  const body = JSON.stringify(bodyOf(format, problem))
+  const own = errorOf(came)
+  const body = JSON.stringify(own ?? bodyOf(format, problem))
   if (framing === "document") return undefined
+  if (framing === "events" && /^(?:event|data|id|:)/u.test(came)) return `${came.trimEnd()}\n\n`
   if (framing === "array") return `[${body}]`
   switch (format) {
     case "chat":
@@ -58,7 +67,7 @@ export const framesOf = (failure: Failure.Failure, format: Format, framing: Fram
     case "messages":
       return `event: error\ndata: ${body}\n\n`
     case "responses": {
-      const error = openAiError(problem)
+      const error = { ...openAiError(problem), ...(isObject(own?.["error"]) ? own["error"] : {}) }
       const { code, message, param } = error
       const response = { id: "", object: "response", status: "failed", output: [], error: { code, message } }
       return (
@@ -88,6 +97,17 @@ const STATUS: Readonly<Record<Failure.Reason, number>> = {
   "bad-request": 400,
   aborted: 502,
   unknown: 502
+}
+
+/** The endpoint's own error, if a body is one. Google sends an array of one. */
+const errorOf = (body: string): JsonObject | undefined => {
+  try {
+    const value: unknown = JSON.parse(body)
+    const json: unknown = Array.isArray(value) ? value[0] : value
+    return isObject(json) && json["error"] !== undefined ? json : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const answer = (format: Format, problem: Problem): ErrorAnswer => ({
