@@ -1,7 +1,8 @@
 /**
  * Runs `holdfast connect`: prints how a client is given Holdfast's address as its base URL, or sets it in the client's own configuration.
  *
- * ConnectCommand.N1. A file is written with `--write` alone. What it was before is kept beside it, and `--undo` puts the former value back.
+ * ConnectCommand.N1. A file is written with `--write` alone, and keeps its mode and all other bytes. What it was before is kept beside it, and `--undo`
+ *     puts the former value back.
  */
 import { Effect, FileSystem, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -96,17 +97,49 @@ const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode:
 const unknown = (provider: string, endpoints: Endpoints.Endpoints): string =>
   `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${Array.from(endpoints.keys()).join(", ")}.`
 
+/** A client's file: its text, apart from a byte order mark, and its mode. */
+interface Known {
+  readonly text: string
+  readonly mark: "" | "\ufeff"
+  readonly mode: number
+}
+
+/** A new file of settings is its owner's alone. */
+const NEW: Known = { text: "", mark: "", mode: 0o600 }
+
+const failed = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.FAILED }))
+
+/** The file; `undefined`: there is none. A link may lead to a file that is not the client's alone, such as one of a repository: it is refused. */
 const read = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
-  return yield* Effect.orElseSucceed(files.readFileString(path), () => undefined)
+  const target = yield* Effect.option(files.readLink(path))
+  if (Option.isSome(target)) {
+    return yield* refuse(`${path} is a symbolic link to ${target.value}. Set the value there by hand, or replace the link by the file.`)
+  }
+  const found = yield* Effect.result(Effect.all([files.readFile(path), files.stat(path)]))
+  if (Result.isFailure(found)) {
+    const { failure } = found
+    return failure.reason._tag === "NotFound"
+      ? undefined
+      : yield* failed(`${path} cannot be read: ${causeOf(failure)}. Nothing was changed.`)
+  }
+  const [bytes, { mode }] = found.success
+  const text = Option.liftThrowable(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes))()
+  if (Option.isNone(text)) return yield* refuse(`${path} is not UTF-8. Nothing was changed.`)
+  const mark = text.value.startsWith("\ufeff") ? "\ufeff" : ""
+  return { text: text.value.slice(mark.length), mark, mode: mode & 0o7777 } satisfies Known
 })
 
-const save = Effect.fnUntraced(function* (path: string, text: string) {
+/** Writes beside the file and renames: a reader, or a disk that is full, never meets half of it. */
+const save = Effect.fnUntraced(function* (path: string, { mark, mode, text }: Known) {
   const files = yield* FileSystem.FileSystem
-  yield* Effect.mapError(
-    files.writeFileString(path, text),
-    (error) => new Refused({ message: `${path} cannot be written: ${causeOf(error)}.`, exitCode: ExitCode.FAILED })
+  const beside = `${path}.${process.pid}.holdfast`
+  const written = files.writeFile(beside, new TextEncoder().encode(mark + text), { flag: "wx", mode }).pipe(
+    Effect.andThen(files.chmod(beside, mode)), // The process's mask was applied before.
+    Effect.andThen(files.rename(beside, path)),
+    Effect.tapError(() => Effect.ignore(files.remove(beside)))
   )
+  yield* Effect.catch(written, (error) => failed(`${path} cannot be written: ${causeOf(error)}.`))
 })
 
 const put = Effect.fnUntraced(function* (
@@ -118,23 +151,31 @@ const put = Effect.fnUntraced(function* (
   const path = `${home}/${place.file}`
   const files = yield* FileSystem.FileSystem
   const known = yield* read(path)
-  if (addsProvider !== undefined && !ClientFile.has(place, known ?? "")) {
+  if (addsProvider !== undefined && !ClientFile.has(place, known?.text ?? "")) {
     return yield* refuse(`${path} has no ${place.key.slice(0, -1).join(".")}. Run \`${addsProvider}\` first.`)
   }
   if (known === undefined) {
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }
-  const text = known ?? ""
+  const before = known ?? NEW
+  const text = ClientFile.set(place, before.text, base)
+  if (text === undefined) return yield* refuse(unreadable(path, place))
   // Written again, the first text is still the former one.
-  if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, text)
-  yield* save(path, ClientFile.set(place, text, base))
+  if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, before)
+  yield* save(path, { ...before, text })
 })
 
 const takeBack = Effect.fnUntraced(function* (place: ClientFile.Place, home: string) {
   const path = `${home}/${place.file}`
-  const [text, before] = [yield* read(path), yield* read(path + BEFORE)]
-  if (text === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  yield* save(path, ClientFile.set(place, text, ClientFile.get(place, before)))
+  const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
+  if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
+  const isUntouched = known.text === ClientFile.set(place, before.text, ClientFile.get(place, known.text))
+  const text = isUntouched ? before.text : ClientFile.set(place, known.text, ClientFile.get(place, before.text))
+  if (text === undefined) return yield* refuse(unreadable(path, place))
   const files = yield* FileSystem.FileSystem
+  yield* text === "" ? Effect.ignore(files.remove(path)) : save(path, { ...known, text })
   yield* Effect.ignore(files.remove(path + BEFORE))
 })
+
+const unreadable = (path: string, { format, key }: ClientFile.Place): string =>
+  `${path} is not valid ${format.toUpperCase()} with a place for ${key.join(".")}. Nothing was changed: correct the file first.`

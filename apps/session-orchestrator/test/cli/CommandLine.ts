@@ -1,5 +1,5 @@
 /** Runs command lines in this process over fakes: no disk, no signals, no processes. */
-import { NodeServices } from "@effect/platform-node"
+import { NodeFileSystem, NodeServices } from "@effect/platform-node"
 import { StorageError } from "@holdfast/journal"
 import { Simulated } from "@holdfast/simulated"
 import { Effect, FileSystem, Layer, PlatformError, Stdio, Stream } from "effect"
@@ -14,6 +14,8 @@ export interface CommandInput {
   readonly files?: Readonly<Record<string, string>>
   /** Receives the files that are written; without it there is no place to write to. */
   readonly written?: Map<string, string>
+  /** The files of the disk, in the place of both. */
+  readonly isOnDisk?: boolean
   /** The content of standard input; without it, that is a terminal. */
   readonly stdin?: string
   /** Whether the outputs are terminals; the default is files. */
@@ -25,7 +27,7 @@ const unused = Layer.effectContext(Effect.fail(new StorageError({ message: "This
 /** Runs a command line to its end. */
 export const run = (
   args: ReadonlyArray<string>,
-  { files = {}, parts = {}, screen, stdin, written }: CommandInput = {}
+  { files = {}, isOnDisk = false, parts = {}, screen, stdin, written }: CommandInput = {}
 ) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
   const all: Parts<StorageError> = {
@@ -48,7 +50,7 @@ export const run = (
     })),
     Effect.provide([
       Layer.succeed(Terminal.Terminal, recorder.terminal),
-      FileSystem.layerNoop({
+      isOnDisk ? NodeFileSystem.layer : FileSystem.layerNoop({
         readFileString: (path) => read(files, path),
         writeFileString: (path, text) =>
           written === undefined

@@ -3,6 +3,20 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as ClientFile from "../../src/cli/connect/ClientFile.ts"
 import * as Clients from "../../src/cli/connect/Clients.ts"
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
 import * as CommandLine from "./CommandLine.ts"
 
 const URL = "http://127.0.0.1:4747/to/anthropic"
@@ -49,29 +63,6 @@ describe("holdfast connect", () => {
     })
   )
 
-  it.effect("sets a base URL of cline once it has the provider", () =>
-    Effect.gen(function* () {
-      const path = "/home/a/.cline/data/settings/providers.json"
-      const refused = yield* CommandLine.run(["connect", "cline", "--write"], { parts })
-      expect(refused.code).toBe(2)
-      expect(refused.stderr).toContain(
-        `${path} has no providers.anthropic.settings. Run \`cline auth anthropic\` first.`
-      )
-      const written = new Map<string, string>()
-      const text = '{ "version": 1, "providers": { "anthropic": { "settings": { "provider": "anthropic" } } } }'
-      const { code } = yield* CommandLine.run(["connect", "cline", "--write"], {
-        parts,
-        written,
-        files: { [path]: text }
-      })
-      expect(code).toBe(0)
-      expect(JSON.parse(written.get(path) ?? "").providers.anthropic.settings).toEqual({
-        provider: "anthropic",
-        baseUrl: `${URL}/v1`
-      })
-    })
-  )
-
   it.effect("names the providers if the client's is not configured", () =>
     Effect.gen(function* () {
       const { code, stderr } = yield* CommandLine.run(["connect", "claude", "--provider", "nowhere"], { parts })
@@ -79,35 +70,120 @@ describe("holdfast connect", () => {
       expect(stderr).toMatch(/no provider "nowhere" with a base URL\. It has .*anthropic/u)
     })
   )
+})
 
-  it.effect("writes the client's own file, and keeps what it was", () =>
+/** A home directory on the disk, and the command in it. */
+const homeOf = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "holdfast-connect-"))),
+    (home) => Effect.sync(() => rmSync(home, { recursive: true }))
+  ),
+  (home) => {
+    writeFileSync(join(home, "holdfast.json"), "{}")
+    const path = (file: string) => join(home, file)
+    const connect = (...args: ReadonlyArray<string>) =>
+      CommandLine.run(["connect", ...args, "--config", path("holdfast.json")], {
+        parts: { environment: { HOME: home } },
+        isOnDisk: true
+      })
+    const has = (file: string, content: string | Uint8Array, mode = 0o644) => {
+      mkdirSync(dirname(path(file)), { recursive: true })
+      writeFileSync(path(file), content)
+      chmodSync(path(file), mode)
+    }
+    const modeOf = (file: string) => statSync(path(file)).mode & 0o7777
+    const names = (folder: string) => readdirSync(path(folder)).toSorted()
+    return { connect, has, modeOf, names, path, textOf: (file: string) => readFileSync(path(file), "utf8") }
+  }
+)
+
+describe("holdfast connect --write", () => {
+  const CLAUDE = ".claude/settings.json"
+
+  it.effect("keeps mode and bytes, and --undo brings the former file back", () =>
     Effect.gen(function* () {
-      const written = new Map<string, string>()
-      const path = "/home/a/.claude/settings.json"
-      const text = '{\n  "model": "opus",\n  "env": { "A": "1" }\n}\n'
-      const { code } = yield* CommandLine.run(["connect", "claude", "--write"], {
-        parts,
-        written,
-        files: { [path]: text }
+      const { connect, has, modeOf, names, textOf } = yield* homeOf
+      const text = '\ufeff{\r\n\t// mine\r\n\t"model":   "opus",\r\n\t"env": {\r\n\t\t"A": "1" // one\r\n\t}\r\n}'
+      has(CLAUDE, text, 0o640)
+      expect((yield* connect("claude", "--write")).code).toBe(0)
+      expect(textOf(CLAUDE)).toBe(
+        text.replace('"A": "1" // one', `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}"`)
+      )
+      expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
+      expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
+      expect((yield* connect("claude", "--undo")).code).toBe(0)
+      expect([textOf(CLAUDE), modeOf(CLAUDE), names(".claude")]).toEqual([text, 0o640, ["settings.json"]])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("makes a file for its owner alone where there was none, and --undo removes it", () =>
+    Effect.gen(function* () {
+      const { connect, modeOf, names, textOf } = yield* homeOf
+      expect((yield* connect("claude", "--write")).code).toBe(0)
+      expect(textOf(CLAUDE)).toBe(`{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}"\n  }\n}\n`)
+      expect(modeOf(CLAUDE)).toBe(0o600)
+      yield* connect("claude", "--undo")
+      expect(names(".claude")).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("--undo takes the value alone out of a file that was changed since", () =>
+    Effect.gen(function* () {
+      const { connect, has, textOf } = yield* homeOf
+      has(CLAUDE, '{ "env": { "A": "1" } }')
+      yield* connect("claude", "--write")
+      has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
+      yield* connect("claude", "--undo")
+      expect(textOf(CLAUDE)).toBe('{ "env": { "A": "2" } }')
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses a symbolic link, a file that is no JSON, and one that is no UTF-8, and changes nothing", () =>
+    Effect.gen(function* () {
+      const { connect, has, names, path, textOf } = yield* homeOf
+      has("dotfiles/settings.json", "{}")
+      mkdirSync(path(".claude"))
+      symlinkSync(path("dotfiles/settings.json"), path(CLAUDE))
+      const linked = yield* connect("claude", "--write")
+      expect([linked.code, linked.stderr]).toEqual([2, expect.stringContaining("is a symbolic link to")])
+      expect(textOf("dotfiles/settings.json")).toBe("{}")
+      unlinkSync(path(CLAUDE))
+      for (const [content, message] of [
+        ['{ "env": ', "is not valid JSON"],
+        ['{ "env": [] }', "is not valid JSON with a place for env"],
+        [Uint8Array.of(0x7b, 0xff, 0x7d), "is not UTF-8"]
+      ] as const) {
+        has(CLAUDE, content)
+        const refused = yield* connect("claude", "--write")
+        expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)])
+        expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([true, ["settings.json"]])
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("sets a base URL of cline once it has the provider", () =>
+    Effect.gen(function* () {
+      const { connect, has, path, textOf } = yield* homeOf
+      const file = ".cline/data/settings/providers.json"
+      const refused = yield* connect("cline", "--write")
+      expect(refused.code).toBe(2)
+      expect(refused.stderr).toContain(
+        `${path(file)} has no providers.anthropic.settings. Run \`cline auth anthropic\` first.`
+      )
+      has(file, '{ "version": 1, "providers": { "anthropic": { "settings": { "provider": "anthropic" } } } }')
+      expect((yield* connect("cline", "--write")).code).toBe(0)
+      expect(JSON.parse(textOf(file)).providers.anthropic.settings).toEqual({
+        provider: "anthropic",
+        baseUrl: `${URL}/v1`
       })
-      expect(code).toBe(0)
-      expect(JSON.parse(written.get(path) ?? "")).toEqual({ model: "opus", env: { A: "1", ANTHROPIC_BASE_URL: URL } })
-      expect(written.get(`${path}.before-holdfast`)).toBe(text)
-      const again = yield* CommandLine.run(["connect", "claude", "--undo"], {
-        parts,
-        written,
-        files: Object.fromEntries(written)
-      })
-      expect(again.code).toBe(0)
-      expect(JSON.parse(written.get(path) ?? "")).toEqual({ model: "opus", env: { A: "1" } })
-    })
+    }).pipe(Effect.scoped)
   )
 })
 
 describe("a client's file", () => {
   const texts: Readonly<Record<ClientFile.Place["format"], ReadonlyArray<string>>> = {
-    json: ["", "{}", '{ // a comment\n  "a": 1\n}\n'],
-    toml: ["", 'model = "gpt-5"\n\n[profiles.a]\nopenai_base_url = "x"\n'],
+    json: ["", "{}", '{ // a comment\n  "a": 1\n}\n', '{"a":1,"b":[1,2]}', '{\r\n  "a": 1,\r\n}', "{\n\n}", '{ /* a comment */ }'],
+    toml: ["", 'model = "gpt-5"\r\n\r\n[profiles.a]\r\nopenai_base_url = "x"\r\n'],
     env: ["", "A=1", "A=1\nB=2\n"]
   }
 
@@ -116,14 +192,35 @@ describe("a client's file", () => {
       const place = client.place?.(client.provider)
       if (place === undefined) continue
       for (const text of texts[place.format]) {
-        const once = ClientFile.set(place, text, "http://a/to/x")
+        const set = (text: string, value: string | undefined) => ClientFile.set(place, text, value) ?? "refused"
+        const once = set(text, "http://a/to/x")
         expect(ClientFile.get(place, once)).toBe("http://a/to/x")
-        const twice = ClientFile.set(place, once, "http://b/to/y")
-        expect(ClientFile.get(place, twice)).toBe("http://b/to/y")
-        for (const line of text.split("\n").filter((line) => /comment|model|A=1|B=2|\[|= "x"/u.test(line)))
-          expect(twice).toContain(line)
-        expect(ClientFile.get(place, ClientFile.set(place, twice, undefined))).toBe(undefined)
+        expect(onlyAdded(text, once), JSON.stringify([text, once])).toBe(true)
+        expect(/(?:^|[^\r])\n/u.test(once) && text.includes("\r\n")).toBe(false)
+        const twice = set(once, "http://b/to/y")
+        expect(twice).toBe(once.replace("http://a/to/x", "http://b/to/y"))
+        expect(ClientFile.get(place, set(twice, undefined))).toBe(undefined)
       }
     }
   })
 })
+
+describe("a line of a client's file", () => {
+  it("keeps its quotes' kind of value, its comment and its line ending", () => {
+    const toml: ClientFile.Place = { file: "f", format: "toml", key: ["openai_base_url"] }
+    const text = "# mine\r\nopenai_base_url = 'https://x' # why\r\n[a]\r\n"
+    expect(ClientFile.get(toml, text)).toBe("https://x")
+    expect(ClientFile.set(toml, text, "http://a")).toBe(text.replace("'https://x'", '"http://a"'))
+    expect(ClientFile.set(toml, text, undefined)).toBe("# mine\r\n[a]\r\n")
+    const env: ClientFile.Place = { file: "f", format: "env", key: ["URL"] }
+    expect(ClientFile.set(env, "A=1\r\nexport URL=x\r\nB=2", "y")).toBe("A=1\r\nexport URL=y\r\nB=2")
+    expect(ClientFile.set(env, "MY_URL=x", "y")).toBe("MY_URL=x\nURL=y\n")
+  })
+})
+
+/** Whether a text is another one with one or two pieces more: a member, and the comma or the lines around it. */
+const onlyAdded = (before: string, after: string): boolean => {
+  let at = 0
+  for (const character of after) if (character === before[at]) at++
+  return at === before.length
+}
