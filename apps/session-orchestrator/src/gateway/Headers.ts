@@ -7,10 +7,19 @@
 
 import type { RawHeaders } from "@holdfast/providers/raw"
 
-/** The headers of a request that go up. */
+/** The headers of a request that go up. A browser's cookies are those of this machine's pages, of any port, and no provider's. */
 export const ofRequest = (raw: RawHeaders): Array<string> => {
   const named = connectionNames(raw)
-  return kept(raw, (name) => !HOP_BY_HOP.has(name) && !OWN_REQUEST.has(name) && !isOwn(name) && !named.has(name))
+  const isBrowser = valuesOf(raw, "origin").length + valuesOf(raw, "sec-fetch-site").length > 0
+  return kept(
+    raw,
+    (name) =>
+      !HOP_BY_HOP.has(name) &&
+      !OWN_REQUEST.has(name) &&
+      !isOwn(name) &&
+      !named.has(name) &&
+      !(isBrowser && name === "cookie")
+  )
 }
 
 /** The headers of a response that go down. `isWhole`: its body is passed on as it came, so its length still holds. */

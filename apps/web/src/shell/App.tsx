@@ -34,7 +34,7 @@ export const App = () => {
   const route = Route.useRoute()
   const isFirst = access.isPending && access.errorUpdateCount === 0
   if (access.data === "token-needed") return <TokenForm />
-  // Most services have no token, or have given this browser their cookie: the list does not wait for the first answer. Other pages need its clock.
+  // Most services have no token, or have given this browser a session: the list does not wait for the first answer. Other pages need its clock.
   if (access.data === "granted" || (isFirst && Route.hasList(route))) return <Pages />
   return (
     <main className="alone">
