@@ -7,6 +7,7 @@ import * as Attachments from "./Attachments.ts"
 import * as HeldCallScenarios from "./HeldCallScenarios.ts"
 import * as Notices from "./Notices.ts"
 import * as Palette from "./Palette.ts"
+import * as Origin from "./Origin.ts"
 import * as Token from "./Token.ts"
 import * as ToolQuestions from "./ToolQuestions.ts"
 import * as Updated from "./Updated.ts"
@@ -23,7 +24,9 @@ export const run = async (rig: Rig): Promise<void> => {
       .then(() => HeldCallScenarios.run(rig)),
     withService(rig, killed),
     withService(rig, cut),
-    Token.run(rig).then(() => Updated.run(rig)),
+    Token.run(rig)
+      .then(() => Origin.run(rig))
+      .then(() => Updated.run(rig)),
     ToolQuestions.run(rig).then(() => FocusScenarios.run(rig)),
     Palette.run(rig).then(() => Attachments.run(rig)),
     withService(rig, Notices.run)
