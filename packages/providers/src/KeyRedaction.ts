@@ -19,9 +19,10 @@ export type Conceal = (text: string) => string
 /** Removes the given secrets, apart from those that are too short to be one; `more` runs first. */
 export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more: Conceal = (text) => text): Conceal => {
   // Trimmed, as when sent: a key from a file may end in a newline.
-  const values = secrets.map((secret) => Redacted.value(secret).trim()).filter(({ length }) => length >= Redaction.SHORTEST)
-  const known = (text: string) =>
-    values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), text)
+  const values = secrets
+    .map((secret) => Redacted.value(secret).trim())
+    .filter(({ length }) => length >= Redaction.SHORTEST)
+  const known = (text: string) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), text)
   return (text) => Redaction.keepingJson(withoutBytes(more(text)), known)
 }
 

@@ -7,7 +7,9 @@ const conceal = (...secrets: ReadonlyArray<string>) =>
 
 describe("Secrets", () => {
   it("every occurrence of every secret is removed, in the form in which it is sent", () => {
-    expect(conceal("sk-key-1\n", " sk-key-2 ")("sk-key-1, sk-key-2, sk-key-1")).toBe("[redacted], [redacted], [redacted]")
+    expect(conceal("sk-key-1\n", " sk-key-2 ")("sk-key-1, sk-key-2, sk-key-1")).toBe(
+      "[redacted], [redacted], [redacted]"
+    )
   })
 
   it("bytes of a file that an endpoint quotes are left out, whole or cut", () => {
@@ -35,7 +37,9 @@ describe("Secrets", () => {
   })
 
   it("the caller's redaction runs first", () => {
-    const both = KeyRedaction.conceal([Redacted.make("sk-inner")], (text) => text.replace("<", "sk-inner").replace(">", "!"))
+    const both = KeyRedaction.conceal([Redacted.make("sk-inner")], (text) =>
+      text.replace("<", "sk-inner").replace(">", "!")
+    )
     expect(both("<sk-inner>")).toBe("[redacted][redacted]!")
   })
 

@@ -18,6 +18,8 @@ describe("a redacted text", () => {
     const redact = (text: string) => text.replaceAll("12345678", Redaction.PLACEHOLDER)
     for (const text of ['{ "a" : "12345678" }', "{ 12345678", "id 12345678"])
       expect(Redaction.keepingJson(text, redact)).toBe(redact(text))
-    expect(Redaction.keepingJson('{ "a" : 12345678, "of 12345678": 1 }', redact)).toBe('{"a":"[redacted]","of [redacted]":1}')
+    expect(Redaction.keepingJson('{ "a" : 12345678, "of 12345678": 1 }', redact)).toBe(
+      '{"a":"[redacted]","of [redacted]":1}'
+    )
   })
 })

@@ -114,7 +114,9 @@ const read = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
   const target = yield* Effect.option(files.readLink(path))
   if (Option.isSome(target)) {
-    return yield* refuse(`${path} is a symbolic link to ${target.value}. Set the value there by hand, or replace the link by the file.`)
+    return yield* refuse(
+      `${path} is a symbolic link to ${target.value}. Set the value there by hand, or replace the link by the file.`
+    )
   }
   const found = yield* Effect.result(Effect.all([files.readFile(path), files.stat(path)]))
   if (Result.isFailure(found)) {

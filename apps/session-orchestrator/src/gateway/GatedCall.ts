@@ -79,7 +79,10 @@ export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Ta
 }
 
 /** Removes the client's own credentials from a text, too. */
-export const concealed = ({ headers, rest }: GatedCall, redact: (text: string) => string): ((text: string) => string) => {
+export const concealed = (
+  { headers, rest }: GatedCall,
+  redact: (text: string) => string
+): ((text: string) => string) => {
   let own: ((text: string) => string) | undefined
   return (text) => {
     own ??= Secrets.conceal(Credentials.secretsOf(headers, rest).map((secret) => Redacted.make(secret)))

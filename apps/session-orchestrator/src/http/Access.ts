@@ -164,7 +164,8 @@ const isPart = (headers: Headers.Headers, isAllowed: boolean): boolean => {
 const CALL_MODES: ReadonlySet<string> = new Set(["cors", "same-origin", "websocket"])
 
 const partOfPage = new Problem.Forbidden({
-  detail: "A provider's answer is no page, and no part of one. Open / for the page of Holdfast; programs call /to/ without a browser's Sec-Fetch headers."
+  detail:
+    "A provider's answer is no page, and no part of one. Open / for the page of Holdfast; programs call /to/ without a browser's Sec-Fetch headers."
 })
 
 const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])

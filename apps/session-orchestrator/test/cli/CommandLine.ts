@@ -50,15 +50,17 @@ export const run = (
     })),
     Effect.provide([
       Layer.succeed(Terminal.Terminal, recorder.terminal),
-      isOnDisk ? NodeFileSystem.layer : FileSystem.layerNoop({
-        readFileString: (path) => read(files, path),
-        writeFileString: (path, text) =>
-          written === undefined
-            ? Effect.fail(
-                PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "writeFileString" })
-              )
-            : Effect.sync(() => void written.set(path, text))
-      }),
+      isOnDisk
+        ? NodeFileSystem.layer
+        : FileSystem.layerNoop({
+            readFileString: (path) => read(files, path),
+            writeFileString: (path, text) =>
+              written === undefined
+                ? Effect.fail(
+                    PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "writeFileString" })
+                  )
+                : Effect.sync(() => void written.set(path, text))
+          }),
       Stdio.layerTest({
         stdin: stdin === undefined ? Stream.empty : Stream.make(new TextEncoder().encode(stdin)),
         stdinIsTerminal: Effect.succeed(stdin === undefined)

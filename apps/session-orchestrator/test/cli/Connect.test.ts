@@ -156,7 +156,10 @@ describe("holdfast connect --write", () => {
         has(CLAUDE, content)
         const refused = yield* connect("claude", "--write")
         expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)])
-        expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([true, ["settings.json"]])
+        expect([Buffer.from(content).equals(readFileSync(path(CLAUDE))), names(".claude")]).toEqual([
+          true,
+          ["settings.json"]
+        ])
       }
     }).pipe(Effect.scoped)
   )
@@ -182,7 +185,15 @@ describe("holdfast connect --write", () => {
 
 describe("a client's file", () => {
   const texts: Readonly<Record<ClientFile.Place["format"], ReadonlyArray<string>>> = {
-    json: ["", "{}", '{ // a comment\n  "a": 1\n}\n', '{"a":1,"b":[1,2]}', '{\r\n  "a": 1,\r\n}', "{\n\n}", '{ /* a comment */ }'],
+    json: [
+      "",
+      "{}",
+      '{ // a comment\n  "a": 1\n}\n',
+      '{"a":1,"b":[1,2]}',
+      '{\r\n  "a": 1,\r\n}',
+      "{\n\n}",
+      "{ /* a comment */ }"
+    ],
     toml: ["", 'model = "gpt-5"\r\n\r\n[profiles.a]\r\nopenai_base_url = "x"\r\n'],
     env: ["", "A=1", "A=1\nB=2\n"]
   }

@@ -171,20 +171,22 @@ describe("a call that failed for good", () => {
     })
   )
 
-  it.effect("has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit of spending", () =>
-    Effect.gen(function* () {
-      const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
-      const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
-      const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
-      const second = Duration.seconds(1)
-      expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
-        "head 502",
-        expect.stringContaining("A page")
-      ])
-      expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
-      const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
-      expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
-    })
+  it.effect(
+    "has an error of Holdfast's where the endpoint refused nothing: a page, a cut, or a limit of spending",
+    () =>
+      Effect.gen(function* () {
+        const page = { ...REFUSAL, head: HEAD, body: [Buffer.from("<html>")] }
+        const broken: Failure.Failure = { reason: "invalid-response", message: "A page", retryable: true }
+        const spent: Failure.Failure = { ...FAILURE, message: "Spent", shared: true, code: "spend-limit" }
+        const second = Duration.seconds(1)
+        expect((yield* givenUp(CALLS.chat, second, { refusal: page, failure: broken })).slice(0, 2)).toEqual([
+          "head 502",
+          expect.stringContaining("A page")
+        ])
+        expect(yield* givenUp(CALLS.chat, second, { failure: spent })).toContainEqual(expect.stringContaining("Spent"))
+        const large = { ...REFUSAL, body: [Buffer.alloc(65 * 1024)] }
+        expect((yield* givenUp(CALLS.chat, second, { refusal: large }))[1]).toContain("Overloaded")
+      })
   )
 
   it.effect("has the error in its format after a head of ours, or a cut where the format has none", () =>

@@ -185,35 +185,40 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call", () =>
-    Effect.gen(function* () {
-      const limit = JSON.stringify({ type: "error", error: { type: "rate_limit_error", message: "Usage limit reached" } })
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: ({ response }) => {
-          response
-            .writeHead(429, "Too Many", {
-              "content-type": "application/json",
-              "anthropic-ratelimit-unified-status": "rejected",
-              "retry-after": "360000"
-            })
-            .end(limit)
-        },
-        retry: { budget: Duration.hours(8) }
-      })
-      const ask = { ...ASK, max_tokens: 5 }
-      const own = { "x-api-key": "sk-ant-of-the-client", "user-agent": "claude-cli/2.1.330" }
-      for (const body of [ask, ask]) {
-        const answer = yield* GatewayRig.post(service.port, "/to/claude/v1/messages", body, own)
-        expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
-        expect(answer.headers).toMatchObject({
-          "anthropic-ratelimit-unified-status": "rejected",
-          "retry-after": "360000"
+  it.live(
+    "X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call",
+    () =>
+      Effect.gen(function* () {
+        const limit = JSON.stringify({
+          type: "error",
+          error: { type: "rate_limit_error", message: "Usage limit reached" }
         })
-        expect(answer.headers["x-should-retry"]).toBe(undefined)
-      }
-      expect(endpoint.calls.length).toBe(1)
-      expect(yield* turnsOf(service)).toMatchObject([{ status: "failed", attempts: 1 }])
-    }).pipe(Effect.scoped)
+        const { endpoint, service } = yield* GatewayRig.start({
+          answer: ({ response }) => {
+            response
+              .writeHead(429, "Too Many", {
+                "content-type": "application/json",
+                "anthropic-ratelimit-unified-status": "rejected",
+                "retry-after": "360000"
+              })
+              .end(limit)
+          },
+          retry: { budget: Duration.hours(8) }
+        })
+        const ask = { ...ASK, max_tokens: 5 }
+        const own = { "x-api-key": "sk-ant-of-the-client", "user-agent": "claude-cli/2.1.330" }
+        for (const body of [ask, ask]) {
+          const answer = yield* GatewayRig.post(service.port, "/to/claude/v1/messages", body, own)
+          expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
+          expect(answer.headers).toMatchObject({
+            "anthropic-ratelimit-unified-status": "rejected",
+            "retry-after": "360000"
+          })
+          expect(answer.headers["x-should-retry"]).toBe(undefined)
+        }
+        expect(endpoint.calls.length).toBe(1)
+        expect(yield* turnsOf(service)).toMatchObject([{ status: "failed", attempts: 1 }])
+      }).pipe(Effect.scoped)
   )
 
   it.live("X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>

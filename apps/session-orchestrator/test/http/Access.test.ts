@@ -103,7 +103,13 @@ describe("the token", () => {
     expect(bearer(session, { token: Redacted.make("another-token") })).toBe("UnauthorizedProblem")
     const [, end = "", ...rest] = session.split(".")
     const later = (Number.parseInt(end, 36) + 1).toString(36)
-    for (const forged of [`page.${later}.${rest.join(".")}`, `${session}x`, session.slice(0, -1), "page.zzzzzzzzz", "page."])
+    for (const forged of [
+      `page.${later}.${rest.join(".")}`,
+      `${session}x`,
+      session.slice(0, -1),
+      "page.zzzzzzzzz",
+      "page."
+    ])
       expect([forged, bearer(forged)]).toEqual([forged, "UnauthorizedProblem"])
     expect(PageSession.make(token, "another", 1_000)).not.toBe(session)
     // A session begins no other one, or it would never end. It is no cookie.
@@ -139,7 +145,10 @@ describe("a call below /to/", () => {
     ["a worker", { "sec-fetch-dest": "worker", "sec-fetch-mode": "same-origin", "sec-fetch-site": "same-origin" }],
     ["a service worker", { "sec-fetch-dest": "serviceworker", "sec-fetch-mode": "same-origin" }],
     ["a service worker of an older browser", { "service-worker": "script" }],
-    ["a fetch of another site", { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }],
+    [
+      "a fetch of another site",
+      { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }
+    ],
     ["a fetch of another port", { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors", "sec-fetch-site": "same-site" }]
   ])("X13: is refused as %s", (_what, headers) => {
     expect(below(headers)).toBe("ForbiddenProblem")

@@ -19,7 +19,15 @@ const NAMES = [
   "cf-access-client-secret"
 ]
 
-const OTHERS = ["idempotency-key", "session-id", "user-agent", "anthropic-beta", "x-max-tokens", "content-type", "author"]
+const OTHERS = [
+  "idempotency-key",
+  "session-id",
+  "user-agent",
+  "anthropic-beta",
+  "x-max-tokens",
+  "content-type",
+  "author"
+]
 
 describe("a header", () => {
   it.each(NAMES)("is a credential: %s", (name) => {
@@ -33,7 +41,14 @@ describe("a header", () => {
 
 describe("the secrets of a request", () => {
   it("are the values of its credentials, with and without their scheme, each cookie, and keys of its query", () => {
-    const headers = ["api-key", "azure-key-0123", "Authorization", "Bearer sk-0123456789", "cookie", "theme=dark; sid=s-0123456789"]
+    const headers = [
+      "api-key",
+      "azure-key-0123",
+      "Authorization",
+      "Bearer sk-0123456789",
+      "cookie",
+      "theme=dark; sid=s-0123456789"
+    ]
     expect(Credentials.secretsOf(headers, "/models?alt=sse&key=AIza-0123456789&alt=long-enough")).toEqual([
       "azure-key-0123",
       "azure-key-0123",

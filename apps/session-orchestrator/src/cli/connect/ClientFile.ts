@@ -75,7 +75,8 @@ const withMember = (text: string, object: Node, names: ReadonlyArray<string>, va
   const end = last.offset + last.length
   if (indent === undefined) return `${text.slice(0, end)}, ${memberOf(names, value)}${text.slice(end)}`
   // A comment at the end of the last member's line stays with it, and so does a comma after it.
-  const [rest = "", comma = "", comment = ""] = /^([ \t]*,)?([ \t]*(?:\/\/[^\r\n]*)?)(?=\r?\n)/u.exec(text.slice(end)) ?? []
+  const [rest = "", comma = "", comment = ""] =
+    /^([ \t]*,)?([ \t]*(?:\/\/[^\r\n]*)?)(?=\r?\n)/u.exec(text.slice(end)) ?? []
   const member = memberOf(names, value, indent, unit, eol)
   return `${text.slice(0, end)},${comment}${eol}${indent}${member}${comma === "" ? "" : ","}${text.slice(end + rest.length)}`
 }

@@ -12,7 +12,10 @@ export const all = {
  * On every answer from below `/to/`: a provider's document has no origin, runs nothing and loads nothing, whatever its own headers are. Those are
  * left out (`gateway/Headers.ts`).
  */
-export const provider = { ...all, "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'" } as const
+export const provider = {
+  ...all,
+  "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'"
+} as const
 
 /** On responses that stream: a proxy must pass on each write at once (nginx's header). */
 export const live = { ...all, "x-accel-buffering": "no" } as const
