@@ -221,6 +221,17 @@ describe("a held call", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live("whose last attempt got no answer gets no refusal of an earlier one", () =>
+    Effect.gen(function* () {
+      const { service } = yield* GatewayRig.start({
+        answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : void call.response.socket?.destroy()),
+        retry: { ...Service.QUICK, maxRetries: 1 }
+      })
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
+      expect([answer.status, String(answer.body)]).toEqual([502, expect.not.stringContaining("status 503")])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({

@@ -39,7 +39,7 @@ describe("a failure without secrets", () => {
         const secret = body.slice(start, start + length)
         const { body: whole = "", failure } = AttemptFailures.ofResponse(context(secret), response, body)
         expect(meaning(failure)).toBe(meaning(Classification.ofResponse({ ...response, body, now: 0 })))
-        // One that reaches into the syntax of JSON is found in no string.
+        // A secret that reaches into the syntax of JSON is found in no string.
         if (/^\w[\w .]+\w$/.test(secret)) expect(`${failure.message} ${failure.code} ${whole}`).not.toContain(secret)
       })
     )
