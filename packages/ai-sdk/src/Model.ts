@@ -41,20 +41,19 @@ export const provider = (languageModel: AnyModel, options: CallOptions = {}): Pr
  * **Details**
  *
  * What `choose` throws fails the attempt: an unknown model (`AI_NoSuchModelError`) is not tried again. `conceal` removes secrets from the texts of
- * errors, before anything reads them.
+ * errors; what they are is read of them as they came.
  */
 export const providerOf = (
   choose: (model: string) => { readonly languageModel: AnyModel; readonly options?: CallOptions },
   conceal?: (text: string) => string
 ): Provider.Provider["Service"] =>
-  FromAsyncIterable.fromAsyncIterable(async function* (request, signal) {
-    try {
+  FromAsyncIterable.fromAsyncIterable(
+    async function* (request, signal) {
       const { languageModel, options = {} } = choose(request.target.model)
       yield* events(languageModel, { ...request, signal }, options)
-    } catch (error) {
-      throw conceal === undefined ? error : concealed(error, conceal)
-    }
-  })
+    },
+    conceal && ((error) => concealed(error, conceal))
+  )
 
 // --- internal
 

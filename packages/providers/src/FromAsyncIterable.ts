@@ -7,7 +7,7 @@
  */
 import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
-import { Failure } from "@holdfast/wire"
+import { defined, Failure } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
@@ -22,15 +22,23 @@ import * as Stream from "effect/Stream"
  *
  * **Details**
  *
- * `signal` aborts when the attempt is over, however it ended. An interrupted turn does not wait for the iterable to react.
+ * `signal` aborts when the attempt is over, however it ended. An interrupted turn does not wait for the iterable to react. `concealed` copies an
+ * error without its secrets: a failure has the words of the copy, and is what the error is (rule C13).
  */
 export const fromAsyncIterable = (
-  call: (request: Provider.ProviderRequest, signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>
+  call: (request: Provider.ProviderRequest, signal: AbortSignal) => AsyncIterable<Provider.ProviderEvent>,
+  concealed?: (error: unknown) => unknown
 ): Provider.Provider["Service"] => ({
   stream: (request) =>
     Stream.mapError(
       elementsOf((signal) => call(request, signal), Provider.isEmptyDelta),
-      ({ at, error }) => new Failure.ProviderFailure({ failure: Classification.ofThrown(error, at) })
+      ({ at, error }) => {
+        const failure = Classification.ofThrown(error, at)
+        if (concealed === undefined) return new Failure.ProviderFailure({ failure })
+        const { code: _code, evidence: _evidence, ...meaning } = failure
+        const { code, evidence, message } = Classification.ofThrown(concealed(error), at)
+        return new Failure.ProviderFailure({ failure: { ...meaning, message, ...defined({ code, evidence }) } })
+      }
     )
 })
 

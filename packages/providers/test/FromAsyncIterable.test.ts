@@ -42,6 +42,22 @@ describe("FromAsyncIterable", () => {
     })
   )
 
+  it.effect("C13: its failures have no secrets, and are what the errors are", () =>
+    Effect.gen(function* () {
+      const quota = Object.assign(new Error("insufficient_quota for sk-a-key"), { status: 429, code: "insufficient_quota" })
+      const provider = fromAsyncIterable(
+        async function* () {
+          yield* []
+          throw quota
+        },
+        () => new Error("[redacted] for [redacted]")
+      )
+      const { failure } = yield* run(provider)
+      expect(failure).toMatchObject({ reason: "quota-exhausted", status: 429, message: "[redacted] for [redacted]" })
+      expect(JSON.stringify(failure)).not.toContain("insufficient_quota")
+    })
+  )
+
   it.effect("C10: a bug of the embedder is marked as one, thrown at once or later", () =>
     Effect.gen(function* () {
       const late = fromAsyncIterable(async function* () {
