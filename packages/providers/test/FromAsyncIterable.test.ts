@@ -44,7 +44,10 @@ describe("FromAsyncIterable", () => {
 
   it.effect("C13: its failures have no secrets, and are what the errors are", () =>
     Effect.gen(function* () {
-      const quota = Object.assign(new Error("insufficient_quota for sk-a-key"), { status: 429, code: "insufficient_quota" })
+      const quota = Object.assign(new Error("insufficient_quota for sk-a-key"), {
+        status: 429,
+        code: "insufficient_quota"
+      })
       const provider = fromAsyncIterable(
         async function* () {
           yield* []

@@ -7,8 +7,9 @@
 import type { RawHeaders } from "@holdfast/providers/raw"
 import { Redaction } from "@holdfast/wire"
 
-/** The source of a pattern for the names of headers. Prefixes are bounded, as a search begins at every word of a text. */
-export const HEADER = String.raw`(?:[a-z0-9-]{1,32}-)?(?:api[-_]?key|subscription-key|authorization|cookie2?)|[a-z0-9-]{1,32}-(?:token|secret|auth|access-key|functions-key)`
+/** The source of a pattern for the ends of names of headers, behind the boundary of a word (`\b`). */
+export const HEADER =
+  "api[-_]?key|subscription-key|authorization|cookie2?|-(?:token|secret|auth|access-key|functions-key)"
 
 /** The source of a pattern for the names of query parameters. */
 export const PARAMETER = String.raw`key|(?:x-goog-)?api[-_]?key|subscription-key|access_token|token|secret|(?:x-(?:amz|goog)-)?(?:signature|credential)|x-amz-security-token|sig`
@@ -40,7 +41,7 @@ export const secretsOf = (headers: RawHeaders, address: string): ReadonlyArray<s
 
 // --- internal
 
-const A_HEADER = new RegExp(`^(?:${HEADER})$`, "iu")
+const A_HEADER = new RegExp(`\\b(?:${HEADER})$`, "iu")
 
 const A_PARAMETER = new RegExp(`^(?:${PARAMETER})$`, "iu")
 
