@@ -291,7 +291,6 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         since: 0,
         until: 1e6,
         timeZone: "UTC",
-        outageAfterMs: 3e5,
         prices: {},
         keyVariables: () => [],
         redact: (text: string) => text
