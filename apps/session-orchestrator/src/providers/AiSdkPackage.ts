@@ -53,7 +53,8 @@ export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
     if (Result.isSuccess(result)) loaded.set(provider.name, result.success)
     else problems.push(result.failure)
   }
-  const message = loaded.get(config.model.provider)?.unusable(config.model.model)
+  const { model } = config
+  const message = model && loaded.get(model.provider)?.unusable(model.model)
   if (message !== undefined) problems.push({ place: "model", message })
   if (problems.length === 0) return loaded
   return yield* Effect.fail(refused(config, problems))
