@@ -106,6 +106,9 @@ export type Spend = typeof Spend.Type
 export const NamedSpend = Schema.Struct({ name: Schema.String, ...spend })
 export type NamedSpend = typeof NamedSpend.Type
 
+/** Outages that a report names. */
+export const MOST_OUTAGES = 100
+
 /** Conversations that a report names. */
 export const MOST_CONVERSATIONS = 10
 
@@ -149,6 +152,7 @@ export const PeriodReport = Schema.Struct({
   answeredCalls: Schema.optionalKey(Schema.Int),
   /** Retries without a call, because the failure of another turn's call was taken for them (X5). */
   savedCalls: Schema.Int,
+  /** The longest, at most `MOST_OUTAGES`, in the order of time. */
   outages: Schema.Array(Outage),
   causes: Schema.Array(Cause),
   switches: Schema.Array(Switch),

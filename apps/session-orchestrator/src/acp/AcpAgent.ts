@@ -6,7 +6,7 @@
  * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
  * AcpAgent.A4. The end of the input ends the connection.
  */
-import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
+import { agent, methods, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Schema, type Scope } from "effect"
 import { Conversations } from "../conversation/Conversations.ts"
@@ -15,6 +15,7 @@ import type { Store } from "../storage/Store.ts"
 import * as AcpModels from "./AcpModels.ts"
 import * as AcpPrompt from "./AcpPrompt.ts"
 import * as AcpSession from "./AcpSession.ts"
+import * as AcpStream from "./AcpStream.ts"
 
 /** What the agent runs with. */
 export interface Options {
@@ -52,6 +53,7 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       return session
     }
 
+    const { accepted, stream } = AcpStream.make(output, input)
     const connection = agent({ name: "holdfast" })
       .onRequest(methods.agent.initialize, () => ({
         protocolVersion: PROTOCOL_VERSION,
@@ -100,16 +102,17 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
           })
         )
       })
-      .onRequest(methods.agent.session.prompt, ({ params, signal }) => {
+      .onRequest(methods.agent.session.prompt, ({ params, requestId, signal }) => {
         const session = sessionOf(params.sessionId)
         const prompt = AcpPrompt.of(params.prompt)
         if (prompt === undefined)
           throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
         signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
-        return answer(Effect.map(session.prompt(prompt), (stopReason) => ({ stopReason })))
+        const isAccepted = Effect.sync(() => accepted(requestId))
+        return answer(Effect.map(session.prompt(prompt, isAccepted), (stopReason) => ({ stopReason })))
       })
       .onNotification(methods.agent.session.cancel, ({ params }) => answer(sessionOf(params.sessionId).cancel))
-      .connect(ndJsonStream(output, input))
+      .connect(stream)
     yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
     yield* Effect.promise(() => connection.closed)
   })

@@ -31,8 +31,8 @@ const RETRY = { name: "retry", description: "Run the model again after an error 
 /** A session. */
 export interface AcpSession {
   readonly conversationId: Ids.ConversationId
-  /** Runs a turn to its end (AcpSession.S1). Fails with an error for the client. */
-  readonly prompt: (prompt: Prompt.Prompt) => Effect.Effect<StopReason, RequestError>
+  /** Runs a turn to its end (AcpSession.S1), and `isAccepted` once it is on disk. Fails with an error for the client. */
+  readonly prompt: (prompt: Prompt.Prompt, isAccepted: Effect.Effect<void>) => Effect.Effect<StopReason, RequestError>
   /** Ends the turn that runs: its retries first (rule P14). */
   readonly cancel: Effect.Effect<void>
   /** Done when the history that was on disk has been sent. */
@@ -159,7 +159,7 @@ export const open: (
 
     return {
       conversationId,
-      prompt: Effect.fnUntraced(function* (prompt) {
+      prompt: Effect.fnUntraced(function* (prompt, isAccepted) {
         const turnId = TurnIds.make()
         const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
         own.set(turnId, end)
@@ -169,6 +169,7 @@ export const open: (
             ? conversations.retry(conversationId, { turnId })
             : conversations.prompt(conversationId, { prompt, turnId })
         )
+        yield* isAccepted
         const { error, status } = yield* Deferred.await(end)
         if (status === "failed")
           return yield* Effect.fail(new RequestError(FAILED, error?.message ?? "The turn failed.", error))

@@ -5,7 +5,6 @@ import { Command } from "effect/cli"
 import type { Values } from "../config/Config.ts"
 import * as InForce from "../inspection/in-force/InForce.ts"
 import * as AiSdkPackage from "../providers/AiSdkPackage.ts"
-import * as Secrets from "../redaction/Secrets.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
@@ -39,8 +38,7 @@ const check = <E extends StartFailure>(parts: Parts<E>) =>
     Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: true }, (config) =>
       Effect.gen(function* () {
         const terminal = yield* Terminal
-        const { redact } = Secrets.make(Secrets.ofConfig(config))
-        yield* AiSdkPackage.loadAll(config, { conceal: redact })
+        yield* AiSdkPackage.check(config)
         terminal.stdout(`${report(config).join("\n")}\n`)
       })
     )

@@ -2,6 +2,7 @@
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as ConfiguredRun from "../dry-run/ConfiguredRun.ts"
 import * as SchedulePicture from "../dry-run/SchedulePicture.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PictureFile from "./PictureFile.ts"
@@ -41,6 +42,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           Effect.gen(function* () {
             const terminal = yield* Terminal
             const policy = Profile.resolve(config.retry)
+            const model = ConfiguredRun.modelOf(config)
             const name = config.retry.profile ?? "overnight"
             const changed = Object.keys(config.retry).filter((key) => key !== "profile")
             const title = `Profile ${name}${changed.length === 0 ? "" : `, with its own ${changed.join(", ")}`}`
@@ -49,9 +51,9 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               "",
               ...RetryText.table(policy, rows),
               ...RetryText.remarks(policy),
-              ...RetryText.byKind(policy, config.model)
+              ...RetryText.byKind(policy, model)
             ]
-            yield* PictureFile.write(svg, () => SchedulePicture.svg(title, policy, config.model, rows))
+            yield* PictureFile.write(svg, () => SchedulePicture.svg(title, policy, model, rows))
             terminal.stdout(`${lines.join("\n")}\n`)
           })
       )

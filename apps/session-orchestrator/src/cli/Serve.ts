@@ -77,28 +77,29 @@ export const banner = <E extends StartFailure>(
   config: Values,
   url: string
 ): ReadonlyArray<string> => {
-  const isSimulated = config.providers.get(config.model.provider)?.type === "simulated"
+  const { model } = config
+  const isSimulated = model !== undefined && config.providers.get(model.provider)?.type === "simulated"
   return [
     `Holdfast ${parts.version} listens on ${url}`,
     "",
-    `  model  ${Target.format(config.model)}`,
+    `  model  ${model === undefined ? NO_MODEL : Target.format(model)}`,
     `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
     `  data   ${dataOf(config)}`,
     `  page   ${url}/`,
     `  docs   ${url}/docs`,
     ...config.notices.flatMap((notice) => ["", notice]),
     ...(isSimulated
-      ? ["", Result.getOrElse(parts.simulated.describe(config.model.model), ({ message }) => message)]
+      ? ["", Result.getOrElse(parts.simulated.describe(model.model), ({ message }) => message)]
       : []),
     "",
-    "Try it:",
-    `  ${curl(url, config.server)}`,
-    "",
+    ...(model === undefined ? [] : ["Try it:", `  ${curl(url, config.server)}`, ""]),
     "Ctrl-C stops the service. Waiting turns are kept, and continue after the next start."
   ]
 }
 
 // --- internal
+
+const NO_MODEL = "none"
 
 const dataOf = ({ cluster: { runner }, database }: Values): string =>
   database.url === undefined
@@ -117,7 +118,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       url,
       configuration: config.file ?? "defaults and environment",
       database: dataOf(config),
-      model: Target.format(config.model)
+      model: config.model === undefined ? NO_MODEL : Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
     yield* Effect.forkScoped(PageBuild.run)

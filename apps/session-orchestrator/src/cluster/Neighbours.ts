@@ -14,6 +14,8 @@ export class Neighbours {
   private present: ReadonlySet<string> = new Set()
   private readonly goneAt = new Map<string, number>()
   private readonly own: string
+  /** When this runner first read them. */
+  private since: number | undefined
 
   /** @param own the address of this runner, `host:port` */
   constructor(own: string) {
@@ -22,6 +24,7 @@ export class Neighbours {
 
   /** Takes in which runners there are, and when. */
   readonly see = (healthy: ReadonlySet<string>, at: number): void => {
+    this.since ??= at
     for (const address of this.present) if (!healthy.has(address)) this.goneAt.set(address, at)
     for (const address of healthy) this.goneAt.delete(address)
     this.present = healthy
@@ -38,9 +41,11 @@ export class Neighbours {
     const gone = this.gone(now)
     if (gone.length > 0) return `${named(gone)}, which ${gone.length === 1 ? "is" : "are"} gone`
     const others = Array.from(this.present).filter((address) => address !== this.own)
-    return others.length > 0
-      ? `${named(others)}, which now share${others.length === 1 ? "s" : ""} with this one`
-      : "earlier runners"
+    if (others.length === 0) return "earlier runners"
+    // A runner that has just started did not see which one went before it: its own earlier process, or one that is still listed.
+    return now - (this.since ?? now) < GONE_MS
+      ? `earlier runners or ${named(others)}`
+      : `${named(others)}, which now share${others.length === 1 ? "s" : ""} with this one`
   }
 }
 

@@ -11,7 +11,7 @@
 import { type JournalConflict, JournalCheckpoint, type StorageError } from "@holdfast/journal"
 import { type Observer, Records } from "@holdfast/kernel"
 import { WaitingTurn } from "@holdfast/kernel/host"
-import { type Command, defined, Target, type Ids } from "@holdfast/wire"
+import { type Command, defined, type Ids } from "@holdfast/wire"
 import { Clock, Effect, Option, Schema } from "effect"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
@@ -113,7 +113,7 @@ const factsOf = ({ defaults }: Parts, { conversation, turn }: ResumptionOutline)
   return {
     conversationId,
     turnId,
-    target: Target.parse(conversation.model) ?? defaults.model,
+    target: TurnSetting.targetOf(conversation.model),
     startedAt: acceptedAt,
     ...defined({ prompt, maxRetries: MostRetries.of(policy), report: FinalReports.make(policy) })
   }

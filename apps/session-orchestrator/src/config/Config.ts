@@ -108,8 +108,8 @@ export class Config extends Context.Service<
     readonly gateway: Plain<"gateway">
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServerConfig>
-    /** The model of a conversation that names none. */
-    readonly model: Target.Target
+    /** The model of a conversation that names none; `undefined`: each has to name one. */
+    readonly model: Target.Target | undefined
     /** Capabilities of models that the file lists, by `provider/model`. */
     readonly models: Models.Models
     /** Prices that the file lists, by `provider/model`; others are those of well-known models. */

@@ -3,8 +3,8 @@
  *
  * ModelChoice.M1. A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem.
  * ModelChoice.M2. Without a configured model the first built-in provider with a key is used. A notice names it and its variable.
- * ModelChoice.M3. Without a key and without a configured provider a simulated model answers. A configured provider without a model is a
- *     problem: its operator does not want a simulation.
+ * ModelChoice.M3. Without a key and without a configured provider a simulated model answers. With a configured provider there is no model: its
+ *     operator does not want a simulation, and calls through the gateway name their own.
  * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { Quote, Target } from "@holdfast/wire"
@@ -26,7 +26,8 @@ export interface SimulatedModels {
 
 /** The chosen model, with remarks for the operator and problems. */
 export interface ModelChoice {
-  readonly model: Target.Target
+  /** `undefined`: each conversation has to name its own. */
+  readonly model: Target.Target | undefined
   readonly notices: ReadonlyArray<string>
   readonly problems: ReadonlyArray<Problem>
 }
@@ -52,13 +53,13 @@ export const choose = (
     const model = { provider: first.name, model: first.defaultModel }
     return { model, notices: [foundKey(first, others, providers)], problems: [] }
   }
-  const simulated = { provider: "simulated", model: models.DEFAULT_MODEL }
-  const [own, ...more] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
+  // ModelChoice.M3
+  const [own] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
     type === "simulated" ? [] : [name]
   )
-  if (own === undefined) return { model: simulated, notices: [NO_KEY], problems: [] }
-  const message = `missing. Expected a model of ${[own, ...more].join(" or ")}, such as "${own}/its-model".`
-  return { model: simulated, notices: [], problems: [{ place: "model", message }] } // ModelChoice.M3
+  return own === undefined
+    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notices: [NO_KEY], problems: [] }
+    : { model: undefined, notices: [noModel(own)], problems: [] }
 }
 
 // --- internal
@@ -66,6 +67,9 @@ export const choose = (
 const NO_KEY =
   "No provider's key was found, so a simulated model answers. Export one, such as OPENAI_API_KEY or " +
   "ANTHROPIC_API_KEY, and a real one does."
+
+const noModel = (own: string): string =>
+  `model is not set: prompts are refused unless they name a model, such as "${own}/its-model". Calls through the gateway name theirs.`
 
 const foundKey = (
   first: BuiltIn.BuiltIn,

@@ -116,7 +116,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [
       ...chosen.notices,
-      ...unpriced(settings, chosen.model),
+      ...(chosen.model === undefined ? [] : unpriced(settings, chosen.model)),
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
       ...Environment.unknownVariables(

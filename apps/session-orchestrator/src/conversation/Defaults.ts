@@ -33,7 +33,8 @@ export interface SpendReading {
 export class Defaults extends Context.Service<
   Defaults,
   {
-    readonly model: Target.Target
+    /** Of a conversation that names none; `undefined`: each has to. */
+    readonly model: Target.Target | undefined
     readonly retry: Profile.RetrySettings
     /** What models can take, as far as the configuration sets it. */
     readonly models: Models.Models

@@ -4,7 +4,7 @@
  * ConfiguredRun.C1. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
  */
 import { Profile, RetrySettings } from "@holdfast/policy"
-import { Quote, type Target } from "@holdfast/wire"
+import { Quote, Target } from "@holdfast/wire"
 import type { Values } from "../config/Config.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as DryRun from "./DryRun.ts"
@@ -29,6 +29,10 @@ export interface Scene {
   /** Seed of the numbers that jitter is computed from. */
   readonly seed: number
 }
+
+/** The model of a dry run; without one in the configuration, one that stands for any. */
+export const modelOf = ({ model }: Pick<Values, "model">): Target.Target =>
+  model ?? { provider: "simulated", model: "steady" }
 
 /** What the service makes of a configuration, for a dry run. */
 export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.Setup => ({
@@ -68,14 +72,13 @@ export const make = (config: Configured, scene: Scene): DryRun.DryRun => {
     mostCalls,
     spread: DryRun.draws(seed),
     reply: SimulatedReplies.make(outages, startAt, { ...setup.policy, maxTurns: turns * ENDPOINTS }),
-    turns: DryRun.crowd(turns, startAt, withinMs, config.model)
+    turns: DryRun.crowd(turns, startAt, withinMs, modelOf(config))
   })
 }
 
 /** Every name of a provider or target that an outage may be for; the targets are those that the policy may call. */
 export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<string> => {
-  const { provider, model: name }: Target.Target = model
-  const targets = [`${provider}/${name}`, ...RetrySettings.targetNames(retry).map(({ name }) => name)]
+  const targets = [Target.format(modelOf({ model })), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const used = new Set(targets.map((target) => target.split("/")[0] ?? ""))
   return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
 }

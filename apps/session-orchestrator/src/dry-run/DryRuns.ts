@@ -82,7 +82,7 @@ const run = Effect.fnUntraced(function* (
   const trial = yield* tried(first, Trial.nameOf(first))
   const other = second && (yield* tried(second, nameBeside(first, second)))
   const words = Outages.describe(outages)
-  const title = `${Count.of(turns, "turn")} of ${Target.format(first.model)}`
+  const title = `${Count.of(turns, "turn")} of ${Target.format(ConfiguredRun.modelOf(first))}`
   const trials = other === undefined ? [trial] : [trial, other]
   const assumed = [first, ...(second === undefined ? [] : [second])].flatMap(Trial.assumptions)
   return {

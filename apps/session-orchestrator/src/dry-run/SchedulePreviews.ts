@@ -5,13 +5,14 @@ import { SchedulePreview } from "@holdfast/wire/api"
 import { Schema } from "effect"
 import * as PolicyText from "../text/PolicyText.ts"
 import * as RetryText from "../text/RetryText.ts"
-import type * as ConfiguredRun from "./ConfiguredRun.ts"
+import * as ConfiguredRun from "./ConfiguredRun.ts"
 
 /** The waits of a configuration. */
 export const of = ({
-  model,
+  model: chosen,
   retry
 }: Pick<ConfiguredRun.Configured, "model" | "retry">): SchedulePreview.SchedulePreview => {
+  const model = ConfiguredRun.modelOf({ model: chosen })
   const policy = Profile.resolve(retry)
   const most = SchedulePreview.MOST_RETRIES
   const { because, rows } = Preview.rows(policy, most)

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import type * as DryRun from "./DryRun.ts"
 import * as Summary from "./Summary.ts"
-import type { Configured } from "./ConfiguredRun.ts"
+import * as ConfiguredRun from "./ConfiguredRun.ts"
 
 /** One configuration that was tried. */
 export interface Trial {
@@ -28,12 +28,12 @@ export const run = (name: string, make: () => DryRun.DryRun, prices?: Prices.Pri
   })
 
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */
-export const nameOf = ({ retry }: Pick<Configured, "retry">, file?: string): string =>
+export const nameOf = ({ retry }: Pick<ConfiguredRun.Configured, "retry">, file?: string): string =>
   [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
 
 /** What a run assumes besides the outages, one sentence each. */
 export const assumptions = (
-  config: Pick<Configured, "model" | "retry" | "spend"> & Partial<Pick<Configured, "prices">>
+  config: Pick<ConfiguredRun.Configured, "model" | "retry" | "spend"> & Partial<Pick<ConfiguredRun.Configured, "prices">>
 ): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
@@ -41,7 +41,7 @@ export const assumptions = (
 ]
 
 /** Whether there are limits of spending. */
-export const hasLimits = ({ spend = [] }: Pick<Configured, "spend">): boolean => spend.length > 0
+export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend">): boolean => spend.length > 0
 
 // --- internal
 
@@ -59,7 +59,7 @@ const spendAssumptions = ({
   spend = []
 }: Parameters<typeof assumptions>[0]): ReadonlyArray<string> => {
   if (spend.length === 0) return []
-  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(model))
+  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(ConfiguredRun.modelOf({ model })))
   return [
     "Limits of spending (spend) count the tokens of the simulated answers (+tokens-500 sets their length), nothing was spent before, and a question gets no answer.",
     ...(uncheckable === undefined ? [] : [uncheckable])

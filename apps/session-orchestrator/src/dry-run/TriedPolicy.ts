@@ -8,7 +8,7 @@ import { Quote, Target } from "@holdfast/wire"
 import { Effect, Result } from "effect"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
 import { InvalidRequest } from "../conversation/Conversations.ts"
-import type * as ConfiguredRun from "./ConfiguredRun.ts"
+import * as ConfiguredRun from "./ConfiguredRun.ts"
 
 /** What a request changes. */
 export interface Settings {
@@ -33,7 +33,7 @@ export const of = <Configured extends Pick<ConfiguredRun.Configured, "model" | "
   place: ReadonlyArray<string> = []
 ): Effect.Effect<Configured, InvalidRequest> => {
   const pathOf = (path: ReadonlyArray<PropertyKey>) => ConfigProblem.formatPath([...place, ...path])
-  const model = name === undefined ? config.model : Target.parse(name)
+  const model = name === undefined ? ConfiguredRun.modelOf(config) : Target.parse(name)
   const providers = Array.from(config.providers.keys())
   const unknown = (name: string, path: ReadonlyArray<PropertyKey>): Fault => ({
     path: pathOf(path),

@@ -13,7 +13,8 @@ export interface GivenUp {
 /** The waits of this process. */
 export class LocalWaits implements HeldWaits {
   /** Waits without a client, in the order in which their clients left. */
-  private readonly waits = new Set<{ readonly wait: Wait }>()
+  private readonly waits = new Set<{ readonly wait: Wait; readonly until: number }>()
+  private isExpiring = false
   private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
   private readonly abort: (id: Ids.ConversationId) => Effect.Effect<void>
   private readonly scope: Scope.Scope
@@ -49,14 +50,23 @@ export class LocalWaits implements HeldWaits {
   }
 
   left(wait: Wait): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
       // An object of its own: a wait may be left, found and left again before its first time is over.
-      const kept = { wait }
-      this.waits.add(kept)
-      const expire = Effect.suspend(() => (this.waits.delete(kept) ? this.abort(wait.conversationId) : Effect.void))
-      return Effect.asVoid(Effect.forkIn(Effect.delay(expire, Duration.millis(KEPT_MS)), this.scope))
+      this.waits.add({ wait, until: now + KEPT_MS })
+      if (this.isExpiring) return Effect.void
+      this.isExpiring = true
+      return Effect.asVoid(Effect.forkIn(this.expire, this.scope, { startImmediately: true }))
     })
   }
+
+  /** Aborts the waits whose time is over, until none is left. One timer serves them all: those of clients that came back would stay. */
+  private readonly expire: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
+    for (const kept of this.waits) {
+      yield* Effect.sleep(Duration.millis(kept.until - (yield* Clock.currentTimeMillis)))
+      if (this.waits.delete(kept)) yield* Effect.forkIn(this.abort(kept.wait.conversationId), this.scope)
+    }
+    this.isExpiring = false
+  })
 
   ended({ key }: Wait, failure: Failure.Failure | undefined): Effect.Effect<void> {
     return Effect.map(Clock.currentTimeMillis, (now) => {

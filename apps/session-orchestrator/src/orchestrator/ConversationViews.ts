@@ -7,7 +7,7 @@
 import { RecordedWait, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { RetryEvent } from "@holdfast/kernel/host"
-import { type ConversationState, defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
@@ -74,7 +74,7 @@ export const stateOf = Effect.fnUntraced(function* (
   if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
   const upcoming = Upcoming.of(
     { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
-    Target.parse(model) ?? defaults.model,
+    TurnSetting.targetOf(model),
     // A turn in memory has its state while the database is away, without the waits behind the present one.
     parked === undefined ? yield* Effect.orElseSucceed(dependencies.journal.load(state.turnId), () => []) : records
   )

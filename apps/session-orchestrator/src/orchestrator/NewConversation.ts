@@ -30,7 +30,13 @@ export const make = Effect.fnUntraced(function* (
   { conversationId, labels, model, retry, system, title, tools }: CreateOptions,
   { defaults, providers, toolServers }: Surroundings
 ): Effect.fn.Return<Conversation, InvalidRequest> {
-  const name = model ?? Target.format(defaults.model)
+  const name = model ?? (defaults.model && Target.format(defaults.model))
+  if (name === undefined) {
+    const message =
+      `model: missing, and the service has no default. Expected "provider/model" with a provider of the configuration ` +
+      `(${providers.names.join(", ")}); or set \`model\` in the configuration, or HOLDFAST_MODEL.`
+    return yield* new InvalidRequest({ message })
+  }
   yield* knownTarget(name, providers)
   const length = JSON.stringify(retry ?? {}).length
   if (length > MOST_SETTINGS) {

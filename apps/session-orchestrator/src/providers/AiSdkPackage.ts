@@ -2,7 +2,7 @@
  * Loads packages of the AI SDK, and makes providers of them.
  *
  * AiSdkPackage.A1. A package is looked for from the configuration file's folder, then from where the service is installed. It is loaded only when a
- *     provider names it.
+ *     provider names it, and never by `check`: loading runs its code.
  * AiSdkPackage.A2. One attempt is one call of a model of the package. The retries of the AI SDK stand above its models and are not used (rule C9).
  */
 import type * as AiSdk from "@holdfast/ai-sdk"
@@ -44,7 +44,7 @@ export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
   config: Values,
   surroundings: Surroundings
 ): Effect.fn.Return<ReadonlyMap<string, AiSdkPackage>, ConfigError> {
-  const folder = config.file === undefined ? process.cwd() : dirname(config.file)
+  const folder = folderOf(config)
   const loaded = new Map<string, AiSdkPackage>()
   const problems: Array<ConfigProblem.Problem> = []
   for (const provider of config.providers.values()) {
@@ -53,13 +53,33 @@ export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
     if (Result.isSuccess(result)) loaded.set(provider.name, result.success)
     else problems.push(result.failure)
   }
-  const message = loaded.get(config.model.provider)?.unusable(config.model.model)
+  const { model } = config
+  const message = model && loaded.get(model.provider)?.unusable(model.model)
   if (message !== undefined) problems.push({ place: "model", message })
   if (problems.length === 0) return loaded
-  return yield* Effect.fail(new ConfigError({ subject: config.file ?? "The configuration", problems }))
+  return yield* Effect.fail(refused(config, problems))
 })
 
+/** Checks that the packages of a configuration are installed, without running their code (AiSdkPackage.A1). */
+export const check = (config: Values): Effect.Effect<void, ConfigError> => {
+  const folder = folderOf(config)
+  const problems = Array.from(config.providers.values()).flatMap((provider) =>
+    provider.type === "ai-sdk" && find(provider.package, folder) === undefined ? [missing(provider, folder)] : []
+  )
+  return problems.length === 0 ? Effect.void : Effect.fail(refused(config, problems))
+}
+
 // --- internal
+
+const folderOf = ({ file }: Values): string => (file === undefined ? process.cwd() : dirname(file))
+
+const refused = ({ file }: Values, problems: ReadonlyArray<ConfigProblem.Problem>): ConfigError =>
+  new ConfigError({ subject: file ?? "The configuration", problems })
+
+const missing = (config: AiSdkProvider, folder: string): ConfigProblem.Problem => ({
+  place: ConfigProblem.formatPath(["providers", config.name, "package"]),
+  message: notInstalled(config.package, folder)
+})
 
 /** Loads the package of a provider and calls its factory once for each credential. */
 const load = Effect.fnUntraced(function* (
@@ -72,7 +92,7 @@ const load = Effect.fnUntraced(function* (
     message: conceal(message)
   })
   const path = find(config.package, folder)
-  if (path === undefined) return yield* Effect.fail(problem("package", notInstalled(config.package, folder)))
+  if (path === undefined) return yield* Effect.fail(missing(config, folder))
   const [{ providerOf }, exported] = yield* Effect.tryPromise({
     try: async (): Promise<[typeof AiSdk, Readonly<Record<string, unknown>>]> => [
       await import("@holdfast/ai-sdk"),

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { Conversations } from "../conversation/Conversations.ts"
 import { problemOf, type Refusal } from "../conversation/DomainProblems.ts"
 
-/** Every command except `get_state`, which changes nothing and is answered beside the others. */
+/** Every command except `get_state`, which changes nothing. */
 export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>
 
 /** Runs a command. Never fails: a refusal, and a bug of Holdfast too, is a response. */

@@ -1,8 +1,8 @@
 /**
  * Runs one conversation over lines: commands in; responses and every event out (rule P16).
  *
- * RpcSession.S1. Commands take effect in the order of their lines, and are answered as soon as they are on disk. `get_state` and a line that is
- *     refused wait for no command.
+ * RpcSession.S1. Lines are carried out and answered in their order: a command once it is on disk, `get_state` by the state after the commands
+ *     before it.
  * RpcSession.S2. Lines are written whole, one write after the other. While the output is not taken, nothing is read beyond some
  *     `MOST_WAITING` lines, and the conversation's hub keeps the events, up to its limit.
  * RpcSession.S3. A session that falls behind that limit gets the events after its last one again from the disk (`EventFeed`).
@@ -17,7 +17,7 @@ import * as Prose from "../text/Prose.ts"
 import * as EventFeed from "./EventFeed.ts"
 import * as RpcCommands from "./RpcCommands.ts"
 
-/** The lines that wait for their response, of each kind (RpcSession.S2). */
+/** The lines that wait for their response (RpcSession.S2). */
 export const MOST_WAITING = 64
 
 /** How long the answers to the last commands may take once the input has ended (RpcSession.S4). */
@@ -66,31 +66,30 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
       send(Effect.suspend(() => lineOf(withPosition(response, lastEventId))))
     )
 
-  // Two queues, because the reader must not wait for the output: it would not receive the end of the input.
-  const changes = yield* Queue.bounded<RpcCommands.Change, Cause.Done>(MOST_WAITING)
-  const replies = yield* Queue.bounded<Effect.Effect<void>, Cause.Done>(MOST_WAITING)
-  const reply = (response: RpcLines.RpcResponse) => Queue.offer(replies, respond(response))
-  const receive = (line: LineSplitter.Line): Effect.Effect<unknown> => {
-    if (line._tag !== "Text") return reply(RpcLines.unreadable(UNREADABLE[line._tag]))
-    if (line.text.trim() === "") return Effect.void
+  // A queue, because the reader must not wait for the output: it would not receive the end of the input.
+  const waiting = yield* Queue.bounded<Effect.Effect<void>, Cause.Done>(MOST_WAITING)
+  const execute = (line: LineSplitter.Line): Effect.Effect<void> | undefined => {
+    if (line._tag !== "Text") return respond(RpcLines.unreadable(UNREADABLE[line._tag]))
+    if (line.text.trim() === "") return undefined
     const decoded = RpcLines.decode(line.text)
-    if (Result.isFailure(decoded)) return reply(decoded.failure)
+    if (Result.isFailure(decoded)) return respond(decoded.failure)
     const command = decoded.success
-    return command.type === "get_state" ? Queue.offer(replies, state(command)) : Queue.offer(changes, command)
+    return command.type === "get_state"
+      ? state(command)
+      : Effect.flatMap(RpcCommands.answer(conversations, conversationId, command, ORIGIN), respond)
+  }
+  const receive = (line: LineSplitter.Line): Effect.Effect<unknown> => {
+    const execution = execute(line)
+    return execution === undefined ? Effect.void : Queue.offer(waiting, execution)
   }
 
   const session = Effect.gen(function* () {
-    const answering = Stream.runForEach(Stream.fromQueue(changes), (change) =>
-      Effect.flatMap(RpcCommands.answer(conversations, conversationId, change, ORIGIN), respond)
-    )
-    const replying = Stream.runForEach(Stream.fromQueue(replies), (reply) => reply)
-    const answers = yield* Effect.forkScoped(Effect.all([answering, replying], { concurrency: 2, discard: true }))
+    const answers = yield* Effect.forkScoped(Stream.runForEach(Stream.fromQueue(waiting), (execution) => execution))
     const splitter = new LineSplitter.LineSplitter(LineSplitter.MOST_COMMAND_BYTES)
     yield* Stream.runForEach(input, (bytes) => Effect.forEach(splitter.push(bytes), receive, { discard: true }))
     const last = Effect.gen(function* () {
       yield* Effect.forEach(splitter.end(), receive, { discard: true })
-      yield* Queue.end(changes)
-      yield* Queue.end(replies)
+      yield* Queue.end(waiting)
       yield* Fiber.join(answers)
     })
     yield* Effect.timeoutOption(last, LAST_ANSWERS) // RpcSession.S4

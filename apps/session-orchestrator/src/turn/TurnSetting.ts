@@ -48,7 +48,7 @@ export const of = (
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
   const gated = Admission.throughGates(plans.providerOf(plan), gates, turn, isRetried, Admission.isOrdered(known))
   return {
-    target: Target.parse(conversation.model) ?? defaults.model,
+    target: targetOf(conversation.model),
     plan,
     isEnabled,
     provider:
@@ -57,6 +57,9 @@ export const of = (
         : spending.checked(gated, checkedOf(turn, { conversationId: conversation.conversationId, turnId }, labels))
   }
 }
+
+/** The target of a stored name, which was checked when it was stored. */
+export const targetOf = (model: string): Target.Target => Target.parse(model) ?? { provider: model, model }
 
 /**
  * The policy of a conversation: its own settings override the configuration's. It may lower the limit of a response and not raise it: the

@@ -8,6 +8,7 @@ import { once } from "node:events"
 import * as fs from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { Readable, Writable } from "node:stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { MAIN } from "../service/Program.ts"
@@ -216,5 +217,62 @@ describe.concurrent("holdfast acp", () => {
     expect(await ended).toEqual({ stopReason: "cancelled" })
     await expect(second.load("nowhere")).rejects.toThrow("There is no conversation nowhere.")
     expect(await second.end()).toBe(0)
+  })
+
+  it("carries out what one write has in its order, and answers a line that it cannot read", async () => {
+    const { cwd, provider } = await setup("order", {
+      schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }
+    })
+    provider.fallback(overloaded)
+    const child = spawn(process.execPath, [MAIN, "acp", "--config", "holdfast.json"], {
+      cwd,
+      env: { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
+    })
+    child.stderr.resume()
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    const next = async (): Promise<any> => {
+      for (;;) {
+        const line = JSON.parse((await lines.next()).value ?? "null")
+        if (line === null || !("method" in line)) return line
+      }
+    }
+    const request = (id: number, method: string, params: object) =>
+      `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`
+    child.stdin.write(
+      request(1, "initialize", { protocolVersion: 1, clientCapabilities: {} }) +
+        `{"jsonrpc":"2.0","id":9,"method":"x","params":${"[".repeat(200_000)}${"]".repeat(200_000)}}\n` +
+        request(2, "session/new", { cwd, mcpServers: [] }) +
+        "nonsense\n[]\n7\n" +
+        request(3, "session/elsewhere", {}) +
+        '{"jsonrpc":"2.0","id":{},"method":"session/new"}\n' +
+        request(4, "session/load", { sessionId: "nowhere", cwd, mcpServers: [] })
+    )
+    expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: 1 } })
+    expect(await next()).toMatchObject({ id: null, error: { code: -32600, message: expect.stringMatching(/nested deeper than 200 levels/) } })
+    const created = await next()
+    expect(created).toMatchObject({ id: 2, result: { sessionId: expect.any(String) } })
+    expect(await next()).toMatchObject({ id: null, error: { code: -32700 } })
+    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
+    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
+    expect(await next()).toMatchObject({ id: 3, error: { code: -32601 } })
+    expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
+    expect(await next()).toMatchObject({ id: 4, error: { code: -32602 } })
+
+    const { sessionId } = created.result
+    const prompt = [{ type: "text", text: "Hi" }]
+    const cancel = `${JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } })}\n`
+    child.stdin.write(request(5, "session/prompt", { sessionId, prompt }) + cancel)
+    expect(await next()).toMatchObject({ id: 5, result: { stopReason: "cancelled" } })
+    // The turn keeps the model that it was accepted with, and its answer is to come.
+    const model = { sessionId, configId: "model", value: "scripted/n" }
+    child.stdin.write(
+      request(6, "session/prompt", { sessionId, prompt }) + request(7, "session/set_config_option", model) + cancel
+    )
+    expect(await next()).toMatchObject({ id: 7, result: { configOptions: [{ id: "model" }] } })
+    expect(await next()).toMatchObject({ id: 6, result: { stopReason: "cancelled" } })
+    expect(provider.requests().map(({ body }) => JSON.parse(body).model)).not.toContain("n")
+    const exited = once(child, "exit")
+    child.stdin.end()
+    expect(await exited).toEqual([0, null])
   })
 })

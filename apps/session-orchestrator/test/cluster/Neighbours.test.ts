@@ -23,11 +23,17 @@ describe("the runner that a take-over is from", () => {
   })
 
   it("is a runner that shares with this one, if none has gone", () => {
-    expect(seeing([0, OWN, "10.0.0.6:4748"]).origin(1_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
-    const back = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN], [2_000, OWN, "10.0.0.6:4748"])
-    expect(back.origin(3_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
+    const back = seeing([0, OWN, "10.0.0.6:4748"], [81_000, OWN], [82_000, OWN, "10.0.0.6:4748"])
+    expect(back.origin(83_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
     const long = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN, "10.0.0.7:4748"])
     expect(long.origin(3_600_000)).toBe("runner 10.0.0.7:4748, which now shares with this one")
+  })
+
+  it("X6: may be an earlier one, as long as this one could not have seen it go: its own process before it was killed", () => {
+    const killed = seeing([0, OWN, "10.0.0.6:4748"])
+    expect(killed.origin(1_000)).toBe("earlier runners or runner 10.0.0.6:4748")
+    expect(killed.origin(59_999)).toBe("earlier runners or runner 10.0.0.6:4748")
+    expect(killed.origin(60_000)).toBe("runner 10.0.0.6:4748, which now shares with this one")
   })
 
   it("is not known to the first runner, and is never this one", () => {

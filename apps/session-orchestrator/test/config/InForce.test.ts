@@ -19,9 +19,9 @@ describe("the configuration in force", () => {
       model: "a/b"
     })
     const model = "anthropic/d"
-    expect(Configurations.config({ environment, file: { model, retry: { routing } } }).model.model).toBe("d")
+    expect(Configurations.config({ environment, file: { model, retry: { routing } } }).model?.model).toBe("d")
     expect(
-      Configurations.config({ environment, file: { retry: { routing: { type: "round-robin" } } } }).model.provider
+      Configurations.config({ environment, file: { retry: { routing: { type: "round-robin" } } } }).model?.provider
     ).toBe("anthropic")
   })
 

@@ -143,7 +143,7 @@ describe("Load", () => {
   it.effect("an empty file is no configuration, and no mistake", () =>
     Effect.gen(function* () {
       const { config } = yield* load(" \n")
-      expect(config.model.provider).toBe("simulated")
+      expect(config.model?.provider).toBe("simulated")
     })
   )
 

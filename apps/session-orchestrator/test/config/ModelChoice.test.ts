@@ -4,12 +4,15 @@ import { Redacted } from "effect"
 import { BuiltIn } from "@holdfast/providers"
 import * as Configurations from "./Configurations.ts"
 
-const modelOf = (given: Configurations.ConfigurationInput): string => Target.format(Configurations.config(given).model)
+const modelOf = (given: Configurations.ConfigurationInput): string | undefined => {
+  const { model } = Configurations.config(given)
+  return model && Target.format(model)
+}
 
 describe("ModelChoice", () => {
   it("without a key and a file a simulated model answers, with a notice", () => {
-    const { model, notices } = Configurations.config()
-    expect(Target.format(model)).toBe("simulated/outage-2")
+    const { notices } = Configurations.config()
+    expect(modelOf({})).toBe("simulated/outage-2")
     expect(notices).toEqual([
       "No provider's key was found, so a simulated model answers. Export one, such as OPENAI_API_KEY or ANTHROPIC_API_KEY, and a real one does."
     ])
@@ -21,7 +24,7 @@ describe("ModelChoice", () => {
     )
   )("%s alone is enough for %s", (env = "", model = "") => {
     const config = Configurations.config({ environment: { [env]: "key-0123456789" } })
-    expect(Target.format(config.model)).toBe(model)
+    expect(config.model && Target.format(config.model)).toBe(model)
     expect(config.notices[0]).toContain(`${env} is set, so `)
   })
 
@@ -49,6 +52,16 @@ describe("ModelChoice", () => {
       "simulated/steady"
     )
     expect(Configurations.config({ flags: { model: "simulated/steady" }, environment }).notices).toEqual([])
+  })
+
+  it("with a provider of one's own and no key there is no model, and a notice", () => {
+    const providers = { mine: { type: "openai-compatible", baseUrl: "http://localhost:1/v1" } }
+    expect(modelOf({ file: { providers } })).toBeUndefined()
+    expect(Configurations.config({ file: { providers } }).notices).toEqual([
+      'model is not set: prompts are refused unless they name a model, such as "mine/its-model". Calls through the gateway name theirs.'
+    ])
+    expect(modelOf({ file: { providers }, environment: { OPENAI_API_KEY: "a-key-a-key" } })).toBe("openai/gpt-5")
+    expect(modelOf({ file: { providers: { mine: { type: "simulated" } } } })).toBe("simulated/outage-2")
   })
 
   it("a provider that names no key needs none", () => {

@@ -14,11 +14,14 @@ interface Rig {
   readonly server?: object
   readonly gateway?: object
   readonly provider?: object
+  /** The default; absent: `own/m`. */
+  readonly model?: string | null
 }
 
 const start = Effect.fnUntraced(function* ({
   answer = ({ response }) => void response.end("{}"),
   gateway = {},
+  model = "own/m",
   provider = {},
   server = {}
 }: Rig = {}) {
@@ -32,7 +35,7 @@ const start = Effect.fnUntraced(function* ({
         own: { type: "openai-compatible", baseUrl: `${endpoint.url}/base/v1`, apiKeyEnv: ["OWN_KEY"], ...provider },
         claude: { type: "anthropic", baseUrl: endpoint.url, apiKeyEnv: ["CLAUDE_KEY"] }
       },
-      model: "own/m"
+      ...(model === null ? {} : { model })
     },
     environment: { OWN_KEY: "sk-own-0123456789", CLAUDE_KEY: "sk-claude-0123456789" }
   })
@@ -197,6 +200,30 @@ describe("a call through the gateway", () => {
       expect((yield* open.rest).length).toBe(MANY)
       expect(endpoint.calls.length).toBe(1)
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("is all that a service without a model does: its prompts are refused, with what to set", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({ model: null })
+      expect(yield* service.call({ path: "/to/own/models" })).toMatchObject({ status: 200, text: "{}" })
+      expect(endpoint.calls.length).toBe(1)
+      for (const [path, body] of [
+        ["/v1/conversations", {}],
+        ["/v1/turns", { prompt: "Hello" }]
+      ] as const) {
+        const { status, text } = yield* service.call({ path, body })
+        expect([path, status, JSON.parse(text).detail]).toEqual([
+          path,
+          400,
+          expect.stringMatching(/^model: missing.*set `model` in the configuration, or HOLDFAST_MODEL\.$/)
+        ])
+      }
+      const named = yield* service.call({ path: "/v1/conversations", body: { model: "own/m" } })
+      expect(named.status).toBe(201)
+      const { text } = yield* service.call({ path: "/v1/configuration" })
+      expect(JSON.parse(text).entries).toContainEqual(expect.objectContaining({ key: "model", value: "none" }))
+      expect((yield* service.call({ path: "/v1/health" })).status).toBe(200)
+    })
   )
 })
 

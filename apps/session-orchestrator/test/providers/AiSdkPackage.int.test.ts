@@ -89,6 +89,19 @@ describe('providers.*.type "ai-sdk"', () => {
     })
   )
 
+  it.live("a check of the configuration finds a package without running its code", () =>
+    Effect.gen(function* () {
+      yield* AiSdkPackage.check(configOf({ package: "./Throws.mjs" }))
+      const [loaded] = yield* problems({ package: "./Throws.mjs" })
+      assert.include(loaded, '"./Throws.mjs" cannot be loaded: its code ran')
+      const refused = yield* Effect.flip(AiSdkPackage.check(configOf({ package: "@ai-sdk/nowhere" })))
+      assert.deepStrictEqual(
+        refused.problems.map(({ message, place }) => `${place}: ${message}`),
+        yield* problems({ package: "@ai-sdk/nowhere" })
+      )
+    })
+  )
+
   it.live("mistakes of factory, options and model are reported with what was expected", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* problems({ factory: "createChatt" }), [

@@ -264,7 +264,7 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("P16: the state is answered while a command before it waits for the disk", () => {
+  it.effect("P16: the state is that after the commands before it, also while one of them waits for the disk", () => {
     const door = Deferred.makeUnsafe<void>()
     return withSession(
       {
@@ -284,18 +284,23 @@ describe("while a turn waits", () => {
         Effect.gen(function* () {
           yield* ask({ type: "prompt", prompt: "Hi" })
           yield* until("provider-retry")
-          yield* sendText('{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n')
-          assert.isTrue((yield* ask({ type: "get_state" })).success)
-          assert.lengthOf(yield* responded(2), 2)
+          yield* sendText(
+            '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
+              '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
+          )
           yield* Deferred.succeed(door, undefined)
-          const last = (yield* responded(4)).slice(2)
+          const last = (yield* responded(6)).slice(1)
           assert.deepStrictEqual(
             last.map(({ id, success }) => [id, success]),
             [
               ["now", true],
-              ["then", true]
+              ["then", true],
+              ["state", true],
+              [undefined, false],
+              ["on", true]
             ]
           )
+          assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
         })
     )
   })

@@ -291,7 +291,6 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         since: 0,
         until: 1e6,
         timeZone: "UTC",
-        outageAfterMs: 3e5,
         prices: {},
         keyVariables: () => [],
         redact: (text: string) => text
@@ -303,7 +302,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         waited: 2,
         savedCalls: 1,
         forgotten: 204,
-        outages: [{ target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" }],
+        outages: [
+          { target: MODELS[0], beganAt: 100_000, endedAt: 900_001, failures: 1, reason: "overloaded" },
+          { target: MODELS[2], beganAt: 950_000, failures: 1, reason: "overloaded" }
+        ],
         answeredCalls: 6,
         spend: { turns: 212, inputTokens: 2_081, unreported: 206, cost: "unknown" }
       })

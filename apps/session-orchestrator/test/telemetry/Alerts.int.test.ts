@@ -37,6 +37,10 @@ const picks = ({ matchers, name }: PromQl.Selector, sample: PrometheusText.Sampl
       return operator === "=" ? found === value : operator === "=~" && new RegExp(`^(?:${value})$`).test(found ?? "")
     })
 
+/** The seconds of a duration with one unit. */
+const secondsOf = (text: string): number =>
+  Number.parseInt(text, 10) * ({ s: 1, m: 60, h: 3600 }[text.at(-1) ?? ""] ?? assert.fail(`${text} is no duration`))
+
 describe("docs/prometheus-alerts.yml", () => {
   it.live("X12: each rule queries, in PromQL, series that a service has from its start", () =>
     Effect.gen(function* () {
@@ -66,6 +70,18 @@ describe("docs/prometheus-alerts.yml", () => {
       }
     }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
+
+  it("no rule takes the first scrapes after a start of Prometheus for a state that lasts", () => {
+    for (const { alert, expr, for: lasting } of rules) {
+      for (const [, window = ""] of expr.matchAll(/_over_time\([^[]*\[(\w+)\]/g)) {
+        // A window has as many scrapes as there are yet: one, after a start.
+        assert.isAtLeast(secondsOf(lasting ?? "0s"), secondsOf(window), `${alert}: \`for\` is shorter than ${window}`)
+      }
+    }
+    const { expr, for: lasting, labels } = rules.find(({ alert }) => alert === "HoldfastTurnsWaitLong") ?? assert.fail()
+    assert.deepStrictEqual([labels["severity"], lasting], ["page", "4h"])
+    assert.match(expr, /^min_over_time\(/)
+  })
 
   it("each rule has a unique name, a severity, the event and what to do, and a row in operations.md", () => {
     assert.isAbove(rules.length, 8)

@@ -1,5 +1,6 @@
-/** The thread of `Checkpoints`: runs a checkpoint for each message, and replies when it is done. */
+/** The thread of `Checkpoints`: runs a task for each message, and replies when it is done. */
 import { parentPort, workerData } from "node:worker_threads"
+import type { Task } from "./Checkpoints.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 
 const { DatabaseSync } = NodeSqlite.load()
@@ -8,10 +9,12 @@ database.exec("PRAGMA synchronous = FULL")
 database.exec("PRAGMA fullfsync = ON")
 database.exec("PRAGMA checkpoint_fullfsync = ON")
 
-parentPort?.on("message", () => {
+parentPort?.on("message", (task: Task) => {
   try {
     // Passive: it waits for no writer, and no writer waits for it.
     database.exec("PRAGMA wal_checkpoint(PASSIVE)")
+    // Nothing is left to move: writers are kept out for the cut of the file alone. With a reader it does nothing.
+    if (task === "empty") database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
   } catch {
     // Committed data is in the log. The next write reports a disk that fails.
   }

@@ -10,6 +10,7 @@
  * SqliteClient.S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
  * SqliteClient.S4. Closing moves the write-ahead log into the database, so that a copy needs one file only.
  * SqliteClient.S5. A thread of its own empties that log (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
+ *     At the start, and when nothing is written, its file is emptied.
  * SqliteClient.S6. After a long statement (a row of megabytes, its commit) the event loop gets a turn before the caller continues.
  *     Otherwise all other requests would wait for several such statements together.
  *

@@ -1,21 +1,37 @@
 import { assert, it } from "@effect/vitest"
-import { AHEAD_BYTES, Checkpoints, type Thread, WORTH_BYTES } from "../../src/sqlite/Checkpoints.ts"
+import { AHEAD_BYTES, Checkpoints, IDLE_MS, KEPT_BYTES, type Task, type Thread, WORTH_BYTES } from "../../src/sqlite/Checkpoints.ts"
 
 /** A thread under the control of the test. */
-const scripted = () => {
+const scripted = (bytes = 0) => {
   const listeners = new Map<string, () => void>()
   const counts = { started: 0, asked: 0, ended: 0 }
+  const log = { bytes }
+  const asked: Array<Task> = []
+  const looks: Array<() => void> = []
   const thread: Thread = {
-    postMessage: () => void counts.asked++,
+    postMessage: (task) => {
+      counts.asked++
+      asked.push(task)
+    },
     on: (event, listener) => listeners.set(event, listener),
     unref: () => {},
     terminate: async () => void counts.ended++
   }
-  const checkpoints = new Checkpoints("file", () => {
-    counts.started++
-    return thread
+  const checkpoints = new Checkpoints("file", {
+    start: () => {
+      counts.started++
+      return thread
+    },
+    size: () => log.bytes,
+    later: (ms, run) => {
+      assert.strictEqual(ms, IDLE_MS)
+      looks.push(run)
+      return () => void looks.splice(looks.indexOf(run), 1)
+    }
   })
-  return { checkpoints, counts, emit: (event: "message" | "exit") => listeners.get(event)?.() }
+  /** The time of a look has come. */
+  const look = () => looks.shift()?.()
+  return { asked, checkpoints, counts, log, look, looks, emit: (event: "message" | "exit") => listeners.get(event)?.() }
 }
 
 /** Whether a promise has resolved after all pending callbacks have run. */
@@ -95,3 +111,37 @@ for (const end of ["exit", "close"] as const) {
     assert.deepStrictEqual(counts, { started: 1, asked: 1, ended: end === "close" ? 1 : 0 })
   })
 }
+
+it("the log that a process before has left is emptied at the start, unless it is short", () => {
+  assert.deepStrictEqual(scripted(KEPT_BYTES).asked, [])
+  assert.deepStrictEqual(scripted(KEPT_BYTES + 1).asked, ["empty"])
+})
+
+it("the log of a burst is emptied once no statement came between two looks, and again later if another process reads", () => {
+  const { asked, checkpoints, emit, log, look, looks } = scripted()
+  log.bytes = KEPT_BYTES + 1
+  for (let n = 0; n < 1_000; n++) checkpoints.wrote(10)
+  assert.lengthOf(looks, 1)
+  checkpoints.wrote(10)
+  look()
+  assert.deepStrictEqual(asked, [])
+  look()
+  assert.deepStrictEqual(asked, ["empty"])
+  emit("message")
+  look()
+  assert.deepStrictEqual(asked, ["empty", "empty"])
+  log.bytes = 0
+  emit("message")
+  assert.lengthOf(looks, 0)
+})
+
+it("a short log is left alone, and nothing is looked at after the end", async () => {
+  const { asked, checkpoints, counts, look, looks } = scripted()
+  checkpoints.wrote(10)
+  look()
+  assert.deepStrictEqual([asked, counts.started, looks.length], [[], 0, 0])
+  checkpoints.wrote(10)
+  await checkpoints.close()
+  checkpoints.wrote(10)
+  assert.lengthOf(looks, 0)
+})

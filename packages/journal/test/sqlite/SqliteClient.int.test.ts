@@ -147,6 +147,29 @@ it.live(
     }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 )
 
+it.live("S5: the log that a killed process has left is emptied at the start, and its data is in the database", () =>
+  Effect.gen(function* () {
+    const filename = yield* temporaryFile
+    yield* DatabaseFile.prepare(filename)
+    const killed = yield* temporaryFile
+    yield* DatabaseFile.prepare(killed)
+    yield* Effect.gen(function* () {
+      const sql = yield* SqliteClient.make({ filename })
+      yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY, payload BLOB)`
+      yield* sql`INSERT INTO t ${sql.insert({ payload: new Uint8Array(4 * MIB) })}`
+      // What a kill leaves: both files as they are.
+      for (const end of ["", "-wal"]) fs.copyFileSync(`${filename}${end}`, `${killed}${end}`)
+    }).pipe(Effect.scoped)
+    const log = () => fs.statSync(`${killed}-wal`).size
+    expect(log()).toBeGreaterThan(4 * MIB)
+    const sql = yield* SqliteClient.make({ filename: killed })
+    const pause = Effect.promise(() => new Promise((resolve) => void setImmediate(resolve)))
+    yield* Effect.repeat(pause, { until: () => log() === 0 })
+    expect(fs.statSync(killed).size).toBeGreaterThan(4 * MIB)
+    expect(yield* sql`SELECT length(payload) AS length FROM t`).toEqual([{ length: 4 * MIB }])
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+)
+
 it.live("S4: closing leaves one file, also after a thread has emptied the log", () =>
   Effect.gen(function* () {
     const filename = yield* temporaryFile

@@ -46,7 +46,7 @@ export const parse = (
   /** Lines by the id that they have. */
   const taken = new Map<string, number>()
   for (const { content, line } of lines) {
-    const read = isJson ? readJson(content) : Result.succeed<Line>({ prompt: content })
+    const read = isJson ? readJson(content) : readText(content)
     if (Result.isFailure(read)) {
       problems.push(`line ${line}: ${read.failure}`)
       continue
@@ -92,6 +92,15 @@ const jsonOf = (text: string): unknown => {
     return undefined
   }
 }
+
+/** A prompt is text. A line of JSON was meant for the other form: as a prompt, its id and settings would be lost. */
+const readText = (content: string): Result.Result<Line, string> =>
+  isJsonObject(content) || /^\{\s*"[^"]*"\s*:/.test(content)
+    ? Result.fail(
+        "it is JSON, and this file has one prompt a line. Rename the file to end in .jsonl, where each line is such an object " +
+          'and a prompt of JSON is written {"prompt": "..."}'
+      )
+    : Result.succeed({ prompt: content })
 
 const readJson = (content: string): Result.Result<Line, string> => {
   if (!isJsonObject(content)) return Result.fail('expected a JSON object such as {"prompt": "Hello"}')

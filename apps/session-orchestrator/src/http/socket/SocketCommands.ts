@@ -17,8 +17,8 @@ type CommandOf<Type extends Command["type"]> = Extract<Command, { readonly type:
 
 /** How one command is carried out. */
 export interface Execution {
-  /** Commands of one key take effect in their order; without a key it waits for none. */
-  readonly key: string | undefined
+  /** Commands of one key are carried out in their order. */
+  readonly key: string
   /** Carries it out and sends its response. */
   readonly effect: Effect.Effect<void>
 }
@@ -98,7 +98,7 @@ export const make = (
           ...state,
           lastEventId: subscriptions.lastEventId(conversationId)
         }))
-        return { key: undefined, effect: answer(state) }
+        return { key: conversationId, effect: answer(state) }
       }
       case "subscribe":
         return { key: `events of ${command.conversationId}`, effect: subscribe(command) }

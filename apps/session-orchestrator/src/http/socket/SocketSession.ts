@@ -1,7 +1,7 @@
 /**
  * Runs one WebSocket: commands in; responses and events of many conversations out (`SocketMessages`).
  *
- * SocketSession.S1. Commands of one conversation take effect in their order. `get_state`, and a message that is refused, wait for no command.
+ * SocketSession.S1. Commands of one conversation are carried out in their order, `get_state` among them. A message that is refused waits for none.
  * SocketSession.S2. While the client does not take what is sent, at most `MOST_WAITING` commands are under way, each subscription holds one page of
  *     events, and the hubs keep the rest, up to their limit.
  * SocketSession.S3. The end of a socket ends no turn. Commands that were read have `LAST_ANSWERS` to take effect.
@@ -53,7 +53,7 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
     const decoded = SocketMessages.decode(message)
     if (Result.isFailure(decoded)) return send(decoded.failure)
     const { effect, key } = execution(decoded.success)
-    return key === undefined ? effect : order.accept(key, effect)
+    return order.accept(key, effect)
   }
 
   const signsOfLife = Effect.gen(function* () {

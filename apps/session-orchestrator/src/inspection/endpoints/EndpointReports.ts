@@ -40,7 +40,7 @@ export const routesOf = (
   const { model, models, providers, retry } = config
   const named = [...RetrySettings.targetNames(retry).map(({ name }) => name), ...Object.keys(models)]
   const targets = [
-    model,
+    ...(model === undefined ? [] : [model]),
     ...[...named, ...Object.keys(standing.targets)].flatMap((name) => Target.parse(name) ?? [])
   ].filter(({ provider }) => providers.has(ProviderName.configured(provider)))
   const routes = [

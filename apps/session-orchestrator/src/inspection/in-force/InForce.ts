@@ -43,7 +43,7 @@ const rowsOf = (config: Values, secrets: Secrets.Secrets["Service"]): ReadonlyAr
   ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
   ...place(config),
   ...plain(config, "database"),
-  ["model", Target.format(config.model)],
+  ["model", config.model === undefined ? "none" : Target.format(config.model)],
   ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, Models.capabilities(model)] as const),
   ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, Models.price(price)] as const),
   ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, Models.spendLimit(limit)] as const),
@@ -87,7 +87,7 @@ const sourceOfUnset = ({ providers, retry }: Values, section: string, key: strin
 }
 
 const isInUse = (config: Values, provider: ProviderConfig): boolean =>
-  provider.name === config.model.provider ||
+  provider.name === config.model?.provider ||
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
 

@@ -1,8 +1,7 @@
 /**
  * Finds the outages of endpoints in their answers and failures. Pure.
  *
- * Outages.O1. An outage is the time from an endpoint's first failure after an answer to its next answer. It is reported if it lasted for
- *     `afterMs`, as an incident is.
+ * Outages.O1. An outage is the time from an endpoint's first failure after an answer to its next answer.
  * Outages.O2. The order in which facts are added changes nothing.
  */
 import type { PeriodReport } from "@holdfast/wire"
@@ -28,13 +27,11 @@ export class Outages {
    *
    * @param isAwaited whether a turn waits for an endpoint at the end: its outage lasts until then
    */
-  find(afterMs: number, until: number, isAwaited: (target: string) => boolean): ReadonlyArray<PeriodReport.Outage> {
+  find(isAwaited: (target: string) => boolean): ReadonlyArray<PeriodReport.Outage> {
     return Array.from(this.endpoints, ([target, endpoint]) =>
-      outagesOf(target, endpoint)
-        .map((outage) =>
-          outage.endedAt === undefined && !isAwaited(target) ? { ...outage, hasUnknownEnd: true } : outage
-        )
-        .filter((outage) => knownUntil(outage, until) - outage.beganAt >= afterMs)
+      outagesOf(target, endpoint).map((outage) =>
+        outage.endedAt === undefined && !isAwaited(target) ? { ...outage, hasUnknownEnd: true } : outage
+      )
     )
       .flat()
       .toSorted((a, b) => a.beganAt - b.beganAt || (a.target < b.target ? -1 : 1))
@@ -51,6 +48,18 @@ export class Outages {
 /** Until when an outage is known to have lasted; `until` is the end of the period. */
 export const knownUntil = ({ endedAt, hasUnknownEnd, lastFailureAt }: PeriodReport.Outage, until: number): number =>
   endedAt ?? (hasUnknownEnd === true ? lastFailureAt : until)
+
+/** The longest outages, in their order. */
+export const longest = (
+  outages: ReadonlyArray<PeriodReport.Outage>,
+  until: number,
+  most: number
+): ReadonlyArray<PeriodReport.Outage> => {
+  if (outages.length <= most) return outages
+  const lengthOf = (outage: PeriodReport.Outage): number => knownUntil(outage, until) - outage.beganAt
+  const kept = new Set(outages.toSorted((a, b) => lengthOf(b) - lengthOf(a)).slice(0, most))
+  return outages.filter((outage) => kept.has(outage))
+}
 
 // --- internal
 

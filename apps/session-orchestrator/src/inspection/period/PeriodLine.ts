@@ -1,10 +1,11 @@
 /** Writes a report of a period as one line. Pure. */
-import type { PeriodReport } from "@holdfast/wire"
+import { Count, type PeriodReport } from "@holdfast/wire"
 import * as DurationText from "../../text/DurationText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
+import * as Outages from "./Outages.ts"
 
-/** Outages that the line names; the others are counted. */
+/** Outages that the line names, the longest; the others are counted. */
 const MOST_OUTAGES = 3
 
 /** The line: turns by their ends, how long turns waited, and the endpoints that were down. */
@@ -31,11 +32,11 @@ export const of = ({
     ...(waitedMs === 0 ? [] : [`waited ${DurationText.rough(waitedMs)}`])
   ].join(", ")
   const moment = LocalTime.within({ since, until, timeZone })
-  const downs = outages
-    .slice(0, MOST_OUTAGES)
-    .map((outage) => `${Prose.oneLine(outage.target)} ${down(outage, moment)}`)
+  const downs = Outages.longest(outages, until, MOST_OUTAGES).map(
+    (outage) => `${Prose.oneLine(outage.target)} ${down(outage, moment)}`
+  )
   const more = outages.length - downs.length
-  return [ends, ...downs, ...(more === 0 ? [] : [`${more} more outages`])].join("; ")
+  return [ends, ...downs, ...(more === 0 ? [] : [`${Count.of(more, "shorter outage")}`])].join("; ")
 }
 
 /** When an endpoint was down: `down 00:10-06:52`, `down since 00:10`, or `down 00:10, not called after 00:40`. */

@@ -9,7 +9,7 @@ import type { Prices } from "@holdfast/policy"
 import { defined, type Ids, PeriodReport } from "@holdfast/wire"
 import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import * as Intervals from "./Intervals.ts"
-import { Outages } from "./Outages.ts"
+import * as Outages from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
@@ -22,8 +22,6 @@ export interface Period {
   readonly until: number
   /** As the time zone database names it. */
   readonly timeZone: string
-  /** How long an endpoint must have failed for an outage. */
-  readonly outageAfterMs: number
   readonly prices: Prices.Prices
   /** The variables of a provider's keys. */
   readonly keyVariables: (provider: string) => ReadonlyArray<string>
@@ -39,7 +37,7 @@ export class PeriodTally {
   private readonly failures: Array<FailedTurn> = []
   /** When each conversation was last run again on its last prompt. */
   private readonly retries = new Map<Ids.ConversationId, number>()
-  private readonly outages = new Outages()
+  private readonly outages = new Outages.Outages()
   private readonly awaited = new Set<string>()
   private readonly questions: Array<Asking> = []
   private readonly switches = new Map<string, PeriodReport.Switch>()
@@ -97,7 +95,7 @@ export class PeriodTally {
 
   /** The report. */
   report(): PeriodReport.PeriodReport {
-    const { outageAfterMs, prices, since, timeZone, until } = this.period
+    const { prices, since, timeZone, until } = this.period
     const causes = this.causes()
     const report = {
       since,
@@ -110,7 +108,11 @@ export class PeriodTally {
       calls: this.calls,
       answeredCalls: this.answeredCalls,
       savedCalls: this.savedCalls,
-      outages: this.outages.find(outageAfterMs, until, (target) => this.awaited.has(target)),
+      outages: Outages.longest(
+        this.outages.find((target) => this.awaited.has(target)),
+        until,
+        PeriodReport.MOST_OUTAGES
+      ),
       causes,
       switches: Array.from(this.switches.values()).toSorted(
         (a, b) => b.count - a.count || (`${a.from}\n${a.to}` < `${b.from}\n${b.to}` ? -1 : 1)

@@ -114,20 +114,21 @@ const questions = (report: PeriodReport.PeriodReport): Section => {
 
 const outages = (report: PeriodReport.PeriodReport): Section => {
   const moment = LocalTime.within(report)
-  const found = section(
-    "Outages",
-    ["Endpoint", "From", "To", "Length", "Failure", "Failed calls"],
-    report.outages,
-    (outage) => [
+  const shown = Outages.longest(report.outages, report.until, MOST)
+  return {
+    title: "Outages",
+    head: ["Endpoint", "From", "To", "Length", "Failure", "Failed calls"],
+    hasHead: true,
+    rows: shown.map((outage) => [
       Prose.oneLine(outage.target),
       moment(outage.beganAt),
       outage.endedAt !== undefined ? moment(outage.endedAt) : outage.hasUnknownEnd === true ? "unknown" : "not over",
       DurationText.rough(Outages.knownUntil(outage, report.until) - outage.beganAt),
       named(outage),
       String(outage.failures)
-    ]
-  )
-  return { ...found, hasHead: true }
+    ]),
+    notes: rest(report.outages, shown)
+  }
 }
 
 const failures = (report: PeriodReport.PeriodReport): Section => {

@@ -17,10 +17,10 @@ export const of = (
     redact,
     0
   ),
-  models: new Labels([model.model], redact),
+  models: new Labels(model === undefined ? [] : [model.model], redact),
   tools: new Labels([], redact),
   targets: [
-    model,
+    ...(model === undefined ? [] : [model]),
     ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
     ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
   ].filter(({ provider }) => providers.has(provider))

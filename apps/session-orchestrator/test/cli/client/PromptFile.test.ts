@@ -32,7 +32,18 @@ describe("a file of prompts", () => {
         { prompt: "Why?", turnId: "q-1", model: "c/d", system: "Be brief.", retry: { profile: "interactive" } }
       ])
     }
-    expect(entries(line, "prompts.txt")[0]?.turn.prompt).toBe(line)
+  })
+
+  it("is refused where a line of JSON would become a prompt, with what to do", () => {
+    for (const line of ['{"prompt":"Why?","id":"q-1"}', '{ "prompt": "cut of', '{"a":1}']) {
+      for (const name of ["prompts.txt", "notes.md", "Standard input"]) {
+        const found = problem(`How?\n${line}`, name)
+        expect(found).toContain("line 2: it is JSON")
+        expect(found).toContain("Rename the file to end in .jsonl")
+        expect(found).not.toContain("line 1")
+      }
+    }
+    expect(entries('{x} is a set\n[1, 2] is a list\n"Why?"\n42').map(({ line }) => line)).toEqual([1, 2, 3, 4])
   })
 
   it("is refused whole, with every mistake and its line", () => {
@@ -63,7 +74,7 @@ describe("a file of prompts", () => {
           { minLength: 1 }
         ),
         (lines) => {
-          const text = lines.map((line) => line.replaceAll(/[\r\n]/g, " ")).join("\n")
+          const text = lines.map((line) => line.replaceAll(/[\r\n{]/g, " ")).join("\n")
           fc.pre(text.trim() !== "")
           const ids = (salt?: string) => entries(text, "p.txt", {}, salt).map(({ turn }) => turn.turnId)
           expect(ids()).toEqual(ids())

@@ -66,8 +66,9 @@ describe("commands", () => {
       yield* client.send({ id: "b", type: "set_auto_retry", conversationId, enabled: false })
       yield* client.send({ id: "c", type: "set_auto_retry", conversationId: other, enabled: false })
       expect(yield* client.next).toMatchObject({ id: "c", success: true })
-      expect(yield* client.ask({ type: "get_state", conversationId })).toMatchObject({
-        data: { autoRetryEnabled: true }
+      yield* client.send({ id: "d", type: "get_state", conversationId })
+      expect(yield* client.ask({ type: "get_state", conversationId: other })).toMatchObject({
+        data: { autoRetryEnabled: false }
       })
       // A command that is not on disk at the end of the service is refused.
       yield* server.drain.end

@@ -15,7 +15,6 @@ export const period: Period = {
   since: at("22:00"),
   until: at("07:00"),
   timeZone: "Europe/Berlin",
-  outageAfterMs: 300_000,
   prices: {},
   keyVariables: (provider) => (provider === "openai" ? ["OPENAI_API_KEY"] : []),
   redact: (text) => text.replaceAll("sk-secret", "[redacted]")

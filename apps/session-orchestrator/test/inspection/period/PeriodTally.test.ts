@@ -1,7 +1,7 @@
 /** Tests reports of a period from the facts of turns. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
-import { Ids } from "@holdfast/wire"
+import { Ids, PeriodReport } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as Intervals from "../../../src/inspection/period/Intervals.ts"
 import * as PeriodText from "../../../src/inspection/period/PeriodText.ts"
@@ -64,7 +64,7 @@ const rows = fc.array(facts, { maxLength: 12 }).map((all) =>
     })
   )
 )
-const priced: Period = { ...Night.period, outageAfterMs: 0, prices: { "a/one": { input: 0.1, output: 0.7 } } }
+const priced: Period = { ...Night.period, prices: { "a/one": { input: 0.1, output: 0.7 } } }
 
 describe("PeriodTally", () => {
   it("X12: has the same figures and words for any order of rows (PeriodTally.P1)", () => {
@@ -214,12 +214,26 @@ describe("PeriodTally", () => {
     expect(open.line).toContain("; a/b down since 01:00")
   })
 
-  it("reports no outage that was shorter than an incident", () => {
-    const endpoints = [
-      { target: "a/b", at: Night.at("01:00"), why: { reason: "network", code: undefined } as const },
-      { target: "a/b", at: Night.at("01:04:59") }
+  it("X12: reports an outage of seconds, and names the longest ones where there are many", () => {
+    const why = { reason: "network", code: undefined } as const
+    const down = (from: string, to: string) => [
+      { target: "a/b", at: Night.at(from), why },
+      { target: "a/b", at: Night.at(to) }
     ]
-    expect(reportOf([Night.turn("a", { endpoints })]).outages).toEqual([])
+    const short = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:12") })])
+    expect(short.outages).toMatchObject([{ beganAt: Night.at("01:00:00"), endedAt: Night.at("01:00:12"), failures: 1 }])
+    expect(short.line).toContain("a/b down 01:00-01:00")
+    const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))
+    const many = reportOf([
+      Night.turn("b", { endpoints: minutes.flatMap((at) => down(`02:${at}:00`, `02:${at}:05`)) }),
+      Night.turn("c", { endpoints: minutes.flatMap((at) => down(`03:${at}:00`, `03:${at}:05`)) }),
+      Night.turn("d", { endpoints: minutes.flatMap((at) => down(`04:${at}:00`, `04:${at}:05`)) }),
+      Night.turn("e", { endpoints: down("05:00", "06:30") })
+    ])
+    expect(many.outages).toHaveLength(PeriodReport.MOST_OUTAGES)
+    expect(many.outages.at(-1)).toMatchObject({ beganAt: Night.at("05:00") })
+    expect(many.line).toMatch(/; a\/b down 05:00-06:30; 97 shorter outages$/)
+    expect(PeriodText.lines(many).filter((line) => /^ {2}a\/b/.test(line)).at(-1)).toMatch(/05:00 +06:30 +1 h 30 m/)
   })
 })
 

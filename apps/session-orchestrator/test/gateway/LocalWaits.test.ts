@@ -1,0 +1,80 @@
+/** Tests the waits that clients have left, in one process. */
+import { describe, expect, it } from "@effect/vitest"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
+import { KEPT_MS, type Wait } from "../../src/orchestrator/HeldWaits.ts"
+
+const waitOf = (n: number): Wait => ({
+  key: `key ${n}`,
+  conversationId: `c${n}` as Ids.ConversationId,
+  turnId: `t${n}` as Ids.TurnId
+})
+
+/** Waits under a clock that counts who sleeps. */
+const rig = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const sleepers = { now: 0, most: 0 }
+  const counting: Clock.Clock = {
+    ...clock,
+    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+    currentTimeMillis: clock.currentTimeMillis,
+    currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+    currentTimeNanos: clock.currentTimeNanos,
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    sleep: (duration) =>
+      Effect.ensuring(
+        Effect.andThen(
+          Effect.sync(() => void (sleepers.most = Math.max(sleepers.most, ++sleepers.now))),
+          clock.sleep(duration)
+        ),
+        Effect.sync(() => void sleepers.now--)
+      )
+  }
+  const aborted: Array<string> = []
+  const waits = new LocalWaits((id) => Effect.sync(() => void aborted.push(id)), yield* Effect.scope)
+  const left = (n: number) => Effect.provideService(waits.left(waitOf(n)), Clock.Clock, counting)
+  return { aborted, left, sleepers, waits }
+})
+
+describe("waits without a client", () => {
+  it.effect("HeldWaits.W2: each is kept for its own time, and all of them have one timer, which ends with them", () =>
+    Effect.gen(function* () {
+      const { aborted, left, sleepers } = yield* rig
+      for (let n = 0; n < 500; n++) {
+        yield* left(n)
+        yield* TestClock.adjust(1_000)
+      }
+      expect([sleepers.now, sleepers.most, aborted]).toEqual([1, 1, []])
+      yield* TestClock.adjust(KEPT_MS - 500_000)
+      expect(aborted).toEqual(["c0"])
+      yield* TestClock.adjust(10_000)
+      expect(aborted.length).toBe(11)
+      yield* TestClock.adjust(KEPT_MS)
+      expect([aborted.length, sleepers.now, sleepers.most]).toEqual([500, 0, 1])
+      yield* left(500)
+      expect(sleepers.now).toBe(1)
+      yield* TestClock.adjust(KEPT_MS)
+      expect([aborted.at(-1), sleepers.now]).toEqual(["c500", 0])
+    })
+  )
+
+  it.effect("a client that comes back and leaves again, over and over, adds no timer", () =>
+    Effect.gen(function* () {
+      const { aborted, left, sleepers, waits } = yield* rig
+      for (let minute = 0; minute < 120; minute++) {
+        yield* left(1)
+        yield* TestClock.adjust(60_000)
+        expect(yield* waits.find(() => "key 1")).toMatchObject({ _tag: "Left" })
+        expect(sleepers.now).toBeLessThanOrEqual(1)
+      }
+      yield* left(1)
+      yield* TestClock.adjust(KEPT_MS - 1)
+      expect(aborted).toEqual([])
+      yield* TestClock.adjust(1)
+      expect([aborted, sleepers.now]).toEqual([["c1"], 0])
+    })
+  )
+})
