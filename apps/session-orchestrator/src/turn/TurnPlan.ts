@@ -19,7 +19,7 @@ import * as TurnPorts from "./TurnPorts.ts"
 export interface TurnPlan {
   readonly policy: RetryPolicy.RetryPolicy
   /** Decides by the policy, and shows how many retries its budget allows. */
-  readonly strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide" | "budget">
+  readonly strategy: RetryStrategy.Deciding
   /** The ports of a turn that needs no fiber until its provider answers; `undefined`: it needs one. */
   readonly plain: TurnPorts.Plain | undefined
 }
