@@ -19,7 +19,7 @@ export const QUIET_MS = 60_000
 export const FEW_CONNECTIONS = 16
 
 /** The resident set is worth a collection above so many times its lowest value. */
-export const GROWTH = 1.5
+export const GROWTH = 1.25
 
 /** Samples the process every `INTERVAL_MS`, and calls `collect` when that is due. Never ends, and never fails. */
 export const run = (
