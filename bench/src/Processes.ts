@@ -42,6 +42,9 @@ export interface Process {
   readonly port: number
 }
 
+/** As `bin/holdfast` starts it. */
+export const NURSERY = "--max-semi-space-size=16"
+
 /** Starts the service on a free port, and waits until it listens. */
 export const serve = (
   children: Array<ChildProcess>,
@@ -51,7 +54,7 @@ export const serve = (
   const file = join(folder, `${name}.json`)
   writeFileSync(file, JSON.stringify({ server: { port: 0 }, ...config }))
   const main = join(tree.folder, "apps/session-orchestrator/src/main.ts")
-  return listening({ children, folder }, [...node, main, "serve", "--config", file], env)
+  return listening({ children, folder }, [NURSERY, ...node, main, "serve", "--config", file], env)
 }
 
 /** Starts a program of this folder that prints the port it listens on. */

@@ -103,6 +103,8 @@ writeFileSync(
 const install = run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error"])
 check("npm installs them into an empty project", install.status === 0 ? undefined : install.text)
 if (install.status !== 0) end()
+const copies = globSync("{,{holdfast,@holdfast/*}/node_modules/}effect/package.json", { cwd: modules })
+check("they share one copy of effect", copies.length === 1 ? undefined : copies.join("\n"))
 
 for (const tarball of tarballs) {
   const name = nameOf(tarball)

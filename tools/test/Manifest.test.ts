@@ -42,6 +42,12 @@ describe("a published manifest", () => {
     assert.throws(() => Manifest.published(folder, { catalog: {}, modules: {} }), /no version of effect/)
   })
 
+  it("Manifest.M2: asks for a peer in a version that a registry has", () => {
+    const { dependencies: _, ...peered } = { ...folder, peerDependencies: { effect: "catalog:" } }
+    const manifest = Manifest.published(peered, { catalog: { effect: "4.1.0" }, modules: {} })
+    assert.deepInclude(manifest, { peerDependencies: { effect: "~4.1.0" } })
+  })
+
   it("Manifest.M3: of a bundle asks only for what the bundle does not contain", () => {
     const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
     const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })

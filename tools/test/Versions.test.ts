@@ -17,3 +17,11 @@ it("all packages have one version, and are one group of changesets", () => {
       name
     )
 })
+
+it("effect is a peer of every package but those whose types conceal it", () => {
+  const manifests = globSync("packages/*/package.json", { cwd: root }).map(json)
+  const withOwn = manifests.filter(({ dependencies }) => dependencies?.effect !== undefined)
+  assert.deepStrictEqual(withOwn.map(({ name }) => name).toSorted(), ["@holdfast/ai-sdk", "holdfast"])
+  for (const name of ["wire", "kernel", "policy", "providers", "journal", "mcp", "simulated", "client", "effect-ai"])
+    assert.strictEqual(json(`packages/${name}/package.json`).peerDependencies.effect, "catalog:", name)
+})

@@ -21,6 +21,7 @@ export const start = async (
     process.execPath,
     [
       ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
+      Processes.NURSERY,
       ...Held.NODE_OPTIONS,
       join(tree.folder, "apps/session-orchestrator/src/main.ts"),
       "serve"

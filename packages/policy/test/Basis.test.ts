@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { RetryStrategy } from "@holdfast/kernel"
+import { RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Duration, Schema } from "effect"
 import { Basis, Profile, RetryPolicy, RetryStrategies } from "../src/index.ts"
@@ -83,7 +83,7 @@ describe("Basis", () => {
     const strategy = RetryStrategies.make(policy, () => {
       throw new Error("this test does not sleep")
     })
-    const basis = strategy.decide(1, overloaded, spent)?.basis
+    const basis = RetryStrategy.decide(strategy, 1, overloaded, spent)?.basis
     expect(basis).toEqual(basisOf(policy, 1, overloaded, spent))
     expect(JSON.stringify(basis).length).toBeLessThan(192)
     expect(basis).not.toHaveProperty("jitterMs")

@@ -17,7 +17,7 @@ const outlast = Effect.gen(function* () {
   let sleptMs = 0
   for (;;) {
     const elapsedMs = (yield* Clock.currentTimeMillis) - startedAt
-    const { delay } = strategy.decide(delays.length, overloaded, { sleptMs, elapsedMs, spread: 0 }) ?? {}
+    const { delay } = RetryStrategy.decide(strategy, delays.length, overloaded, { sleptMs, elapsedMs, spread: 0 }) ?? {}
     if (delay === undefined) return { delays, elapsedMs }
     yield* strategy.sleep(delay)
     delays.push(Duration.toMillis(delay))
@@ -26,14 +26,14 @@ const outlast = Effect.gen(function* () {
 })
 
 /** Runs `outlast` with the clock moved past any budget. */
-const night = (settings: Profile.RetrySettings) =>
+const nightOn = (strategy: RetryStrategy.RetryStrategy["Service"]) =>
   Effect.gen(function* () {
-    const fiber = yield* Effect.forkChild(
-      outlast.pipe(Effect.provide(RetryStrategies.layer(Profile.resolve(settings), sleep)))
-    )
+    const fiber = yield* Effect.forkChild(Effect.provideService(outlast, RetryStrategy.RetryStrategy, strategy))
     yield* TestClock.adjust("10 hours")
     return yield* Fiber.join(fiber)
   })
+
+const night = (settings: Profile.RetrySettings) => nightOn(RetryStrategies.make(Profile.resolve(settings), sleep))
 
 describe("RetryStrategies", () => {
   it.effect("D1: a run over the whole night sleeps 21 times, 7 h 31 min 45 s by the clock", () =>
@@ -41,6 +41,13 @@ describe("RetryStrategies", () => {
       const { delays, elapsedMs } = yield* night({})
       expect(delays).toHaveLength(21)
       expect(elapsedMs).toBe(27_105_000)
+    })
+  )
+
+  it.effect("D1: its delayFor, sleep and budget alone are a strategy, with the same night", () =>
+    Effect.gen(function* () {
+      const { budget, delayFor } = RetryStrategies.make(Profile.resolve(), sleep)
+      expect(yield* nightOn({ delayFor, sleep, budget })).toEqual(yield* night({}))
     })
   )
 

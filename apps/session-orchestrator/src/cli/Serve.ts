@@ -11,7 +11,6 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../system/MemoryReturn.ts"
-import * as Nursery from "../system/Nursery.ts"
 import * as PageBuild from "../http/page/PageBuild.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -122,7 +121,6 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
     yield* Effect.forkScoped(PageBuild.run)
-    Nursery.limit()
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)

@@ -33,8 +33,6 @@ export interface DrivenTurn {
   isStandingBy: boolean
   /** Ends the call in progress. */
   cancel: (() => void) | undefined
-  /** To call when the outcome of its call is on disk; set while one has arrived and is not. */
-  written: (() => void) | undefined
 }
 
 /** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
@@ -89,7 +87,6 @@ export const make = (
     value,
     known,
     cancel: undefined,
-    written: undefined,
     isStandingBy: false
   }
 }

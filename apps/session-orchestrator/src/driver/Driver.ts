@@ -15,12 +15,11 @@
  * Driver.D2. A turn is here or in a fiber. It leaves once.
  * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
- * Driver.D5. A turn that comes back from a wait calls after the outcomes that arrived before are on disk (`OutcomesFirst`).
  */
 import type { Journal as Port } from "@holdfast/journal"
-import type { Records, TurnStopped } from "@holdfast/kernel"
+import { Records, type TurnStopped } from "@holdfast/kernel"
 import { type BeforeContent, Monotonic, Opening } from "@holdfast/kernel/host"
-import { Effect, Exit, MutableList } from "effect"
+import { Effect, Exit, MutableList, Schema } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
@@ -30,8 +29,6 @@ import type { TurnServices } from "../turn/TurnServices.ts"
 import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 import * as Handover from "../turn/Handover.ts"
-import { OutcomesFirst } from "./OutcomesFirst.ts"
-import * as RecordText from "./RecordText.ts"
 
 /** Turns processed between two turns of the event loop: some milliseconds of the thread. */
 const AT_ONCE = 64
@@ -74,8 +71,6 @@ type DriverEvent =
   | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
   | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
-  /** The end of the turn's wait is on disk, and so are the outcomes that arrived before it. */
-  | { readonly _tag: "Called"; readonly turn: DrivenTurn.DrivenTurn }
   /** Records were handed in before the turn was accepted, and it is accepted now. */
   | {
       readonly _tag: "Accepted"
@@ -102,7 +97,6 @@ class GroupDriver implements Driver {
   private readonly world: Opening.World
   private readonly inbox = MutableList.make<DriverEvent>()
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
-  private readonly outcomes = new OutcomesFirst()
   private readonly entrance: Entrance.Entrance
   private isRunning = false
   private isOver = false
@@ -188,8 +182,6 @@ class GroupDriver implements Driver {
           return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
         case "Resumed":
           return this.resumed(turn, writes)
-        case "Called":
-          return this.goOn(turn, writes)
         case "Accepted":
           return this.recorded(what.write, what.outcome, writes)
         case "Aborted":
@@ -244,11 +236,7 @@ class GroupDriver implements Driver {
     const cancel = begunSafely(opening, this.world, {
       refused: (reported) => {
         if (isOpening) refusal = reported
-        else {
-          // A turn that has left has its records written by a fiber, if at all, and holds no call up.
-          if (this.turns.has(turn)) turn.written = this.outcomes.arrived()
-          this.enqueue({ _tag: "Refused", turn, refusal: reported })
-        }
+        else this.enqueue({ _tag: "Refused", turn, refusal: reported })
       },
       answered: (answer) => {
         turn.cancel = answer.cancel
@@ -271,7 +259,7 @@ class GroupDriver implements Driver {
     const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
-      records: [RecordText.of(attempt), RecordText.of(decision)]
+      records: [storedOf(attempt), storedOf(decision)]
     }
     writes.push({ turn, append })
   }
@@ -281,9 +269,6 @@ class GroupDriver implements Driver {
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
-      for (const { turn } of writes) settle(turn)
-      // Refusals that came during the commit are read before the next calls begin.
-      if (writes.some(({ wake }) => wake !== undefined)) yield* Effect.yieldNow
       const after: Array<Write> = []
       for (const [i, write] of writes.entries()) {
         const { turn } = write
@@ -302,11 +287,11 @@ class GroupDriver implements Driver {
     turn.known = [...turn.known, ...append.records]
     this.guarded(turn, () => {
       if (!Exit.isSuccess(outcome)) return this.handOver(turn, undefined, { append, outcome })
-      if (wake === undefined) return this.goOn(turn, after)
-      turn.life.wait.recordedEnd(wake)
-      turn.life.move(TurnLife.without("place"))
-      if (this.outcomes.areWritten) return this.goOn(turn, after)
-      this.outcomes.whenWritten(() => this.enqueue({ _tag: "Called", turn })) // Driver.D5
+      if (wake !== undefined) {
+        turn.life.wait.recordedEnd(wake)
+        turn.life.move(TurnLife.without("place"))
+      }
+      this.goOn(turn, after)
     })
   }
 
@@ -354,7 +339,7 @@ class GroupDriver implements Driver {
     const append: Port.Append = {
       turnId: life.turnId,
       seq: known.length,
-      records: [RecordText.of(woken.record, woken.part)]
+      records: [storedOf(woken.record, woken.part)]
     }
     writes.push({ turn, append, wake: woken.record.value })
   }
@@ -363,7 +348,6 @@ class GroupDriver implements Driver {
 
   private leave(turn: DrivenTurn.DrivenTurn): boolean {
     turn.life.onAbort = undefined
-    settle(turn)
     return this.turns.delete(turn)
   }
 
@@ -389,10 +373,18 @@ const begunSafely = (opening: Opening.Opening, world: Opening.World, listener: O
   }
 }
 
-/** The outcome of a turn's call is on disk, or is no longer the driver's to write. */
-const settle = (turn: DrivenTurn.DrivenTurn): void => {
-  turn.written?.()
-  turn.written = undefined
-}
+/** A record as `JournalCheckpoint` encodes it, but synchronously; `part` is that of a wait that was changed. */
+const storedOf = (
+  { kind, number, step, value }: Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">,
+  part?: number
+): Records.Stored => ({
+  name: Records.nameOf(kind, step, number, part),
+  // JSON has no number for a wait without end.
+  value: JSON.stringify(
+    "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encodedDirective(value) : value
+  )
+})
+
+const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))
 
 const nothing = (): void => {}

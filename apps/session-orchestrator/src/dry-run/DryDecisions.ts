@@ -6,9 +6,10 @@
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, type Machine, type Records, type Route } from "@holdfast/kernel"
-import { Basis, type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
+import { type Models, Prospect, type RetryPolicy, RetryStrategies, Routes, Standing } from "@holdfast/policy"
 import { defined, Failure } from "@holdfast/wire"
 import * as Spending from "../spend/Spending.ts"
+import * as TurnRunner from "../turn/TurnRunner.ts"
 
 /** The command of a kind. */
 export type CommandOf<Tag extends Machine.Command["_tag"]> = Extract<Machine.Command, { readonly _tag: Tag }>
@@ -46,8 +47,8 @@ export class DryDecisions {
     const situation = { ...command.situation, now }
     const directive = ((): Directive.Directive => {
       if (question === undefined || Failure.isOfSpendLimit(situation.failure)) {
-        const { decide } = policy.enabled ? this.strategy : switchedOff(policy)
-        return Directive.decide(situation, { decide: Spending.deciding(decide) })
+        const strategy = TurnRunner.switched(this.strategy, policy, () => policy.enabled)
+        return Directive.decide(situation, Spending.deciding(strategy))
       }
       if (!policy.enabled) return Routes.switchedOff(policy, situation)
       const { changes, directive } = Routes.direct(policy, situation, question, this.read(now))
@@ -98,9 +99,3 @@ export class DryDecisions {
     standing.current = Standing.merge(standing.current, changes)
   }
 }
-
-// --- internal
-
-const switchedOff = (policy: RetryPolicy.RetryPolicy): Pick<RetryStrategy.RetryStrategy["Service"], "decide"> => ({
-  decide: (_attempt, _failure, spent) => ({ basis: Basis.switchedOff(policy, spent) })
-})

@@ -10,7 +10,7 @@
  *     runners share a database, a limit on turns needs it too: the turn may have begun at another runner.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Directive, type Observer, type Provider, type RetryStrategy, type Router } from "@holdfast/kernel"
+import { Directive, type Observer, type Provider, RetryStrategy, type Router } from "@holdfast/kernel"
 import { Opening, Push } from "@holdfast/kernel/host"
 import { Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Duration, Effect, Schedule, Stream } from "effect"
@@ -179,8 +179,7 @@ export const make = Effect.fn("Spending.make")(function* (
     asking: (strategy, turnId) => {
       let isRefused = false
       return {
-        ...strategy,
-        decide: deciding(strategy.decide),
+        ...deciding(strategy),
         sleep: (delay, awaited, calls) => {
           isRefused = awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
           return strategy.sleep(delay, isRefused ? undefined : awaited, calls)
@@ -193,15 +192,18 @@ export const make = Effect.fn("Spending.make")(function* (
 })
 
 /** Decides about a step that was refused with `"then": "ask"`: the question follows a wait, however short. */
-export const deciding =
-  (decide: RetryStrategy.RetryStrategy["Service"]["decide"]): RetryStrategy.RetryStrategy["Service"]["decide"] =>
-  (attempt, failure, spent) =>
-    Failure.isOfSpendLimit(failure) ? { delay: Duration.millis(BEFORE_QUESTION_MS) } : decide(attempt, failure, spent)
+export const deciding = <S extends RetryStrategy.Deciding>(strategy: S): S => ({
+  ...strategy,
+  decide: (attempt, failure, spent) =>
+    Failure.isOfSpendLimit(failure)
+      ? { delay: Duration.millis(BEFORE_QUESTION_MS) }
+      : RetryStrategy.decide(strategy, attempt, failure, spent)
+})
 
 /** Returns a router that gets no failure of a limit of spending (Spending.P4). */
 export const routed = (
   router: Router.Router["Service"],
-  strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide">
+  strategy: RetryStrategy.Deciding
 ): Router.Router["Service"] => ({
   ...router,
   direct: (situation, question) =>

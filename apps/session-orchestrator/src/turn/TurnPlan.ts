@@ -1,9 +1,6 @@
 /**
- * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan.
- *
- * TurnPlan.P1. A plan has nothing of a turn or of a conversation.
- * TurnPlan.P2. A policy has one plan in a process. A cluster has an orchestrator for each conversation in memory, with its own providers, so
- *     providers are no part of a plan.
+ * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan in an orchestrator. A plan
+ * has nothing of a turn or of a conversation.
  */
 import type { Provider, RetryStrategy } from "@holdfast/kernel"
 import { type RetryPolicy, RetryStrategies } from "@holdfast/policy"
@@ -19,7 +16,7 @@ import * as TurnPorts from "./TurnPorts.ts"
 export interface TurnPlan {
   readonly policy: RetryPolicy.RetryPolicy
   /** Decides by the policy, and shows how many retries its budget allows. */
-  readonly strategy: Pick<RetryStrategy.RetryStrategy["Service"], "decide" | "budget">
+  readonly strategy: RetryStrategy.Deciding
   /** The ports of a turn that needs no fiber until its provider answers; `undefined`: it needs one. */
   readonly plain: TurnPorts.Plain | undefined
 }
@@ -32,11 +29,12 @@ export interface TurnPlans {
   readonly providerOf: (plan: TurnPlan) => Provider.Provider["Service"]
 }
 
-/** The plans of this process, with the providers of an orchestrator. */
+/** The plans and the providers of an orchestrator. */
 export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
   const routed = route(providers)
   const { credentials } = providers
-  const plans = plansOf(models, credentials)
+  const attached = new WeakMap<RetryPolicy.RetryPolicy, TurnPlan>()
+  const submitted = new WeakMap<RetryPolicy.RetryPolicy, TurnPlan>()
   // Nearly all turns of an orchestrator have one plan.
   let last: { readonly plan: TurnPlan; readonly provider: Provider.Provider["Service"] } | undefined
   const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
@@ -49,7 +47,7 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
   }
   return {
     of: (own, isSubmitted) => {
-      const known = plans[isSubmitted ? "submitted" : "attached"]
+      const known = isSubmitted ? submitted : attached
       const plan = known.get(own) ?? planOf(own, isSubmitted)
       known.set(own, plan)
       return plan
@@ -71,26 +69,6 @@ export const withMostRetries = <S extends Pick<RetryStrategy.RetryStrategy["Serv
 ): S => ({ ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) } })
 
 // --- internal
-
-type Models = Defaults["Service"]["models"]
-type Credentials = Providers["Service"]["credentials"]
-
-/** Plans by the policy of the conversation. */
-interface Plans {
-  readonly attached: WeakMap<RetryPolicy.RetryPolicy, TurnPlan>
-  readonly submitted: WeakMap<RetryPolicy.RetryPolicy, TurnPlan>
-}
-
-/** Plans depend on the models and credentials of a configuration (TurnPlan.P2). */
-const made = new WeakMap<Models, WeakMap<Credentials, Plans>>()
-
-const plansOf = (models: Models, credentials: Credentials): Plans => {
-  const byCredentials = made.get(models) ?? new WeakMap<Credentials, Plans>()
-  const plans = byCredentials.get(credentials) ?? { attached: new WeakMap(), submitted: new WeakMap() }
-  made.set(models, byCredentials)
-  byCredentials.set(credentials, plans)
-  return plans
-}
 
 /** Calls each target's own provider, with the chosen credential: a turn may change between them. */
 const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({

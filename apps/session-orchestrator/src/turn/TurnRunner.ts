@@ -145,14 +145,14 @@ export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.Transie
 }
 
 /** Decides as `strategy`, while the conversation's switch is on (rule P15). */
-export const switched = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "decide">>(
+export const switched = <S extends RetryStrategy.Deciding>(
   strategy: S,
   policy: RetryPolicy.RetryPolicy,
   isEnabled: () => boolean
 ): S => ({
   ...strategy,
   decide: (attempt, failure, spent) =>
-    isEnabled() ? strategy.decide(attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
+    isEnabled() ? RetryStrategy.decide(strategy, attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
 })
 
 // --- internal

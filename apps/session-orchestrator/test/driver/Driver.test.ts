@@ -9,7 +9,7 @@ import { Observer, type Provider } from "@holdfast/kernel"
 import type { Opening } from "@holdfast/kernel/host"
 import { OpeningStream } from "@holdfast/providers"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
-import { Duration, Effect, Exit, Latch, Layer, type Scope, Stream } from "effect"
+import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../src/system/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
@@ -53,9 +53,7 @@ const withService = <E>(
   test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
   appended: (appends: ReadonlyArray<Port.Append>) => Effect.Effect<StorageError | JournalConflict | undefined> = () =>
     Effect.undefined,
-  accepts = true,
-  /** Is called when a fiber that has got a turn prepares its tools. */
-  prepares: () => void = () => {}
+  accepts = true
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
@@ -113,13 +111,7 @@ const withService = <E>(
             models: {}
           }),
           Gates.layerNoop,
-          Layer.effect(
-            Tools.Tools,
-            Effect.map(Tools.Tools, (tools) => ({
-              ...tools,
-              toolbox: Effect.andThen(Effect.sync(prepares), tools.toolbox)
-            }))
-          ).pipe(Layer.provide(Tools.layerNoop)),
+          Tools.layerNoop,
           Timer.layer,
           Condition.layer
         ])
@@ -224,73 +216,6 @@ describe("turns that are driven in groups", () => {
       })
     )
   )
-
-  it.effect("X1: a turn that comes back calls when the outcomes that arrived before are on disk", () => {
-    let refuse: (() => void) | undefined
-    const holds = { sleep: Latch.makeUnsafe(true), attempt: Latch.makeUnsafe(true) }
-    return withService(
-      [refuses, refuses, (listener) => (refuse = () => refuses(listener)), refuses],
-      ({ calls, conversations, journal }) =>
-        Effect.gen(function* () {
-          const prompt = Effect.flatMap(conversations.create({}), (id) => conversations.prompt(id, { prompt: "Hi" }))
-          const first = yield* prompt
-          yield* settled
-          yield* TestClock.adjust("1 second")
-          const second = yield* prompt
-          yield* settled
-          yield* TestClock.adjust("59 seconds")
-          yield* settled
-          assert.strictEqual(calls.made, 3)
-          holds.sleep.closeUnsafe()
-          holds.attempt.closeUnsafe()
-          yield* TestClock.adjust("1 second")
-          yield* settled
-          refuse?.()
-          yield* settled
-          holds.sleep.openUnsafe()
-          yield* settled
-          assert.strictEqual((yield* journal.load(second)).at(-1)?.name, "step/0/sleep/0")
-          assert.strictEqual(calls.made, 3)
-          holds.attempt.openUnsafe()
-          yield* settled
-          assert.strictEqual((yield* journal.load(first)).at(-1)?.name, "step/0/decision/1")
-          assert.strictEqual(calls.made, 4)
-        }),
-      ([append]) => {
-        const kind = append?.records[0]?.name.includes("sleep") === true ? "sleep" : "attempt"
-        return Effect.as(holds[kind].await, undefined)
-      }
-    )
-  })
-
-  it.effect("X1: a refusal that comes while its turn is being aborted holds up no other turn", () => {
-    let refuse: (() => void) | undefined
-    return withService(
-      [(listener) => (refuse = () => refuses(listener)), refuses, answers],
-      ({ calls, conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          const aborted = yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* settled
-          yield* conversations.abort(id)
-          assert.strictEqual((yield* conversations.result(aborted)).end.status, "aborted")
-          assert.isUndefined(refuse)
-          const other = yield* conversations.create({})
-          const waiting = yield* conversations.prompt(other, { prompt: "Hi" })
-          yield* settled
-          yield* TestClock.adjust("1 minute")
-          yield* settled
-          assert.strictEqual(calls.made, 3)
-          assert.strictEqual((yield* conversations.result(waiting)).end.status, "completed")
-        }),
-      undefined,
-      true,
-      () => {
-        refuse?.()
-        refuse = undefined
-      }
-    )
-  })
 
   it.effect("X4: a command reaches a turn that stands by, and so does an abort", () =>
     withService([refuses, refuses, answers], ({ conversations }) =>

@@ -28,18 +28,16 @@ const providers = (provider: ReturnType<typeof ScriptedProvider.make>): Provider
   credentials: {}
 })
 
-describe("the plans of a process", () => {
-  it("TurnPlan.P2: orchestrators of one configuration share the plan of a policy", () => {
-    const configured = providers(ScriptedProvider.make([]))
-    const one = TurnPlan.make(configured, { models })
-    const two = TurnPlan.make({ ...configured, get: () => undefined }, { models })
+describe("the plans of an orchestrator", () => {
+  it("turns of one policy share a plan, and those that are submitted another", () => {
+    const plans = TurnPlan.make(providers(ScriptedProvider.make([])), { models })
     for (const isSubmitted of [false, true]) {
-      assert.strictEqual(two.of(policy, isSubmitted), one.of(policy, isSubmitted))
+      assert.strictEqual(plans.of(policy, isSubmitted), plans.of(policy, isSubmitted))
     }
-    assert.notStrictEqual(one.of(policy, true), one.of(policy, false))
+    assert.notStrictEqual(plans.of(policy, true), plans.of(policy, false))
   })
 
-  it("TurnPlan.P2: other credentials or other models have other plans", () => {
+  it("other credentials or other models have other plans", () => {
     const configured = providers(ScriptedProvider.make([]))
     const plan = TurnPlan.make(configured, { models }).of(policy, false)
     const others = [
@@ -50,7 +48,7 @@ describe("the plans of a process", () => {
     for (const other of others) assert.isUndefined(other.of(policy, false).plain)
   })
 
-  it.effect("TurnPlan.P2: each orchestrator calls its own providers, whichever plan the turns before had", () =>
+  it.effect("each orchestrator calls its own providers, whichever plan the turns before had", () =>
     Effect.gen(function* () {
       const [first, second] = [1, 2].map(() => ScriptedProvider.make([1, 2, 3].map(() => ScriptedProvider.answer("x"))))
       if (first === undefined || second === undefined) return assert.fail()

@@ -1,13 +1,14 @@
 /**
  * The port to a retry policy: decides about failures, and waits.
  *
- * Without this service there are no retries: the first error ends the step (D9). `decide` never sleeps, and `sleep` never decides. The
- * kernel records each decision before its sleep begins, so a policy that changes overnight does not change a wait that has begun.
+ * A strategy is `delayFor`, `sleep` and `budget`; the rest is optional. Without this service there are no retries: the first error ends the
+ * step (D9). `decide` never sleeps, and `sleep` never decides. The kernel records each decision before its sleep begins, so a policy that
+ * changes overnight does not change a wait that has begun.
  */
 import type { Failure, Message, TurnEvent } from "@holdfast/wire"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { ProviderRequest } from "./Provider.ts"
@@ -111,7 +112,7 @@ export interface Decision {
   readonly basis?: Schema.Json
 }
 
-/** The limits of a strategy, for display. Absent means none. */
+/** The limits of a strategy. Absent means none. */
 export interface Budget {
   readonly totalMs?: number
   readonly measure: "scheduled" | "wall-clock"
@@ -128,6 +129,21 @@ export const leftMs = (
   return totalMs + extendedMs - Math.max(0, measure === "scheduled" ? sleptMs : elapsedMs)
 }
 
+/** The part of a strategy that decides. */
+export type Deciding = Pick<RetryStrategy["Service"], "delayFor" | "decide" | "budget">
+
+/** Decides as the strategy does; a strategy without `decide` retries after `delayFor`, as long as the wait fits into its budget. */
+export const decide = (
+  { budget, decide, delayFor }: Deciding,
+  attempt: number,
+  failure: Failure.Failure,
+  spent: Spent
+): Decision | undefined => {
+  if (decide !== undefined) return decide(attempt, failure, spent)
+  const delay = attempt < (budget.maxRetries ?? Infinity) ? delayFor(attempt, failure) : undefined
+  return delay === undefined || Duration.toMillis(delay) > leftMs(budget, spent) ? undefined : { delay }
+}
+
 /** Decides whether and when a failed attempt is retried, and waits. */
 export class RetryStrategy extends Context.Service<
   RetryStrategy,
@@ -141,10 +157,14 @@ export class RetryStrategy extends Context.Service<
      * schedule as one would print it.
      */
     readonly delayFor: (attempt: number, failure?: Failure.Failure) => Duration.Duration | undefined
-    /** Decides about a failure; its retry would be number `attempt` (0-based). `undefined`: there is no retry. Pure. */
-    readonly decide: (attempt: number, failure: Failure.Failure, spent: Spent) => Decision | undefined
     /**
-     * Waits. Interruptible; correct for any finite duration (D11). The kernel passes the retry that it waits for.
+     * Decides about a failure; its retry would be number `attempt` (0-based). `undefined`: there is no retry. Pure. Absent: the schedule of
+     * `delayFor` within the budget decides.
+     */
+    readonly decide?: (attempt: number, failure: Failure.Failure, spent: Spent) => Decision | undefined
+    /**
+     * Waits. Interruptible; correct for any finite duration (D11). The kernel passes the retry that it waits for. Without a `Wake` as its
+     * result the time has elapsed.
      *
      * **Details**
      *
@@ -158,7 +178,7 @@ export class RetryStrategy extends Context.Service<
       delay: Duration.Duration,
       awaited?: PendingRetry,
       calls?: ReadonlyArray<string>
-    ) => Effect.Effect<Wake, SleepFailure | TurnParked | TurnStopped>
+    ) => Effect.Effect<Wake | void, SleepFailure | TurnParked | TurnStopped>
     /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
     readonly ask?: (outlook: Outlook) => Question | undefined
     /** Returns what follows a failure after content (X7). Pure. Absent: `fail`. */

@@ -28,14 +28,14 @@ import { type Command, commandsOf, type Offers } from "../internal/machine/OpenC
 import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
 import type { RecordOf, Stored, Wake } from "../records/Records.ts"
-import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
+import type { Deciding, PendingRetry } from "../ports/RetryStrategy.ts"
 
 /** The input of a turn that has no router and owes no report. */
 export type Facts = Omit<TurnFacts, "report" | "maxRetries">
 
 /** The ports of the turn. */
 export interface Ports {
-  readonly strategy: Pick<RetryStrategy["Service"], "decide" | "budget">
+  readonly strategy: Deciding
   readonly observer: Listeners | undefined
   /** Emits a transient event. */
   readonly live: (event: TurnEvent.ProviderRetry | TurnEvent.StepStart) => void

@@ -11,7 +11,7 @@
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
 import type { Because, Directive } from "../records/Records.ts"
-import type { RetryStrategy, Spent } from "../ports/RetryStrategy.ts"
+import * as RetryStrategy from "../ports/RetryStrategy.ts"
 
 /** The retries after a bug (C10): it fails the same way a third time. */
 const MAX_DEFECT_RETRIES = 2
@@ -32,21 +32,18 @@ export interface Situation {
   readonly retries: number
   /** Bugs in this step so far, including this one. */
   readonly defects: number
-  readonly spent: Spent
+  readonly spent: RetryStrategy.Spent
   /** Epoch milliseconds. */
   readonly now: number
 }
 
 /** Decides. Pure, as far as the strategy is. */
-export const decide = (
-  situation: Situation,
-  strategy: Pick<RetryStrategy["Service"], "decide"> | undefined
-): Directive => {
+export const decide = (situation: Situation, strategy: RetryStrategy.Deciding | undefined): Directive => {
   const { failure, retries, spent, now } = situation
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
-  const { basis, delay } = strategy.decide(retries, failure, spent) ?? {}
+  const { basis, delay } = RetryStrategy.decide(strategy, retries, failure, spent) ?? {}
   const based = basis === undefined ? undefined : { basis }
   if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
   const delayMs = Duration.toMillis(delay)

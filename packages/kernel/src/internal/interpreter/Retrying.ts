@@ -65,6 +65,8 @@ interface Sleep extends Pick<Wait["wait"], "asks" | "retryAt">, Pick<Wait, "even
 
 type Awake = Wake & { readonly at: number }
 
+const ELAPSED: Wake = { type: "elapsed" }
+
 const asleep = (
   run: Run,
   { asks, awaited, event, outlook, retryAt }: Sleep,
@@ -73,7 +75,9 @@ const asleep = (
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
   const sleepOn = () => {
     const left = Duration.millis(Math.max(0, retryAt - run.now()))
-    return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), woken)
+    return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), (wake) =>
+      woken(wake ?? ELAPSED)
+    )
   }
   const woken = (wake: Wake): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
     const at = run.now()
