@@ -24,6 +24,7 @@ export interface Request {
   readonly step: number
   readonly afterTool: boolean
   readonly inputTokens: number
+  readonly bytes: () => number
 }
 
 /** The end of a response; `Silent`: it never ends. */
@@ -47,7 +48,7 @@ export type Play = (request: Request, now: number) => Course
 /** Plays the requests of turns that have made none yet. `openedAt` begins the clock of every script. */
 export const make = (options: Pick<TurnProgress.Options, "openedAt" | "maxTurns"> = {}): Play => {
   const respond = Responder.make(options)
-  return ({ afterTool, inputTokens, script, startedAt, step, turn }, now) => {
+  return ({ afterTool, bytes, inputTokens, script, startedAt, step, turn }, now) => {
     const response = respond(
       {
         turn,
@@ -56,6 +57,7 @@ export const make = (options: Pick<TurnProgress.Options, "openedAt" | "maxTurns"
         afterTool,
         tools: [],
         inputTokens: () => inputTokens,
+        bytes,
         origin: { startedAt, attempts: 0 }
       },
       now

@@ -22,6 +22,8 @@ export interface Request {
   readonly tools: ReadonlyArray<string>
   /** Called only at the end of an answer, because counting reads the whole conversation. */
   readonly inputTokens: () => number
+  /** The size of the request; called only where the script depends on it. */
+  readonly bytes: () => number
   readonly origin: TurnProgress.Origin
 }
 
@@ -42,7 +44,14 @@ export const make = (options?: TurnProgress.Options): Responder => {
     const prompt = AnswerText.readPrompt(request.prompt)
     const name = prompt.directive ?? request.model
     return Result.map(scripts(name), (script) => {
-      const { outcome, failures, startedAt } = progress.take(request.turn, name, script, request.origin, now)
+      const { outcome, failures, startedAt } = progress.take(
+        request.turn,
+        name,
+        script,
+        request.origin,
+        now,
+        request.bytes
+      )
       const actions = actionsOf(outcome, {
         delivery: script.delivery,
         tools: request.tools,

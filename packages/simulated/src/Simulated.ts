@@ -57,6 +57,10 @@ export const makeOpenedAt = (openedAt: number | undefined): Effect.Effect<Provid
     }
   })
 
+/** The size of a request in this process: the bytes of its instructions and messages as JSON, as a provider gets them. */
+export const bytesOf = ({ messages, system }: Pick<Provider.ProviderRequest, "messages" | "system">): number =>
+  new TextEncoder().encode(JSON.stringify({ system, messages })).length
+
 /** Provides it as the kernel's port. */
 export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provider, make)
 
@@ -75,6 +79,7 @@ const readRequest = (request: Provider.ProviderRequest, now: number): Responder.
       for (const message of request.messages) inputTokens += AnswerText.tokens(Message.textOf(message)).length
       return inputTokens
     },
+    bytes: () => bytesOf(request),
     origin: { startedAt: prompt?.createdAt ?? now, attempts: request.step + request.attempt }
   }
 }

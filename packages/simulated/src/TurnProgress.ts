@@ -7,6 +7,7 @@
  * TurnProgress.G3. A turn has one position per script, so a turn that switches between two models continues each where it was.
  * TurnProgress.G4. The clock of a script with spans begins with the earliest turn that has called it, so an outage by the clock continues
  *     over a restart once a turn of that time calls again.
+ * TurnProgress.G5. The chance of a request is a function of the script, the turn and the number of its request: one course for one script.
  */
 import { type Outcome, isClocked, isFailure, next, resume, type Script } from "./script/Script.ts"
 
@@ -34,7 +35,14 @@ export interface CurrentRequest {
 /** The positions of all turns. */
 export interface TurnProgress {
   /** Counts a request and returns its outcome. `name` is the script's name. */
-  readonly take: (turn: string, name: string, script: Script, origin: Origin, now: number) => CurrentRequest
+  readonly take: (
+    turn: string,
+    name: string,
+    script: Script,
+    origin: Origin,
+    now: number,
+    bytes: () => number
+  ) => CurrentRequest
   /** The number of turns that are kept. */
   readonly size: () => number
 }
@@ -70,15 +78,18 @@ export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS, openedAt }
     }
   }
   return {
-    take: (key, name, script, origin, now) => {
+    take: (key, name, script, origin, now, bytes) => {
       const turn: Turn = turns.get(key) ?? {
         startedAt: origin.startedAt,
         failures: origin.attempts,
+        requests: origin.attempts,
         served: new Map([[name, resume(script, origin.attempts)]])
       }
       const { failures, startedAt } = turn
       const opened = clockOf(name, script, startedAt)
-      const step = next(script, { served: turn.served.get(name) ?? 0, startedAt, openedAt: opened, now })
+      const chance = chanceOf(`${name}\n${key}\n${turn.requests++}`)
+      const served = turn.served.get(name) ?? 0
+      const step = next(script, { served, startedAt, openedAt: opened, now, chance, bytes })
       turn.served.set(name, step.served)
       if (isFailure(step.outcome)) turn.failures += 1
       turns.delete(key)
@@ -96,5 +107,15 @@ export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS, openedAt }
 interface Turn {
   readonly startedAt: number
   failures: number
+  requests: number
   readonly served: Map<string, number>
+}
+
+/** From 0 (included) to 1 (excluded): 32-bit FNV-1a, with the final mix of MurmurHash 3, as short texts that differ in a digit need. */
+const chanceOf = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let n = 0; n < text.length; n++) hash = Math.imul(hash ^ text.charCodeAt(n), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
 }

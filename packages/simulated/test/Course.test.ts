@@ -26,7 +26,7 @@ const SCRIPTS = [
 ]
 
 const play = (script: string) =>
-  Course.make()({ turn: "t", startedAt: 0, script, step: 0, afterTool: false, inputTokens: 0 }, 0)
+  Course.make()({ turn: "t", startedAt: 0, script, step: 0, afterTool: false, inputTokens: 0, bytes: () => 0 }, 0)
 
 describe("Course", () => {
   it.effect.each(SCRIPTS)("%s has the content, the times and the end of the provider", (script) =>

@@ -12,6 +12,7 @@ const run = (respond: Responder.Responder, model: string) => {
     afterTool: false,
     tools: [],
     inputTokens: () => ++counted,
+    bytes: () => 0,
     origin: { startedAt: 0, attempts: 0 }
   }
   return { last: [...Result.getOrThrow(respond(request, 0)).actions].at(-1)?._tag, counted }

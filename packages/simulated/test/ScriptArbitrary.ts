@@ -1,7 +1,7 @@
 /** Generates scripts of every kind for property tests. */
 import * as fc from "fast-check"
 import * as ErrorBody from "../src/ErrorBody.ts"
-import { Outcome, make, type Phase, type Script, Until } from "../src/script/Script.ts"
+import { Only, Outcome, make, type Phase, type Script, Until } from "../src/script/Script.ts"
 
 const names = ErrorBody.NAMES.filter(ErrorBody.isName)
 const after = fc.integer({ min: 0, max: 100_000 })
@@ -56,13 +56,34 @@ const span = fc.oneof(
   fc.record({ minute: fc.integer({ min: 0, max: 24 * 60 - 1 }) }).map((fields) => Until.TimeOfDay(fields))
 )
 
-const clocked: fc.Arbitrary<Phase> = fc.record({ outcome, span }).map(({ outcome, span }) => ({
-  outcome: outcome._tag === "Down" ? Outcome.Down({ until: Until.Never() }) : outcome,
-  times: 1,
-  span
-}))
+const only = fc.oneof(
+  fc.record({ percent: fc.integer({ min: 1, max: 100 }) }).map((fields) => Only.Share(fields)),
+  fc
+    .tuple(fc.integer({ min: 0, max: 999_999_999 }), fc.constantFrom(1, 1_000, 1_000_000))
+    .map(([count, unit]) => Only.Over({ bytes: count * unit }))
+)
 
-const phase = fc.oneof({ arbitrary: counted, weight: 3 }, { arbitrary: clocked, weight: 1 })
+const endless = (outcome: Outcome): Outcome =>
+  outcome._tag === "Down" ? Outcome.Down({ until: Until.Never() }) : outcome
+
+const clocked: fc.Arbitrary<Phase> = fc
+  .record({ outcome, span })
+  .map(({ outcome, span }) => ({ outcome: endless(outcome), times: 1, span }))
+
+/** A share or a size is of a failure. */
+const partial: fc.Arbitrary<Phase> = fc
+  .record({ outcome: outcome.filter(({ _tag }) => _tag !== "Answer"), span: fc.option(span, { nil: undefined }), only })
+  .map(({ only, outcome, span }) =>
+    span === undefined
+      ? { outcome: endless(outcome), times: Infinity, only }
+      : { outcome: endless(outcome), times: 1, span, only }
+  )
+
+const phase = fc.oneof(
+  { arbitrary: counted, weight: 3 },
+  { arbitrary: clocked, weight: 1 },
+  { arbitrary: partial, weight: 1 }
+)
 
 const delivery = fc.record({
   gapMs: fc.oneof(

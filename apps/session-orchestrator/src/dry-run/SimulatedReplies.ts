@@ -1,6 +1,6 @@
 /** Replies to the calls of a dry run as the simulated provider would, within the time limits of the policy. */
 import { type RetryPolicy, Classification } from "@holdfast/policy"
-import { Course } from "@holdfast/simulated"
+import { Course, Simulated } from "@holdfast/simulated"
 import { Target } from "@holdfast/wire"
 import type { DryCall, Reply } from "./DryTurn.ts"
 import * as Outages from "./Outages.ts"
@@ -21,7 +21,8 @@ export const make = (
         script: Outages.scriptOf(outages, request.target),
         step: request.step,
         afterTool: request.messages.at(-1)?.role === "tool",
-        inputTokens: 0
+        inputTokens: 0,
+        bytes: () => Simulated.bytesOf(request)
       },
       now
     )

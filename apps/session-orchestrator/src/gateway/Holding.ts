@@ -231,7 +231,8 @@ export class Holding {
       stream: (request) => {
         const known = first
         first = undefined
-        if (known !== undefined) return failedWith(known)
+        // A turn whose attempt 0 shared a failure at the gate comes with a later one, which is a call.
+        if (known !== undefined && request.attempt === 0) return failedWith(known)
         client.refused(undefined)
         return Stream.unwrap(
           Effect.map(Clock.currentTimeMillis, (now) =>

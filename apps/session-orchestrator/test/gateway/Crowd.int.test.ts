@@ -1,7 +1,9 @@
 /** Tests the gate with many held calls over sockets. `HOLDFAST_HELD=1000` is the whole form; the suite has fewer. */
 import { describe, expect, it } from "@effect/vitest"
+import type { Profile } from "@holdfast/policy"
 import { Duration, Effect, Fiber } from "effect"
 import * as Process from "../service/Process.ts"
+import * as Service from "../service/Service.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import type * as RawEndpoint from "./RawEndpoint.ts"
 
@@ -10,47 +12,74 @@ const CALLS = Number(process.env["HOLDFAST_HELD"] ?? 100)
 const CHAT = "/to/own/chat/completions"
 const KEY = { authorization: "Bearer sk-of-the-client-0123" }
 
+/** A crowd that is held by a service; the endpoint is down until `seen.isUp`, and answers every call from then on. */
+const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
+  const bytes = GatewayRig.chatStream("hello")
+  const seen = { isUp: false, calls: 0, open: 0, answered: 0, beyond: 0 }
+  const answer = (call: RawEndpoint.Received): void => {
+    if (!seen.isUp) return GatewayRig.sendError(call, 503)
+    seen.calls++
+    seen.open++
+    // An answer makes room for two more calls at most, the first one for four; it may be on its way.
+    if (seen.open > (seen.answered === 0 ? 1 : 4 + 2 * seen.answered)) seen.beyond++
+    call.response.on("finish", () => {
+      seen.open--
+      seen.answered++
+    })
+    setImmediate(() => GatewayRig.sendStream(call, bytes))
+  }
+  const { service } = yield* GatewayRig.start({ answer, retry })
+  const posts = yield* Effect.forEach(
+    Array.from({ length: CALLS }, (_, n) => ({ model: "m", stream: true, messages: [], metadata: { n } })),
+    (body) => Effect.forkChild(GatewayRig.post(service.port, CHAT, body, KEY))
+  )
+  /** The sum of the samples of a metric whose labels match. */
+  const metric = (sample: RegExp) =>
+    Effect.map(service.call({ path: "/metrics" }), ({ text }) =>
+      Array.from(text.matchAll(sample)).reduce((sum, [, n]) => sum + Number(n), 0)
+    )
+  yield* Process.eventually("every call to be held", metric(/^holdfast_turns\{.*\} (\d+)$/gmu), (n) => n === CALLS)
+  const whole = Effect.map(
+    Effect.forEach(posts, Fiber.join),
+    (answers) =>
+      answers.filter(({ body, status }) => status === 200 && GatewayRig.withoutBeats("chat", body).equals(bytes)).length
+  )
+  return { metric, seen, service, whole }
+})
+
 describe("a crowd of held calls", () => {
   it.live(
     "X5: does not stampede an endpoint that is back: a probe comes first, the others in a ramp, and each has one answer",
     () =>
       Effect.gen(function* () {
-        const bytes = GatewayRig.chatStream("hello")
-        const seen = { isUp: false, calls: 0, open: 0, answered: 0, beyond: 0 }
-        const answer = (call: RawEndpoint.Received): void => {
-          if (!seen.isUp) return GatewayRig.sendError(call, 503)
-          seen.calls++
-          seen.open++
-          // The room grows by one with every answer; an answer may be on its way.
-          if (seen.open > seen.answered + 1) seen.beyond++
-          call.response.on("finish", () => {
-            seen.open--
-            seen.answered++
-          })
-          setImmediate(() => GatewayRig.sendStream(call, bytes))
-        }
-        const { service } = yield* GatewayRig.start({
-          answer,
-          retry: { schedule: { type: "steps", delays: [Duration.millis(600)], tail: Duration.millis(600) } }
+        const { seen, whole } = yield* held({
+          schedule: { type: "steps", delays: [Duration.millis(600)], tail: Duration.millis(600) }
         })
-        const posts = yield* Effect.forEach(
-          Array.from({ length: CALLS }, (_, n) => ({ model: "m", stream: true, messages: [], metadata: { n } })),
-          (body) => Effect.forkChild(GatewayRig.post(service.port, CHAT, body, KEY))
-        )
-        yield* Process.eventually(
-          "every call to be held",
-          service.call({ path: "/metrics" }),
-          ({ text }) =>
-            Array.from(text.matchAll(/^holdfast_turns\{.*\} (\d+)$/gmu)).reduce((sum, [, n]) => sum + Number(n), 0) ===
-            CALLS
+        seen.isUp = true
+        expect(yield* whole).toBe(CALLS)
+        expect([seen.calls, seen.beyond]).toEqual([CALLS, 0])
+      }).pipe(Effect.scoped),
+    90_000 + CALLS * 1_000
+  )
+
+  it.live(
+    "X5: is released by the first answer, also the calls that shared a failure at the gate: none meets its own old one again",
+    () =>
+      Effect.gen(function* () {
+        const { metric, seen, service, whole } = yield* held(Service.LONG)
+        const failures = metric(/^holdfast_attempts_total\{.*status="overloaded"\} (\d+)$/gmu)
+        const before = yield* Process.eventually(
+          "every call to have failed",
+          Effect.all([failures, metric(/^holdfast_attempts_total\{.*status="shared"\} (\d+)$/gmu)]),
+          ([own, shared]) => own + shared === CALLS && shared > CALLS / 2
         )
         seen.isUp = true
-        const answers = yield* Effect.forEach(posts, Fiber.join)
-        expect(
-          answers.filter(({ body, status }) => status === 200 && GatewayRig.withoutBeats("chat", body).equals(bytes))
-            .length
-        ).toBe(CALLS)
-        expect([seen.calls, seen.beyond]).toEqual([CALLS, 0])
+        // The schedule has an hour left. A person orders one call, and its answer releases the others.
+        const turns = JSON.parse((yield* service.call({ path: "/v1/turns?limit=1" })).text).turns
+        const order = service.call({ path: `/v1/conversations/${turns[0].conversationId}/retry-now`, body: {} })
+        yield* Process.eventually("the ordered call", order, () => seen.calls > 0)
+        expect(yield* whole).toBe(CALLS)
+        expect([seen.calls, seen.beyond, yield* failures]).toEqual([CALLS, 0, before[0]])
       }).pipe(Effect.scoped),
     90_000 + CALLS * 1_000
   )

@@ -1,6 +1,7 @@
 /** Describes a script in words, for the service's start message and the documentation. */
 import * as ErrorBody from "../ErrorBody.ts"
-import { type Outcome, DELIVERY, type Delivery, type Phase, type Script, type Until } from "./Script.ts"
+import { type Outcome, DELIVERY, type Delivery, type Only, type Phase, type Script, type Until } from "./Script.ts"
+import { writeSize } from "./SyntaxValue.ts"
 
 /** Describes in one sentence what every turn meets. It accepts every script. */
 export const describe = (script: Script): string => {
@@ -10,7 +11,9 @@ export const describe = (script: Script): string => {
   const delivery = deliveryInWords(script.delivery)
   if (eventful.length === 0) return `Each turn is answered at once, ${delivery}.`
   const met = `Each turn meets ${eventful.map(phaseInWords).join(", then ")}`
-  return endless < 0 ? `${met}; then it is answered, ${delivery}.` : `${met}, and is never answered.`
+  if (endless < 0) return `${met}; then it is answered, ${delivery}.`
+  const isForAll = phases[endless]?.only === undefined
+  return isForAll ? `${met}, and is never answered.` : `${met}; its other requests are answered, ${delivery}.`
 }
 
 /** Describes an outcome, as part of a sentence. */
@@ -56,13 +59,18 @@ export const outcomeInWords = (outcome: Outcome): string => {
 const isEndless = ({ outcome, span, times }: Phase): boolean =>
   span === undefined && (times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never"))
 
-const phaseInWords = ({ outcome, span, times }: Phase): string => {
-  if (span !== undefined) {
+const phaseInWords = ({ only, outcome, span, times }: Phase): string => {
+  if (span !== undefined || only !== undefined) {
     const what = outcome._tag === "Down" ? "an outage (503)" : outcomeInWords(outcome)
-    return `${what} ${untilInWords(span)} by the clock`
+    return `${what}${onlyInWords(only)}${span === undefined ? "" : ` ${untilInWords(span)} by the clock`}`
   }
   if (times === 1) return outcomeInWords(outcome)
   return `${outcomeInWords(outcome)} ${times === Infinity ? "every time" : times === 2 ? "twice" : `${times} times`}`
+}
+
+const onlyInWords = (only: Only | undefined): string => {
+  if (only === undefined) return ""
+  return only._tag === "Share" ? ` at ${only.percent}% of requests` : ` at requests over ${writeSize(only.bytes, " ")}`
 }
 
 const place = (after: number): string =>

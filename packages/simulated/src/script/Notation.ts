@@ -1,7 +1,16 @@
 /** Formats a script in its canonical notation, which `Syntax.parse` reads back. */
 import * as ErrorBody from "../ErrorBody.ts"
-import { type Outcome, DELIVERY, type Delivery, type Phase, type Script, type Span, type Until } from "./Script.ts"
-import { encode, writeDuration, writeTimeOfDay } from "./SyntaxValue.ts"
+import {
+  type Outcome,
+  DELIVERY,
+  type Delivery,
+  type Only,
+  type Phase,
+  type Script,
+  type Span,
+  type Until
+} from "./Script.ts"
+import { encode, writeDuration, writeSize, writeTimeOfDay } from "./SyntaxValue.ts"
 
 /** The script as a model's name, without the provider's name. */
 export const format = (script: Script): string =>
@@ -11,9 +20,10 @@ export const format = (script: Script): string =>
 
 // --- internal
 
-const writePhase = ({ outcome, span, times }: Phase): string => {
+const writePhase = ({ only, outcome, span, times }: Phase): string => {
   const [head, ...params] = writeOutcome(outcome)
-  if (span !== undefined) return [`${head} ${writeSpan(span)}`, ...params].join(";")
+  if (span !== undefined || only !== undefined)
+    return [`${head}${writeOnly(only)}${span === undefined ? "" : ` ${writeSpan(span)}`}`, ...params].join(";")
   return [times === 1 ? head : `${head}x${times === Infinity ? "*" : times}`, ...params].join(";")
 }
 
@@ -65,6 +75,11 @@ const writeHeader = ([name, value]: readonly [string, string]): string =>
 const writeBody = (status: number, body: ErrorBody.ErrorBody): ReadonlyArray<string> => {
   if (typeof body === "object") return [`text=${encode(body.text)}`]
   return body === ErrorBody.ofStatus(status) ? [] : [`body=${body}`]
+}
+
+const writeOnly = (only: Only | undefined): string => {
+  if (only === undefined) return ""
+  return only._tag === "Share" ? ` at ${only.percent}%` : ` over ${writeSize(only.bytes)}`
 }
 
 const writeSpan = (span: Span): string =>

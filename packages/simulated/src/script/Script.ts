@@ -7,7 +7,7 @@
  * Script.S1. Phases apply in order, each to its number of requests. After the last phase every request is answered.
  * Script.S2. A timed outage applies exactly as long as it lasts, to any number of requests. It begins with the turn, so a turn that
  *     another process resumes has the same outage.
- * Script.S3. The functions here are pure: the count of served requests is an argument, and so is the time.
+ * Script.S3. The functions here are pure: the count of served requests is an argument, and so are time and chance.
  * Script.S4. A phase with a span applies by the endpoint's clock, to all turns alike: the spans of a script follow each other from the
  *     opening of the endpoint on, and a turn that comes later meets the rest.
  */
@@ -65,12 +65,24 @@ export const Until = Data.taggedEnum<Until>()
 /** How long a phase applies by the endpoint's clock (Script.S4). */
 export type Span = Exclude<Until, { readonly _tag: "Never" }>
 
+/** The requests that a phase refuses while it applies; the others are answered. */
+export type Only = Data.TaggedEnum<{
+  /** So many percent of the requests, by chance. */
+  Share: { readonly percent: number }
+  /** Those that are larger than this. */
+  Over: { readonly bytes: number }
+}>
+/** Constructors of the conditions. */
+export const Only = Data.taggedEnum<Only>()
+
 /** An outcome for a number of requests in a row: at least 1; `Infinity` for all further requests. */
 export interface Phase {
   readonly outcome: Outcome
   readonly times: number
   /** Present: it applies to any number of requests, as long as this lasts; `times` is 1. */
   readonly span?: Span
+  /** Without a span `times` is `Infinity`. */
+  readonly only?: Only
 }
 
 /** The pace and length of an answer. */
@@ -115,8 +127,12 @@ export const once = (outcome: Outcome): Phase => ({ outcome, times: 1 })
 export const isFailure = (outcome: Outcome): boolean =>
   outcome._tag !== "Answer" && outcome._tag !== "ToolCall" && outcome._tag !== "Refusal"
 
-/** A turn's position in a script. */
+/** A request, and its turn's position in a script. */
 export interface Position {
+  /** From 0 (included) to 1 (excluded). */
+  readonly chance: number
+  /** The size of the request; called only where a phase depends on it. */
+  readonly bytes: () => number
   /** Requests served so far; a timed outage counts as 1 once it is over. */
   readonly served: number
   /** Epoch milliseconds. */
@@ -139,17 +155,19 @@ export interface Step {
 export const next = (script: Script, position: Position): Step => {
   let before = 0
   let clock = position.openedAt ?? position.startedAt
-  for (const { outcome, span, times } of script.phases) {
+  for (const phase of script.phases) {
+    const { span, times } = phase
+    const outcome = isMeant(phase, position) ? phase.outcome : Outcome.Answer()
     if (span !== undefined) {
       clock = endOf(span, clock)
       if (position.now < clock) return { outcome, served: Math.max(position.served, before), last: false } // Script.S4
       before += times
     } else if (position.served >= before + times) {
       before += times
-    } else if (outcome._tag !== "Down") {
+    } else if (phase.outcome._tag !== "Down") {
       const served = Math.max(position.served, before) + 1
       return { outcome, served, last: served >= lengthOf(script.phases) }
-    } else if (position.now < endOf(outcome.until, position.startedAt)) {
+    } else if (position.now < endOf(phase.outcome.until, position.startedAt)) {
       return { outcome, served: before, last: false } // Script.S2
     } else {
       before += times
@@ -191,6 +209,19 @@ export const endOf = (until: Until, startedAt: number): number => {
 export const isClocked = ({ phases }: Script): boolean => phases.some(({ span }) => span !== undefined)
 
 // --- internal
+
+const isMeant = ({ only }: Phase, { bytes, chance }: Position): boolean => {
+  switch (only?._tag) {
+    case undefined:
+      return true
+    case "Share":
+      return chance * 100 < only.percent
+    case "Over":
+      return bytes() > only.bytes
+    default:
+      return only satisfies never
+  }
+}
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS

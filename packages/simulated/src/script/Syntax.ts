@@ -5,7 +5,8 @@
  *
  *     script = phases *( "+" delivery )          a delivery alone means an answer with it
  *     phases = phase *( "," phase )
- *     phase  = outcome [ "x" times / " for " duration / " until " time ] *( ";" name "=" value )
+ *     phase  = outcome [ "x" times / [ only ] [ " for " duration / " until " time ] ] *( ";" name "=" value )
+ *     only   = " at " percent "%" / " over " size      without a time for all further requests
  *
  * Syntax.N1. An invalid script is rejected, and the error lists the valid parts: a mistyped name must not look like a provider that
  *     works.
@@ -14,8 +15,8 @@
 import { Quote } from "@holdfast/wire"
 import * as Result from "effect/Result"
 import * as ErrorBody from "../ErrorBody.ts"
-import { Outcome, DELIVERY, type Delivery, type Phase, type Script, type Span, Until } from "./Script.ts"
-import { decode, readDuration, readTimeOfDay, readWholeNumber } from "./SyntaxValue.ts"
+import { Outcome, DELIVERY, type Delivery, Only, type Phase, type Script, type Span, Until } from "./Script.ts"
+import { decode, readDuration, readSize, readTimeOfDay, readWholeNumber } from "./SyntaxValue.ts"
 
 /** Why a name is no script, for people. The message ends with the list of valid parts. */
 export interface NotUnderstood {
@@ -40,7 +41,7 @@ const SLOW_TOKENS_PER_SECOND = 4
 
 /** The language in one line, for errors that have no room for `HELP`. */
 export const IN_A_LINE =
-  'phases joined by commas, such as "529 for 7h", "down until 06:30Z", "429x3;retry-after=7" or "ok for 10m" (docs/simulated.md)'
+  'phases joined by commas, such as "529 for 7h", "529 at 60% for 1h", "down until 06:30Z", "429x3;retry-after=7" or "ok for 10m" (docs/simulated.md)'
 
 /** The valid parts of a script, as error messages list them. */
 export const HELP = [
@@ -50,6 +51,7 @@ export const HELP = [
   "  400 ... 599                         that status; ;retry-after=7 ;header:NAME=VALUE ;body=NAME ;text=TEXT",
   "  overloaded, rate-limit, quota, ...  that error with its status: " + ErrorBody.NAMES.slice(0, -2).join(", "),
   "  down, down-for-90s, down-until-07:00Z; any part by the clock, for all turns: 529 for 7h, down until 07:00Z",
+  "  529 at 60% for 1h, 413 over 10kB    of the requests that share by chance, or those over that size",
   "  reset, cut, cut-after-12, ends-after-12, stall, stall-after-12, stall-with-pings",
   "  error-in-stream, error-in-stream-after-12; ;body=NAME",
   "  html, empty                         a 200 without a stream",
@@ -93,15 +95,31 @@ const refuse = (name: string, why: string, position: number): Result.Result<neve
 
 const readPhase = (text: string): Result.Result<Phase, string> => {
   const [whole = "", ...rest] = text.split(";")
-  const [, head = whole.trimEnd(), word, length] = /^(.*?) +(for|until) +(\S*) *$/.exec(whole) ?? []
-  const late = rest.find((param) => !param.startsWith("text=") && /=.* (for|until) /.test(param))
-  if (late !== undefined) return Result.fail(`${Quote.of(late)}: a time by the clock comes before the ";".`)
+  const [, part = whole.trimEnd(), word, length = ""] = /^(.*?) +(for|until) +(\S*) *$/.exec(whole) ?? []
+  const [, head = part, preposition, which = ""] = /^(.*?) +(at|over) +(\S*)$/.exec(part) ?? []
+  const late = rest.find(
+    (param) => !param.startsWith("text=") && /=.* (for|until|at \d+%|over \d+[kM]?B)( |$)/.test(param)
+  )
+  if (late !== undefined) return Result.fail(`${Quote.of(late)}: a share, a size or a time comes before the ";".`)
   const phase = readCounted(head, rest)
-  if (word === undefined || length === undefined || Result.isFailure(phase)) return phase
+  if ((word === undefined && preposition === undefined) || Result.isFailure(phase)) return phase
   const { outcome, times } = phase.success
   const isTimed = times !== 1 || (outcome._tag === "Down" && outcome.until._tag !== "Never")
   if (isTimed || head.endsWith("x1") || head.startsWith("outage-"))
-    return Result.fail(`${Quote.of(head)} has a count or a time of its own, so it takes no time by the clock.`)
+    return Result.fail(
+      `${Quote.of(head)} has a count or a time of its own, so it takes no share, no size and no time by the clock.`
+    )
+  const only = preposition === undefined ? undefined : readOnly(preposition, which)
+  if (preposition !== undefined && only === undefined)
+    return Result.fail(
+      preposition === "at"
+        ? `${Quote.of(which)} is no share of the requests, from 1% to 100%.`
+        : `${Quote.of(which)} is no size, such as 500B, 10kB or 1MB.`
+    )
+  if (only !== undefined && outcome._tag === "Answer")
+    return Result.fail(`${Quote.of(part)}: the share or size is of a failure, such as 529 at 60%. Others are answered.`)
+  const partial = { outcome, ...(only === undefined ? {} : { only }) }
+  if (word === undefined) return Result.succeed({ ...partial, times: Infinity })
   const span = readSpan(word, length)
   return span === undefined
     ? Result.fail(
@@ -109,7 +127,17 @@ const readPhase = (text: string): Result.Result<Phase, string> => {
           ? `${Quote.of(length)} is no duration of at most 7 days, such as 7h, 90s or 1h30m.`
           : `${Quote.of(length)} is no time of day in UTC, such as 07:00Z.`
       )
-    : Result.succeed({ outcome, times, span })
+    : Result.succeed({ ...partial, times, span })
+}
+
+/** Parses the requests that a phase is for. */
+const readOnly = (preposition: string, which: string): Only | undefined => {
+  if (preposition === "over") {
+    const bytes = readSize(which)
+    return bytes === undefined ? undefined : Only.Over({ bytes })
+  }
+  const percent = which.endsWith("%") ? readWholeNumber(which.slice(0, -1), 100) : undefined
+  return percent === undefined || percent === 0 ? undefined : Only.Share({ percent })
 }
 
 /** Parses the time of a phase by the clock. */

@@ -32,6 +32,20 @@ export const writeDuration = (ms: number): string => {
   return ms % units.s === 0 ? `${ms / units.s}s` : `${ms}ms`
 }
 
+const sizes = { MB: 1_000_000, kB: 1_000, B: 1 } as const
+
+/** Parses `10kB` to bytes; `undefined` where it is no size. */
+export const readSize = (text: string): number | undefined => {
+  const [, digits = "", unit] = /^(\d{1,9})(B|kB|MB)$/.exec(text) ?? []
+  return unit === "B" || unit === "kB" || unit === "MB" ? Number(digits) * sizes[unit] : undefined
+}
+
+/** Formats a size in the largest unit in which it is a whole number; `space` is between number and unit. */
+export const writeSize = (bytes: number, space = ""): string => {
+  const unit = bytes > 0 && bytes % sizes.MB === 0 ? "MB" : bytes > 0 && bytes % sizes.kB === 0 ? "kB" : "B"
+  return `${bytes / sizes[unit]}${space}${unit}`
+}
+
 /** Parses a whole number up to `max`; `undefined` for any other text. */
 export const readWholeNumber = (digits: string, max: number): number | undefined =>
   /^\d{1,9}$/.test(digits) && Number(digits) <= max ? Number(digits) : undefined

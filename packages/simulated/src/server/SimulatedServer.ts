@@ -84,7 +84,7 @@ const answer = (exchange: Exchange, dialect: Dialect.Dialect, responder: Respond
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const wire = Dialect.readRequest(exchange.request.body)
     if (Result.isFailure(wire)) return refuse(exchange, dialect, 400, "bad-request", wire.failure)
-    const request = readRequest(wire.success, dialect, now)
+    const request = readRequest(wire.success, dialect, now, exchange.request.body)
     const response = responder(request, now)
     if (Result.isFailure(response)) return refuse(exchange, dialect, 404, "model", response.failure.message)
     const { actions } = response.success
@@ -100,7 +100,12 @@ const answer = (exchange: Exchange, dialect: Dialect.Dialect, responder: Respond
       : whole(exchange, dialect, actions, meta)
   })
 
-const readRequest = (wire: Dialect.WireRequest, dialect: Dialect.Dialect, now: number): Responder.Request => {
+const readRequest = (
+  wire: Dialect.WireRequest,
+  dialect: Dialect.Dialect,
+  now: number,
+  body: string
+): Responder.Request => {
   const asked = wire.messages.findLastIndex(dialect.isPrompt)
   const texts = [Dialect.textOf(wire.system), ...wire.messages.map((message) => Dialect.textOf(message.content))]
   const inputTokens = texts.reduce((sum, text) => sum + AnswerText.tokens(text).length, 0)
@@ -112,6 +117,7 @@ const readRequest = (wire: Dialect.WireRequest, dialect: Dialect.Dialect, now: n
     afterTool: asked < wire.messages.length - 1,
     tools: Dialect.toolsOf(wire),
     inputTokens: () => inputTokens,
+    bytes: () => Buffer.byteLength(body),
     origin: { startedAt: now, attempts: 0 }
   }
 }

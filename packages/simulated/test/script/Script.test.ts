@@ -7,11 +7,14 @@ import * as Arbitrary from "../ScriptArbitrary.ts"
 
 const script = (name: string): Script => Result.getOrThrow(Syntax.parse(name))
 
+/** A request of which nothing depends on chance or size. */
+const any = { chance: 0, bytes: () => 0 }
+
 /** The outcomes of a turn with requests at these times. */
 const meets = (script: Script, times: ReadonlyArray<number>, startedAt = 0): ReadonlyArray<string> => {
   let served = 0
   return times.map((now) => {
-    const step = next(script, { served, startedAt, now })
+    const step = next(script, { served, startedAt, now, ...any })
     served = step.served
     return step.outcome._tag === "Status" ? String(step.outcome.status) : step.outcome._tag
   })
@@ -51,7 +54,7 @@ describe("Script", () => {
   it("a phase by the clock applies to all turns, however late they come", () => {
     const flapping = script("529 for 1h,ok for 10m,502 for 50m,429")
     const at = (now: number, startedAt = 0) => {
-      const { outcome } = next(flapping, { served: 0, startedAt, openedAt: 0, now })
+      const { outcome } = next(flapping, { served: 0, startedAt, openedAt: 0, now, ...any })
       return outcome._tag === "Status" ? outcome.status : outcome._tag
     }
     const HOUR = 3_600_000
@@ -70,6 +73,20 @@ describe("Script", () => {
       "Down",
       "Answer"
     ])
+  })
+
+  it("a phase for a share or a size leaves the other requests answered while it applies, and then the next one applies", () => {
+    const at = (text: string, now: number, chance: number, bytes = 0) => {
+      const { outcome } = next(script(text), { served: 0, startedAt: 0, now, chance, bytes: () => bytes })
+      return outcome._tag === "Status" ? outcome.status : outcome._tag
+    }
+    const partial = "529 at 60% for 1h,502"
+    assert.deepStrictEqual(
+      [at(partial, 0, 0.599), at(partial, 0, 0.6), at(partial, 3_600_000, 0.9)],
+      [529, "Answer", 502]
+    )
+    assert.deepStrictEqual([at("503 over 1kB,502", 0, 0, 1_001), at("503 over 1kB,502", 0, 0, 1_000)], [503, "Answer"])
+    assert.deepStrictEqual([at("down at 1%", 1e12, 0), at("down at 1%", 1e12, 0.01)], ["Down", "Answer"])
   })
 
   it("a time of day is its next occurrence after the turn began", () => {
@@ -93,7 +110,7 @@ describe("Script", () => {
       fc.property(Arbitrary.script, times, (script, times) => {
         let served = 0
         for (const now of times.sort((a, b) => a - b)) {
-          const step = next(script, { served, startedAt: 0, now })
+          const step = next(script, { served, startedAt: 0, now, ...any })
           assert.isTrue(step.served >= served)
           assert.isString(step.outcome._tag)
           served = step.served
@@ -109,7 +126,7 @@ describe("Script", () => {
           ({ outcome, span, times }) =>
             span === undefined && (times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never"))
         )
-        const step = next(script, { served: 1_000_000, startedAt: 0, now: 10 ** 12 })
+        const step = next(script, { served: 1_000_000, startedAt: 0, now: 10 ** 12, ...any })
         assert.isTrue(isEndless || (step.last && step.outcome._tag === Outcome.Answer()._tag))
       })
     )

@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import * as Description from "../../src/script/Description.ts"
 import * as ErrorBody from "../../src/ErrorBody.ts"
 import * as Notation from "../../src/script/Notation.ts"
-import { Outcome, make, once, Until } from "../../src/script/Script.ts"
+import { Only, Outcome, make, once, Until } from "../../src/script/Script.ts"
 import * as Syntax from "../../src/script/Syntax.ts"
 import * as Arbitrary from "../ScriptArbitrary.ts"
 
@@ -79,6 +79,20 @@ describe("Syntax", () => {
     ])
   })
 
+  it("a failure may be of a share of the requests, or of those over a size: by the clock or for ever", () => {
+    const only = (name: string) => parse(name).phases[0]
+    assert.deepStrictEqual(parse("529 at 60% for 1h,503 over 10kB;retry-after=7").phases, [
+      { outcome: status(529), times: 1, span: Until.Elapsed({ ms: 3_600_000 }), only: Only.Share({ percent: 60 }) },
+      {
+        outcome: Outcome.Status({ status: 503, body: "unavailable", headers: [["retry-after", "7"]] }),
+        times: Infinity,
+        only: Only.Over({ bytes: 10_000 })
+      }
+    ])
+    assert.deepStrictEqual(only("down at 5%")?.outcome, Outcome.Down({ until: Until.Never() }))
+    assert.deepStrictEqual(only("overloaded over 1000kB"), only("529 over 1MB"))
+  })
+
   it("an error has the mistake and its position", () => {
     const mistake = (name: string) => {
       const { position, why } = Result.getOrThrow(Result.flip(Syntax.parse(name)))
@@ -91,11 +105,21 @@ describe("Syntax", () => {
     assert.deepStrictEqual(mistake("simulated/ok, 529 fro 7h"), [15, '"529 fro 7h" is not valid.'])
     assert.deepStrictEqual(mistake("529x3 for 7h"), [
       1,
-      '"529x3" has a count or a time of its own, so it takes no time by the clock.'
+      '"529x3" has a count or a time of its own, so it takes no share, no size and no time by the clock.'
     ])
     assert.deepStrictEqual(mistake("429;retry-after=7 for 1h"), [
       1,
-      '"retry-after=7 for 1h": a time by the clock comes before the ";".'
+      '"retry-after=7 for 1h": a share, a size or a time comes before the ";".'
+    ])
+    assert.deepStrictEqual(mistake("529 at 60 for 1h"), [1, '"60" is no share of the requests, from 1% to 100%.'])
+    assert.deepStrictEqual(mistake("ok,529 over 10k"), [4, '"10k" is no size, such as 500B, 10kB or 1MB.'])
+    assert.deepStrictEqual(mistake("429;retry-after=7 at 60%"), [
+      1,
+      '"retry-after=7 at 60%": a share, a size or a time comes before the ";".'
+    ])
+    assert.deepStrictEqual(mistake("ok at 40%"), [
+      1,
+      '"ok at 40%": the share or size is of a failure, such as 529 at 60%. Others are answered.'
     ])
     assert.deepStrictEqual(mistake("502+slow+fast"), [10, '"fast" after a "+" is not valid.'])
   })
@@ -136,6 +160,12 @@ describe("Syntax", () => {
     "outage-2 for 1h",
     "529x1 for 1h",
     "529x* for 1h",
+    "529x3 at 60%",
+    "529 at 0%",
+    "529 at 101%",
+    "529 at 60% over 1kB",
+    "529 over",
+    "outage-2 over 10kB",
     "down-for-90s for 1h",
     "down-for-8d",
     "down-until-07:00",
