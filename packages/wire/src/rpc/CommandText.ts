@@ -43,7 +43,7 @@ export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: S
   return (text: string): Result.Result<A, Refusal> => {
     const excess = JsonShape.excessOf(text)
     if (excess !== undefined) return refused({}, `The ${noun} ${Quote.of(text)} has ${JsonShape.excessText(excess)}.`)
-    const parsed = JsonShape.parse(text)
+    const parsed: unknown = JsonShape.parse(text)
     if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
       return refused(
         {},

@@ -72,8 +72,8 @@ export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean =>
 export class Scan {
   private readonly mostValues: number
   private readonly mostLevels: number
-  /** An array or object counts one value in advance, which is taken back where it ends empty. */
-  private values = 1
+  /** The values until now. An array or object counts one in advance, which is taken back where it ends empty. */
+  values = 1
   private level = 0
   private isInString = false
   private isEscaped = false
