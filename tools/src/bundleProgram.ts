@@ -16,6 +16,7 @@ export const folder = join(root, "apps/session-orchestrator/node_modules/.cache/
 
 /** Threads are files of their own: the program names them. */
 const threads = {
+  CallThread: join(sources, "gateway/CallThread.ts"),
   IntegrityThread: join(sources, "storage/sqlite/IntegrityThread.ts"),
   CheckpointThread: join(root, "packages/journal/src/sqlite/CheckpointThread.ts")
 }

@@ -5,6 +5,7 @@ import type { Target } from "@holdfast/wire"
 import { Redacted, type Schema } from "effect"
 import * as ProviderName from "../text/ProviderName.ts"
 import * as Address from "./Address.ts"
+import * as CallBody from "./CallBody.ts"
 import * as CallKey from "./CallKey.ts"
 import * as Credentials from "../redaction/Credentials.ts"
 import * as Secrets from "../redaction/Secrets.ts"
@@ -24,6 +25,8 @@ export interface GatedCall {
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
   readonly body: Buffer
+  /** The digest of a large body; absent: it is computed when it is asked for. */
+  readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
   readonly retry: Schema.JsonObject | undefined
 }
@@ -34,9 +37,13 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
   model: asked.model ?? "unknown"
 })
 
-/** Its key, by which the same call asked again is known. The body is parsed again: kept, it would be larger than the body. */
-export const keyOf = ({ body, headers, provider, rest }: GatedCall): string =>
-  CallKey.of({ target: `${provider} ${rest}`, headers, body: JSON.parse(body.toString()) })
+/** Its key, by which the same call asked again is known. A small body is parsed again: kept, it would be larger than the body. */
+export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): string =>
+  CallKey.of({
+    target: `${provider} ${rest}`,
+    headers,
+    digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
+  })
 
 /** The name of its client. */
 export const clientOf = ({ headers }: Pick<GatedCall, "headers">): string => {

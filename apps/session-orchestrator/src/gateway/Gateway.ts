@@ -27,12 +27,15 @@ import * as Secrets from "../redaction/Secrets.ts"
 import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
+import * as BodyBudget from "../system/BodyBudget.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
 import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
 import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
+import * as CallBody from "./CallBody.ts"
+import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
 import * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
@@ -66,6 +69,7 @@ export const layer = (send: RawCall.Send) =>
         endpoints,
         keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
+        bodies: yield* BodyBudget.Bodies,
         drain: yield* Drain,
         isOwn: (baseUrl) => Address.isOwn(baseUrl, server),
         clock: { at: (yield* Timer.Timer).at, now: () => clock.currentTimeMillisUnsafe() },
@@ -82,6 +86,7 @@ interface Parts {
   readonly endpoints: Endpoints.Endpoints
   readonly keyOf: ReturnType<typeof ClientKey.make>
   readonly maxBodyBytes: number
+  readonly bodies: BodyBudget.BodyBudget
   readonly drain: Drain["Service"]
   /** Whether a base URL leads back here. */
   readonly isOwn: (baseUrl: string) => boolean
@@ -154,16 +159,20 @@ const answer = (
   parts: Parts,
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  // What was read to decide is not kept while the call is held: its body as a value would be larger than its bytes.
-  Effect.flatMap(planned(parts, request), (plan) => {
-    switch (plan._tag) {
-      case "Refuse":
-        return Effect.succeed(plan.response)
-      case "Hold":
-        return Effect.map(held(parts, plan), () => written(plan.client))
-      case "Pass":
-        return passed(parts, plan)
-    }
+  Effect.suspend(() => {
+    const share = parts.bodies.open()
+    // What was read to decide is not kept while the call is held: its body as a value would be larger than its bytes.
+    const answered = Effect.flatMap(planned(parts, request, share), (plan) => {
+      switch (plan._tag) {
+        case "Refuse":
+          return Effect.succeed(plan.response)
+        case "Hold":
+          return Effect.map(held(parts, plan), () => written(plan.client))
+        case "Pass":
+          return passed(parts, plan)
+      }
+    })
+    return Effect.ensuring(answered, Effect.sync(share.release))
   })
 
 /** What is done with a call. */
@@ -187,7 +196,8 @@ type Plan =
 
 const planned = Effect.fnUntraced(function* (
   parts: Parts,
-  request: HttpServerRequest.HttpServerRequest
+  request: HttpServerRequest.HttpServerRequest,
+  share: BodyBudget.Share
 ): Effect.fn.Return<Plan> {
   const { drain, endpoints, holding, isOwn, keyOf, maxBodyBytes } = parts
   const address = Address.read(request.url, Array.from(endpoints.keys()))
@@ -228,12 +238,16 @@ const planned = Effect.fnUntraced(function* (
 
   const { provider, rest } = address
   const dialect = request.method === "POST" && holding !== undefined ? Dialects.of(rest) : undefined
-  const body = dialect === undefined ? undefined : yield* Passage.readBody(client.request, maxBodyBytes)
-  if (dialect !== undefined && body === undefined) return refuse(413, tooLarge(maxBodyBytes))
-  const parsed = body === undefined || request.headers["content-encoding"] !== undefined ? undefined : jsonOf(body)
-  if (holding !== undefined && dialect !== undefined && body !== undefined && parsed !== undefined) {
-    const asked = dialect.call(rest, parsed)
-    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, retry }
+  const read = dialect === undefined ? undefined : yield* CallReader.read(client.request, maxBodyBytes, share)
+  if (read === "too-large") return refuse(413, tooLarge(maxBodyBytes))
+  if (read === "no-room") return refuse(503, BodyBudget.NO_ROOM)
+  const body = read?.bytes
+  const isEncoded = request.headers["content-encoding"] !== undefined
+  const outline = read === undefined || isEncoded ? undefined : yield* outlineOf(read)
+  if (holding !== undefined && dialect !== undefined && body !== undefined && outline !== undefined) {
+    const asked = dialect.call(rest, outline.members)
+    const { digest } = outline
+    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, digest, retry }
     return { _tag: "Hold", holding, client, call, userAgent: request.headers["user-agent"] }
   }
   const upstream = { url: Address.below(endpoint.baseUrl, rest), method: request.method, headers }
@@ -316,12 +330,13 @@ const retryOf = (
     : `x-holdfast-retry-profile: expected one of ${Address.profileNames.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
 }
 
-const jsonOf = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
-  }
+/** What a body has of its call. A large one is read in a thread. */
+const outlineOf = (
+  body: CallReader.Body
+): Effect.Effect<{ readonly members: unknown; readonly digest: string | undefined } | undefined> => {
+  if (body.isLarge) return CallReader.outline(body)
+  const members = CallBody.parse(body.bytes)
+  return Effect.succeed(members === undefined ? undefined : { members, digest: undefined })
 }
 
 const clientOf = (request: HttpServerRequest.HttpServerRequest): Passage.Client => {

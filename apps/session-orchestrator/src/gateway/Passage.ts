@@ -94,19 +94,6 @@ export const begin = (response: ServerResponse, { headers, status, statusText }:
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
-/** Reads a whole body; `undefined` if it is larger than the limit. It never ends if the client disconnects: its call is interrupted then. */
-export const readBody = (request: IncomingMessage, mostBytes: number): Effect.Effect<Buffer | undefined> =>
-  Effect.callback((resume) => {
-    const pieces: Array<Buffer> = []
-    let bytes = 0
-    request.on("data", (piece: Buffer) => {
-      bytes += piece.length
-      if (bytes > mostBytes) resume(Effect.undefined)
-      else pieces.push(piece)
-    })
-    request.on("end", () => resume(Effect.succeed(Buffer.concat(pieces))))
-  })
-
 // --- internal
 
 const limited = (mostBytes: number, exceeded: () => void): Transform => {

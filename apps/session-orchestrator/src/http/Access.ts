@@ -113,8 +113,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     if (!BODY_METHODS.has(head.method)) return undefined
     const length = Number(headers["content-length"] ?? 0)
     const type = headers["content-type"]
-    const hasBody = length > 0 || headers["transfer-encoding"] !== undefined
-    if (type === undefined ? hasBody : !JSON_TYPE.test(type)) {
+    if (type === undefined ? hasBody(head) : !JSON_TYPE.test(type)) {
       return new Problem.UnsupportedMediaType({
         detail: `The body has ${type === undefined ? "no content type" : `the content type ${quoted(type)}`}. Send it with \`Content-Type: application/json\`.`
       })
@@ -123,6 +122,10 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     return length > limitBytes ? tooLarge(limitBytes) : undefined
   }
 }
+
+/** Whether a request has a body. */
+export const hasBody = ({ headers }: Pick<Head, "headers">): boolean =>
+  Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
 /** The largest accepted body of a call without a prompt, in bytes. */
 export const MOST_BYTES = 1024 * 1024

@@ -7,15 +7,22 @@
  *     connections `SHUTDOWN_GRACE`.
  * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
-import { DefaultAddress } from "@holdfast/wire"
+import { DefaultAddress, JsonShape } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import { Api } from "@holdfast/wire/api"
+import { Api, Problem } from "@holdfast/wire/api"
 import { ByteSize, Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
-import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import {
+  HttpIncomingMessage,
+  HttpRouter,
+  type HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as ApiPaths from "./ApiPaths.ts"
+import * as BodyBudget from "../system/BodyBudget.ts"
 import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as UiHandlers from "./ui/UiHandlers.ts"
@@ -143,7 +150,7 @@ const guard = (host: string, options: Options) => {
     maxBodyBytes,
     openPaths: [...DocsRoutes.paths, ...PageRoutes.openPaths]
   })
-  const middleware = (gateway: Option.Option<Gateway["Service"]>) =>
+  const middleware = (gateway: Option.Option<Gateway["Service"]>, bodies: BodyBudget.BodyBudget) =>
     HttpRouter.middleware(
       (call) =>
         Effect.flatMap(Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]), ([request, now]) => {
@@ -156,7 +163,7 @@ const guard = (host: string, options: Options) => {
             return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
           const answer =
             refusal === undefined
-              ? callOf(gateway, request, call).pipe(
+              ? callOf({ bodies, limitBytes }, gateway, request, call).pipe(
                   Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
                   Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
                 )
@@ -174,7 +181,7 @@ const guard = (host: string, options: Options) => {
         }),
       { global: true }
     )
-  return Layer.unwrap(Effect.map(Effect.serviceOption(Gateway), middleware))
+  return Layer.unwrap(Effect.zipWith(Effect.serviceOption(Gateway), BodyBudget.Bodies, middleware))
 }
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
@@ -194,13 +201,43 @@ const methodsOf = (url: string): ReadonlyArray<string> => {
   return methods.length === 0 ? ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] : methods
 }
 
+interface Limits {
+  readonly bodies: BodyBudget.BodyBudget
+  /** The most bytes of this request's body. */
+  readonly limitBytes: number
+}
+
 /** A path below a provider's base URL is the gateway's (rule X13). A client that disconnects ends its call, as it does a route's. */
 const callOf = <E, R>(
+  limits: Limits,
   gateway: Option.Option<Gateway["Service"]>,
   request: HttpServerRequest.HttpServerRequest,
   call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
-  Option.isSome(gateway) && Address.isOurs(request.url) ? Effect.interruptible(gateway.value.answer(request)) : call
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
+  Option.isSome(gateway) && Address.isOurs(request.url)
+    ? Effect.interruptible(gateway.value.answer(request))
+    : Access.hasBody(request)
+      ? bounded(limits, request, call)
+      : call
+
+/** Refuses a body that has no room, and one of more values or levels than any call takes, before it is parsed. */
+const bounded = <E, R>(
+  { bodies, limitBytes }: Limits,
+  request: HttpServerRequest.HttpServerRequest,
+  call: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
+  Effect.suspend(() => {
+    const share = bodies.open()
+    if (!share.take(Number(request.headers["content-length"] ?? limitBytes)))
+      return ProblemResponse.toResponse(new Problem.Busy({ detail: BodyBudget.NO_ROOM }), request)
+    const answer = Effect.flatMap(request.text, (text) => {
+      const excess = JsonShape.excessOf(text)
+      if (excess === undefined) return call
+      const detail = `The body has ${JsonShape.excessText(excess)}.`
+      return ProblemResponse.toResponse(new Problem.InvalidRequest({ detail }), request)
+    })
+    return Effect.ensuring(answer, Effect.sync(share.release))
+  })
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
 const drainOnClose = Layer.effectDiscard(

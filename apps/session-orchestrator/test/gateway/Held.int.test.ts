@@ -6,6 +6,7 @@ import * as os from "node:os"
 import * as path from "node:path"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
+import * as BodyBudget from "../../src/system/BodyBudget.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
 
@@ -82,6 +83,47 @@ describe("a held call", () => {
       expect(shown).not.toContain("secret prompt")
       const conversations = yield* service.call({ path: "/v1/conversations" })
       expect(JSON.parse(conversations.text).conversations).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  for (const [kind, messages] of [
+    ["400,000 values", `[${"{},".repeat(400_000)}{}]`],
+    ["millions of values", `[${"{},".repeat(3_000_000)}{}]`],
+    ["5,000 levels", `${"[".repeat(5_000)}${"]".repeat(5_000)}`]
+  ] as const) {
+    it.live(`of ${kind} is held, with its bytes as they came`, () =>
+      Effect.gen(function* () {
+        const bytes = GatewayRig.chatStream("hello")
+        const { endpoint, service } = yield* GatewayRig.start({
+          answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes))
+        })
+        const body = `{"messages":${messages},"model":"m","stream":true}`
+        const answer = yield* GatewayRig.post(service.port, CHAT, body, KEY)
+        expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
+        expect(answer.body.equals(bytes)).toBe(true)
+        expect(endpoint.calls.length).toBe(2)
+        for (const call of endpoint.calls) expect(String(yield* Effect.promise(() => call.body)) === body).toBe(true)
+        expect(yield* turnsOf(service)).toMatchObject([{ status: "completed", model: "own~client/m" }])
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("is refused with 503 while the bodies of other calls take all the room", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => n > 1 && GatewayRig.sendStream(call, bytes)
+      }).pipe(Effect.provideService(BodyBudget.Bodies, new BodyBudget.BodyBudget(1_000)))
+      const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
+      yield* until(() => endpoint.calls.length === 1)
+      const large = { ...ASK, messages: [{ role: "user", content: "x".repeat(1_000) }] }
+      const refused = yield* GatewayRig.post(service.port, CHAT, large, KEY)
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "5"])
+      expect(JSON.parse(String(refused.body)).error.message).toBe(BodyBudget.NO_ROOM)
+      const api = yield* service.call({ path: "/v1/turns", body: { prompt: "x".repeat(1_000) } })
+      expect([api.status, JSON.parse(api.text).type]).toEqual([503, "/docs#problem-busy"])
+      expect((yield* GatewayRig.post(service.port, CHAT, ASK, KEY)).status).toBe(200)
+      yield* Fiber.interrupt(first)
     }).pipe(Effect.scoped)
   )
 

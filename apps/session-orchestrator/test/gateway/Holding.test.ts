@@ -26,6 +26,7 @@ const call: GatedCall = {
   dialect: Dialects.byFormat.chat,
   asked: { format: "chat", framing: "events", model: "m" },
   body: Buffer.from(JSON.stringify(BODY)),
+  digest: undefined,
   retry: undefined
 }
 

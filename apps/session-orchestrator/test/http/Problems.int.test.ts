@@ -195,3 +195,33 @@ it.effect("a call without the token learns nothing, not even which calls exist",
     expect((yield* server.call({ path: "/readyz", headers: { authorization } })).status).toBe(200)
   })
 )
+
+it.effect("a body of too many values or levels is refused with the limit, before it is parsed", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const id = yield* server.create
+    const values = Array.from({ length: 200_000 }, () => ({}))
+    for (const [path, body] of [
+      [`/v1/conversations/${id}/turns`, { prompt: values }],
+      ["/v1/chat", { id, messages: values }]
+    ] as const) {
+      const { name, problem, status } = yield* refused(server, { path, body })
+      expect(status).toBe(400)
+      expect(name).toBe("invalid-request")
+      expect(problem.detail).toBe("The body has more than 10000 values.")
+    }
+    const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })
+    expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])
+  })
+)
+
+it.effect("of a body with a fault in each of its values the first fifty are named", () =>
+  Effect.gen(function* () {
+    const server = yield* TestServer.start()
+    const id = yield* server.create
+    const prompt = Array.from({ length: 9_000 }, () => ({}))
+    const { problem, status } = yield* refused(server, { path: `/v1/conversations/${id}/turns`, body: { prompt } })
+    expect(status).toBe(400)
+    expect(problem.errors).toHaveLength(50)
+  })
+)

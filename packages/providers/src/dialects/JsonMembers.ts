@@ -34,6 +34,9 @@ export const valuesOf = (bytes: Uint8Array, name: string): ReadonlyArray<Place> 
 // --- internal
 
 const OPEN = 0x7b
+const OPEN_LIST = 0x5b
+const CLOSE = 0x7d
+const CLOSE_LIST = 0x5d
 const QUOTE = 0x22
 const COLON = 0x3a
 const COMMA = 0x2c
@@ -41,8 +44,6 @@ const BACKSLASH = 0x5c
 const BLANKS = new Set([0x20, 0x09, 0x0a, 0x0d])
 /** The byte order mark. */
 const MARK = [0xef, 0xbb, 0xbf]
-const OPENS = new Set([0x7b, 0x5b])
-const CLOSES = new Set([0x7d, 0x5d])
 
 /** The first byte from here on that is no white space. */
 const blanksFrom = (bytes: Uint8Array, from: number): number => {
@@ -53,11 +54,14 @@ const blanksFrom = (bytes: Uint8Array, from: number): number => {
 
 /** The end of the string that begins here. */
 const stringEnd = (bytes: Uint8Array, from: number): number => {
-  for (let at = from + 1; at < bytes.length; at++) {
-    if (bytes[at] === BACKSLASH) at++
-    else if (bytes[at] === QUOTE) return at + 1
+  for (let first = from + 1; ; ) {
+    const quote = bytes.indexOf(QUOTE, first) // a file of megabytes is one string
+    if (quote < 0) return bytes.length
+    let slash = quote
+    while (slash > first && bytes[slash - 1] === BACKSLASH) slash--
+    if ((quote - slash) % 2 === 0) return quote + 1
+    first = quote + 1
   }
-  return bytes.length
 }
 
 const valueEnd = (bytes: Uint8Array, from: number): number => {
@@ -67,9 +71,9 @@ const valueEnd = (bytes: Uint8Array, from: number): number => {
     const byte = bytes[at] ?? 0
     if (byte === QUOTE) {
       at = stringEnd(bytes, at) - 1
-    } else if (OPENS.has(byte)) {
+    } else if (byte === OPEN || byte === OPEN_LIST) {
       depth++
-    } else if (CLOSES.has(byte)) {
+    } else if (byte === CLOSE || byte === CLOSE_LIST) {
       if (depth === 0) return at
       if (--depth === 0) return at + 1
     } else if (depth === 0 && (byte === COMMA || BLANKS.has(byte))) {

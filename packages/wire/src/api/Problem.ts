@@ -192,6 +192,17 @@ export class TurnStopped extends HttpApiError.Problem<TurnStopped>()(
   }
 ) {}
 
+/** The service has no room for another request now. */
+export class Busy extends HttpApiError.Problem<Busy>()(
+  "BusyProblem",
+  { type: type("busy"), status: 503, title: "The service is busy" },
+  {},
+  {
+    description:
+      "Requests under way take all the memory, or all the connections, that they may take. Nothing was accepted: send the request again after `Retry-After`."
+  }
+) {}
+
 /** The service is shutting down. */
 export class ShuttingDown extends HttpApiError.Problem<ShuttingDown>()(
   "ShuttingDownProblem",
@@ -223,6 +234,7 @@ export const problems = {
   "storage-unavailable": StorageUnavailable,
   "turn-stopped": TurnStopped,
   starting: Starting,
+  busy: Busy,
   "shutting-down": ShuttingDown
 } as const
 

@@ -94,7 +94,7 @@ const problems = [
 
 const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendUiMessages, success: stream, error: problems })
   // UiMessagesGroup.C3
-  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "ignore", errors: "all" })
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "ignore", errors: "first" })
   .annotateMerge(
     OpenApi.annotations({
       summary: "Send a message of useChat",

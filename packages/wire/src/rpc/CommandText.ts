@@ -41,7 +41,9 @@ export const unreadable = (error: string): Refusal => ({
 export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: Schema.ConstraintDecoder<A>) => {
   const decodeCommand = Schema.decodeUnknownResult(schema, { onExcessProperty: "error", errors: "all" }) // CommandText.C1
   return (text: string): Result.Result<A, Refusal> => {
-    const parsed = parse(text)
+    const excess = JsonShape.excessOf(text)
+    if (excess !== undefined) return refused({}, `The ${noun} ${Quote.of(text)} has ${JsonShape.excessText(excess)}.`)
+    const parsed: unknown = JsonShape.parse(text)
     if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
       return refused(
         {},
@@ -65,15 +67,6 @@ export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: S
 // --- internal
 
 const isRequestId = Schema.is(RequestId)
-
-const parse = (text: string): unknown => {
-  if (JsonShape.isTextTooDeep(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const refused = (given: Pick<Refusal, "id" | "command">, error: string): Result.Result<never, Refusal> =>
   Result.fail({ ...given, ...unreadable(error) })

@@ -12,6 +12,9 @@ import type * as Schema from "effect/Schema"
 /** The most levels of a value that is accepted from outside (C11). Real arguments have fewer than ten. */
 export const MOST_LEVELS = 200
 
+/** The most values of a command or a body of the API. Files are one value each. */
+export const MOST_VALUES = 10_000
+
 /** The size of a JSON value. */
 export interface Measure {
   /** Characters of its strings and keys, and one for each value; more than `most` if measuring stopped there. */
@@ -51,24 +54,85 @@ export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): 
   return { characters, isTooDeep }
 }
 
+/** Which limit a JSON text exceeds. */
+export type Excess = "levels" | "values"
+
+/** Words for a refusal: "The body has …". */
+export const excessText = (excess: Excess): string =>
+  excess === "levels" ? `more than ${MOST_LEVELS} levels` : `more than ${MOST_VALUES} values`
+
+/** Returns the limit that a JSON text exceeds. It is read before it is parsed: a value of two characters costs hundreds of bytes. */
+export const excessOf = (text: string): Excess | undefined => new Scan(MOST_VALUES, MOST_LEVELS).push(text)
+
 /** Whether JSON text is nested too deeply, read before it is parsed: parsing millions of levels costs 60 bytes each. */
-export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean => {
-  let depth = 0
-  let isInString = false
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (isInString) {
-      if (code === BACKSLASH) at++
-      else if (code === QUOTE) isInString = false
-    } else if (code === QUOTE) {
-      isInString = true
+export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean =>
+  new Scan(Infinity, levels).push(text) !== undefined
+
+/** Counts the values and levels of a JSON text that arrives in pieces. Of bytes, each piece may be read as Latin-1. */
+export class Scan {
+  private readonly mostValues: number
+  private readonly mostLevels: number
+  /** The values until now. An array or object counts one in advance, which is taken back where it ends empty. */
+  values = 1
+  private level = 0
+  private isInString = false
+  private isEscaped = false
+  private isEmpty = false
+  private excess: Excess | undefined = undefined
+
+  constructor(mostValues: number, mostLevels: number) {
+    this.mostValues = mostValues
+    this.mostLevels = mostLevels
+  }
+
+  /** Reads the next piece; returns the limit that is exceeded, and reads no further then. */
+  push(text: string): Excess | undefined {
+    for (let at = 0; at < text.length && this.excess === undefined; at++) {
+      if (this.isInString) at = this.stringEnd(text, at)
+      else this.read(text.charCodeAt(at))
+    }
+    return this.excess
+  }
+
+  private read(code: number): void {
+    if (code <= BLANK) return
+    const isEmpty = this.isEmpty
+    this.isEmpty = false
+    if (code === QUOTE) {
+      this.isInString = true
+    } else if (code === COMMA) {
+      if (++this.values > this.mostValues) this.excess = "values"
     } else if (code === ARRAY || code === OBJECT) {
-      if (++depth > levels) return true
+      this.isEmpty = true
+      if (++this.level > this.mostLevels) this.excess = "levels"
+      else if (++this.values > this.mostValues) this.excess = "values"
     } else if (code === ARRAY_END || code === OBJECT_END) {
-      depth--
+      this.level--
+      if (isEmpty) this.values--
     }
   }
-  return false
+
+  /** The place of the quote that ends the string, or the end of the piece. */
+  private stringEnd(text: string, start: number): number {
+    let from = this.isEscaped ? start + 1 : start
+    this.isEscaped = false
+    for (;;) {
+      const quote = text.indexOf('"', from)
+      const end = quote < 0 ? text.length : quote
+      let slash = end
+      while (slash > from && text.charCodeAt(slash - 1) === BACKSLASH) slash--
+      const isEscaped = (end - slash) % 2 === 1
+      if (quote < 0) {
+        this.isEscaped = isEscaped
+        return end
+      }
+      if (!isEscaped) {
+        this.isInString = false
+        return quote
+      }
+      from = quote + 1
+    }
+  }
 }
 
 /** The JSON text of a value of any depth, cut after about `most` characters. */
@@ -106,7 +170,9 @@ export const textOf = (value: unknown, most: number): string => {
 /** The characters of a value without those in it. */
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length + 1 : 1)
 
+const BLANK = 32
 const QUOTE = 34
+const COMMA = 44
 const BACKSLASH = 92
 const ARRAY = 91
 const ARRAY_END = 93

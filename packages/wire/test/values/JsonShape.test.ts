@@ -42,6 +42,38 @@ describe("JsonShape", () => {
     )
   })
 
+  it("the values of any JSON text are counted, wherever the text is cut", () => {
+    const valuesOf = (value: unknown): number =>
+      typeof value === "object" && value !== null
+        ? Object.values(value).reduce((sum: number, child) => sum + valuesOf(child), 1)
+        : 1
+    const text = fc.oneof(fc.string(), fc.constantFrom('\\', '"', '\\"', '\\\\"[,', "{"))
+    const json = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        text,
+        fc.integer(),
+        fc.array(tie("value")),
+        fc.dictionary(text, tie("value"))
+      )
+    })).value
+    fc.assert(
+      fc.property(json, fc.boolean(), fc.integer({ min: 1, max: 9 }), (value, isSpaced, size) => {
+        const text = JSON.stringify(value, null, isSpaced ? 2 : undefined)
+        const excessAt = (most: number) => {
+          const scan = new JsonShape.Scan(most, Infinity)
+          for (let at = 0; at < text.length; at += size) scan.push(text.slice(at, at + size))
+          return scan.push("")
+        }
+        const values = valuesOf(value)
+        // One value is counted in advance for an array that may end empty.
+        expect(excessAt(values + 1)).toBeUndefined()
+        expect(excessAt(values - 1)).toBe(values === 1 && typeof value !== "object" ? undefined : "values")
+      }),
+      { numRuns: 500 }
+    )
+  })
+
   it("the text of any JSON is that of JSON.stringify, and its beginning where it is cut", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(60), (value, most) => {

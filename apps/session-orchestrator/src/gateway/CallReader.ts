@@ -1,0 +1,82 @@
+/**
+ * Reads the body of a call without delaying other clients.
+ *
+ * The body is measured while it arrives. Most bodies are parsed at once; a larger one is read in a thread, which has a limit of memory.
+ */
+import { JsonShape } from "@holdfast/wire"
+import { Effect, Semaphore } from "effect"
+import type { IncomingMessage } from "node:http"
+import { Worker } from "node:worker_threads"
+import type { Share } from "../system/BodyBudget.ts"
+import * as CallBody from "./CallBody.ts"
+
+/** A body that was read. */
+export interface Body {
+  readonly bytes: Buffer
+  /** Of values, exact up to `MOST_NORMAL`; then, and beyond the most levels, it is too large to be normalised. */
+  readonly isTooLarge: boolean
+  readonly isLarge: boolean
+}
+
+/** Why a body was not read: it is larger than the limit, or there is no room for it now. */
+export type Refused = "too-large" | "no-room"
+
+/** Reads a whole body. It never ends if the client disconnects: its call is interrupted then. */
+export const read = (request: IncomingMessage, mostBytes: number, share: Share): Effect.Effect<Body | Refused> =>
+  Effect.callback((resume) => {
+    const pieces: Array<Buffer> = []
+    const scan = new JsonShape.Scan(MOST_NORMAL, JsonShape.MOST_LEVELS)
+    let length = 0
+    let refused: Refused | undefined
+    request.on("data", (piece: Buffer) => {
+      if (refused !== undefined) return
+      length += piece.length
+      refused = length > mostBytes ? "too-large" : share.take(piece.length) ? undefined : "no-room"
+      if (refused !== undefined) {
+        pieces.length = 0
+        return resume(Effect.succeed(refused))
+      }
+      pieces.push(piece)
+      scan.push(piece.toString("latin1"))
+    })
+    request.on("end", () => {
+      if (refused !== undefined) return
+      const isTooLarge = scan.push("") !== undefined || length > MOST_NORMAL_BYTES
+      const isLarge = isTooLarge || length > MOST_BYTES || scan.values > MOST_VALUES
+      // A thread reads the same memory.
+      const bytes = isLarge ? Buffer.from(new SharedArrayBuffer(length)) : Buffer.concat(pieces)
+      if (isLarge) for (let at = 0, n = 0; n < pieces.length; n++) at += pieces[n]?.copy(bytes, at) ?? 0
+      resume(Effect.succeed({ bytes, isTooLarge, isLarge }))
+    })
+  })
+
+/** Reads a large body in a thread. `undefined`: it cannot be read. */
+export const outline = ({ bytes, isTooLarge }: Body): Effect.Effect<CallBody.Outline | undefined> =>
+  alone(
+    Effect.callback<CallBody.Outline | undefined>((resume) => {
+      const worker = new Worker(new URL("./CallThread.ts", import.meta.url), {
+        workerData: { bytes: bytes.buffer, isTooLarge },
+        resourceLimits: { maxOldGenerationSizeMb: MOST_HEAP_MB }
+      })
+      worker.once("message", (outline: CallBody.Outline | undefined) => resume(Effect.succeed(outline)))
+      // A thread that could not be started, or ran out of memory, has no result.
+      worker.once("error", () => resume(Effect.undefined))
+      worker.once("exit", () => resume(Effect.undefined))
+      return Effect.promise(() => worker.terminate())
+    })
+  )
+
+// --- internal
+
+/** Parsed and digested on the thread of all clients in some 40 ms. */
+const MOST_BYTES = 2 * 1024 * 1024
+const MOST_VALUES = 20_000
+
+/** Normalised in a second of a thread. A long session with tools has fewer. */
+const MOST_NORMAL = 500_000
+const MOST_NORMAL_BYTES = 128 * 1024 * 1024
+
+const MOST_HEAP_MB = 1_024
+
+/** One thread at a time: others would take the time of the clients. */
+const alone = Semaphore.makeUnsafe(1).withPermits(1)
