@@ -167,6 +167,7 @@ const exceptions: { readonly [path: string]: ReadonlyArray<string> } = {
   "packages/simulated/src/server/": ["node:"],
   // HTTP on Node: likewise.
   "packages/providers/src/http/Undici.ts": ["undici"],
+  "packages/providers/src/http/ContentCoding.ts": ["node:"],
   "packages/providers/src/http/Proxy.ts": ["undici"],
   "packages/providers/src/http/RawCall.ts": ["undici", "node:"],
   // A store on a file: likewise.

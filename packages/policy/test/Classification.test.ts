@@ -158,6 +158,94 @@ describe("by code", () => {
     expect(frame({ error: { type: "invalid_request_error", message: "no" } }).reason).toBe("bad-request")
   })
 
+  it("C2: a 4xx outweighs a type that every error may have, and not a code of a passing state", () => {
+    for (const type of ["server_error", "api_error", "internal_error", "InternalServerError"]) {
+      for (const status of [400, 404, 405, 422]) {
+        expect(respond(status, { error: { type, message: "no" } })).toMatchObject({
+          reason: "bad-request",
+          retryable: false
+        })
+      }
+    }
+    expect(respond(401, { error: { type: "server_error", message: "no" } }).reason).toBe("auth")
+    for (const [code, reason] of [
+      ["rate_limit_exceeded", "rate-limited"],
+      ["overloaded_error", "overloaded"],
+      ["model_stream_error", "server-error"]
+    ] as const) {
+      expect(respond(424, { error: { code, message: "no" } })).toMatchObject({ reason, retryable: true })
+    }
+    expect(frame({ error: { type: "server_error", message: "no" } })).toMatchObject({
+      reason: "server-error",
+      retryable: true
+    })
+  })
+
+  it("C2, P2: a text of overflow outweighs such a type, at any status", () => {
+    const error = { type: "server_error", message: "This model's maximum context length is 8192 tokens." }
+    for (const status of [400, 422, 500, 503]) expect(respond(status, { error }).reason).toBe("context-overflow")
+    expect(frame({ error }).reason).toBe("context-overflow")
+  })
+
+  it("C2: a redirect is final, and its address is named without secrets", () => {
+    const to = (location: string) => respond(307, "<html>Moved</html>", { location })
+    expect(to("https://u:pw@new.example/v1;s=s1?token=t1&a&b=t2?t3#t4")).toMatchObject({
+      reason: "bad-request",
+      retryable: false,
+      status: 307,
+      message: expect.stringContaining(
+        "https://new.example/v1;s=[redacted]?token=[redacted]&[redacted]&b=[redacted] (HTTP 307)"
+      )
+    })
+    expect(to("/v2/chat").message).toContain("Redirected to /v2/chat (HTTP 307)")
+    expect(to(`/${"x".repeat(100_000)}`).message.length).toBeLessThan(1_000)
+    expect(respond(304)).toMatchObject({ reason: "bad-request", retryable: false })
+  })
+
+  it("C12, P1, P7: a usage limit in words is the key's, and passes unless the status is final", () => {
+    const said = (status: number, error: object) => respond(status, { error })
+    const message = "You have reached your usage limit"
+    expect(said(429, { message })).toMatchObject({ reason: "quota-exhausted", retryable: true })
+    expect(said(429, { message, type: "rate_limit_error" })).toMatchObject({
+      reason: "quota-exhausted",
+      retryable: true
+    })
+    expect(said(403, { message })).toMatchObject({ reason: "quota-exhausted", retryable: false })
+    expect(frame({ error: { message } })).toMatchObject({ reason: "quota-exhausted", retryable: true })
+    expect(respond(429, { error: { message } }, { "x-should-retry": "false" }).retryable).toBe(false)
+    expect(said(429, { message: "Server is temporarily limiting requests (not your usage limit)" }).reason).toBe(
+      "rate-limited"
+    )
+  })
+
+  it("C2: a refusal of a country or region is not a wrong key", () => {
+    for (const [status, message] of [
+      [403, "Country, region, or territory not supported"],
+      [400, "User location is not supported for the API use."],
+      [400, "Access to Anthropic models is not allowed from unsupported countries, regions, or territories."],
+      [403, "This service is not available in your region."]
+    ] as const) {
+      expect(respond(status, { error: { message, type: "permission_error" } })).toMatchObject({
+        reason: "model-unavailable",
+        retryable: false
+      })
+    }
+  })
+
+  it.each([
+    "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+    "The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length.",
+    "Too many input tokens. Max input tokens: 8192, request input token count: 9279",
+    "AiError: The estimated number of input and maximum output tokens (35000) exceeded this model context window limit (24000)",
+    "Total tokens of image and text exceed max message tokens.",
+    "Requested input length 40000 exceeds maximum input length 32768",
+    "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+    "the input length exceeds the context length"
+  ])("P2: %j is an overflow", (message) => {
+    for (const status of [400, 429, 500])
+      expect(respond(status, { error: { message } }).reason).toBe("context-overflow")
+  })
+
   it("C1: no code has two meanings", () => {
     const all = [...Codes.known("exact"), ...Codes.known("family"), ...Codes.known("vague")]
     for (const [code, reason] of all) expect([code, Codes.classifiedOf(code)?.reason]).toEqual([code, reason])
@@ -175,7 +263,7 @@ describe("by text", () => {
     ["Overloaded", "overloaded"],
     ["Provider returned error", "server-error"],
     ["Rate limit exceeded", "rate-limited"],
-    ["You've hit your usage limit", "rate-limited"],
+    ["You've hit your usage limit", "quota-exhausted"],
     ["Too Many Requests", "rate-limited"],
     ["got status 429", "rate-limited"],
     ["Error: 500", "server-error"],

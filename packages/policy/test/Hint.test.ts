@@ -100,6 +100,39 @@ describe("headers inside an error", () => {
 })
 
 describe("words of an error", () => {
+  it.each([
+    ["Usage limit reached, resets in 00:04:10", 250_000],
+    ["5-hour limit reached, resets 6:20pm (Europe/Berlin)", 5 * hour + 20 * minute],
+    ["Your limit will reset at 18:20 (Europe/Berlin).", 5 * hour + 20 * minute],
+    ["You've hit your limit · resets Mar 3, 7:05pm (UTC)", 2 * day + 7 * hour + 5 * minute],
+    ["Try again at Mar 3rd, 2026 7:05 PM UTC", 2 * day + 7 * hour + 5 * minute],
+    [`Claude AI usage limit reached|${epoch + 3600}`, hour],
+    [`Claude AI usage limit reached|${now + hour}`, hour],
+    ["Rate limited. Retry after Sun, 01 Mar 2026 12:05:00 GMT", 5 * minute],
+    ["Retry after Sunday, 01-Mar-26 12:05:00 GMT", 5 * minute],
+    ["You can continue in 5 hours and 10 minutes", 5 * hour + 10 * minute],
+    ["Limit resets at: 2026-03-01 15:00:00 UTC", 3 * hour]
+  ])("P5: %j", (message, retryAfterMs) => {
+    expect(ofMessage(message)).toEqual({ retryAfterMs, source: "body" })
+  })
+
+  it.each([
+    "resets in 00:99:10",
+    "resets 3pm",
+    "resets 6 (Anthropic)",
+    "resets 13pm (UTC)",
+    "resets 6:20pm (Nowhere/City)",
+    "resets 11:30am (UTC)",
+    "resets Feb 28, 7pm (UTC)",
+    "resets Feb 31, 7pm (UTC)",
+    `limit reached|${epoch - 60}`,
+    "model|9999999999999",
+    "Retry after Sun, 01 Mar 2026 11:55:00 GMT",
+    "50 requests in 60 seconds and then none"
+  ])("P5: %j has no delay", (message) => {
+    expect(ofMessage(message)).toBeUndefined()
+  })
+
   it("Envelope.N4: are searched from the first character, up to about 2,000", () => {
     expect(ofMessage("Retry after 5s")?.retryAfterMs).toBe(5_000)
     expect(ofMessage(`${". ".repeat(900)}Retry after 5s`)?.retryAfterMs).toBe(5_000)

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Net from "node:net"
+import * as Zlib from "node:zlib"
 import * as Limits from "../src/limits/Limits.ts"
 import * as Undici from "../src/http/Undici.ts"
 import { joined } from "./harness/Decode.ts"
@@ -200,8 +201,70 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
             response.writeHead(307, { location: "/elsewhere" })
             response.end()
           })
-          expect(emitted).toMatchObject({ status: 307 })
+          expect(emitted).toMatchObject({ status: 307, reason: "bad-request", retryable: false })
+          expect(emitted?.message).toContain("/elsewhere")
           expect(server.received.length).toBe(1)
+        })
+      )
+
+      const coded =
+        (status: number, coding: string, body: Uint8Array): Handler =>
+        (response) => {
+          response.writeHead(status, { ...SSE, "content-encoding": coding })
+          response.end(body)
+        }
+
+      const codings: ReadonlyArray<readonly [coding: string, encode: (text: string) => Buffer]> = [
+        ["gzip", Zlib.gzipSync],
+        ["X-GZIP", Zlib.gzipSync],
+        ["deflate", Zlib.deflateSync],
+        ["deflate", Zlib.deflateRawSync],
+        ["br", Zlib.brotliCompressSync],
+        ["zstd", Zlib.zstdCompressSync],
+        ["gzip, br", (text) => Zlib.brotliCompressSync(Zlib.gzipSync(text))]
+      ]
+
+      it.effect("C13: a compressed stream and a compressed error are decoded, in every known coding", () =>
+        Effect.gen(function* () {
+          const plain = yield* answer(pieces([dialect.text.join("")]))
+          const error = JSON.stringify({ error: { type: "overloaded_error", message: "Overloaded" } })
+          for (const [coding, encode] of codings) {
+            const streamed = yield* answer(coded(200, coding, encode(dialect.text.join(""))))
+            expect(joined(streamed.events), coding).toEqual(joined(plain.events))
+            const refused = yield* answer(coded(429, coding, encode(error)))
+            expect(refused.emitted, coding).toMatchObject({ reason: "overloaded", message: "Overloaded", status: 429 })
+          }
+        })
+      )
+
+      it.effect("C13: an unknown coding is named, and not retried; of an error status too", () =>
+        Effect.gen(function* () {
+          for (const status of [200, 503]) {
+            const { emitted, failure } = yield* answer(coded(status, "gzip, compress", Buffer.from("x")))
+            expect(failure ?? emitted).toMatchObject({ reason: "invalid-response", retryable: false })
+            expect((failure ?? emitted)?.message).toContain('"gzip, compress"')
+          }
+        })
+      )
+
+      it.effect(
+        "C6, C13: a compressed stream that breaks off is no success; an error in no such coding keeps its status",
+        () =>
+          Effect.gen(function* () {
+            const whole = Zlib.gzipSync(dialect.text.join(""))
+          const half = whole.subarray(0, whole.length / 2)
+            const cutOff = yield* answer(coded(200, "gzip", half))
+            expect(cutOff.isSuccess).toBe(false)
+            expect(cutOff.failure ?? cutOff.emitted).toMatchObject({ retryable: true })
+            const { emitted } = yield* answer(coded(401, "gzip", Buffer.from('{"error":{"message":"no"}}')))
+            expect(emitted).toMatchObject({ reason: "auth", status: 401 })
+          })
+      )
+
+      it.effect("C11, C13: a small body of a very long error is read up to the limit on errors", () =>
+        Effect.gen(function* () {
+          const { emitted } = yield* answer(coded(503, "br", Zlib.brotliCompressSync(Buffer.alloc(50_000_000, "a"))))
+          expect(emitted).toMatchObject({ reason: "overloaded", status: 503 })
         })
       )
 

@@ -175,10 +175,7 @@ const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Value
   Object.fromEntries(
     Object.entries(models)
       .map(([name, { body: _body, ...capabilities }]) => [name, capabilities] as const)
-      .filter(
-        ([name, { contextWindow, tools }]) =>
-          models[name]?.body === undefined || contextWindow !== undefined || tools !== undefined
-      )
+      .filter(([name, capabilities]) => models[name]?.body === undefined || Object.keys(capabilities).length > 0)
   )
 
 /** All variables that the configuration names. */

@@ -15,7 +15,7 @@ const wordings: ReadonlyArray<readonly [text: string, reason: Failure.Reason]> =
   ["The model is overloaded.", "overloaded"],
   ["Provider returned error", "server-error"],
   ["Rate limit exceeded for this key", "rate-limited"],
-  ["You have reached your usage limit", "rate-limited"],
+  ["You have reached your usage limit", "quota-exhausted"],
   ["Too many requests, slow down", "rate-limited"],
   ["upstream said 429", "rate-limited"],
   ["upstream said 500", "server-error"],

@@ -10,7 +10,7 @@
  * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
  * Classification.K5. A context overflow is never retryable (P2).
  */
-import { defined, Failure, Millis } from "@holdfast/wire"
+import { defined, Failure, Millis, Redaction } from "@holdfast/wire"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ResponseBody from "./ResponseBody.ts"
@@ -22,7 +22,6 @@ import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
 import * as Thrown from "./Thrown.ts"
 import * as Reasons from "./Reasons.ts"
-import * as Wording from "./Wording.ts"
 import * as Hint from "../hint/Hint.ts"
 
 /** The longest message of a failure, in characters. */
@@ -113,9 +112,9 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   const aborted = links.find((link) => byClass(link)?.reason === "aborted")
   if (aborted !== undefined) return ofEntry({ reason: "aborted" }, messageOf(aborted)) // M3
   for (const link of links) {
-    const reason = ofText(link.message)
-    if (reason === undefined) continue
     const { message } = link
+    const classified = Reasons.decide({ status: undefined, codes: [], texts: [message] })
+    if (classified === undefined) continue
     const context: Context = {
       headers: {},
       text: message,
@@ -123,7 +122,7 @@ export const ofThrown = (error: unknown, now: number): Failure.Failure => {
       now,
       fallbackReason: "unknown"
     }
-    return build({ reason, code: undefined }, message, context)
+    return build(classified, message, context)
   }
   const opinion = links.find(({ isRetryable }) => isRetryable !== undefined)?.isRetryable
   const [outermost] = links
@@ -162,7 +161,8 @@ export const timedOut = (which: "first-content" | "idle", ms: number): Failure.F
  *
  * Only for failures without typed information, and only for a provider's text (C4). Quoted parts are not read.
  */
-export const ofText = (text: string): Failure.Reason | undefined => Wording.narrow(text) ?? Wording.transient(text)
+export const ofText = (text: string): Failure.Reason | undefined =>
+  Reasons.decide({ status: undefined, codes: [], texts: [text] })?.reason
 
 // --- internal
 
@@ -186,6 +186,10 @@ const ofBody = (context: Context): Failure.Failure => {
   const { body, codes = [] } = context
   const told = (texts: ReadonlyArray<string>): Reasons.Classified | undefined =>
     Reasons.decide({ status: context.status, codes, texts })
+  const { location } = context.headers
+  if (location !== undefined && context.status !== undefined && Status.isRedirect(context.status)) {
+    return build(told([]) ?? unread(context), redirected(context.status, location), context)
+  }
   switch (body.kind) {
     case "envelope": {
       const { envelope } = body
@@ -227,6 +231,21 @@ const unread = (context: Context): Reasons.Classified => ({ reason: context.fall
 const where = ({ status }: Context, what: string): string =>
   status === undefined ? `${what} in the stream` : `HTTP ${status}, ${what}`
 
+/** The longest address that is shown. */
+const LOCATION_LIMIT = 500
+
+/** The message of a redirect. The address is shown without user, fragment and values of parameters: they may be secrets. */
+const redirected = (status: number, location: string): string => {
+  const [address = ""] = location.slice(0, LOCATION_LIMIT).split("#", 1)
+  const [path = "", ...query] = address.replace(/^([a-z][a-z0-9+.-]*:)?([/\\]{2})[^/?\\]*@/i, "$1$2").split("?")
+  const secretless = (parameter: string): string =>
+    parameter.includes("=") ? parameter.replace(/=.*$/s, `=${Redaction.PLACEHOLDER}`) : Redaction.PLACEHOLDER
+  const parameters = query.join("?").split("&").map(secretless)
+  const to =
+    path.replaceAll(/=[^&;/]*/g, `=${Redaction.PLACEHOLDER}`) + (query.length === 0 ? "" : `?${parameters.join("&")}`)
+  return `Redirected to ${to} (HTTP ${status}). A redirect is not followed: set the provider's base URL to the address that answers.`
+}
+
 /** Resets of the limits per minute: they come with every response and do not concern a used-up quota. */
 const THROTTLE_RESET = /^(?:x-ratelimit-reset|anthropic-ratelimit)-.*(?:requests|tokens)/
 
@@ -236,7 +255,7 @@ const build = (
   { status: responseStatus, headers, body, now, codes }: Context,
   status: number | undefined = responseStatus
 ): Failure.Failure => {
-  const { code, reason } = classified
+  const { code, mayPass = false, reason } = classified
   const found = Hint.findIn({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
   const evidence = Evidence.of(headers, hint)
@@ -244,16 +263,17 @@ const build = (
   return {
     reason,
     message: ResponseBody.cut(message),
-    retryable: isRetryable(reason, hint, headers["x-should-retry"]),
+    retryable: isRetryable(reason, hint !== undefined || mayPass, headers["x-should-retry"]),
     ...(status !== undefined && Status.isStatus(status) && !Status.isSuccess(status) ? { status } : {}),
     ...defined({ code, hint, scope, evidence })
   }
 }
 
-const isRetryable = (reason: Failure.Reason, hint: Failure.Hint | undefined, told: string | undefined): boolean => {
+/** `passes`: a used-up quota has a reset. */
+const isRetryable = (reason: Failure.Reason, passes: boolean, told: string | undefined): boolean => {
   if (reason === "context-overflow") return false // Classification.K5
   if (told === "true" || told === "false") return told === "true"
-  return reason === "quota-exhausted" ? hint !== undefined : Reasons.isRetryable(reason)
+  return reason === "quota-exhausted" ? passes : Reasons.isRetryable(reason)
 }
 
 /** Classifies a link by its status, body or provider's code; `undefined`: none of them decides. */

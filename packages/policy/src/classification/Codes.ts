@@ -4,7 +4,8 @@
  * Codes.K1. An exact code decides alone, before status and text (P1: "a typed code wins over text").
  * Codes.K2. A family decides too, unless the provider's wording names a member of the family with another reason: OpenAI and Groq send
  *     rate_limit_exceeded for "your request is larger than your limit", and no wait cures that.
- * Codes.K3. A vague code is weaker than the status, and decides only if there is no status.
+ * Codes.K3. A vague code is one that every error may have: it is weaker than the status and than a narrow wording, and decides only if there is
+ *     neither. So a 400 with `server_error` is a bad request, or an overflow by its text (C2).
  *
  * Codes are compared without case, punctuation and a final "error" or "exception": `RATE_LIMIT_EXCEEDED`,
  * `rateLimitExceeded` and `rate_limit_exceeded` are one.
@@ -105,19 +106,7 @@ const exact: Table = [
       "model_not_ready"
     ]
   ],
-  [
-    "server-error",
-    [
-      "server",
-      "internal",
-      "internal_server",
-      "internal_server_exception",
-      "internal_failure",
-      "internal_provider",
-      "data_loss",
-      "model_stream_error"
-    ]
-  ],
+  ["server-error", ["data_loss", "model_stream_error"]],
   ["network", ["connection", "api_connection", "stream_incomplete", "transport"]],
   ["timeout", ["timeout", "request_timeout", "gateway_timeout", "deadline_exceeded", "model_timeout", "timed_out"]],
   ["aborted", ["cancelled", "canceled", "request_cancelled", "request_canceled"]],
@@ -152,8 +141,7 @@ const exact: Table = [
       "organization_restricted",
       "consumer_suspended",
       "service_disabled",
-      "ip_not_authorized",
-      "unsupported_country_region_territory"
+      "ip_not_authorized"
     ]
   ],
   [
@@ -189,6 +177,7 @@ const exact: Table = [
       "model_not_active",
       "deployment_not_found",
       "unsupported_api_for_model",
+      "unsupported_country_region_territory",
       "1211"
     ]
   ],
@@ -226,7 +215,21 @@ const family: Table = [
 ]
 
 const vague: Table = [
-  ["server-error", ["api", "upstream", "provider_response", "bad_response_status_code"]],
+  [
+    "server-error",
+    [
+      "server",
+      "internal",
+      "internal_server",
+      "internal_server_exception",
+      "internal_failure",
+      "internal_provider",
+      "api",
+      "upstream",
+      "provider_response",
+      "bad_response_status_code"
+    ]
+  ],
   ["auth", ["permission", "permission_denied", "access_denied", "forbidden"]],
   ["model-unavailable", ["not_found", "resource_not_found"]],
   [

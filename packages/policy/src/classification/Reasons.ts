@@ -4,7 +4,8 @@
  * Reasons.V1. Overflow comes first, for any wording or status, and is never retried (P2): it goes to compaction.
  * Reasons.V2. Then a typed code, then the reason in typed details, then the provider's fixed wordings if the status is too broad, then the
  *     status, then a vague code, then P1's text.
- * Reasons.V3. A used-up quota is retryable only if its reset is named (C2).
+ * Reasons.V3. A used-up quota is retryable only if its reset is named (C2). A "usage limit" without a typed code takes the next key like
+ *     a quota (P7), and is retried like a rate limit where there is none (P1).
  * Reasons.V4. `x-should-retry` overrides the `retryable` of status and code, but never Reasons.V1.
  */
 import type { Failure } from "@holdfast/wire"
@@ -26,6 +27,8 @@ export interface Classified {
   readonly reason: Failure.Reason
   /** The code that decided, or else the first one. */
   readonly code: string | undefined
+  /** A limit of usage that is named in words alone may pass without a named reset (P1), unless the status is final. */
+  readonly mayPass?: boolean
 }
 
 /** Returns the reason; `undefined`: nothing in the evidence decides. */
@@ -39,9 +42,7 @@ export const decide = (evidence: Evidence): Classified | undefined => {
   const of = (reason: Failure.Reason): Classified => ({ reason, code })
 
   const wording = narrowest(texts)
-  const typed = known?.weight === "exact" ? known.reason : undefined
-  // 402 outweighs a gateway's code for its upstream's error (C2).
-  const exact = status === 402 && typed === "server-error" ? undefined : typed
+  const exact = known?.weight === "exact" ? known.reason : undefined
   // Reasons.V1. An exact code for another reason outweighs the wording, but never 413.
   if (status === 413 || exact === "context-overflow" || (exact === undefined && wording === "context-overflow")) {
     return of("context-overflow")
@@ -49,9 +50,18 @@ export const decide = (evidence: Evidence): Classified | undefined => {
   // Reasons.V2
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
-  if (known?.weight === "family") return of(wording === "quota-exhausted" ? wording : known.reason)
-  if (wording !== undefined && isBroad(status, texts)) return of(wording)
   const byStatus = Status.reasonOf(status)
+  const usageLimit: Classified = {
+    reason: "quota-exhausted",
+    code,
+    mayPass: byStatus === undefined || isRetryable(byStatus)
+  }
+  const isUsageLimit = texts.some(Wording.isUsageLimit)
+  if (known?.weight === "family") {
+    return wording === "quota-exhausted" ? of(wording) : isUsageLimit ? usageLimit : of(known.reason)
+  }
+  if (wording !== undefined && isBroad(status, texts)) return of(wording)
+  if (isUsageLimit && isBroad(status, texts)) return usageLimit
   if (byStatus !== undefined) return of(byStatus)
   if (known !== undefined) return of(known.reason)
   const passing = texts.map(Wording.transient).find((reason) => reason !== undefined)

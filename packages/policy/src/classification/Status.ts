@@ -9,6 +9,8 @@
  * A 404 that names no model is a wrong address: retrying it all night would hide a typing error from its author. OpenAI is known to send
  * 404 for existing models while it deploys; such a response does not differ from that of a missing model, so both are model-unavailable,
  * after which a policy may use another target.
+ *
+ * A redirect is a wrong address too, and no outage: it is not followed, because the key would go to another host or the body would be lost.
  */
 import type { Failure } from "@holdfast/wire"
 
@@ -39,9 +41,12 @@ export const reasonOf = (status: number | undefined): Failure.Reason | undefined
   const reason = named[status]
   if (reason !== undefined) return reason
   if (status >= 500) return "server-error"
-  if (status >= 400) return "bad-request"
+  if (status >= 400 || isRedirect(status)) return "bad-request"
   return isSuccess(status) ? undefined : "invalid-response"
 }
+
+/** Whether a status refers to another address. */
+export const isRedirect = (status: number): boolean => status >= 300 && status < 400
 
 /** Whether a number can be an HTTP status. Some servers go beyond 599 (LinkedIn's 999). */
 export const isStatus = (status: number): boolean => Number.isInteger(status) && status >= 100 && status <= 999

@@ -31,12 +31,30 @@ const overflow: ReadonlyArray<RegExp> = [
   /input token count .{0,30}exceeds the maximum/,
   // xAI
   /maximum prompt length is/,
+  // OpenRouter
+  /exceeds? (?:the |this )?maximum allowed input length/,
+  // Google: by tokens (Vertex), and by bytes
+  /input token count is \d+ but model only supports/,
+  /request payload size exceeds the limit/,
+  // Bedrock
+  /number of input tokens exceeds maximum length/,
+  /too many input tokens\. max input tokens/,
+  // Cloudflare Workers AI
+  /exceeded this model context window limit/,
+  // Volcengine
+  /exceed max message tokens/,
+  // DeepInfra
+  /requested input length \d+ exceeds maximum input length/,
+  // gateways of several providers
+  /tokens in request more than max tokens allowed/,
   // Groq, Together
   /reduce the length of the (?:messages|prompt|input)/,
   // Copilot
   /prompt token count of \d+ exceeds the limit/,
   // llama.cpp, LM Studio, Ollama
   /exceeds the available context size/,
+  /context size has been exceeded/,
+  /input length exceeds (?:the )?(?:maximum )?context length/,
   /greater than the context length/,
   /loaded with context length of only/,
   /configured context size is/,
@@ -52,6 +70,7 @@ const overflow: ReadonlyArray<RegExp> = [
   /following a prompt of length \d+, which exceeds the max limit/,
   // TGI and Together, which quote the names of fields
   /(?:''|inputs) tokens \+ (?:''|max_new_tokens) must be <=/,
+  /(?:''|inputs) must have less than \d+ tokens/,
   // SGLang, vLLM, llama-cpp-python, SiliconFlow
   /longer than the (?:model's context length|maximum model length)/,
   /exceed context window of/,
@@ -105,6 +124,12 @@ const narrowing: ReadonlyArray<Pattern> = [
   ],
   ["model-unavailable", /models\/\S+ is not found|no endpoints found|no allowed providers|unknown model|no such model/],
   ["model-unavailable", /not have access to (?:the )?model/],
+  // OpenAI, Google, Bedrock: the place of the client, for which no other key helps
+  ["model-unavailable", /(?:country|region|territory|location)\b.{0,30}\bnot supported|from unsupported countries/],
+  [
+    "model-unavailable",
+    /not (?:supported|available|allowed) (?:in|from|for) (?:your |this |the )(?:country|region|location)/
+  ],
   // Cohere, Perplexity
   ["model-unavailable", /\b(?:model|api) .{0,60}was removed on|^invalid model /],
   // Bedrock
@@ -121,7 +146,7 @@ const digits = (statuses: string): RegExp =>
 /** P1, in order of priority for a sentence that fits several patterns. */
 const passing: ReadonlyArray<Pattern> = [
   ["overloaded", /overloaded|over capacity|at capacity|no capacity|capacity (?:exceeded|exhausted|constraints)/],
-  ["rate-limited", /rate[ _-]?limit|usage[ _-]?limit|too many (?:requests|tokens, please wait)|throttl/],
+  ["rate-limited", /rate[ _-]?limit|too many (?:requests|tokens, please wait)|throttl/],
   ["overloaded", /service[ _-]?(?:is )?(?:temporarily |currently )?unavailable|temporarily unavailable|high demand/],
   ["overloaded", /server (?:is )?(?:too )?busy|no healthy upstream|slow down/],
   ["timeout", /time[ds]?[ -]?out|deadline exceeded/],
@@ -166,6 +191,9 @@ export const narrow = matcher(narrowing)
 
 /** Finds a reason by the wordings of P1 (Wording.W2). */
 export const transient = matcher(passing)
+
+/** Whether a text names a limit of usage: that of a plan, which a key uses up (P7). */
+export const isUsageLimit = (text: string): boolean => /(?<!not (?:your|a) )usage[ _-]?limit/.test(readable(text))
 
 /** Whether an account has no balance, by MiniMax's own number, which also comes with status 500. */
 export const isUnpaid = (text: string): boolean => readable(text).includes("insufficient balance (1008)")

@@ -7,8 +7,10 @@
 import { Rfc3339 } from "@holdfast/wire"
 import type * as ResponseBody from "../classification/ResponseBody.ts"
 import * as Fields from "../classification/Fields.ts"
-import { type Headers, until } from "./LimitHeaders.ts"
+import * as Instant from "./Instant.ts"
+import { type Headers, until, untilDate } from "./LimitHeaders.ts"
 import * as Span from "./Span.ts"
+import * as WallClock from "./WallClock.ts"
 
 /** The parts of a body that may have a delay: the objects of an error, and its texts (C4). */
 export interface HintSources {
@@ -64,6 +66,12 @@ export const textDelays = ({ texts }: HintSources, serverNow: number): ReadonlyA
       delays.push(untilWritten(day, time, zone, serverNow))
     for (const [, day, time] of searched.matchAll(CHINESE_RESET))
       delays.push(untilWritten(day, time, "+08:00", serverNow))
+    for (const [, span] of searched.matchAll(IN_PARTS))
+      if (/\sand\s/.test(span ?? "")) delays.push(Span.parse(span ?? ""))
+    for (const [, clock] of searched.matchAll(WAIT_CLOCK)) delays.push(Span.parseClock(clock ?? ""))
+    for (const [, date] of searched.matchAll(WAIT_HTTP_DATE)) delays.push(untilDate(date ?? "", serverNow))
+    for (const [, epoch] of searched.matchAll(BEHIND_BAR)) delays.push(until(epoch ?? "", serverNow))
+    for (const time of WallClock.timesIn(searched, serverNow)) delays.push(time - serverNow)
     return delays.filter((delay) => delay !== undefined)
   })
 
@@ -97,9 +105,24 @@ const WAIT = new RegExp(
   "gi"
 )
 
+/** "in 5 hours and 10 minutes", after any verb: rates and limits have a single unit. */
+const IN_PARTS = new RegExp(String.raw`\bin\s{1,4}(${Span.PATTERN})`, "gi")
+
+/** "resets in 00:04:10". */
+const WAIT_CLOCK = new RegExp(String.raw`\b(?:${VERB})\s{1,4}in:?\s{1,4}(${Span.CLOCK})`, "gi")
+
+/** "Retry after Sun, 01 Mar 2026 12:05:00 GMT". */
+const WAIT_HTTP_DATE = new RegExp(
+  String.raw`\b(?:${VERB})(?:\s{1,4}(?:at|on|after|until))?[:=]?\s{0,4}(${Instant.HTTP_DATE})`,
+  "gi"
+)
+
+/** "Claude AI usage limit reached|1772370000": an epoch in seconds or milliseconds. */
+const BEHIND_BAR = /\blimit\b[^|\d]{0,80}\|\s{0,2}(\d{10}(?:\d{3})?)(?!\d)/gi
+
 /** "You will regain access on 2026-03-01 at 00:00 UTC" (Anthropic), "try again at 2026-03-01T00:00:00Z". */
 const WAIT_UNTIL =
-  /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until)\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
+  /\b(?:try again|retry|resets?|access|available(?: again)?)\s{1,4}(?:at|on|after|until):?\s{1,4}(\d{4}-\d{2}-\d{2})(?:T| at | )(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(Z|UTC|GMT|[+-]\d{2}:\d{2})/gi
 
 /**
  * Z.ai writes no zone; its times are in China Standard Time: "Your limit will reset at 2026-11-22 07:01:25", "您的限额将在 2026-08-25 07:41:44

@@ -10,6 +10,9 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 
 const TIME = String.raw`(\d{2}):(\d{2}):(\d{2})`
 
+/** Anything like an HTTP date, for use in larger expressions; `parseHttpDate` decides whether it is one. */
+export const HTTP_DATE: string = String.raw`[A-Z][a-z]{2,8},? [\w -]{5,12} ?\d{2}:\d{2}:\d{2} (?:GMT|\d{4})`
+
 /** `Sun, 06 Nov 1994 08:49:37 GMT`: the form that is sent (RFC 9110, 5.6.7: IMF-fixdate). */
 const IMF_FIXDATE = new RegExp(String.raw`^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) ${TIME} GMT$`)
 
@@ -63,9 +66,11 @@ export const fromNumber = (value: number): number | undefined => {
   return value >= 1e9 ? value * 1000 : undefined
 }
 
-// --- internal
+/** The number of a month from its short name in English, from 0; -1: there is none. */
+export const monthOf = (name: string | undefined): number =>
+  name === undefined ? -1 : MONTHS.findIndex((month) => month.toLowerCase() === name.toLowerCase())
 
-const monthOf = (name: string | undefined): number => (name === undefined ? -1 : MONTHS.indexOf(name))
+// --- internal
 
 /** RFC 9110: a year that seems more than 50 years ahead is the last one that ended in these digits. */
 const fullYear = (twoDigits: number, now: number): number => {

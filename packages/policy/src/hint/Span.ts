@@ -25,6 +25,9 @@ const PART = String.raw`${NUMBER}\s?(?:${UNIT})(?![a-z])`
 /** Several parts, as in `1h2m3.5s` and "1 hour, 5 minutes and 3 seconds". For use in larger expressions. */
 export const PATTERN: string = String.raw`${PART}(?:,?\s{0,4}(?:and\s{1,4})?${PART}){0,5}`
 
+/** A span as a clock shows it, `00:04:10`: hours, minutes and seconds. For use in larger expressions. */
+export const CLOCK: string = String.raw`\d{1,3}:\d{2}:\d{2}(?![\d:])`
+
 const WHOLE_NUMBER = new RegExp(`^${NUMBER}$`)
 const WHOLE_SPAN = new RegExp(`^${PATTERN}$`, "i")
 const PARTS = new RegExp(String.raw`(${NUMBER})\s?(${UNIT})(?![a-z])`, "gi")
@@ -42,6 +45,12 @@ export const parse = (text: string): number | undefined => {
   let ms = 0
   for (const [, amount, unit] of trimmed.matchAll(PARTS)) ms += Number(amount) * unitMs(unit ?? "")
   return ms
+}
+
+/** Parses a span as a clock shows it to milliseconds; minutes and seconds are below 60. */
+export const parseClock = (text: string): number | undefined => {
+  const [, hours, minutes, seconds] = /^(\d{1,3}):([0-5]\d):([0-5]\d)$/.exec(text.trim()) ?? []
+  return hours === undefined ? undefined : (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000
 }
 
 // --- internal

@@ -300,5 +300,19 @@ export const anthropic: ReadonlyArray<Payload> = [
     error: () =>
       new Error('API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'),
     expected: { reason: "overloaded", retryable: true, code: "overloaded_error" }
+  }),
+  thrown({
+    id: "claude-code-usage-limit-with-epoch",
+    kind: "recorded",
+    source: "cline/cline#4616",
+    error: () => new Error("Claude AI usage limit reached|1772373600"),
+    expected: { reason: "quota-exhausted", retryable: true, retryAfterMs: 7_200_000 }
+  }),
+  thrown({
+    id: "claude-code-usage-limit-with-zone",
+    kind: "recorded",
+    source: "anthropics/claude-code#6119",
+    error: () => new Error("Claude usage limit reached. Your limit will reset at 5pm (Europe/Warsaw)."),
+    expected: { reason: "quota-exhausted", retryable: true, retryAfterMs: 14_400_000 }
   })
 ]

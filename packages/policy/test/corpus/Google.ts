@@ -388,5 +388,44 @@ export const google: ReadonlyArray<Payload> = [
     status: 499,
     body: { error: { code: 499, message: "The operation was cancelled.", status: "CANCELLED" } },
     expected: { reason: "aborted", retryable: true, status: 499, code: "CANCELLED" }
+  }),
+  response({
+    id: "vertex-input-tokens",
+    kind: "recorded",
+    source: "google-gemini/gemini-cli#19727",
+    status: 400,
+    body: {
+      error: {
+        code: 400,
+        message:
+          "Unable to submit request because the input token count is 1251952 but model only supports up to 1048576. Reduce the input token count and try again.",
+        status: "INVALID_ARGUMENT"
+      }
+    },
+    expected: { reason: "context-overflow", retryable: false, status: 400, code: "INVALID_ARGUMENT" }
+  }),
+  response({
+    id: "payload-size",
+    kind: "recorded",
+    source: "MaKTaiL/gemini-srt-translator#63",
+    status: 400,
+    body: {
+      error: {
+        code: 400,
+        message: "Request payload size exceeds the limit: 314572800 bytes.",
+        status: "INVALID_ARGUMENT"
+      }
+    },
+    expected: { reason: "context-overflow", retryable: false, status: 400, code: "INVALID_ARGUMENT" }
+  }),
+  response({
+    id: "location-not-supported",
+    kind: "recorded",
+    source: "google-gemini/gemini-cli#24641",
+    status: 400,
+    body: {
+      error: { code: 400, message: "User location is not supported for the API use.", status: "FAILED_PRECONDITION" }
+    },
+    expected: { reason: "model-unavailable", retryable: false, status: 400, code: "FAILED_PRECONDITION" }
   })
 ]

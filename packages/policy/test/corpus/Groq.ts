@@ -159,6 +159,6 @@ export const groq: ReadonlyArray<Payload> = [
     source: `${PAGE} (503 Service Unavailable)`,
     status: 503,
     body: { error: { message: "Service Unavailable", type: "internal_server_error" } },
-    expected: { reason: "server-error", retryable: true, status: 503, code: "internal_server_error" }
+    expected: { reason: "overloaded", retryable: true, status: 503, code: "internal_server_error" }
   })
 ]

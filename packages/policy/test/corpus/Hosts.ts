@@ -97,7 +97,7 @@ export const hosts: ReadonlyArray<Payload> = [
       message:
         "You have exceeded your usage limits. Please try again later or contact Fireworks to explore dedicated capacity."
     },
-    expected: { reason: "rate-limited", retryable: true, status: 429 }
+    expected: { reason: "quota-exhausted", retryable: true, status: 429 }
   }),
   response({
     id: "cerebras-requests",

@@ -142,5 +142,13 @@ export const local: ReadonlyArray<Payload> = [
     source: "continuedev/continue#10150",
     error: () => errorWith('400 Failed to load model "gpt-oss-20b". Error: Error loading model.', { status: 400 }),
     expected: { reason: "bad-request", retryable: false, status: 400 }
+  }),
+  response({
+    id: "llama-cpp-context-size-exceeded-at-500",
+    kind: "recorded",
+    source: "ggml-org/llama.cpp#19774",
+    status: 500,
+    body: '{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}',
+    expected: { reason: "context-overflow", retryable: false, status: 500, code: "server_error" }
   })
 ]

@@ -211,7 +211,12 @@ export const openAi: ReadonlyArray<Payload> = [
         type: "request_forbidden"
       }
     },
-    expected: { reason: "auth", retryable: false, status: 403, code: "unsupported_country_region_territory" }
+    expected: {
+      reason: "model-unavailable",
+      retryable: false,
+      status: 403,
+      code: "unsupported_country_region_territory"
+    }
   }),
   response({
     id: "server-had-an-error",

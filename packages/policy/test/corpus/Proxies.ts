@@ -193,7 +193,7 @@ export const proxies: ReadonlyArray<Payload> = [
     status: 302,
     headers: { location: "https://portal.example/login" },
     body: "",
-    expected: { reason: "invalid-response", retryable: true, status: 302 }
+    expected: { reason: "bad-request", retryable: false, status: 302 }
   }),
   stream({
     id: "page-inside-a-stream",

@@ -7,7 +7,7 @@
  */
 import type { Provider } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"
-import { isObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
 import type { Machine } from "../decoding/Protocol.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import { ContentBlocks } from "./ContentBlocks.ts"
@@ -19,7 +19,9 @@ export const make = (idOf: (n: number) => string): Machine => {
   const usage = UsageMeter.make()
   let counts = Usage.none
   let finishReason: Message.FinishReason | undefined
-  let hasStarted = false
+  /** The message that has begun, with its id where it has one. */
+  let message: { readonly id: unknown } | undefined
+  let hasOutput = false
 
   const count = (json: unknown) => {
     if (!isObject(json)) return
@@ -33,6 +35,10 @@ export const make = (idOf: (n: number) => string): Machine => {
     finishReason = finishReasonOf(reason)
     blocks.close(finishReason === "length", out)
   }
+
+  /** Some relays send the beginning of a message twice. Before its first block nothing is lost by that. */
+  const isRepeated = ({ id }: { readonly id: unknown }, frame: JsonObject): boolean =>
+    blocks.kept === 0 && !hasOutput && typeof id === "string" && objectOf(frame.message).id === id
 
   return {
     frame: (frame, event, out) => {
@@ -48,11 +54,11 @@ export const make = (idOf: (n: number) => string): Machine => {
           blocks.stop(frame.index, out)
           break
         case "message_start":
-          if (hasStarted) {
+          if (message !== undefined && !isRepeated(message, frame)) {
             out.push({ type: "error", failure: SECOND_MESSAGE })
             return "failed"
           }
-          hasStarted = true
+          message = { id: objectOf(frame.message).id }
           count(objectOf(frame.message).usage)
           break
         // The response of a server that ignores `stream: true`.
@@ -78,7 +84,10 @@ export const make = (idOf: (n: number) => string): Machine => {
         default:
           if (frame.error !== undefined && frame.error !== null) return "error"
       }
-      if (out.length > before) usage.first(out)
+      if (out.length > before) {
+        hasOutput = true
+        usage.first(out)
+      }
       return "open"
     },
     done: () => "open",

@@ -181,7 +181,8 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     },
     broken: (cause, failed) => {
       const broken = () => failed ?? ofBroken(cause, head)
-      if (standing.kind === "held") fail(broken())
+      // The status of a refusal counts, whatever became of its body.
+      if (standing.kind === "held") fail(isRefused ? ofBody(text(), head) : broken())
       else if (standing.kind === "passing") settle(broken)
     },
     standing: () => standing,

@@ -47,8 +47,9 @@ export const layer: Layer.Layer<Http> = Layer.succeed(
 const attempt = <A>(act: () => Promise<A>): Effect.Effect<A, Broken> =>
   Effect.tryPromise({ try: act, catch: (cause) => new Broken({ cause }) })
 
-const answerOf = ({ body, headers, status }: Response): HttpResponse => ({
-  status,
+const answerOf = ({ body, headers, status, type }: Response): HttpResponse => ({
+  // A browser hides a redirect's own status and address.
+  status: type === "opaqueredirect" ? 302 : status,
   headers: Object.fromEntries(headers),
   bytes: body === null ? Cause.done() : bytesOf(body.getReader()),
   isWhole: () => false

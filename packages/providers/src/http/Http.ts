@@ -5,6 +5,7 @@
  * Http.H2. A connection failure carries the error that the client threw, for the classifier to read (C1).
  * Http.H3. When the scope closes, an unfinished connection is closed. A connection whose body was read to its end is reused.
  * Http.H4. The port has no time limits: limits on silence count content (C8).
+ * Http.H5. The bytes of a body are without content coding (C13). `fetch` decodes by itself.
  *
  * `Undici.ts` implements it for Node, `Fetch.ts` over the runtime's `fetch`; `layerClient` over any client of `effect/http`, at three times the cost
  * of a call.

@@ -11,6 +11,8 @@ import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
 import * as Proxy from "./Proxy.ts"
 
+export * as ContentCoding from "./ContentCoding.ts"
+
 /** Headers as on the wire: name, value, name, value … */
 export type RawHeaders = ReadonlyArray<string>
 

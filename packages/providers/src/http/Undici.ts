@@ -19,6 +19,7 @@ import type { Dispatcher } from "undici"
 import * as PlainBody from "./PlainBody.ts"
 import * as Deadline from "../limits/Deadline.ts"
 import { type HttpResponse, type Begin, Broken, type BytePull, type ResponseListener, Http } from "./Http.ts"
+import * as ContentCoding from "./ContentCoding.ts"
 import * as Proxy from "./Proxy.ts"
 
 /** The most buffered bytes of a response: several reads of a socket (64 KiB each). */
@@ -102,7 +103,10 @@ class Reader implements Dispatcher.DispatchHandler {
   private isEnded = false
   private isClosed = false
   private fault: Broken | undefined = undefined
+  /** The connection's failure, which counts once the bytes before it are decoded. */
+  private cut: Broken | undefined = undefined
   private controller: Dispatcher.DispatchController | undefined = undefined
+  private decoding: ContentCoding.Decoding | undefined = undefined
   private wake: (() => void) | undefined = undefined
   private consumer: Consumer | undefined = undefined
   private isPushing = false
@@ -151,30 +155,57 @@ class Reader implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return // 100 and 103 precede the response
     controller.rawHeaders = null // undici would keep a buffer of each until the end of the response
-    this.head = { status, headers: flat(headers) }
+    const head = { status, headers: flat(headers) }
+    const coding = ContentCoding.of(head.headers["content-encoding"], status)
+    if (typeof coding === "object") {
+      this.over(new Broken({ cause: coding }))
+      return controller.abort(new Error(OVER))
+    }
+    this.decoding = coding?.({
+      data: (read) => this.add(read),
+      end: () => this.over(this.cut),
+      broken: (cause) => this.over(new Broken({ cause })),
+      drained: () => controller.resume()
+    })
+    this.head = head
     this.notify()
   }
 
   onResponseData(controller: Dispatcher.DispatchController, read: Uint8Array): void {
-    this.reads.push(read)
-    this.held += read.length
-    if (this.held > MOST_HELD) controller.pause()
-    this.notify()
+    if (this.decoding === undefined) this.add(read)
+    else if (!this.decoding.write(read)) controller.pause()
   }
 
   onResponseEnd(): void {
-    this.isEnded = true
-    this.notify()
+    if (this.decoding === undefined) this.over(undefined)
+    else this.decoding.end()
   }
 
   onResponseError(_controller: unknown, cause: Error): void {
-    this.fault = new Broken({ cause })
+    this.cut = new Broken({ cause })
+    if (this.decoding === undefined) this.over(this.cut)
+    else this.decoding.end()
+  }
+
+  private add(read: Uint8Array): void {
+    this.reads.push(read)
+    this.held += read.length
+    if (this.held > MOST_HELD) (this.decoding ?? this.controller)?.pause()
+    this.notify()
+  }
+
+  /** The body has ended, or has failed. What comes first counts. */
+  private over(fault: Broken | undefined): void {
+    if (this.isOver) return
+    this.fault = fault
+    this.isEnded = fault === undefined
     this.notify()
   }
 
   /** Http.H3 */
   readonly close = (): void => {
     this.isClosed = true
+    this.decoding?.close()
     this.report?.()
     if (!this.isEnded && this.fault === undefined) this.controller?.abort(new Error(OVER))
   }
@@ -244,7 +275,8 @@ class Reader implements Dispatcher.DispatchHandler {
     if (!Arr.isArrayNonEmpty(reads)) return undefined
     this.reads = []
     this.held = 0
-    if (this.controller?.paused === true) this.controller.resume()
+    if (this.decoding !== undefined) this.decoding.resume()
+    else if (this.controller?.paused === true) this.controller.resume()
     return reads
   }
 

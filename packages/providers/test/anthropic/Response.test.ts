@@ -144,6 +144,27 @@ describe("anthropic/Response", () => {
     ])
   })
 
+  it("C3: the same message begun twice before its first block is one message", () => {
+    const begin = (id: string, input: number) => ({
+      type: "message_start",
+      message: { id, usage: { input_tokens: input } }
+    })
+    const text = [start(0, { type: "text" }), delta(0, { type: "text_delta", text: "a" }), ...end("end_turn")]
+    expect(frames(begin("m1", 3), begin("m1", 4), ...text).events).toMatchObject([
+      { type: "text-delta", delta: "a" },
+      { type: "usage", usage: { inputTokens: 4 } },
+      { type: "usage", usage: { inputTokens: 4 } },
+      { type: "finish" }
+    ])
+    for (const twice of [
+      [begin("m1", 3), begin("m2", 3), ...text],
+      [begin("m1", 3), start(0, { type: "text" }), begin("m1", 3), ...text],
+      [begin("m1", 3), delta(0, { type: "text_delta", text: "a" }), begin("m1", 3), ...text]
+    ]) {
+      expect(frames(...twice).standing).toBe("failed")
+    }
+  })
+
   it("a text or thinking at the start of its block is emitted, each as its own kind", () => {
     const { events } = frames(
       start(0, { type: "thinking", thinking: "hm", text: "no" }),
