@@ -15,7 +15,7 @@
  *
  * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/ClientKey.ts`). An answer from
  *     below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused whatever is no
- *     call of a page that may call. Agents send no such headers, or `cors` alone (Node's `fetch`).
+ *     call of a page that may call. Agents send no such headers, `cors` alone (Node's `fetch`), or those of a call of no page (Electron).
  *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
@@ -152,19 +152,16 @@ export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
-/** Whether a browser requests a part of a page, or for a page that has not been asked (Access.A4). */
+/** Whether a browser requests a page or a part of one, or calls for a page that may not call (Access.A4). */
 const isPart = (headers: Headers.Headers, isAllowed: boolean): boolean => {
-  const { "sec-fetch-dest": dest = "empty", "sec-fetch-mode": mode = "cors", "sec-fetch-site": site = "none" } = headers
+  const { "sec-fetch-dest": dest = "empty", "sec-fetch-mode": mode, "sec-fetch-site": site = "none" } = headers
   return (
     dest !== "empty" ||
-    !CALL_MODES.has(mode) ||
+    mode === "navigate" ||
     !(isAllowed || site === "none" || site === "same-origin") ||
     headers["service-worker"] !== undefined
   )
 }
-
-/** `websocket` is refused by the gateway, with the way on. */
-const CALL_MODES: ReadonlySet<string> = new Set(["cors", "same-origin", "websocket"])
 
 const partOfPage = new Problem.Forbidden({
   detail:

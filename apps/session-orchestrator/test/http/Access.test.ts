@@ -131,6 +131,8 @@ describe("a call below /to/", () => {
   it("X13: passes for an agent, and for a call of a page that may call", () => {
     expect(below({})).toBe(undefined)
     expect(below({ "sec-fetch-mode": "cors" })).toBe(undefined) // Node's fetch
+    const electron = { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "none" }
+    expect(below(electron)).toBe(undefined)
     const call = { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" }
     expect(below({ ...call, "sec-fetch-site": "same-origin" })).toBe(undefined)
     const page = { ...call, "sec-fetch-site": "cross-site", origin: "https://app.example.org" }
@@ -140,6 +142,7 @@ describe("a call below /to/", () => {
 
   it.each([
     ["a navigation", { "sec-fetch-dest": "document", "sec-fetch-mode": "navigate", "sec-fetch-site": "none" }],
+    ["a navigation of unknown destination", { "sec-fetch-mode": "navigate", "sec-fetch-site": "none" }],
     ["a frame", { "sec-fetch-dest": "iframe", "sec-fetch-mode": "navigate", "sec-fetch-site": "same-origin" }],
     ["a script", { "sec-fetch-dest": "script", "sec-fetch-mode": "no-cors", "sec-fetch-site": "same-origin" }],
     ["a worker", { "sec-fetch-dest": "worker", "sec-fetch-mode": "same-origin", "sec-fetch-site": "same-origin" }],
