@@ -35,7 +35,8 @@ export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<U
   async function* read(line: LineSplitter.Line): AsyncGenerator<AnyMessage> {
     const message = messageOf(line)
     if (message === undefined) return
-    if (message instanceof RequestError) return await write({ jsonrpc: "2.0", id: null, error: message.toErrorResponse() })
+    if (message instanceof RequestError)
+      return await write({ jsonrpc: "2.0", id: null, error: message.toErrorResponse() })
     if (!("method" in message)) return yield message
     if (!("id" in message)) {
       yield message
