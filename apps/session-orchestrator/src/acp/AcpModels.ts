@@ -15,7 +15,9 @@ export const namedIn = ({
 }: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
   const { routing } = Profile.resolve(retry)
   const targets = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
-  return Array.from(new Set([...[...(model === undefined ? [] : [model]), ...targets].map(Target.format), ...Object.keys(models)]))
+  return Array.from(
+    new Set([...[...(model === undefined ? [] : [model]), ...targets].map(Target.format), ...Object.keys(models)])
+  )
 }
 
 /** The option, with the session's model and those to choose from. */

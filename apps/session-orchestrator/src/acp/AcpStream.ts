@@ -1,8 +1,8 @@
 /**
  * Reads and writes the messages of the protocol as lines, in the order of the client.
  *
- * AcpStream.B1. A request is read once the one before it is answered, or accepted, if it is a prompt: the library begins all that it reads at once.
- * AcpStream.B2. A line that cannot be read (no JSON, too long, too deep) is answered with an error, and the next one is read.
+ * The library begins all that it reads at once. So a request is read once the one before it is answered, or accepted, if it is a prompt.
+ * A line that cannot be read (no JSON, too long, too deep) is answered with an error, and the next one is read.
  */
 import { type AnyMessage, RequestError, type Stream } from "@agentclientprotocol/sdk"
 import { JsonShape } from "@holdfast/wire"
@@ -14,7 +14,7 @@ const MOST_BYTES = 32 * 1024 * 1024
 /** The messages of one client. */
 export interface AcpStream {
   readonly stream: Stream
-  /** The request has taken effect, though its answer is to come: the next one is read (AcpStream.B1). */
+  /** The request has taken effect, though its answer is to come: the next one is read. */
   readonly accepted: (id: unknown) => void
 }
 
@@ -35,7 +35,8 @@ export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<U
   async function* read(line: LineSplitter.Line): AsyncGenerator<AnyMessage> {
     const message = messageOf(line)
     if (message === undefined) return
-    if (message instanceof RequestError) return await write({ jsonrpc: "2.0", id: null, error: message.toErrorResponse() })
+    if (message instanceof RequestError)
+      return await write({ jsonrpc: "2.0", id: null, error: message.toErrorResponse() })
     if (!("method" in message)) return yield message
     if (!("id" in message)) {
       yield message

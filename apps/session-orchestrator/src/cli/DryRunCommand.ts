@@ -235,7 +235,9 @@ const tryAll = Effect.fnUntraced(function* (
 })
 
 const titleOf = (configured: ReadonlyArray<Named>, { turns, withinMs }: ConfiguredRun.Scene): string => {
-  const models = Array.from(new Set(configured.map(({ config }) => Target.format(ConfiguredRun.modelOf(config))))).join(" and ")
+  const models = Array.from(new Set(configured.map(({ config }) => Target.format(ConfiguredRun.modelOf(config))))).join(
+    " and "
+  )
   const how = configured.map(({ name }) => name).join(" beside ")
   return turns === 1
     ? `A turn of ${models}, by ${how}`

@@ -87,9 +87,7 @@ export const banner = <E extends StartFailure>(
     `  page   ${url}/`,
     `  docs   ${url}/docs`,
     ...config.notices.flatMap((notice) => ["", notice]),
-    ...(isSimulated
-      ? ["", Result.getOrElse(parts.simulated.describe(model.model), ({ message }) => message)]
-      : []),
+    ...(isSimulated ? ["", Result.getOrElse(parts.simulated.describe(model.model), ({ message }) => message)] : []),
     "",
     ...(model === undefined ? [] : ["Try it:", `  ${curl(url, config.server)}`, ""]),
     "Ctrl-C stops the service. Waiting turns are kept, and continue after the next start."

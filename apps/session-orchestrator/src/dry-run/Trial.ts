@@ -33,7 +33,8 @@ export const nameOf = ({ retry }: Pick<ConfiguredRun.Configured, "retry">, file?
 
 /** What a run assumes besides the outages, one sentence each. */
 export const assumptions = (
-  config: Pick<ConfiguredRun.Configured, "model" | "retry" | "spend"> & Partial<Pick<ConfiguredRun.Configured, "prices">>
+  config: Pick<ConfiguredRun.Configured, "model" | "retry" | "spend"> &
+    Partial<Pick<ConfiguredRun.Configured, "prices">>
 ): ReadonlyArray<string> => [
   "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
   ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),

@@ -230,7 +230,7 @@ describe.concurrent("holdfast acp", () => {
     })
     child.stderr.resume()
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-    const next = async (): Promise<any> => {
+    const next = async (): Promise<{ readonly result?: { readonly sessionId?: string } }> => {
       for (;;) {
         const line = JSON.parse((await lines.next()).value ?? "null")
         if (line === null || !("method" in line)) return line
@@ -248,7 +248,10 @@ describe.concurrent("holdfast acp", () => {
         request(4, "session/load", { sessionId: "nowhere", cwd, mcpServers: [] })
     )
     expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: 1 } })
-    expect(await next()).toMatchObject({ id: null, error: { code: -32600, message: expect.stringMatching(/nested deeper than 200 levels/) } })
+    expect(await next()).toMatchObject({
+      id: null,
+      error: { code: -32600, message: expect.stringMatching(/nested deeper than 200 levels/) }
+    })
     const created = await next()
     expect(created).toMatchObject({ id: 2, result: { sessionId: expect.any(String) } })
     expect(await next()).toMatchObject({ id: null, error: { code: -32700 } })
@@ -258,7 +261,7 @@ describe.concurrent("holdfast acp", () => {
     expect(await next()).toMatchObject({ id: null, error: { code: -32600 } })
     expect(await next()).toMatchObject({ id: 4, error: { code: -32602 } })
 
-    const { sessionId } = created.result
+    const sessionId = created.result?.sessionId
     const prompt = [{ type: "text", text: "Hi" }]
     const cancel = `${JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } })}\n`
     child.stdin.write(request(5, "session/prompt", { sessionId, prompt }) + cancel)

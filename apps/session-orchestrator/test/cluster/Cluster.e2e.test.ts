@@ -189,7 +189,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       // A busy machine may take the locks from a runner that lives, or start one so late that the turn is taken up before, and given to
       // it: the turn goes on elsewhere, with a call that no death has ended.
       const logs = lives.map((runner) => runner.stderr()).join("\n--\n")
-      const hasMoved = /Could not keep the locks of this runner|Took over [1-9]\d* unfinished [^"]*(?:now share|earlier runners or)/.test(logs)
+      const hasMoved =
+        /Could not keep the locks of this runner|Took over [1-9]\d* unfinished [^"]*(?:now share|earlier runners or)/.test(
+          logs
+        )
       if (!hasMoved) assert.strictEqual(gates.length, 4, logs)
       assert.isAtLeast(gates.length, 4)
       assert.deepStrictEqual(yield* at(alive, 1).history(id), ["user: killer"])

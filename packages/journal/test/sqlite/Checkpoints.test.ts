@@ -1,5 +1,13 @@
 import { assert, it } from "@effect/vitest"
-import { AHEAD_BYTES, Checkpoints, IDLE_MS, KEPT_BYTES, type Task, type Thread, WORTH_BYTES } from "../../src/sqlite/Checkpoints.ts"
+import {
+  AHEAD_BYTES,
+  Checkpoints,
+  IDLE_MS,
+  KEPT_BYTES,
+  type Task,
+  type Thread,
+  WORTH_BYTES
+} from "../../src/sqlite/Checkpoints.ts"
 
 /** A thread under the control of the test. */
 const scripted = (bytes = 0) => {
