@@ -1,17 +1,19 @@
 /** Handles the API's calls about a conversation. */
+import { Api } from "@holdfast/wire/api"
 import { Labels } from "@holdfast/wire"
 import type { Command } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Conversations } from "../conversation/Conversations.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
 import * as Commands from "./CommandContext.ts"
-import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
 /** The handlers of the `conversations` group. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "conversations",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations

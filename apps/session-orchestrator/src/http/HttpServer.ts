@@ -35,7 +35,6 @@ import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
-import * as Handlers from "./Handlers.ts"
 import * as HealthHandlers from "./HealthHandlers.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
@@ -110,7 +109,7 @@ export const served = (options: Options = {}) => {
       disableLogger: true,
       disableListenLog: true
     }
-  ).pipe(Layer.provide(Handlers.server))
+  )
   return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
     Layer.provideMerge(calls),
     Layer.provideMerge([Drain.layer, Condition.layer])

@@ -1,13 +1,13 @@
 /** Handles the API's calls for operators: health, readiness, metrics. */
-import { Problem } from "@holdfast/wire/api"
+import { Api, Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Condition } from "../system/Condition.ts"
 import { Conversations, ShuttingDown } from "../conversation/Conversations.ts"
 import { Store } from "../storage/Store.ts"
 import * as ProcessMetrics from "../telemetry/metrics/ProcessMetrics.ts"
 import * as TurnCounts from "../telemetry/metrics/TurnCounts.ts"
-import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 
@@ -17,7 +17,8 @@ const READY_LIMIT = "2 seconds"
 const OK = { status: "ok" } as const
 
 /** The handlers of the `system` group. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "system",
   Effect.fnUntraced(function* (handlers) {
     const store = yield* Store

@@ -5,16 +5,16 @@
  * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
 import { defined, type Ids, Labels, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
-import { Problem, TurnsGroup } from "@holdfast/wire/api"
+import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import * as FileLimit from "./FileLimit.ts"
-import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -30,7 +30,8 @@ type TurnResponse = Effect.Effect<
 >
 
 /** The handlers of the `turns` group. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "turns",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations

@@ -1,7 +1,8 @@
 /** The calls for work that is left: turns by their own ids, with no client attached (X15). */
 import { Labels, Ndjson, Sse } from "@holdfast/wire"
-import { WorkGroup } from "@holdfast/wire/api"
+import { Api, WorkGroup } from "@holdfast/wire/api"
 import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
@@ -15,13 +16,13 @@ import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as Commands from "./CommandContext.ts"
 import * as FileLimit from "./FileLimit.ts"
-import * as Handlers from "./Handlers.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 
 /** The handlers of the group `work`. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "work",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations

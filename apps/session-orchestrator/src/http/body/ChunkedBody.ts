@@ -6,8 +6,6 @@
  *
  * ChunkedBody.C1. A response is complete only after `end`: a response that is cut lacks the last chunk, and its client notices.
  * ChunkedBody.C2. A client of HTTP/1.0 gets the text as it is; for it the end of the connection is the end of the body.
- * ChunkedBody.C3. A text goes to the socket itself. A write of Node's response would hold the text back to the end of the turn of the event loop, in
- *     order to join it with other writes. Order, return value and `drain` are those of a write of the response.
  * ChunkedBody.C4. The head leaves with the first text, and the end with the last one: each write costs the server and the client a call of
  *     the system. `flush` sends a head that has no text yet.
  * ChunkedBody.C5. What was written, and the head, leaves before a cut: a client that gets no byte may repeat its request.
@@ -37,47 +35,30 @@ export class ChunkedBody {
   /** Writes a text. Returns `false` if the client has to drain first, as Node counts. `onWritten` is called when the text has left. */
   write(text: Encoding.Text, onWritten?: () => void): boolean {
     const { response } = this
-    if (!this.isChunked || text.length === 0) {
-      this.hasHeadLeft = true
-      return response.write(text, onWritten)
-    }
+    this.hasHeadLeft = true
+    if (!this.isChunked || text.length === 0) return response.write(text, onWritten)
     if (typeof text === "string") {
       const bytes = Buffer.byteLength(text)
       // A text with one byte a character needs no encoder.
-      return this.send(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
+      return response.write(chunkOf(text, bytes), bytes === text.length ? "latin1" : "utf8", onWritten)
     }
-    this.hasHeadLeft = true
     response.write(`${text.length.toString(16)}\r\n`, "latin1")
     response.write(text)
     return response.write("\r\n", "latin1", onWritten)
   }
 
-  /** ChunkedBody.C3 */
-  private send(piece: string, encoding: BufferEncoding, onWritten: (() => void) | undefined): boolean {
-    const { response } = this
-    const { socket } = response
-    const { hasHeadLeft } = this
-    this.hasHeadLeft = true
-    // Node's response puts its head before the first text. A response without a socket waits behind an earlier one of its connection.
-    if (!hasHeadLeft || socket === null || !socket.writable) return response.write(piece, encoding, onWritten)
-    // A write by the response, even of nothing, makes it emit `drain`.
-    return socket.write(piece, encoding, onWritten) || response.write("")
-  }
-
   /** Writes a last text and ends the response. */
   end(last: Encoding.Text, onEnded?: () => void): void {
     const { isChunked, response } = this
-    if (!isChunked) {
-      this.hasHeadLeft = true
-      return void response.end(last, onEnded)
-    }
+    this.hasHeadLeft = true
+    if (!isChunked) return void response.end(last, onEnded)
     if (typeof last !== "string") {
       this.write(last)
       return void response.end(END, "latin1", onEnded)
     }
     const bytes = Buffer.byteLength(last)
     const text = bytes === 0 ? END : `${chunkOf(last, bytes)}${END}`
-    this.send(text, bytes === last.length ? "latin1" : "utf8", undefined)
+    response.write(text, bytes === last.length ? "latin1" : "utf8")
     response.end(onEnded)
   }
 

@@ -1,21 +1,22 @@
 /** Handles the call that opens a WebSocket: refuses what is none, upgrades the connection, and runs its session. */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Quote } from "@holdfast/wire"
-import { Problem } from "@holdfast/wire/api"
+import { Api, Problem } from "@holdfast/wire/api"
 import { SocketMessages } from "@holdfast/wire/rpc"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { CloseEvent } from "effect/socket/Socket"
 import { Drain } from "../../system/Drain.ts"
 import { budget, GOING_DOWN } from "../body/LiveResponse.ts"
-import * as Handlers from "../Handlers.ts"
 import * as CommandContext from "../CommandContext.ts"
 import * as SocketCommands from "./SocketCommands.ts"
 import { SocketOutput } from "./SocketOutput.ts"
 import * as SocketSession from "./SocketSession.ts"
 
 /** The handlers of the `socket` group. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "socket",
   Effect.fnUntraced(function* (handlers) {
     const drain = yield* Drain

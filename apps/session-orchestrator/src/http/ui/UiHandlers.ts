@@ -10,11 +10,11 @@
  *     end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
 import type { Ids } from "@holdfast/wire"
-import { type UiMessagesGroup, Problem } from "@holdfast/wire/api"
+import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
 import { Effect, Result } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, ShuttingDown, TurnConflict } from "../../conversation/Conversations.ts"
-import * as Handlers from "../Handlers.ts"
 import { orProblem } from "../../conversation/DomainProblems.ts"
 import { TurnStates } from "../../inspection/TurnStates.ts"
 import { Drain } from "../../system/Drain.ts"
@@ -25,7 +25,8 @@ import * as UiMessages from "./UiMessages.ts"
 import * as UiStream from "./UiStream.ts"
 
 /** The handlers of the `chat` group. */
-export const layer = Handlers.group(
+export const layer = HttpApiBuilder.group(
+  Api.Api,
   "chat",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations

@@ -81,7 +81,7 @@ it("ChunkedBody.C1: the connection can be used again afterwards", async () => {
   assert.match(answer, /^3\r\none\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n3\r\none\r\n0\r\n\r\n$/)
 })
 
-it("ChunkedBody.C3: an answer waits for the earlier answer of its connection", async () => {
+it("an answer waits for the earlier answer of its connection", async () => {
   const bodies: Array<ChunkedBody> = []
   const twice = "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
   const answer = await serving(
@@ -98,7 +98,7 @@ it("ChunkedBody.C3: an answer waits for the earlier answer of its connection", a
   assert.match(answer, /^6\r\nfirst\n\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*\r\n\r\n7\r\nsecond\n\r\n0\r\n\r\n$/)
 })
 
-it("ChunkedBody.C3: strings and bytes that are written together keep their order", async () => {
+it("strings and bytes that are written together keep their order", async () => {
   const answer = await serving((body) => {
     for (const text of ["one ", Buffer.from("two "), "three ", Buffer.from("four ")]) body.write(text)
     body.end("five", () => {})
@@ -106,7 +106,7 @@ it("ChunkedBody.C3: strings and bytes that are written together keep their order
   assert.deepStrictEqual(answer, { text: "one two three four five", isWhole: true })
 })
 
-it("ChunkedBody.C3: a client that does not read makes a write return false, and `drain` follows when it reads", async () => {
+it("a client that does not read makes a write return false, and `drain` follows when it reads", async () => {
   const drained = Promise.withResolvers<void>()
   const full = Promise.withResolvers<void>()
   const long = "x".repeat(1_000_000)
