@@ -19,6 +19,7 @@ const all = {
   abort: () => import("./Abort.ts"),
   gateway: () => import("./Gateway.ts"),
   "held-calls": () => import("./HeldCalls.ts"),
+  crowd: () => import("./Crowd.ts"),
   lists: () => import("./Lists.ts"),
   stretches: () => import("./Stretches.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
