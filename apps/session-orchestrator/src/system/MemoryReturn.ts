@@ -91,14 +91,14 @@ const isDue = (seen: Seen): boolean => {
 export const run = (
   collect: () => void = collector(),
   look: () => EventLoopUtilization = performance.eventLoopUtilization,
-  resident: () => number = () => process.memoryUsage.rss(),
+  resident: () => number | undefined = residentBytes,
   connected: () => number = connections
 ): Effect.Effect<never> =>
   Effect.suspend(() => {
     let last = look()
     let collected = last
     let creditMs = MOST_CREDIT_MS
-    let lowest = resident()
+    let lowest = resident() ?? Infinity
     let quietMs = 0
     let leftBytes = 0
     let most = 0
@@ -116,6 +116,7 @@ export const run = (
           last = now
           // V8 returns pages for some time after a collection.
           const bytes = resident()
+          if (bytes === undefined) return
           lowest = Math.min(lowest, bytes)
           const open = connected()
           most = Math.max(most, open)
@@ -125,7 +126,7 @@ export const run = (
           collect()
           most = open
           kept = open
-          const left = resident()
+          const left = resident() ?? bytes
           leftBytes = left - lowest
           lowest = left
           quietMs = 0
@@ -142,6 +143,15 @@ export const run = (
 
 /** Open now, those of idle clients included. */
 const connections = (): number => process.getActiveResourcesInfo().filter((type) => type === "TCPSocketWrap").length
+
+/** Read from a file of the system; `undefined`: the process has no free descriptor. */
+const residentBytes = (): number | undefined => {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return undefined
+  }
+}
 
 /** The thorough collection of V8: an ordinary one keeps the pages that it has emptied, and the large nursery of a peak. */
 const THOROUGH = { type: "major", execution: "sync", flavor: "last-resort" }

@@ -192,3 +192,17 @@ it.effect("the memory of dropped objects is returned", () =>
     assert.isUndefined(isGone.deref())
   })
 )
+
+it.effect("a resident set that cannot be read ends nothing, and is read again", () =>
+  Effect.gen(function* () {
+    let reads = 0
+    const resident = () => void reads++
+    const running = yield* Effect.forkChild(
+      MemoryReturn.run(() => assert.fail("nothing is known to collect"), undefined, resident, () => 0),
+      { startImmediately: true }
+    )
+    yield* TestClock.adjust(3 * MemoryReturn.INTERVAL_MS)
+    assert.strictEqual(reads, 4)
+    assert.isUndefined(running.pollUnsafe())
+  })
+)
