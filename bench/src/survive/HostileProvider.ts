@@ -1,6 +1,6 @@
 /**
  * A provider that attacks, as a process of its own; prints its port. The path's first segment names the attack:
- * `endless-answer`, `endless-call`, `big-errors` or `long-answer`.
+ * `endless-answer`, `endless-call`, `big-errors`, `short-answer` or `long-answer`.
  */
 import { createServer, type ServerResponse } from "node:http"
 
@@ -45,6 +45,10 @@ const server = createServer((request, response) => {
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })
+    if (attack === "short-answer") {
+      response.end(`${chunk({ content: "word" })}data: [DONE]\n\n`)
+      return
+    }
     if (attack === "endless-call") {
       response.write(openCall)
       pour(response, more)

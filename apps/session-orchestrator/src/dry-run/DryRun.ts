@@ -1,12 +1,14 @@
 /**
  * Runs turns under a virtual clock, by the functions of the service (X10).
  *
- * DryRun.R1. It makes at most `mostCalls` calls and ends at `until`; turns that have not ended by then still wait.
+ * DryRun.R1. It makes at most `mostCalls` attempts, whose answers have at most `MOST_CHARACTERS`, and ends at `until`; turns that have not ended by then
+ *     still wait.
  * DryRun.R2. It is a value that is stepped: its host decides how long it keeps the thread.
  */
 import type { Allowance, Models, RetryPolicy, Routes } from "@holdfast/policy"
 import { Standing } from "@holdfast/policy"
 import type { Route } from "@holdfast/kernel"
+import { JsonShape } from "@holdfast/wire"
 import { Gatekeeper } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import { Limiter } from "../gate/Limiter.ts"
@@ -56,7 +58,8 @@ export class DryRun {
   private readonly clock: VirtualClock
   private readonly turns: ReadonlyArray<DryTurn>
   private readonly options: Options
-  private calls = 0
+  private attempts = 0
+  private characters = 0
 
   constructor(options: Options) {
     this.options = options
@@ -74,27 +77,36 @@ export class DryRun {
       spread,
       spend: setup.spend && new SpendAccount(setup.spend),
       reply: (call) => {
-        this.calls++
-        return options.reply(call)
-      }
+        this.attempts++
+        const reply = options.reply(call)
+        if (reply !== undefined) this.characters += JsonShape.measure(reply.outcome.content).characters
+        return reply
+      },
+      shared: () => void this.attempts++
     })
     for (const turn of this.turns) turn.begin()
   }
 
-  /** Runs up to `most` moments; `false`: the run is over. */
+  /** Runs up to `most` moments, fewer where answers are long; `false`: the run is over. */
   step(most: number): boolean {
-    const { mostCalls, until } = this.options
-    for (let n = 0; n < most; n++) if (this.calls >= mostCalls || !this.clock.step(until)) return false
+    const enough = this.characters + SLICE_CHARACTERS
+    for (let n = 0; n < most && this.characters < enough; n++)
+      if (this.isFull || !this.clock.step(this.options.until)) return false
     return true
+  }
+
+  /** Whether it has made its most attempts. */
+  private get isFull(): boolean {
+    return this.attempts >= this.options.mostCalls || this.characters >= MOST_CHARACTERS
   }
 
   /** The courses until now. */
   get result(): Result {
-    const { mostCalls, startAt, until } = this.options
+    const { startAt, until } = this.options
     const turns = this.turns.map(({ course }) => course)
     const isOpen = turns.some(({ end }) => end === undefined)
     const lastEnd = turns.reduce((last, { end }) => Math.max(last, end?.at ?? startAt), startAt)
-    const cut = !isOpen ? undefined : this.calls >= mostCalls ? "calls" : "time"
+    const cut = !isOpen ? undefined : this.isFull ? "calls" : "time"
     return { startAt, endAt: cut === "time" ? until : isOpen ? this.clock.now() : lastEnd, turns, ...(cut && { cut }) }
   }
 }
@@ -136,6 +148,12 @@ export const draws = (seed: number): (() => number) => {
 }
 
 // --- internal
+
+/** Its turns keep what was answered. */
+const MOST_CHARACTERS = 32 * 1024 * 1024
+
+/** Some milliseconds. */
+const SLICE_CHARACTERS = 256 * 1024
 
 /** The gates and limits of one process. */
 const gatesOf = ({ allowanceOf, endpointOf }: Setup, clock: VirtualClock): Gates.Gates["Service"] => {

@@ -48,6 +48,8 @@ export interface Surroundings extends DryDecisions.Shared {
   readonly gates: Gates.Gates["Service"]
   /** Makes a call; `undefined`: it never ends. */
   readonly reply: (call: DryCall) => Reply | undefined
+  /** Counts an attempt that made no call. */
+  readonly shared: () => void
   /** What the turns have spent, and the limits (`spend`). Absent: there are none. */
   readonly spend?: SpendAccount | undefined
   /** Draws a number from 0 (included) to 1 (excluded) for a failure. */
@@ -259,6 +261,7 @@ export class DryTurn {
 
   private shares(command: CommandOf<"Call">, failure: Failure.Failure): Records.TurnRecord {
     const now = this.around.clock.now()
+    this.around.shared()
     return this.called(command, now, { _tag: "Failed", content: [], failure, contentSeen: false })
   }
 

@@ -46,8 +46,8 @@ export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend"
 
 // --- internal
 
-/** Moments between two pauses: a few milliseconds. */
-const SLICE = 200
+/** Moments between two pauses: a few milliseconds, some tens where each answer has 100,000 tokens. */
+const SLICE = 20
 
 const pause = Effect.callback<void>((resume) => {
   const timer = setImmediate(() => resume(Effect.void))

@@ -28,10 +28,12 @@ import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as BodyBudget from "../system/BodyBudget.ts"
+import * as Descriptors from "../system/Descriptors.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
 import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
+import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
 import * as CallBody from "./CallBody.ts"
@@ -142,15 +144,26 @@ const endedCalls = Effect.gen(function* () {
   const answered = yield* AnsweredCounts.make(add)
   const config = yield* Config
   const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { models, providers, targets } = KnownLabels.of(config, Secrets.make(Secrets.ofConfig(config)).redact)
+  const { redact } = Secrets.make(Secrets.ofConfig(config))
+  const { models, providers, targets } = KnownLabels.of(config, redact)
+  // Clients make up names: beyond so many they are kept as one.
+  const names = new MetricLabels.Labels(
+    targets.map(({ model }) => model),
+    redact,
+    MOST_NAMES
+  )
   const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
   return (call: GatewayMetrics.EndedCall, at: number): void => {
     count(call)
-    const { failure, target } = call
+    const { failure } = call
+    const target = { provider: call.target.provider, model: names.of(call.target.model) }
     recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
-    if (failure === undefined) answered(call.target, call.usage, at)
+    if (failure === undefined) answered(target, call.usage, at)
   }
 })
+
+/** Names of models that are kept in reports, beside the configured ones. */
+const MOST_NAMES = 200
 
 /** Calls that gave up, and are known again after a restart. */
 const MOST_RECALLED = 1_000
@@ -225,6 +238,7 @@ const planned = Effect.fnUntraced(function* (
   const key = keyOf(rawHeaders)
   if (key._tag === "Refused") return refuse(401, key.message)
   if (yield* drain.hasBegun) return refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
+  if (Descriptors.areFew()) return refuse(503, Descriptors.FEW_LEFT)
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(413, tooLarge(maxBodyBytes))
   const passed = Headers.ofRequest(rawHeaders)
   const headers = key._tag === "Client" ? passed : Endpoints.keyed(endpoint, key.in, passed, undefined)
@@ -245,7 +259,7 @@ const planned = Effect.fnUntraced(function* (
   const isEncoded = request.headers["content-encoding"] !== undefined
   const outline = read === undefined || isEncoded ? undefined : yield* outlineOf(read)
   if (holding !== undefined && dialect !== undefined && body !== undefined && outline !== undefined) {
-    const asked = dialect.call(rest, outline.members)
+    const asked = named(dialect.call(rest, outline.members))
     const { digest } = outline
     const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, digest, retry }
     return { _tag: "Hold", holding, client, call, userAgent: request.headers["user-agent"] }
@@ -329,6 +343,15 @@ const retryOf = (
     ? retry
     : `x-holdfast-retry-profile: expected one of ${Address.profileNames.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
 }
+
+/** A call without a model where its name is none: names are kept and shown, and clients may send any text. Its bytes stay as they came. */
+const named = (call: Dialect.Call): Dialect.Call =>
+  call.model !== undefined && (call.model.length > LONGEST_NAME || /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(call.model))
+    ? { ...call, model: undefined }
+    : call
+
+/** Twice the longest that is known. */
+const LONGEST_NAME = 200
 
 /** What a body has of its call. A large one is read in a thread. */
 const outlineOf = (

@@ -127,6 +127,9 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
 export const hasBody = ({ headers }: Pick<Head, "headers">): boolean =>
   Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
+/** Whether a request asks for the health of the service. */
+export const isHealth = (url: string): boolean => pathOf(url) === OPEN_PATH || pathOf(url) === "/v1/health"
+
 /** The largest accepted body of a call without a prompt, in bytes. */
 export const MOST_BYTES = 1024 * 1024
 

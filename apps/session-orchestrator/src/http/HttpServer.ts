@@ -30,6 +30,7 @@ import * as ConversationHandlers from "./ConversationHandlers.ts"
 import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as Descriptors from "../system/Descriptors.ts"
 import * as Drain from "../system/Drain.ts"
 import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
@@ -153,7 +154,7 @@ const guard = (host: string, options: Options) => {
     HttpRouter.middleware(
       (call) =>
         Effect.flatMap(Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]), ([request, now]) => {
-          const refusal = refusalOf(request, now)
+          const refusal = refusalOf(request, now) ?? crowded(request.url)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
           const isPreflight = refusal === undefined && Cors.isPreflight(request)
@@ -182,6 +183,12 @@ const guard = (host: string, options: Options) => {
     )
   return Layer.unwrap(Effect.zipWith(Effect.serviceOption(Gateway), BodyBudget.Bodies, middleware))
 }
+
+/** Every call but those of the health needs a free descriptor. The gateway refuses in the format of its calls. */
+const crowded = (url: string): Problem.Busy | undefined =>
+  Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew()
+    ? undefined
+    : new Problem.Busy({ detail: Descriptors.FEW_LEFT })
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
 const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {

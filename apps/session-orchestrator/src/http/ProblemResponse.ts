@@ -24,6 +24,8 @@ export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.
         return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
       case "MethodNotAllowedProblem":
         return HttpServerResponse.setHeader(response, "allow", ApiPaths.methodsOf(request.url).join(", "))
+      case "BusyProblem":
+        return HttpServerResponse.setHeader(response, "connection", "close") // its descriptor is needed
       default:
         return response
     }

@@ -41,6 +41,23 @@ describe("POST /v1/dry-run", () => {
     })
   )
 
+  it.live("X10: ends before long answers take all memory", () =>
+    Effect.gen(function* () {
+      const { report } = yield* run({ outages: ["ok+tokens-100000"], turns: 1_000 })
+      assert.strictEqual(report.cut, "calls")
+      assert.isBelow(report.calls, 200)
+    })
+  )
+
+  it.live("X10: counts the attempts that the gate answers", () =>
+    Effect.gen(function* () {
+      const schedule = { type: "steps", delays: ["1 millis"] }
+      const { report } = yield* run({ outages: ["529 for 100h"], turns: 1_000, hours: 168, retry: { schedule } })
+      assert.strictEqual(report.cut, "calls")
+      assert.isAtMost(report.calls + report.shared, DryRunGroup.MOST_CALLS + 1_000)
+    })
+  )
+
   it.live("X10: has two policies side by side, each with the limits of spending, and names how they are counted", () =>
     Effect.gen(function* () {
       const spend = [{ per: "day", tokens: 1, then: "fail" }] as const

@@ -1,5 +1,6 @@
 /** Tests calls that the gateway holds, over sockets and on the service's own clock. */
 import { describe, expect, it } from "@effect/vitest"
+import type { Health } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -107,6 +108,34 @@ describe("a held call", () => {
       }).pipe(Effect.scoped)
     )
   }
+
+  it.live("whose model has no name that people could read goes up as it came, and is kept as unknown", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+      const models = ["m\nOK  all is well", "m".repeat(20_000), "\u202em"]
+      for (const model of models) {
+        expect((yield* GatewayRig.post(service.port, CHAT, { ...ASK, model }, KEY)).status).toBe(200)
+        const body = yield* Effect.promise(() => endpoint.calls.at(-1)?.body ?? Promise.reject(new Error("no call")))
+        expect(JSON.parse(String(body)).model).toBe(model)
+      }
+      const { text } = yield* service.call({ path: "/v1/health" })
+      expect(text).toContain('"target":"own/unknown"')
+      expect(text.length).toBeLessThan(10_000)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has its model in reports, unless clients have made up more names than are kept", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { service } = yield* GatewayRig.start({ answer: (call) => GatewayRig.sendStream(call, bytes) })
+      for (let n = 0; n < 205; n++) yield* GatewayRig.post(service.port, CHAT, { ...ASK, model: `made-up-${n}` }, KEY)
+      const { text } = yield* service.call({ path: "/v1/health" })
+      const counted = (JSON.parse(text) as Health.Health).endpoints.filter(({ lastHour }) => lastHour.calls > 0)
+      expect(counted).toHaveLength(201)
+      expect(counted.at(-1)).toMatchObject({ target: "own/other", lastHour: { calls: 5 } })
+    }).pipe(Effect.scoped)
+  )
 
   it.live("is refused with 503 while the bodies of other calls take all the room", () =>
     Effect.gen(function* () {

@@ -29,6 +29,8 @@ export interface SpawnOptions {
   readonly args: ReadonlyArray<string>
   readonly directory: string
   readonly env?: Readonly<Record<string, string>>
+  /** The most file descriptors. */
+  readonly descriptors?: number | undefined
 }
 
 export interface Spawned {
@@ -39,10 +41,13 @@ export interface Spawned {
 }
 
 /** Runs the program with a command line. */
-export const run = ({ args, directory, env }: SpawnOptions): Effect.Effect<Spawned, never, Scope.Scope> =>
+export const run = ({ args, descriptors, directory, env }: SpawnOptions): Effect.Effect<Spawned, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [MAIN, ...args], {
+      const program = [process.execPath, MAIN, ...args]
+      const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...program]
+      const [command = "", ...rest] = descriptors === undefined ? program : limited
+      const child = spawn(command, rest, {
         cwd: directory,
         env: { HOME: directory, PATH: process.env["PATH"], ...env },
         stdio: ["ignore", "pipe", "pipe"]
@@ -74,12 +79,13 @@ export interface Options {
   readonly env?: Readonly<Record<string, string>>
   /** Further arguments of the command line. */
   readonly flags?: ReadonlyArray<string>
+  readonly descriptors?: number
 }
 
 /** Starts `serve`, and waits until it listens. */
-export const start = Effect.fnUntraced(function* ({ directory, config, env = {}, flags = [] }: Options) {
+export const start = Effect.fnUntraced(function* ({ directory, config, descriptors, env = {}, flags = [] }: Options) {
   const file = writeConfig(directory, { server: { port: 0 }, ...config })
-  const spawned = yield* run({ args: ["serve", "--config", file, ...flags], directory, env })
+  const spawned = yield* run({ args: ["serve", "--config", file, ...flags], descriptors, directory, env })
   const { child, stderr, stdout } = spawned
   yield* Effect.raceFirst(
     eventually("it to listen", Effect.sync(stdout), (text) => text.includes("Ctrl-C stops")),
