@@ -79,17 +79,3 @@ it.effect("what cannot be measured ends nothing: the next peak is collected", ()
     assert.lengthOf(yield* collections(unreadable, start, crowd, { ms: 2 * QUIET_MS, resident: 300 }), 1)
   })
 )
-
-it.effect("a resident set that cannot be read ends nothing, and is read again", () =>
-  Effect.gen(function* () {
-    let reads = 0
-    const resident = () => void reads++
-    const running = yield* Effect.forkChild(
-      MemoryReturn.run(() => assert.fail("nothing is known to collect"), undefined, resident, () => 0),
-      { startImmediately: true }
-    )
-    yield* TestClock.adjust(3 * MemoryReturn.INTERVAL_MS)
-    assert.strictEqual(reads, 4)
-    assert.isUndefined(running.pollUnsafe())
-  })
-)
