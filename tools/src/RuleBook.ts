@@ -49,6 +49,10 @@ export const chapters: ReadonlyArray<Chapter> = [
       {
         id: "C12",
         says: "A limit delays only what the error names: a model of a credential, a credential, or an account. A success ends it."
+      },
+      {
+        id: "C13",
+        says: "A compressed answer is decoded within the bounds of C11; an unknown coding is a failure that names it and is not retried."
       }
     ]
   },
