@@ -52,7 +52,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       },
       {
         id: "C13",
-        says: "A compressed answer is decoded, or refused in words. Nothing that hides a secret in an error changes what the error is."
+        says: "A compressed answer is decoded within the bounds of C11; an unknown coding is a failure that names it and is not retried. Nothing that hides a secret in an error changes what the error is."
       }
     ]
   },

@@ -252,7 +252,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
         () =>
           Effect.gen(function* () {
             const whole = Zlib.gzipSync(dialect.text.join(""))
-          const half = whole.subarray(0, whole.length / 2)
+            const half = whole.subarray(0, whole.length / 2)
             const cutOff = yield* answer(coded(200, "gzip", half))
             expect(cutOff.isSuccess).toBe(false)
             expect(cutOff.failure ?? cutOff.emitted).toMatchObject({ retryable: true })

@@ -109,6 +109,13 @@ describe("providers", () => {
       expect(providers.get("groq")).not.toHaveProperty("request")
     })
 
+    it("of a model that takes no files leave that in force", () => {
+      const { models } = Configurations.config({
+        file: { model: "simulated/steady", models: { "openai/gpt-5": { files: false, body: { seed: 1 } } } }
+      })
+      expect(models).toEqual({ "openai/gpt-5": { files: false } })
+    })
+
     it("of a simulated model may have every other key", () => {
       const models = { "simulated/m": { tools: false } }
       expect(Configurations.config({ file: file({}, { models }) }).models).toEqual(models)
