@@ -194,9 +194,9 @@ export class BeforeContent {
   waits(at: number): void {
     const { open } = this
     if (open?._tag !== "Wait") return
-    const isKnown = RetryEvent.isAnnounced(this.wait, open)
-    if (!isKnown && (!this.isTakenUp || open.wait.retryAt >= at)) this.emit(open.event)
+    if (RetryEvent.isAnnounced(this.wait, open) || (this.isTakenUp && open.wait.retryAt < at)) return
     this.wait = { step: open.step, event: open.event }
+    this.emit(open.event)
   }
 
   /** Ends the wait, and returns the record to write. */

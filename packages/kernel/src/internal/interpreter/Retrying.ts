@@ -87,9 +87,10 @@ const asleep = (
   }
   return Effect.suspend(() => {
     const announced = { step, event }
-    const isKnown = RetryEvent.isAnnounced(run.wait, announced)
-    if (!isKnown && (!run.isTakenUp || retryAt >= run.now())) run.live(event) // Retrying.W1
-    run.wait = announced
+    if (!RetryEvent.isAnnounced(run.wait, announced) && (!run.isTakenUp || retryAt >= run.now())) {
+      run.wait = announced
+      run.live(event) // Retrying.W1
+    }
     return sleepOn()
   })
 }
