@@ -14,7 +14,7 @@
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Gate, News } from "@holdfast/policy"
-import type { Failure } from "@holdfast/wire"
+import type { Failure, Ids } from "@holdfast/wire"
 import { Alarm, type At } from "../system/Alarm.ts"
 import type { Command } from "../pacing/TurnWait.ts"
 
@@ -41,7 +41,8 @@ export interface GateClock {
 /** The wait of a turn. */
 export interface GateWait {
   readonly gatekeeper: Gatekeeper
-  /** Length of the wait, in milliseconds. */
+  readonly turnId: Ids.TurnId
+  /** Length of the wait, in milliseconds. A failed early attempt returns to the wait that it interrupted: same begin, same length. */
   readonly waitMs: number
   /** Begin of the wait, in epoch milliseconds. */
   readonly since: number
@@ -49,6 +50,8 @@ export interface GateWait {
   readonly notBefore: number
   /** A person has chosen its end: then it is admitted, whatever the gate decides (rule X4). */
   readonly isWanted: boolean
+  /** Its policy would go on after one more failure. Otherwise it calls at its time instead of sharing: no turn gives up on another's failure. */
+  readonly mayShare: boolean
 }
 
 /** A turn that waits. It belongs to one gatekeeper, from `enter` until it is woken or leaves. */
@@ -97,7 +100,7 @@ export class GateTicket {
 
   /** Gives the ticket back: no call follows (Gatekeeper.K3). */
   giveBack(): void {
-    if (this.spend() && this.shared === undefined) this.gatekeeper.unused()
+    if (this.spend() && this.shared === undefined) this.gatekeeper.unused(this)
   }
 }
 
@@ -237,8 +240,9 @@ export class Gatekeeper {
     return answer._tag === "Share" ? sharedOf(answer.failure, this.gate, now) : undefined
   }
 
-  /** A call begins. `isLetIn`: its turn was admitted; otherwise it is a first attempt. */
-  begin(isLetIn: boolean): Call {
+  /** A call begins: with the ticket that it has spent, or as a first attempt. */
+  begin(_turnId: Ids.TurnId | undefined, ticket?: GateTicket): Call {
+    const isLetIn = ticket !== undefined
     const beganAt = this.clock.now()
     let isOpen = true
     let hadAnswered = false
@@ -265,8 +269,8 @@ export class Gatekeeper {
     }
   }
 
-  /** An admitted turn makes no call. */
-  unused(): void {
+  /** A turn makes no call with the ticket that it has spent. */
+  unused(_ticket: GateTicket): void {
     this.update((gate) => Gate.ended(gate, false))
   }
 

@@ -44,10 +44,18 @@ const make = Effect.gen(function* () {
   /** It waits for an hour, or until its endpoint answers. */
   const gated: Alarm = {
     ...waiting(HOUR),
-    awaited: { gatekeeper, since: 0, waitMs: HOUR, notBefore: 0, isWanted: false }
+    awaited: {
+      gatekeeper,
+      turnId: Ids.TurnId.make("gated"),
+      since: 0,
+      waitMs: HOUR,
+      notBefore: 0,
+      isWanted: false,
+      mayShare: true
+    }
   }
   /** The endpoint answers another turn: there is room for one more. */
-  const answers = () => gatekeeper.begin(false).answered()
+  const answers = () => gatekeeper.begin(undefined).answered()
   return { alarms, answers, gated, gatekeeper, leaves, moved, owned, roused }
 })
 
@@ -182,7 +190,7 @@ describe("AlarmClock", () => {
       expect(roused).toEqual([one])
       // There is room for the next when it has been used: a retry that is answered makes more of it.
       ticket?.spend()
-      gatekeeper.begin(true).answered()
+      gatekeeper.begin(undefined, gatekeeper.admit()).answered()
       expect(roused).toEqual([one, two])
     }).pipe(Effect.provide(Timer.layer))
   )

@@ -397,7 +397,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.isUp = true
-      gatekeeper.begin(false).answered()
+      gatekeeper.begin(undefined).answered()
       expect(state.roused).toBe(1)
       const { conversations } = yield* resident
       const { end } = yield* conversations.result(turnId)
@@ -414,7 +414,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.hasTools = false
-      gatekeeper.begin(false).answered()
+      gatekeeper.begin(undefined).answered()
       yield* Effect.scoped(Effect.andThen(resident, settle))
       expect(alarms.find(id)).toMatchObject({ at: 0 })
       expect(gatekeeper.isIdle).toBe(true)

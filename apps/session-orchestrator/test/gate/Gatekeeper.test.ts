@@ -114,7 +114,7 @@ const play = (happenings: ReadonlyArray<Happening>) => {
         turns.push(new Turn(clock, gatekeeper, happening.waitMs, happening.kind))
         break
       case "first": {
-        const call = gatekeeper.begin(false)
+        const call = gatekeeper.begin(undefined)
         if (happening.isAnswered) call.answered()
         else call.failed(overloaded)
         call.ended()
@@ -168,13 +168,13 @@ class EarlyClock extends ManualClock {
 
 /** A first attempt is refused, and its turn waits. */
 const refused = (clock: ManualClock, gatekeeper: Gatekeeper): Turn => {
-  gatekeeper.begin(false).failed(overloaded)
+  gatekeeper.begin(undefined).failed(overloaded)
   return new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain")
 }
 
 /** The endpoint answers a first attempt, and then refuses waiting turns: it has no more room. */
 const turnedAway = (gatekeeper: Gatekeeper, turns: ReadonlyArray<Turn>): void => {
-  gatekeeper.begin(false).answered()
+  gatekeeper.begin(undefined).answered()
   for (const turn of turns) {
     act("call", turn)
     act("fails", turn)
@@ -236,7 +236,7 @@ describe("a gatekeeper", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const [early, due] = [refused(clock, gatekeeper), refused(clock, gatekeeper)]
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
       [true, false, 0]
     ])
@@ -262,7 +262,7 @@ describe("a gatekeeper", () => {
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 9 }, () => refused(clock, gatekeeper))
     const woken = () => turns.filter(({ tickets }) => tickets.length > 0).length
-    const first = gatekeeper.begin(false)
+    const first = gatekeeper.begin(undefined)
     first.answered()
     expect(woken()).toBe(1)
     const [turn] = turns
@@ -283,7 +283,7 @@ describe("a gatekeeper", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 9 }, () => refused(clock, gatekeeper))
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     const [one, two, three] = turns
     for (const type of ["call", "answers"] as const) act(type, one)
     for (const turn of [two, three]) for (const type of ["call", "answers"] as const) act(type, turn)
@@ -300,7 +300,7 @@ describe("a gatekeeper", () => {
   it("X5: a held turn is announced after 15 s, and then half as often each time, up to the limit", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
-    gatekeeper.begin(false).failed(overloaded)
+    gatekeeper.begin(undefined).failed(overloaded)
     gatekeeper.admit()
     const turn = new Turn(clock, gatekeeper, 0, "plain")
     clock.move(HOLD_LIMIT_MS - 1)
@@ -315,10 +315,10 @@ describe("a gatekeeper", () => {
   it("X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
-    gatekeeper.begin(false).failed(unheeded)
+    gatekeeper.begin(undefined).failed(unheeded)
     expect(gatekeeper.isOpen).toBe(true)
     const [one, two] = [refused(clock, gatekeeper), refused(clock, gatekeeper)]
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     act("call", one)
     act("is-refused", one)
     expect(two.tickets).toHaveLength(1)
@@ -326,7 +326,7 @@ describe("a gatekeeper", () => {
 
   it("X5: a first attempt whose answer breaks off changes nothing for the endpoint", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
-    const call = gatekeeper.begin(false)
+    const call = gatekeeper.begin(undefined)
     call.answered()
     call.failed(overloaded)
     expect(gatekeeper.isOpen).toBe(true)
@@ -335,10 +335,10 @@ describe("a gatekeeper", () => {
   it("X5: its news contains the last answer and the last failure", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     const answeredAt = clock.now()
     clock.move(1_000)
-    gatekeeper.begin(false).failed(overloaded)
+    gatekeeper.begin(undefined).failed(overloaded)
     expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: clock.now(), failure: overloaded })
   })
 
@@ -346,7 +346,7 @@ describe("a gatekeeper", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const [one, two, three, four] = [0, 1, 2, 3].map(() => refused(clock, gatekeeper))
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     for (const type of ["call", "answers"] as const) act(type, one)
     act("give-back", two)
     act("call", three)
@@ -389,9 +389,9 @@ describe("a gatekeeper", () => {
   it("X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
-    gatekeeper.begin(false).failed(overloaded)
+    gatekeeper.begin(undefined).failed(overloaded)
     const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
-    gatekeeper.begin(false).answered()
+    gatekeeper.begin(undefined).answered()
     expect([gatekeeper.isOpen, gatekeeper.isIdle]).toEqual([false, false])
     clock.move(HALF_AN_HOUR / 2 - 1)
     expect(turn.tickets).toEqual([])
@@ -414,7 +414,7 @@ describe("a gatekeeper", () => {
     const turn = refused(clock, gatekeeper)
     clock.move(HALF_AN_HOUR - 1_000)
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
-    gatekeeper.begin(false).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
+    gatekeeper.begin(undefined).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
     clock.move(1_000)
     expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([
       { ...overloaded, hint: { ...hint, retryAfterMs: 89_000 }, shared: true }
@@ -434,7 +434,7 @@ describe("a gatekeeper", () => {
     const gatekeeper = new Gatekeeper(clock)
     const turn = refused(clock, gatekeeper)
     clock.move(HALF_AN_HOUR - 1_000)
-    gatekeeper.begin(false).failed(overloaded)
+    gatekeeper.begin(undefined).failed(overloaded)
     clock.move(1_000)
     expect(turn.tickets.map(({ ticket }) => ticket.shared)).toEqual([{ ...overloaded, shared: true }])
   })

@@ -249,7 +249,7 @@ it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and co
       assert.strictEqual(reads(), 1)
       const { seen } = yield* watching(conversations.watch(id, 0))
       // Another turn's call fails, and a probe is in progress.
-      gatekeeper.begin(false).failed(overloaded)
+      gatekeeper.begin(undefined).failed(overloaded)
       gatekeeper.admit()
       const probe = gatekeeper.begin(true)
       yield* TestClock.adjust(NEAR_MS)

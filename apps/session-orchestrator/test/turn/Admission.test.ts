@@ -123,7 +123,7 @@ describe("a call to a provider with limits", () => {
       const gatekeeper = gates.of({ target: request.target })
       const first = yield* attempt(service, gates)
       const second = yield* attempt(service, gates)
-      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      for (let i = 0; i < 10; i++) gatekeeper?.begin(undefined).failed(overloaded)
       yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
       yield* Fiber.join(first)
       expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
@@ -136,7 +136,7 @@ describe("a call to a provider with limits", () => {
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const gatekeeper = gates.of({ target: request.target })
-      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      for (let i = 0; i < 10; i++) gatekeeper?.begin(undefined).failed(overloaded)
       const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
         const { calls, service } = provider()
         const turn = new TurnLife(request.turnId, { _tag: "Queued" })
