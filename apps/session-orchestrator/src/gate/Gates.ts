@@ -72,7 +72,7 @@ export const layerShared = (
       const apply = (posted: ReadonlyArray<Posted>): void => {
         for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.update((gate) => News.apply(gate, news))
+          gatekeepers.get(endpoint)?.hear(news)
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
@@ -137,7 +137,7 @@ export const waitOfRecord = (
 /** Time between two exchanges: short enough for a crowd, negligible for a database. */
 const EXCHANGE = "1 second"
 
-const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
+const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined, n: 0 }
 
 const digest = (parts: ReadonlyArray<string>): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url")

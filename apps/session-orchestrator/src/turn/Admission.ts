@@ -71,7 +71,7 @@ export const endAtGate = (
         }
         if (isByGate(wake)) return wake
         turn.move(TurnLife.without("ticket"))
-        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
+        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit(turn.turnId))) // Admission.A1
         return wake
       })
 
@@ -97,7 +97,7 @@ export const throughGates = (
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit() : undefined)
+    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
     const answer = admitted(gatekeeper, ticket, isRetried)
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless

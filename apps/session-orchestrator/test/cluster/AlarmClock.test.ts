@@ -1,6 +1,6 @@
 import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
-import type { Ids } from "@holdfast/wire"
+import { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, AT_ONCE, PASS_MS } from "../../src/cluster/AlarmClock.ts"
