@@ -4,6 +4,7 @@ import { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, AT_ONCE, PASS_MS } from "../../src/cluster/AlarmClock.ts"
+import { answers as answered, full } from "../gate/GateStates.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -54,8 +55,9 @@ const make = Effect.gen(function* () {
       mayShare: true
     }
   }
-  /** The endpoint answers another turn: there is room for one more. */
-  const answers = () => gatekeeper.begin(undefined).answered()
+  /** The endpoint has room for one turn, and answers another: when that ends, there is room for one. */
+  const [other] = full(gatekeeper, 1)
+  const answers = () => other?.ended()
   return { alarms, answers, gated, gatekeeper, leaves, moved, owned, roused }
 })
 
@@ -188,9 +190,12 @@ describe("AlarmClock", () => {
       alarms.arrive(one, {})
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([one])
-      // There is room for the next when it has been used: a retry that is answered makes more of it.
+      // There is room for the next when it has been used.
       ticket?.spend()
-      gatekeeper.begin(undefined, gatekeeper.admit()).answered()
+      const call = gatekeeper.begin(undefined, ticket)
+      call.answered()
+      expect(roused).toEqual([one])
+      call.ended()
       expect(roused).toEqual([one, two])
     }).pipe(Effect.provide(Timer.layer))
   )
@@ -217,7 +222,7 @@ describe("AlarmClock", () => {
       const rung = roused.length
       yield* TestClock.adjust(1)
       expect(gatekeeper.isIdle).toBe(true)
-      answers()
+      answered(gatekeeper)
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused.length).toBe(rung + 2)
       expect(alarms.handOver(one)).toBeUndefined()
@@ -253,7 +258,7 @@ describe("AlarmClock", () => {
         roused.length = 0
         alarms.silence()
         expect(gatekeeper.isIdle).toBe(true)
-        answers()
+        answered(gatekeeper)
         expect(roused).toEqual([])
       }).pipe(Effect.provide(Timer.layer))
   )

@@ -11,7 +11,7 @@ import { Residents } from "../../src/cluster/Residents.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
-import { full } from "../gate/GateStates.ts"
+import { answers, full } from "../gate/GateStates.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -398,7 +398,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.isUp = true
-      gatekeeper.begin(undefined).answered()
+      answers(gatekeeper)
       expect(state.roused).toBe(1)
       const { conversations } = yield* resident
       const { end } = yield* conversations.result(turnId)
@@ -415,7 +415,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.hasTools = false
-      gatekeeper.begin(undefined).answered()
+      answers(gatekeeper)
       yield* Effect.scoped(Effect.andThen(resident, settle))
       expect(alarms.find(id)).toMatchObject({ at: 0 })
       expect(gatekeeper.isIdle).toBe(true)
@@ -428,11 +428,11 @@ describe("Resident", () => {
     Effect.gen(function* () {
       const { gatekeeper, resident, state } = yield* make
       state.isUp = false
+      full(gatekeeper, 1) // an answer that does not end
       const { conversations, untilQuiet } = yield* resident
       yield* conversations.prompt(id, { prompt: "Hello?", turnId })
       yield* untilQuiet
       const { busy } = state
-      full(gatekeeper, 1) // an answer that does not end
       yield* TestClock.adjust(MINUTE)
       yield* settle
       expect(state.busy).toBe(busy + 1)

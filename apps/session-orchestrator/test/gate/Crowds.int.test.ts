@@ -50,7 +50,7 @@ describe("a crowd before one endpoint", () => {
       assert.strictEqual(endpoint.answered, turns)
       assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
       assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
-      // The picture in the docs is the simulation's: the service has to match it.
+      // The page's figures are the simulation's: the service has to match them.
       const expected = simulated(turns, answers, true)
       assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
       assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))

@@ -11,7 +11,14 @@ export const overloaded: Failure.Failure = {
 
 /** The endpoint has refused so many calls in a row that it counts as down. */
 export const shut = (gatekeeper: Gatekeeper): void => {
-  for (let n = 0; n < 40; n++) gatekeeper.begin(undefined).failed(overloaded)
+  for (let n = 0; n < 300; n++) gatekeeper.begin(undefined).failed(overloaded)
+}
+
+/** The endpoint answers a call, which ends at once. */
+export const answers = (gatekeeper: Gatekeeper): void => {
+  const call = gatekeeper.begin(undefined)
+  call.answered()
+  call.ended()
 }
 
 /** The endpoint answers `room` calls, which go on, and has refused one more: it has no room. */

@@ -45,6 +45,8 @@ export interface TurnOutcome {
   readonly early: number
   /** Failures of others that it took as its own. */
   readonly shared: number
+  /** The call that was answered came before its time. */
+  readonly isEarly: boolean
   /** Scheduled sleep that its budget was charged. */
   readonly sleptMs: number
 }
@@ -86,7 +88,19 @@ interface Turn {
   calls: number
   early: number
   shared: number
+  isEarly: boolean
 }
+
+const outcomeOf = ({ arrivedAt, calls, doneAt, early, gaveUpAt, isEarly, shared, sleptMs }: Turn): TurnOutcome => ({
+  arrivedAt,
+  doneAt,
+  gaveUpAt,
+  calls,
+  early,
+  shared,
+  isEarly,
+  sleptMs
+})
 
 /** The gate of one runner. */
 interface Keeper {
@@ -134,7 +148,8 @@ class Play {
         gaveUpAt: Infinity,
         calls: 0,
         early: 0,
-        shared: 0
+        shared: 0,
+        isEarly: false
       }
       this.moments.add(arrivedAt, () => this.arrive(turn))
       return turn
@@ -147,7 +162,7 @@ class Play {
       this.now = next.at
       next.act()
     }
-    return { ...this.outcome, turns: this.turns }
+    return { ...this.outcome, turns: this.turns.map(outcomeOf) }
   }
 
   private keeper(): Keeper {
@@ -222,6 +237,7 @@ class Play {
       this.left--
       this.outcome.answered++
       this.outcome.doneMs = turn.doneAt = this.now
+      turn.isEarly = flight?.call.isGift === true
       if (flight !== undefined) gate?.ended(flight, this.now)
     })
   }

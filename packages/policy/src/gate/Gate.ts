@@ -429,7 +429,8 @@ const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
   "aborted"
 ])
 
-const isKnown = ({ n, refusedAt }: Gate): boolean => n > 0 || refusedAt !== -Infinity
+/** Whether a failure of the endpoint is known, or was known to a turn that waits (`remembered`). */
+const isKnown = ({ isRamp, n, refusedAt }: Gate): boolean => n > 0 || isRamp || refusedAt !== -Infinity
 
 const isRecent = ({ answeredAt }: Gate, now: number): boolean => now - answeredAt <= RECENT_MS
 

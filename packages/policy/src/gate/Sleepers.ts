@@ -121,10 +121,12 @@ export class Sleepers<S extends Sleeper> {
     const { notBefore, since, turnId, waitMs } = sleeper
     const past = this.pasts.get(turnId)
     const restsUntil = Math.max(notBefore, past?.restsUntil ?? -Infinity)
-    const place: Place<S> = { sleeper, restsUntil, level: undefined, doorAt: 0, isDrawn: false }
+    // One whose time has passed is due in a moment, in its place after a restart.
+    const isAsleep = notBefore !== Infinity && since + waitMs > now
+    const place: Place<S> = { sleeper, isAsleep, restsUntil, level: undefined, doorAt: 0, isDrawn: false }
     this.places.set(sleeper, place)
-    if (notBefore !== Infinity) {
-      this.gate = Gate.remembered(this.gate, since)
+    if (notBefore !== Infinity) this.gate = Gate.remembered(this.gate, since)
+    if (isAsleep) {
       this.asleep++
       this.asleepMs += waitMs
       if (restsUntil > now) this.resting.add(place)
@@ -316,7 +318,7 @@ export class Sleepers<S extends Sleeper> {
     const place = this.places.get(sleeper)
     if (place === undefined) throw new Error("the sleeper does not wait here")
     this.places.delete(sleeper)
-    if (!this.door.delete(place) && sleeper.notBefore !== Infinity) {
+    if (!this.door.delete(place) && place.isAsleep) {
       this.asleep--
       this.asleepMs -= sleeper.waitMs
       this.resting.delete(place)
@@ -368,6 +370,8 @@ export class Sleepers<S extends Sleeper> {
 /** A turn in its wait. */
 interface Place<S> {
   readonly sleeper: S
+  /** It may be woken early. */
+  readonly isAsleep: boolean
   readonly restsUntil: number
   level: Level<S> | undefined
   /** Since when it is held. */
