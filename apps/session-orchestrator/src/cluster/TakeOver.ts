@@ -44,7 +44,7 @@ export const run = Effect.fnUntraced(function* (
       heads.add(turn.conversationId)
       const read = Effect.map(RecordedWait.currentBy(journal, turn), (wait): Unfinished => ({
         ...turn,
-        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, wait, turn.model) }
+        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, turn.turnId, wait, turn.model) }
       }))
       return Effect.andThen(
         progress.at(() => `${n} of ${turns.length} read`),

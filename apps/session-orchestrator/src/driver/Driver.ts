@@ -318,7 +318,7 @@ class GroupDriver implements Driver {
     life.begins(true)
     value.waits(now) // rule D5
     if (life.standsBy) return this.standBy(turn)
-    const awaited = Gates.waitOf(this.services.gates, next.awaited)
+    const awaited = Gates.waitOf(this.services.gates, life.turnId, next.awaited)
     life.move(TurnLife.waitAt(awaited))
     if (life.wait.hasNews) return this.elapsed(turn, writes)
     if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })

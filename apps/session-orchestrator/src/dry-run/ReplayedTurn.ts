@@ -174,7 +174,7 @@ export class ReplayedTurn extends DryTurn {
     const isShared = value._tag === "Failed" && value.failure.shared === true
     const gatekeeper = gates.of(request)
     if (isShared && gatekeeper === undefined && !this.isVerbatim) return this.leave(command)
-    const call = isShared ? undefined : gatekeeper?.begin(false)
+    const call = isShared ? undefined : gatekeeper?.begin(request.turnId)
     return this.later(value.endedAt, () => {
       if (value._tag === "Failed") call?.failed(value.failure)
       else {

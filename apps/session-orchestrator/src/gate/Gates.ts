@@ -8,7 +8,7 @@ import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
-import { defined, Target } from "@holdfast/wire"
+import { defined, type Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
@@ -72,7 +72,7 @@ export const layerShared = (
       const apply = (posted: ReadonlyArray<Posted>): void => {
         for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.update((gate) => News.apply(gate, news))
+          gatekeepers.get(endpoint)?.hear(news)
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
@@ -101,13 +101,14 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
 /** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
 export const waitOf = (
   gates: Gates["Service"],
+  turnId: Ids.TurnId,
   { failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
   const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
-  return { gatekeeper, since, waitMs: retryAt - since, notBefore, isWanted: isMoved }
+  return { gatekeeper, turnId, since, waitMs: retryAt - since, notBefore, isWanted: isMoved, mayShare: true }
 }
 
 /**
@@ -116,6 +117,7 @@ export const waitOf = (
  */
 export const waitOfRecord = (
   gates: Gates["Service"],
+  turnId: Ids.TurnId,
   { delayMs, hintMs = 0, isMoved, isOfTools, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
@@ -126,7 +128,8 @@ export const waitOfRecord = (
   if (gatekeeper === undefined) return undefined
   const since = retryAt - delayMs
   const isEarly = !isMoved && ofEndpoint !== false
-  return { gatekeeper, since, waitMs: delayMs, notBefore: isEarly ? since + hintMs : Infinity, isWanted: isMoved }
+  const notBefore = isEarly ? since + hintMs : Infinity
+  return { gatekeeper, turnId, since, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare: true }
 }
 
 // --- internal
@@ -134,7 +137,7 @@ export const waitOfRecord = (
 /** Time between two exchanges: short enough for a crowd, negligible for a database. */
 const EXCHANGE = "1 second"
 
-const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
+const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined, n: 0 }
 
 const digest = (parts: ReadonlyArray<string>): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url")

@@ -258,7 +258,7 @@ const strategyOf = ({
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       wait.expect(calls)
       const end = wanted?.retryAt ?? now + Duration.toMillis(delay)
-      const awaited = wanted && Gates.waitOf(gates, wanted)
+      const awaited = wanted && Gates.waitOf(gates, turnId, wanted)
       if (life.standsBy)
         return Effect.flatMap(wait.standBy(resume), () => {
           life.move(TurnLife.goOn)
