@@ -1,5 +1,6 @@
 /** Rules that the machine keeps, over generated results of its commands. */
 import { assert, describe } from "@effect/vitest"
+import { RetryStrategy } from "@holdfast/kernel"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../src/records/Records.ts"

@@ -70,6 +70,12 @@ const after = (ms: number) => Effect.andThen(TestClock.adjust(ms), settled)
 const numberOf = (record: unknown, key: string): number =>
   typeof record === "object" && record !== null ? Number(Reflect.get(record, key)) : Number.NaN
 
+/** When the wait of a decision began. */
+const sinceOf = (decision: unknown, delayMs: number): number => {
+  const since = numberOf(decision, "since")
+  return Number.isNaN(since) ? numberOf(decision, "retryAt") - delayMs : since
+}
+
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
 /** Starts a turn whose attempts fail before each wait, and performs the waits. */
@@ -159,7 +165,7 @@ Property.prop(
       const lengths = waits.map(({ delayMs }, n) => {
         const decision = replay.records.get(`step/0/decision/${n}`)
         const last = [...replay.records].findLast(([name]) => new RegExp(`/sleep/${n}(/|$)`).test(name))
-        return numberOf(last?.[1], "at") - (numberOf(decision, "retryAt") - delayMs)
+        return numberOf(last?.[1], "at") - sinceOf(decision, delayMs)
       })
       assert.strictEqual(end.waitedMs, sum(lengths))
     }),

@@ -4,7 +4,7 @@
  * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call would have met
  * the shared failure.
  */
-import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
+import { RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
@@ -102,13 +102,14 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
 export const waitOf = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  { failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
+  { basis, delayMs, failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
   const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
-  return { gatekeeper, turnId, since, waitMs: retryAt - since, notBefore, isWanted: isMoved, mayShare: true }
+  const mayShare = !RecordedWait.isLast(basis)
+  return { gatekeeper, turnId, since: retryAt - delayMs, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
 }
 
 /**
@@ -118,7 +119,7 @@ export const waitOf = (
 export const waitOfRecord = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  { delayMs, hintMs = 0, isMoved, isOfTools, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
+  { delayMs, hintMs = 0, isLast, isMoved, isOfTools, ofEndpoint, retryAt, route, since }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
   if (isOfTools === true) return undefined
@@ -126,10 +127,11 @@ export const waitOfRecord = (
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)
   if (gatekeeper === undefined) return undefined
-  const since = retryAt - delayMs
+  const begunAt = retryAt - delayMs
   const isEarly = !isMoved && ofEndpoint !== false
-  const notBefore = isEarly ? since + hintMs : Infinity
-  return { gatekeeper, turnId, since, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare: true }
+  const notBefore = isEarly ? (since ?? begunAt) + hintMs : Infinity
+  const mayShare = isLast !== true
+  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
 }
 
 // --- internal

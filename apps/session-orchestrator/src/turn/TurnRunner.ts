@@ -140,7 +140,11 @@ export const shuttingDown = new TurnStopped.TurnStopped({
 /** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
   // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
-  if (event.type === "provider-retry" && life.state.ticket !== undefined) return
+  const { ticket } = life.state
+  if (event.type === "provider-retry" && ticket !== undefined) {
+    if (ticket.isEarly) hub.inProgress.live(event)
+    return
+  }
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }
 

@@ -50,7 +50,7 @@ describe("the gate of an endpoint", () => {
 })
 
 describe("a turn that waits", () => {
-  const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, route: { target }, since: 1_000 }
+  const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }
   const hint = { retryAfterMs: 700, source: "retry-after" } as const
 
   it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>

@@ -68,6 +68,8 @@ export interface PendingRetry {
   readonly since: number
   /** When it is to end, in epoch milliseconds. */
   readonly retryAt: number
+  /** The delay of the schedule that it is for, in milliseconds: longer than the wait after a hold or an early attempt (X5). */
+  readonly delayMs: number
   /** `retryAt` was chosen by a person (X4), or is the end of the time for an answer (X11): only a person wakes it before. */
   readonly isMoved: boolean
   /** The basis of the decision, as the strategy gave it. */

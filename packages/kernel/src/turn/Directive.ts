@@ -64,7 +64,7 @@ export const decide = (
   if (interrupted !== undefined) {
     const { midStream: _, ...wait } = interrupted
     const retryAt = Math.max(wait.retryAt, now + askedMs) // P5
-    return { ...wait, retryAt, since: now, resumes: true, ...based }
+    return { ...wait, retryAt, since: now, resumes: true, ...(delay === undefined ? undefined : based) }
   }
   if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
   return { _tag: "Retry", attempt: retries, ...waitOf(situation, Duration.toMillis(delay), askedMs), ...based }

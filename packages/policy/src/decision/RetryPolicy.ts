@@ -127,6 +127,34 @@ export const refusal = (
   spent: RetryStrategy.Spent
 ): Refused | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
 
+/** The longest time for which a gate holds a turn that nothing answers, in milliseconds (X5). */
+const LONGEST_HOLD_MS = 600_000
+
+/** Whether no further retry follows a wait of `delayMs` before retry `attempt`, if that fails for the same reason (X5). */
+export const isLast = (
+  policy: RetryPolicy,
+  attempt: number,
+  delayMs: number,
+  { hint: _, ...failure }: Failure.Failure,
+  spent: RetryStrategy.Spent
+): boolean => {
+  const { onReason } = spent
+  const passedMs = delayMs + LONGEST_HOLD_MS
+  const after = {
+    ...spent,
+    sleptMs: spent.sleptMs + delayMs,
+    elapsedMs: spent.elapsedMs + passedMs,
+    ...defined({
+      onReason: onReason && {
+        retries: onReason.retries + 1,
+        sleptMs: onReason.sleptMs + delayMs,
+        elapsedMs: onReason.elapsedMs + passedMs
+      }
+    })
+  }
+  return decide(policy, attempt + 1, failure, after)._tag === "Refused"
+}
+
 /** Returns what follows a failure after content (X7). */
 export const midStreamOf = (
   { midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">,

@@ -228,6 +228,7 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
       failure: failedCall.failure,
       since: sinceOf(retry),
       retryAt,
+      delayMs: retry.delayMs,
       isMoved: wakes.some(({ type }) => type === "until" || type === "asked"),
       ...defined({ basis })
     },
