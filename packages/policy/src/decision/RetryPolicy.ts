@@ -137,8 +137,21 @@ export const midStreamOf = (
 export const mayVoid = ({ midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">): boolean =>
   [midStream, ...Object.values(reasons).map((rule) => rule.midStream ?? midStream)].some((each) => each !== "fail")
 
-/** Applies limits and jitter to a wait. */
+/** Applies limits and jitter to a wait. The delay that a provider asked of another turn never fails this one (P6). */
 export const grant = (
+  policy: RetryPolicy,
+  wait: Waits.Wait,
+  reason: Failure.Reason | undefined,
+  spent: RetryStrategy.Spent
+): Decision => {
+  const decision = granted(policy, wait, reason, spent)
+  const { isShared, scheduledMs } = wait
+  return decision._tag === "Refused" && isShared === true
+    ? granted(policy, { ms: scheduledMs, scheduledMs }, reason, spent)
+    : decision
+}
+
+const granted = (
   policy: RetryPolicy,
   { ms: baseMs, scheduledMs, hintMs }: Waits.Wait,
   reason: Failure.Reason | undefined,
