@@ -21,7 +21,10 @@ export interface World {
   /** `backMs`: when it answers again; 0 where it always answers some. */
   readonly endpoint: (random: () => number) => Crowd.Endpoint & { readonly backMs: number }
   /** The moment of the earliest answer that could have been had, for each turn in order, where that is known. */
-  readonly ideal?: (arrivals: ReadonlyArray<number>, endpoint: Crowd.Endpoint & { readonly backMs: number }) => ReadonlyArray<number>
+  readonly ideal?: (
+    arrivals: ReadonlyArray<number>,
+    endpoint: Crowd.Endpoint & { readonly backMs: number }
+  ) => ReadonlyArray<number>
   /** Turns that no endpoint would answer. */
   readonly isBad?: (turn: number) => boolean
 }
@@ -55,21 +58,29 @@ export const randomOf = (seed: number): (() => number) => {
 }
 
 /** Times after a turn's arrival at which the answered turns are counted. */
-export const MARKS = [10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 3_900, 7_200, 14_400, 25_200].map((s) => s * SECOND)
+export const MARKS = [10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 3_900, 7_200, 14_400, 25_200].map(
+  (s) => s * SECOND
+)
 
-const onOff = (backMs: number, room: number, serviceMs: number, more: Partial<Crowd.Endpoint> = {}) => (random: () => number) => {
-  const back = backMs < MINUTE ? backMs : backMs * (0.95 + 0.1 * random())
-  return {
-    answers: (now: number, busy: number) => now >= back && busy < room,
-    latencyMs: Math.min(SECOND, serviceMs / 2),
-    serviceMs,
-    backMs: back,
-    ...more
+const onOff =
+  (backMs: number, room: number, serviceMs: number, more: Partial<Crowd.Endpoint> = {}) =>
+  (random: () => number) => {
+    const back = backMs < MINUTE ? backMs : backMs * (0.95 + 0.1 * random())
+    return {
+      answers: (now: number, busy: number) => now >= back && busy < room,
+      latencyMs: Math.min(SECOND, serviceMs / 2),
+      serviceMs,
+      backMs: back,
+      ...more
+    }
   }
-}
 
 const partly =
-  (share: (now: number) => number, more: Partial<Crowd.Endpoint> = {}, isBad: (turn: number) => boolean = () => false) =>
+  (
+    share: (now: number) => number,
+    more: Partial<Crowd.Endpoint> = {},
+    isBad: (turn: number) => boolean = () => false
+  ) =>
   (random: () => number) => ({
     answers: (now: number, _busy: number, turn: number) => random() < share(now) && !isBad(turn),
     latencyMs: SECOND / 2,
@@ -78,23 +89,35 @@ const partly =
     ...more
   })
 
-const anHour = (share: number) => (now: number): number => (now < HOUR ? share : 1)
+const anHour =
+  (share: number) =>
+  (now: number): number =>
+    now < HOUR ? share : 1
 
 /** The first come has the first of `room` free places. */
-const byRoom = (room: number): NonNullable<World["ideal"]> => (arrivals, { backMs, serviceMs }) => {
-  const free = new Float64Array(room)
-  return arrivals.map((at, i) => {
-    const end = Math.max(at, backMs, free[i % room] ?? 0) + serviceMs
-    free[i % room] = end
-    return end
-  })
-}
+const byRoom =
+  (room: number): NonNullable<World["ideal"]> =>
+  (arrivals, { backMs, serviceMs }) => {
+    const free = new Float64Array(room)
+    return arrivals.map((at, i) => {
+      const end = Math.max(at, backMs, free[i % room] ?? 0) + serviceMs
+      free[i % room] = end
+      return end
+    })
+  }
 
 const atOnce: NonNullable<World["ideal"]> = (arrivals, { serviceMs }) => arrivals.map((at) => at + serviceMs)
 
 const BURST = 100
 
-const crowdAt = (name: string, turns: number, arrivalMs: number, backMs: number, room: number, serviceMs = 10 * SECOND): World => ({
+const crowdAt = (
+  name: string,
+  turns: number,
+  arrivalMs: number,
+  backMs: number,
+  room: number,
+  serviceMs = 10 * SECOND
+): World => ({
   name,
   turns,
   arrivalMs,
@@ -191,7 +214,11 @@ export const worlds: ReadonlyArray<World> = [
     turns: 240,
     arrivalMs: 10 * SECOND,
     isPoisson: true,
-    endpoint: partly(() => 0.7, { serviceMs: 5 * SECOND }, (turn) => turn === 0),
+    endpoint: partly(
+      () => 0.7,
+      { serviceMs: 5 * SECOND },
+      (turn) => turn === 0
+    ),
     isBad: (turn) => turn === 0,
     ideal: atOnce
   },
@@ -282,7 +309,8 @@ const quantiles = (times: ReadonlyArray<number>): Pick<Figures, "p50" | "p90" | 
 }
 
 const meanOf = (all: ReadonlyArray<Figures>): Figures => {
-  const mean = (of: (figures: Figures) => number): number => all.reduce((sum, figures) => sum + of(figures), 0) / all.length
+  const mean = (of: (figures: Figures) => number): number =>
+    all.reduce((sum, figures) => sum + of(figures), 0) / all.length
   return {
     p50: mean(({ p50 }) => p50),
     p90: mean(({ p90 }) => p90),

@@ -242,7 +242,9 @@ export class DryTurn {
         const shared = shareFirst()
         if (shared !== undefined) permit.release()
         const record =
-          shared === undefined ? this.start(command, gatekeeper?.begin(request.turnId, ticket), permit) : this.shares(command, shared)
+          shared === undefined
+            ? this.start(command, gatekeeper?.begin(request.turnId, ticket), permit)
+            : this.shares(command, shared)
         if (record !== undefined) this.resume(record)
       })
     )

@@ -5,14 +5,7 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { ManualClock } from "../conversation/ManualClock.ts"
 import { full, overloaded, shut } from "./GateStates.ts"
-import {
-  type Call,
-  Gatekeeper,
-  isByGate,
-  GateTicket,
-  type Sleeper,
-  wakeEarly
-} from "../../src/gate/Gatekeeper.ts"
+import { type Call, Gatekeeper, isByGate, GateTicket, type Sleeper, wakeEarly } from "../../src/gate/Gatekeeper.ts"
 
 const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
 
@@ -227,7 +220,9 @@ describe("a gatekeeper", () => {
     const gatekeeper = new Gatekeeper(clock)
     const early = refused(clock, gatekeeper)
     gatekeeper.begin(undefined).answered()
-    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([[true, false, 0]])
+    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [true, false, 0]
+    ])
     early.tickets[0]?.ticket.giveBack()
     const [call] = full(gatekeeper, 3)
     const due = new Turn(clock, gatekeeper, 1_000, "plain")
@@ -235,7 +230,9 @@ describe("a gatekeeper", () => {
     expect(due.tickets).toEqual([])
     expect(gatekeeper.view).toMatchObject({ held: 1, waiting: 1 })
     call?.ended()
-    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([[false, false, 5_000]])
+    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [false, false, 5_000]
+    ])
   })
 
   it("X5: a turn that is woken as a probe is marked as one", () => {
@@ -409,7 +406,9 @@ describe("a gatekeeper", () => {
 
   it("X5: the record of an early wake names its reason and the gate as its origin", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
-    const [room, probe] = [false, true].map((isProbe) => wakeEarly(new GateTicket(gatekeeper, { ...gatekeeper.admit(), isProbe })))
+    const [room, probe] = [false, true].map((isProbe) =>
+      wakeEarly(new GateTicket(gatekeeper, { ...gatekeeper.admit(), isProbe }))
+    )
     expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
     expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")
     expect(room?.by.commandId).not.toBe(probe?.by.commandId)

@@ -95,7 +95,10 @@ describe("a turn at the gate", () => {
           const [wake] = yield* wakesOf(service, held.turnId)
           assert.strictEqual(wake?.type === "elapsed" ? wake.heldMs : undefined, heldMs)
           const text = (yield* explained(service, held.turnId)).join("\n")
-          assert.include(text, `The wait was over, and the turn was held for ${heldMs / SECOND} s until the gate let it in (X5).`)
+          assert.include(
+            text,
+            `The wait was over, and the turn was held for ${heldMs / SECOND} s until the gate let it in (X5).`
+          )
           const { end } = yield* service.conversations.result(held.turnId)
           assert.strictEqual(end.status, "completed")
           assert.strictEqual(end.attempts, endpoint.callsOf(held.turnId).length)

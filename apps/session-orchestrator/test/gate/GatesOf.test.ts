@@ -57,7 +57,8 @@ describe("a turn that waits", () => {
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target })
-      const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) => Gates.waitOf(known, turnId, { ...wait, ...over })
+      const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) =>
+        Gates.waitOf(known, turnId, { ...wait, ...over })
       const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })

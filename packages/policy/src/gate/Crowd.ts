@@ -78,7 +78,7 @@ interface Turn {
   retries: number
   sleptMs: number
   firstFailureAt: number
-  sleeper: Sleeper & { readonly turn: Turn } | undefined
+  sleeper: (Sleeper & { readonly turn: Turn }) | undefined
   since: number
   dueAt: number
   askedUntil: number
@@ -231,7 +231,8 @@ class Play {
       return
     }
     this.busy++
-    if (flight !== undefined) this.moments.add(this.now + Math.min(latencyMs, serviceMs), () => gate?.answered(flight, this.now))
+    if (flight !== undefined)
+      this.moments.add(this.now + Math.min(latencyMs, serviceMs), () => gate?.answered(flight, this.now))
     this.moments.add(this.now + serviceMs, () => {
       this.busy--
       this.left--

@@ -123,11 +123,12 @@ export const CallDecision = Data.taggedEnum<CallDecision>()
 
 /** As many refusals in a row mean off as happen by chance once in twenty (e^-3); within these bounds. */
 const SURE_EXPONENT = 3
+/** The fewest that mean off, at an endpoint that answered everything. */
 export const SURE_LEAST = 3
-/** Higher: one that answers 2 % is never taken for off; lower: fewer calls are wasted in outages. */
+/** The most. Higher: an endpoint that answers 2 % is never taken for off; lower: fewer calls are wasted in outages. */
 export const SURE_MOST = 200
 
-/** An endpoint without a record is taken for one that answers one call in ten: two calls' worth. */
+/** An endpoint without a record counts as answering one call in ten, by the weight of two calls. */
 const PRIOR = 0.1
 const PRIOR_CALLS = 2
 
@@ -143,8 +144,9 @@ const OUTSIDE = 0.1
 /** An endpoint that answered within it is dim, not dark: due turns are held and keep their schedules, and share nothing. */
 export const RECENT_MS = 120_000
 
-/** After this many refusals in a row a first attempt may share one of at most this age. */
+/** After this many refusals in a row a first attempt may share the last of them. */
 export const FIRST_CERTAIN = 10
+/** The largest age of that refusal: a new prompt must not fail because of old findings. */
 export const FIRST_MS = 2_000
 
 /** The age of a shared failure: a tenth of the turn's own wait, within these bounds. */
@@ -152,8 +154,9 @@ const FRESH_SHARE = 0.1
 const FRESH_LEAST_MS = 2_000
 const FRESH_MOST_MS = 60_000
 
-/** Ten answers pay for one early wake, and an answered one for the calls that the turn would have made itself. */
+/** Ten answers pay for one early wake. */
 const ANSWER_CREDIT = 0.1
+/** An answered early wake pays for the calls that its turn would have made itself, and for no more than this. */
 export const REFUND_MOST = 3
 
 /** Below this share of answers within the proven load refusals are chance, not load. */
@@ -164,6 +167,7 @@ const REACH_DECAY = 0.02
 
 /** The shortest time between two probes, and the next ones after it stopped answering: 5 s, 15 s, 45 s … */
 export const PROBE_MIN_MS = 5_000
+/** So many probes are made in that order. */
 export const EAGER_PROBES = 5
 const EAGER_FACTOR = 3
 /** Probes in the dark cost `PROBE_SHARE / N ** PROBE_POWER` of the calls that the schedules of N turns would make. */
@@ -236,12 +240,15 @@ export const settled = (gate: Gate, now: number): Gate =>
  * restart would have no probe, and would not be woken early.
  */
 export const remembered = (gate: Gate, since: number): Gate =>
-  isKnown(gate) || gate.answeredAt !== -Infinity ? gate : { ...gate, n: sure(gate), triedAt: Math.max(gate.triedAt, since) }
+  isKnown(gate) || gate.answeredAt !== -Infinity
+    ? gate
+    : { ...gate, n: sure(gate), triedAt: Math.max(gate.triedAt, since) }
 
 /** Answers a first attempt that asks to call; Gate.G1. */
 export const askFirst = (before: Gate, now: number): readonly [CallDecision, Gate] => {
   const { failure } = before
-  if (failure === undefined || before.n < FIRST_CERTAIN || now - before.refusedAt > FIRST_MS || !isOff(before)) return [GO, before]
+  if (failure === undefined || before.n < FIRST_CERTAIN || now - before.refusedAt > FIRST_MS || !isOff(before))
+    return [GO, before]
   const [isDrawn, gate] = draw(before)
   return isDrawn ? [GO, gate] : share(gate, failure)
 }

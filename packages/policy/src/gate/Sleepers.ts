@@ -258,11 +258,18 @@ export class Sleepers<S extends Sleeper> {
       return Math.max(now + 1, Gate.askAgainAt(this.gate, now, this.askingOf(first), this.lateAt))
     }
     if (this.asleep === 0) return Infinity
-    for (let rested = this.resting.first; rested !== undefined && rested.restsUntil <= now; rested = this.resting.first) {
+    for (
+      let rested = this.resting.first;
+      rested !== undefined && rested.restsUntil <= now;
+      rested = this.resting.first
+    ) {
       this.resting.delete(rested)
       this.rise(rested)
     }
-    const { againAt, isFree } = Gate.gift(this.gate, now, { count: this.asleep, meanWaitMs: this.asleepMs / this.asleep })
+    const { againAt, isFree } = Gate.gift(this.gate, now, {
+      count: this.asleep,
+      meanWaitMs: this.asleepMs / this.asleep
+    })
     if (!isFree) return Math.max(now + 1, againAt)
     const isProbe = Gate.isOff(this.gate)
     const place = this.candidate(isProbe)
@@ -354,7 +361,8 @@ export class Sleepers<S extends Sleeper> {
   /** When the next call is late that has no outcome by then. */
   private get lateAt(): number {
     while (this.flights[this.nextLate] !== undefined && this.flights[this.nextLate]?.state !== "flying") this.nextLate++
-    if (this.nextLate > 1_000 || this.nextLate === this.flights.length) this.nextLate -= this.flights.splice(0, this.nextLate).length
+    if (this.nextLate > 1_000 || this.nextLate === this.flights.length)
+      this.nextLate -= this.flights.splice(0, this.nextLate).length
     const next = this.flights[this.nextLate]
     return next === undefined ? Infinity : next.call.at + Gate.LATE_MS
   }

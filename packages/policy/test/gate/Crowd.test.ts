@@ -12,7 +12,8 @@ const policy = Profile.profiles.overnight
 const SCHEDULE_MS = 27_105 * SECOND
 const ATTEMPTS = 22
 
-const worldsOf = (pattern: RegExp) => CrowdWorlds.worlds.filter(({ name }) => pattern.test(name)).map((world) => [world.name, world] as const)
+const worldsOf = (pattern: RegExp) =>
+  CrowdWorlds.worlds.filter(({ name }) => pattern.test(name)).map((world) => [world.name, world] as const)
 
 const endpoint = (isUp: (now: number) => boolean, room = 20): Crowd.Endpoint => ({
   latencyMs: SECOND,
@@ -54,7 +55,9 @@ const endpoints = fc
   })
 
 describe("a crowd at the gate", () => {
-  it.each(worldsOf(/^down for .* room for 20+, (1,000|10,000) turns$/).filter(([name]) => !/room for 200, 1,000/.test(name)))(
+  it.each(
+    worldsOf(/^down for .* room for 20+, (1,000|10,000) turns$/).filter(([name]) => !/room for 200, 1,000/.test(name))
+  )(
     "X5: %s: nobody gives up, it wastes at most 0.035 of the calls without a gate, and takes 1.1 times the ideal",
     (_, world) => {
       const seeds = 3
@@ -67,20 +70,21 @@ describe("a crowd at the gate", () => {
     }
   )
 
-  it.each([...worldsOf(/^(90|70|40|10) % .*, (60|120|1,000) turns$/), ...worldsOf(/^(70 %|0, 20).*/), ...worldsOf(/^(40|10) % .*two runners/)])(
-    "X5: %s: at no time are fewer answered than without a gate, and the calls are as many",
-    (_, world) => {
-      const seeds = world.turns > 500 ? 10 : 60
-      const gate = CrowdWorlds.play(world, true, seeds)
-      const none = CrowdWorlds.play(world, false, seeds)
-      // The tolerance is that of the random numbers: both crowds draw their own.
-      MARKS.forEach((mark, i) =>
-        expect(gate.answeredBy[i], `after ${mark / SECOND} s`).toBeGreaterThanOrEqual((none.answeredBy[i] ?? 0) - 0.02)
-      )
-      expect(gate.calls).toBeLessThanOrEqual(1.035 * none.calls)
-      expect(gate.gaveUp).toBeLessThanOrEqual(1.05 * none.gaveUp + 0.5)
-    }
-  )
+  it.each([
+    ...worldsOf(/^(90|70|40|10) % .*, (60|120|1,000) turns$/),
+    ...worldsOf(/^(70 %|0, 20).*/),
+    ...worldsOf(/^(40|10) % .*two runners/)
+  ])("X5: %s: at no time are fewer answered than without a gate, and the calls are as many", (_, world) => {
+    const seeds = world.turns > 500 ? 10 : 60
+    const gate = CrowdWorlds.play(world, true, seeds)
+    const none = CrowdWorlds.play(world, false, seeds)
+    // The tolerance is that of the random numbers: both crowds draw their own.
+    MARKS.forEach((mark, i) =>
+      expect(gate.answeredBy[i], `after ${mark / SECOND} s`).toBeGreaterThanOrEqual((none.answeredBy[i] ?? 0) - 0.02)
+    )
+    expect(gate.calls).toBeLessThanOrEqual(1.035 * none.calls)
+    expect(gate.gaveUp).toBeLessThanOrEqual(1.05 * none.gaveUp + 0.5)
+  })
 
   it.each([0.1, 0.4, 0.7, 0.9])("X5: at an endpoint that always answers %d, it takes 1/%d calls an answer", (share) => {
     const random = CrowdWorlds.randomOf(7)
@@ -129,7 +133,11 @@ describe("a crowd at the gate", () => {
   })
 
   it("D2: a turn that is always refused while others are answered has the whole of its schedule", () => {
-    const endpoint: Crowd.Endpoint = { answers: (_now, _busy, turn) => turn !== 0, latencyMs: 500, serviceMs: 5 * SECOND }
+    const endpoint: Crowd.Endpoint = {
+      answers: (_now, _busy, turn) => turn !== 0,
+      latencyMs: 500,
+      serviceMs: 5 * SECOND
+    }
     const arrivalMs = Array.from({ length: 3_000 }, (_, i) => 10 * SECOND * i)
     const [bad] = Crowd.play({ turns: 3_000, policy, endpoint, arrivalMs, gated: true }).turns
     expect(bad?.gaveUpAt).toBeGreaterThanOrEqual(SCHEDULE_MS)
@@ -165,35 +173,32 @@ describe("a crowd at the gate", () => {
 
   it("X5, D2: for any endpoint every turn ends, with its own schedule and budget, and early calls are paid from saved ones", () => {
     fc.assert(
-      fc.property(
-        endpoints,
-        fc.integer({ min: 1, max: 60 }),
-        fc.constantFrom(1, 2),
-        (made, turns, runners) => {
-          const outcome = Crowd.play({ turns, policy, endpoint: made(), arrivalMs: SECOND, gated: true, runners })
-          // No lost wake: each is answered or has given up.
-          expect(outcome.answered + outcome.gaveUp).toBe(turns)
-          expect(outcome.calls).toBe(outcome.answered + outcome.wasted)
-          const of = (f: (turn: Crowd.TurnOutcome) => number) => sum(outcome.turns.map(f))
-          // The credit of each runner's gate.
-          const paid = 2 * runners + of(({ shared }) => shared) + 0.1 * outcome.answered
-          expect(of(({ early }) => early)).toBeLessThanOrEqual(paid + 3 * of(({ isEarly }) => (isEarly ? 1 : 0)))
-          for (const { arrivedAt, calls, doneAt, early, gaveUpAt, shared, sleptMs } of outcome.turns) {
-            expect(sleptMs).toBeLessThanOrEqual(SCHEDULE_MS)
-            const own = calls - early + shared
-            // A call before the time that fails after it is the attempt of its time.
-            if (gaveUpAt < Infinity) {
-              expect(sleptMs).toBe(SCHEDULE_MS)
-              expect(own).toBeLessThanOrEqual(ATTEMPTS)
-              expect(calls + shared).toBeGreaterThanOrEqual(ATTEMPTS)
-              expect(calls).toBeGreaterThan(0)
-            }
-            // The schedule, a call for each attempt, and holds: at most ten minutes since the last answer each.
-            const end = Math.min(doneAt, gaveUpAt)
-            expect(end - arrivedAt).toBeLessThanOrEqual(SCHEDULE_MS + ATTEMPTS * (35 * SECOND + 10 * MINUTE) + turns * 10 * MINUTE)
+      fc.property(endpoints, fc.integer({ min: 1, max: 60 }), fc.constantFrom(1, 2), (made, turns, runners) => {
+        const outcome = Crowd.play({ turns, policy, endpoint: made(), arrivalMs: SECOND, gated: true, runners })
+        // No lost wake: each is answered or has given up.
+        expect(outcome.answered + outcome.gaveUp).toBe(turns)
+        expect(outcome.calls).toBe(outcome.answered + outcome.wasted)
+        const of = (f: (turn: Crowd.TurnOutcome) => number) => sum(outcome.turns.map(f))
+        // The credit of each runner's gate.
+        const paid = 2 * runners + of(({ shared }) => shared) + 0.1 * outcome.answered
+        expect(of(({ early }) => early)).toBeLessThanOrEqual(paid + 3 * of(({ isEarly }) => (isEarly ? 1 : 0)))
+        for (const { arrivedAt, calls, doneAt, early, gaveUpAt, shared, sleptMs } of outcome.turns) {
+          expect(sleptMs).toBeLessThanOrEqual(SCHEDULE_MS)
+          const own = calls - early + shared
+          // A call before the time that fails after it is the attempt of its time.
+          if (gaveUpAt < Infinity) {
+            expect(sleptMs).toBe(SCHEDULE_MS)
+            expect(own).toBeLessThanOrEqual(ATTEMPTS)
+            expect(calls + shared).toBeGreaterThanOrEqual(ATTEMPTS)
+            expect(calls).toBeGreaterThan(0)
           }
+          // The schedule, a call for each attempt, and holds: at most ten minutes since the last answer each.
+          const end = Math.min(doneAt, gaveUpAt)
+          expect(end - arrivedAt).toBeLessThanOrEqual(
+            SCHEDULE_MS + ATTEMPTS * (35 * SECOND + 10 * MINUTE) + turns * 10 * MINUTE
+          )
         }
-      ),
+      }),
       { numRuns: 150 }
     )
   })
