@@ -95,6 +95,13 @@ export interface CurrentWait extends Decided {
 }
 
 /**
+ * Returns when a wait that is taken up at `now` is over, in epoch milliseconds: no later than its length from now, as the clock may have been set
+ * back since it began. A moment that a person chose stays.
+ */
+export const wakeAt = ({ delayMs, isMoved, retryAt, since = retryAt - delayMs }: CurrentWait, now: number): number =>
+  isMoved ? retryAt : Math.min(retryAt, now + (retryAt - since))
+
+/**
  * The wait that a turn is in according to its last record; `undefined` without a wait. Earlier records are loaded only for a wait that
  * was moved.
  *

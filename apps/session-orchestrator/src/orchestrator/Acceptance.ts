@@ -162,7 +162,7 @@ const takeUpAll = Effect.fnUntraced(function* (
     const wait = isHead ? yield* RecordedWait.currentBy(journal, turn) : undefined
     if (wait !== undefined) {
       const awaited = Gates.waitOfRecord(gates, turnId, wait, model)
-      sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
+      sleepers.push({ conversationId, turnId, wakeAt: RecordedWait.wakeAt(wait, begun), awaited })
       continue
     }
     others.push(turn)

@@ -2,7 +2,8 @@
  * Runs one turn on the service's ports: store, timer, and the session's handles.
  *
  * TurnRunner.R1. An event is on disk before a client sees it. A disk that refuses a write pauses the turn, and does not lose it.
- * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration. After a clock was set back it is no further away than
+ *     the wait is long.
  * TurnRunner.R3. A turn whose replay differs from its events on disk is stopped before a client sees an event that is not on disk. The
  *     disk keeps the first version.
  * TurnRunner.R4. Events that a replay emits again are not written again: watchers read them from the disk.
@@ -261,7 +262,7 @@ const strategyOf = ({
   const sleep: RetryStrategies.Sleep = (delay, wanted, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       wait.expect(calls)
-      const end = wanted?.retryAt ?? now + Duration.toMillis(delay)
+      const end = Math.min(wanted?.retryAt ?? Infinity, now + Duration.toMillis(delay)) // TurnRunner.R2
       const awaited = wanted && Gates.waitOf(gates, turnId, wanted)
       if (life.standsBy)
         return Effect.flatMap(wait.standBy(resume), () => {

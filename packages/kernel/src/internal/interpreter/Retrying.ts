@@ -54,12 +54,12 @@ export const ask = (run: Run, { asks, event, step, withinMs }: Ask, strategy: Re
         const at = run.now()
         return { type: "asked", asks, until: at + withinMs, at }
       })
-    : asleep(run, { asks, retryAt: event.retryAt, event, step }, strategy)
+    : asleep(run, { asks, delayMs: event.delayMs, retryAt: event.retryAt, event, step }, strategy)
 
 // --- internal
 
 /** A wait as it is slept; without `awaited` for an answer about tool calls. */
-interface Sleep extends Pick<Wait["wait"], "asks" | "retryAt">, Pick<Wait, "event" | "step"> {
+interface Sleep extends Pick<Wait["wait"], "asks" | "delayMs" | "retryAt">, Pick<Wait, "event" | "step"> {
   readonly awaited?: Wait["awaited"]
   readonly outlook?: Wait["outlook"]
 }
@@ -68,12 +68,13 @@ type Awake = Wake & { readonly at: number }
 
 const asleep = (
   run: Run,
-  { asks, awaited, event, outlook, retryAt, step }: Sleep,
+  { asks, awaited, delayMs, event, outlook, retryAt, step }: Sleep,
   strategy: RetryStrategy["Service"]
 ): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
   const sleepOn = () => {
-    const left = Duration.millis(Math.max(0, retryAt - run.now()))
+    // The clock may have been set back since the wait began in an earlier life.
+    const left = Duration.millis(Math.max(0, Math.min(retryAt - run.now(), delayMs)))
     return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), woken)
   }
   const woken = (wake: Wake): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
