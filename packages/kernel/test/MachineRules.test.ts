@@ -170,7 +170,7 @@ describe("Machine", () => {
       const wakes = of.flatMap(({ record }) => (record.kind === "Wake" ? [record.value] : []))
       const decided = of.flatMap(({ record }) => (record.kind === "Decision" ? [record.value] : []))[0]
       const retryAt = decided?._tag === "Retry" ? decided.retryAt : 0
-      const since = retryAt - (decided?._tag === "Retry" ? decided.delayMs : 0)
+      const since = decided?._tag === "Retry" ? RetryStrategy.sinceOf(decided) : 0
       const ends = wakes.flatMap((wake) => (wake.type === "until" || wake.type === "asked" ? [wake] : []))
       const last = ends.at(-1)
       const { awaited, event, outlook, part } = command

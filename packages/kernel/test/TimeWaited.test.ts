@@ -15,7 +15,6 @@ const wait = fc.record({
     fc.record({
       type: fc.constantFrom(
         "now" as const,
-        "early" as const,
         "switched" as const,
         "until" as const,
         "extended" as const
@@ -35,7 +34,6 @@ const lengthOf = (one: Wait): number => {
   const { command, delayMs } = one
   switch (command?.type) {
     case "now":
-    case "early":
     case "switched":
       return heardAfter(one)
     case "until":
@@ -47,8 +45,6 @@ const lengthOf = (one: Wait): number => {
 
 const wakeOf = (type: NonNullable<Wait["command"]>["type"], until: number): Wake => {
   switch (type) {
-    case "early":
-      return { type: "now", early: true }
     case "switched":
       return { type, target: { provider: "other", model: "m" } }
     case "until":
@@ -69,12 +65,6 @@ const after = (ms: number) => Effect.andThen(TestClock.adjust(ms), settled)
 
 const numberOf = (record: unknown, key: string): number =>
   typeof record === "object" && record !== null ? Number(Reflect.get(record, key)) : Number.NaN
-
-/** When the wait of a decision began. */
-const sinceOf = (decision: unknown, delayMs: number): number => {
-  const since = numberOf(decision, "since")
-  return Number.isNaN(since) ? numberOf(decision, "retryAt") - delayMs : since
-}
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
@@ -118,7 +108,7 @@ for (const [how, start] of [
           const end = yield* Fiber.join(fiber)
           assert.strictEqual(end.status, "completed")
           assert.strictEqual(end.waitedMs, sum(waits.map(lengthOf)))
-          assert.strictEqual(end.sleptMs, sum(waits.filter(({ command }) => command?.type !== "early").map(({ delayMs }) => delayMs)))
+          assert.strictEqual(end.sleptMs, sum(waits.map(({ delayMs }) => delayMs)))
           assert.isAtMost(end.waitedMs ?? Infinity, end.endedAt - (waits[0]?.tookMs ?? 0))
         }),
       { numRuns: 30 }
@@ -165,7 +155,7 @@ Property.prop(
       const lengths = waits.map(({ delayMs }, n) => {
         const decision = replay.records.get(`step/0/decision/${n}`)
         const last = [...replay.records].findLast(([name]) => new RegExp(`/sleep/${n}(/|$)`).test(name))
-        return numberOf(last?.[1], "at") - sinceOf(decision, delayMs)
+        return numberOf(last?.[1], "at") - (numberOf(decision, "retryAt") - delayMs)
       })
       assert.strictEqual(end.waitedMs, sum(lengths))
     }),
