@@ -135,9 +135,10 @@ export const isLast = (
   policy: RetryPolicy,
   attempt: number,
   delayMs: number,
-  { hint: _, ...failure }: Failure.Failure,
+  failure: Failure.Failure,
   spent: RetryStrategy.Spent
 ): boolean => {
+  const { hint: _, ...unasked } = failure
   const { onReason } = spent
   const passedMs = delayMs + LONGEST_HOLD_MS
   const after = {
@@ -152,7 +153,7 @@ export const isLast = (
       }
     })
   }
-  return decide(policy, attempt + 1, failure, after)._tag === "Refused"
+  return decide(policy, attempt + 1, unasked, after)._tag === "Refused"
 }
 
 /** Returns what follows a failure after content (X7). */
