@@ -83,7 +83,8 @@ const night = (slots: ReadonlyArray<Slot>) => {
         if (situation.interrupted === undefined) own.push({ at: now, sleptMs: situation.spent.sleptMs, dueAt })
         else gifts++
         const value = Directive.decide({ ...situation, now }, strategy)
-        if (value._tag === "Retry") waits.push({ retryAt: value.retryAt, attempt: value.attempt, spent: situation.spent })
+        if (value._tag === "Retry")
+          waits.push({ retryAt: value.retryAt, attempt: value.attempt, spent: situation.spent })
         ledger = Machine.evolve(ledger, { kind: "Decision", step, number, value })
         break
       }
@@ -187,7 +188,10 @@ describe("an early attempt", () => {
       assert.strictEqual(end.attempts, 4)
       assert.strictEqual(end.sleptMs, 60_000)
       assert.strictEqual(end.waitedMs, 60_000)
-      assert.deepStrictEqual([...new Set(sink.of("provider-retry").map(({ attempt, retryAt }) => `${attempt} ${retryAt}`))], ["0 60000"])
+      assert.deepStrictEqual(
+        [...new Set(sink.of("provider-retry").map(({ attempt, retryAt }) => `${attempt} ${retryAt}`))],
+        ["0 60000"]
+      )
       assert.deepStrictEqual(
         sink.events.flatMap((event) => (event.type === "retry-end" ? [event.attempt] : [])),
         [0]
@@ -210,11 +214,7 @@ describe("an early attempt", () => {
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [60_000, 300_000] })
       const slow = ScriptedProvider.throws(overloaded)
-      const scripts = [
-        emits(overloaded),
-        { ...slow, end: Effect.delay(slow.end, Duration.seconds(70)) },
-        answer("ok")
-      ]
+      const scripts = [emits(overloaded), { ...slow, end: Effect.delay(slow.end, Duration.seconds(70)) }, answer("ok")]
       const { fiber, sink } = yield* start({ scripts, strategy })
       yield* TestClock.adjust(Duration.seconds(10))
       yield* strategy.wake(early)

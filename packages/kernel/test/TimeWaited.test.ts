@@ -13,12 +13,7 @@ const wait = fc.record({
   delayMs: fc.integer({ min: 2, max: 10_000 }),
   command: fc.option(
     fc.record({
-      type: fc.constantFrom(
-        "now" as const,
-        "switched" as const,
-        "until" as const,
-        "extended" as const
-      ),
+      type: fc.constantFrom("now" as const, "switched" as const, "until" as const, "extended" as const),
       share: fc.double({ min: 0, max: 0.99, noNaN: true }),
       laterMs: fc.nat(5_000)
     })

@@ -358,7 +358,8 @@ const waitsOf = (records: ReadonlyMap<string, unknown>): ReadonlyArray<ReadonlyA
   return Array.from(waits.values())
 }
 
-const textOf = ({ asks, attempt, retryAt }: TurnEvent.ProviderRetry): string => JSON.stringify({ asks, attempt, retryAt })
+const textOf = ({ asks, attempt, retryAt }: TurnEvent.ProviderRetry): string =>
+  JSON.stringify({ asks, attempt, retryAt })
 
 describe("the laws of waits that ask", () => {
   Property.prop("X11: a turn that runs again after every record asks the same and has the same end", night, (night) =>
@@ -368,7 +369,10 @@ describe("the laws of waits that ask", () => {
       const again = yield* sleepThrough(Scenario.replayed, night)
       assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
       // Another life announces its wait, too (D5).
-      assert.deepStrictEqual(new Set(again.sink.of("provider-retry").map(textOf)), new Set(straight.sink.of("provider-retry").map(textOf)))
+      assert.deepStrictEqual(
+        new Set(again.sink.of("provider-retry").map(textOf)),
+        new Set(straight.sink.of("provider-retry").map(textOf))
+      )
       assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
     })
   )

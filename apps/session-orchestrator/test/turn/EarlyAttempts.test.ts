@@ -33,7 +33,10 @@ const decisionsOf = (service: Service) =>
       const decision = Records.valueOf("Decision", record)
       return decision?._tag === "Retry" ? [decision] : []
     })
-    return { early: retries.filter(({ resumes }) => resumes === true), own: retries.filter(({ resumes }) => resumes !== true) }
+    return {
+      early: retries.filter(({ resumes }) => resumes === true),
+      own: retries.filter(({ resumes }) => resumes !== true)
+    }
   })
 
 describe("one turn that is always refused while others are answered", () => {
