@@ -112,7 +112,10 @@ for (const [how, start] of [
           const end = yield* Fiber.join(fiber)
           assert.strictEqual(end.status, "completed")
           assert.strictEqual(end.waitedMs, sum(waits.map(lengthOf)))
-          assert.strictEqual(end.sleptMs, sum(waits.filter(({ command }) => command?.type !== "early").map(({ delayMs }) => delayMs)))
+          assert.strictEqual(
+            end.sleptMs,
+            sum(waits.filter(({ command }) => command?.type !== "early").map(({ delayMs }) => delayMs))
+          )
           assert.isAtMost(end.waitedMs ?? Infinity, end.endedAt - (waits[0]?.tookMs ?? 0))
         }),
       { numRuns: 30 }

@@ -44,11 +44,7 @@ export const sinceOf = ({ delayMs, retryAt, since = retryAt - delayMs }: Decided
  * Returns how long a wait really took, in milliseconds, by its decision and its wakes. A wait without an end in the records has lasted
  * until `now`.
  */
-export const waitedMs = (
-  decided: Decided,
-  wakes: ReadonlyArray<Wake>,
-  now: number
-): number => {
+export const waitedMs = (decided: Decided, wakes: ReadonlyArray<Wake>, now: number): number => {
   const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
   const end = wakes.find(endsWait)
   const endedAt = end === undefined ? now : (end.at ?? moved?.until ?? decided.retryAt)

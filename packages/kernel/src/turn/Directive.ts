@@ -58,7 +58,11 @@ export const decide = (
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
-  const { atLeast = Duration.zero, basis, delay } = strategy.decide(interrupted?.attempt ?? retries, failure, spent) ?? {}
+  const {
+    atLeast = Duration.zero,
+    basis,
+    delay
+  } = strategy.decide(interrupted?.attempt ?? retries, failure, spent) ?? {}
   const based = basis === undefined ? undefined : { basis }
   const askedMs = Duration.toMillis(atLeast)
   if (interrupted !== undefined) {

@@ -237,7 +237,11 @@ const moveUnlessRefused = (
   const { retries, spent } = situation
   const refused = RetryPolicy.refusal(policy, retries, situation.failure, spent)
   return refused === undefined
-    ? RouteDecision.retry(situation, RouteDecision.AT_ONCE, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
+    ? RouteDecision.retry(situation, RouteDecision.AT_ONCE, {
+        route,
+        state: tried,
+        basis: Basis.atOnce(policy, because, situation, ways)
+      })
     : RouteDecision.exhausted(policy, refused, situation, ways)
 }
 

@@ -207,11 +207,16 @@ const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State)
   const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
   return decision._tag === "Refused"
     ? RouteDecision.exhausted(policy, decision, situation, ways)
-    : RouteDecision.retry(situation, { ...decision, hintMs: decision.delayMs }, { // A15
-        ...routed(scene, to),
-        state,
-        basis: Basis.decided(policy, decision, situation, ways)
-      })
+    : RouteDecision.retry(
+        situation,
+        { ...decision, hintMs: decision.delayMs },
+        {
+          // A15
+          ...routed(scene, to),
+          state,
+          basis: Basis.decided(policy, decision, situation, ways)
+        }
+      )
 }
 
 /** The route of a retry, unless it is the attempt's own. */
