@@ -315,12 +315,13 @@ describe("a gatekeeper", () => {
   it("D2, X5: a turn whose policy would refuse a further retry calls, and does not share", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
-    shut(gatekeeper)
     const turns = [1, 2, 3].flatMap(() => [
       new Turn(clock, gatekeeper, 1_000, "plain"),
       new Turn(clock, gatekeeper, 1_000, "last")
     ])
-    clock.move(1_000)
+    clock.move(500)
+    shut(gatekeeper)
+    clock.move(500)
     const shared = turns.filter(({ tickets }) => tickets[0]?.ticket.shared !== undefined)
     expect(shared.length).toBeGreaterThan(0)
     clock.move(Gate.HOLD_LIMIT_MS)

@@ -279,7 +279,9 @@ export const ask = (
   if (isRecent(gate, now)) return [now >= probeAt(gate, now, 1, turn.waitMs) ? GO : HOLD, gate]
   const { failure } = gate
   const isFresh = now - gate.refusedAt <= Math.min(FRESH_MOST_MS, Math.max(FRESH_LEAST_MS, turn.waitMs * FRESH_SHARE))
-  return isFresh && failure !== undefined && turn.mayShare ? share(gate, failure) : [GO, gate]
+  // A failure from before the wait is the turn's own, or it has shared it.
+  const isNews = gate.refusedAt > turn.dueAt - turn.waitMs
+  return isFresh && isNews && failure !== undefined && turn.mayShare ? share(gate, failure) : [GO, gate]
 }
 
 /** When a held turn asks again at the latest, if the gate does not change before. `lateAt`: when the next call under way is late. */

@@ -133,6 +133,12 @@ describe("a due turn", () => {
     expect(decided(dark, T + 30_000, { ...turn, mayShare: false })).toBe("Go")
   })
 
+  it("X5: shares no failure from before its wait: that is its own, or it has shared it", () => {
+    const soon = { ...turn, dueAt: T + 1_000, waitMs: 1_000 }
+    expect(decided(dark, T + 1_000, soon)).toBe("Go")
+    expect(decided({ ...dark, refusedAt: T + 1 }, T + 1_000, soon)).toBe("Share")
+  })
+
   it.each([
     [2_000, 5_000],
     [2_000, 20_000],
