@@ -43,7 +43,8 @@ export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undef
   if (Directive.isImmediate(directive)) return undefined
   let { retryAt, delayMs } = directive
   let asks: TurnEvent.Asks | undefined
-  const begunAt = retryAt - delayMs
+  const begunAt = RetryStrategy.sinceOf(directive)
+  delayMs = retryAt - begunAt
   for (const record of records.slice(at + 1)) {
     const wake = Records.valueOf("Wake", record)
     if (wake === undefined || RetryStrategy.endsWait(wake)) return undefined
@@ -73,12 +74,16 @@ interface Decided {
   /** The absolute end, in epoch milliseconds. */
   readonly retryAt: number
   readonly delayMs: number
+  /** When it began, in epoch milliseconds; absent: `delayMs` before its end. */
+  readonly since?: number
   /** The route of the retry, where the decision names one. */
   readonly route?: Route.Route
   /** The provider's hint, where it counted, in milliseconds. */
   readonly hintMs?: number
   /** The failure is no evidence about the endpoint; absent: it is, or that was not recorded. */
   readonly ofEndpoint?: false
+  /** The policy refuses a further retry after this one; absent: it does not, or that was not recorded. */
+  readonly isLast?: true
 }
 
 /** The facts of a wait that a host needs when it takes the turn up. */
@@ -88,6 +93,13 @@ export interface CurrentWait extends Decided {
   /** It waits for answers about tool calls, and for no endpoint. */
   readonly isOfTools?: true
 }
+
+/**
+ * Returns when a wait that is taken up at `now` is over, in epoch milliseconds: no later than its length from now, as the clock may have been set
+ * back since it began. A moment that a person chose stays.
+ */
+export const wakeAt = ({ delayMs, isMoved, retryAt, since = retryAt - delayMs }: CurrentWait, now: number): number =>
+  isMoved ? retryAt : Math.min(retryAt, now + (retryAt - since))
 
 /**
  * The wait that a turn is in according to its last record; `undefined` without a wait. Earlier records are loaded only for a wait that
@@ -191,15 +203,20 @@ const decidedBy = (record: Records.Stored): Decided | undefined => {
   if (retryAt === undefined || (to !== undefined && delayMs <= 0)) return undefined
   const route = to === undefined ? undefined : Option.getOrUndefined(decodeRoute(to))
   const basis: unknown = Predicate.hasProperty(decision, "basis") ? decision.basis : undefined
+  const since = numberAt(decision, "since")
   const hintMs = numberAt(basis, "hintMs")
   const isApart = Predicate.hasProperty(basis, "ofEndpoint") && basis.ofEndpoint === false
   return {
     retryAt,
     delayMs,
-    ...defined({ route, hintMs }),
+    ...defined({ route, since, hintMs }),
+    ...(isLast(basis) ? { isLast: true } : undefined),
     ...(isApart ? { ofEndpoint: false } : undefined)
   }
 }
+
+/** Whether the policy refuses a further retry after one that was decided on this basis. */
+export const isLast = (basis: unknown): boolean => Predicate.hasProperty(basis, "isLast") && basis.isLast === true
 
 const numberAt = (value: unknown, key: string): number | undefined => {
   const found = Predicate.hasProperty(value, key) ? value[key] : undefined

@@ -149,7 +149,7 @@ class World {
       if (next === undefined) return yield* this.run(value.priorWork)
       if (next._tag === "Wait") {
         value.waits(yield* Clock.currentTimeMillis)
-        assert.isTrue(value.priorWork.isWaitAnnounced)
+        assert.isDefined(value.priorWork.wait)
         yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
         const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
         assert.isDefined(woken)
@@ -256,7 +256,7 @@ describe("a turn before its first content", () => {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: true,
-        isWaitAnnounced: false
+        wait: undefined
       })
       world.sink.events.length = 0
       second.waits(5_021)
@@ -266,14 +266,14 @@ describe("a turn before its first content", () => {
         world.sink.events.map(({ type }) => type),
         ["provider-retry"]
       )
-      assert.isTrue(second.priorWork.isWaitAnnounced)
+      assert.strictEqual(second.priorWork.wait?.event.retryAt, 5_020)
       const woken = second.elapsed({ type: "elapsed", at: 5_030 })
       assert.deepStrictEqual(woken?.record, { kind: "Wake", step: 0, number: 0, value: { type: "elapsed", at: 5_030 } })
       assert.deepStrictEqual(second.priorWork, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: false,
-        isWaitAnnounced: false
+        wait: second.priorWork.wait
       })
       if (woken !== undefined) world.write(woken.record, woken.part)
 
@@ -349,7 +349,7 @@ describe("a turn before its first content", () => {
       announced: undefined,
       calledAt: undefined,
       isTakenUp: false,
-      isWaitAnnounced: false
+      wait: undefined
     })
   })
 

@@ -41,7 +41,7 @@ describe("a failure that is shared", () => {
       yield* strategy.wake({ type: "until", until: 30_000, by: { commandId: "k", origin: "a test" } })
       yield* TestClock.adjust(Duration.seconds(26))
       yield* Fiber.join(fiber)
-      const common = { route: { target: Scenario.target }, failure: overloaded, since: 0 }
+      const common = { route: { target: Scenario.target }, failure: overloaded, since: 0, delayMs: 10_000 }
       assert.deepStrictEqual(awaited[0], { ...common, retryAt: 10_000, isMoved: false })
       assert.deepStrictEqual(awaited.at(-1), { ...common, retryAt: 30_000, isMoved: true })
     })

@@ -13,13 +13,7 @@ const wait = fc.record({
   delayMs: fc.integer({ min: 2, max: 10_000 }),
   command: fc.option(
     fc.record({
-      type: fc.constantFrom(
-        "now" as const,
-        "early" as const,
-        "switched" as const,
-        "until" as const,
-        "extended" as const
-      ),
+      type: fc.constantFrom("now" as const, "switched" as const, "until" as const, "extended" as const),
       share: fc.double({ min: 0, max: 0.99, noNaN: true }),
       laterMs: fc.nat(5_000)
     })
@@ -35,7 +29,6 @@ const lengthOf = (one: Wait): number => {
   const { command, delayMs } = one
   switch (command?.type) {
     case "now":
-    case "early":
     case "switched":
       return heardAfter(one)
     case "until":
@@ -47,8 +40,6 @@ const lengthOf = (one: Wait): number => {
 
 const wakeOf = (type: NonNullable<Wait["command"]>["type"], until: number): Wake => {
   switch (type) {
-    case "early":
-      return { type: "now", early: true }
     case "switched":
       return { type, target: { provider: "other", model: "m" } }
     case "until":

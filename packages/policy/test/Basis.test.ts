@@ -15,7 +15,7 @@ const basisOf = (
   attempt: number,
   failure: Failure.Failure,
   spent: RetryStrategy.Spent
-) => Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, spent })
+) => Basis.decided(policy, RetryPolicy.decide(policy, attempt, failure, spent), { failure, retries: attempt, spent })
 
 /** The basis as it is read from a record. */
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
@@ -50,7 +50,7 @@ describe("Basis", () => {
   })
 
   it("X9: has whether a wait follows a hint that is older than its failure; no refusal has that", () => {
-    const situation = { failure: overloaded, spent }
+    const situation = { failure: overloaded, retries: 0, spent }
     const basisWith = (policy: RetryPolicy.RetryPolicy, isEarlier: boolean) =>
       recorded(Basis.decided(policy, RetryPolicy.decide(policy, 0, overloaded, spent), situation, [], isEarlier))
     const policy = Profile.resolve()

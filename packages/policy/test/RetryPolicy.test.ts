@@ -307,3 +307,39 @@ describe("limits at their edges", () => {
     expect([-1, 0, 1, 4_999, 5_000].map(delay)).toEqual([5_000, 5_000, undefined, undefined, 5_000])
   })
 })
+
+describe("a failure that is another turn's", () => {
+  it("P6: its provider's delay does not fail the turn, and the schedule's counts", () => {
+    const own = failure(3 * hour)
+    expect(RetryPolicy.decide(interactive, 0, own, spent())).toMatchObject({ _tag: "Refused", because: "max-delay" })
+    const shared = RetryPolicy.decide(interactive, 0, { ...own, shared: true }, spent())
+    expect(shared).toMatchObject({ _tag: "Delay", delayMs: 2_000 })
+  })
+})
+
+describe("the last wait of a policy", () => {
+  const isLast = (budget: Budget.Budget, attempt: number, sleptMs: number) =>
+    RetryPolicy.isLast(
+      { ...overnight, budget },
+      attempt,
+      30_000,
+      failure(3 * hour),
+      spent({ sleptMs, elapsedMs: sleptMs })
+    )
+  const budget = { totalMs: hour / 6, measure: "scheduled", clip: false } as const
+
+  it("X5: is the one after which the budget refuses a retry for the same failure", () => {
+    expect(isLast(budget, 2, 15_000)).toBe(false)
+    expect(isLast(budget, 3, 100_000)).toBe(false)
+    expect(isLast(budget, 4, 400_000)).toBe(true)
+  })
+
+  it("X5: by wall clock counts a hold of ten minutes too", () => {
+    expect(isLast({ ...budget, measure: "wall-clock" }, 0, 0)).toBe(true)
+  })
+
+  it("X5: is the one after which there are enough retries", () => {
+    const last = [0, 1, 2].map((attempt) => RetryPolicy.isLast(interactive, attempt, 2_000, failure(), spent()))
+    expect(last).toEqual([false, false, true])
+  })
+})

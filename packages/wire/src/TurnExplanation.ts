@@ -46,6 +46,8 @@ export const Retry = Schema.Struct({
   scheduledMs: Schema.optionalKey(Schema.Finite),
   /** The delay that the provider asked for, where it was used (P5). */
   hintMs: Schema.optionalKey(Schema.Finite),
+  /** The attempt was an early one by the gate: it costs nothing, and the wait that it interrupted continues (X5). */
+  resumes: Schema.optionalKey(Schema.Literal(true)),
   /** The hint is older than this failure: the provider of the retry's target had given it before (C12). */
   isEarlier: Schema.optionalKey(Schema.Literal(true)),
   /** The random part of the delay. */

@@ -155,7 +155,7 @@ const keep = ({ alarms, gates }: Parts, id: Ids.ConversationId, { next }: Waitin
         at: next.retryAt,
         isWaiting: true,
         queued,
-        ...defined({ turnId, awaited: Gates.waitOf(gates, next.awaited) })
+        ...defined({ turnId, awaited: turnId && Gates.waitOf(gates, turnId, next.awaited) })
       })
     case "Continues":
       return alarms.change(id, { at: now, isWaiting: false, isUnbegun: true, queued })

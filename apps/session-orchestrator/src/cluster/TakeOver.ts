@@ -39,12 +39,16 @@ export const run = Effect.fnUntraced(function* (
       ({ conversationId }) => !HeldCallIds.isHeld(conversationId) && come.has(Alarms.shardOf(sharding, conversationId))
     )
     const heads = new Set<Ids.ConversationId>()
+    const begun = yield* Clock.currentTimeMillis
     const unfinished = yield* Effect.forEach(turns, (turn, n) => {
       if (heads.has(turn.conversationId)) return Effect.succeed<Unfinished>({ ...turn, wait: undefined })
       heads.add(turn.conversationId)
       const read = Effect.map(RecordedWait.currentBy(journal, turn), (wait): Unfinished => ({
         ...turn,
-        wait: wait && { wakeAt: wait.retryAt, awaited: Gates.waitOfRecord(gates, wait, turn.model) }
+        wait: wait && {
+          wakeAt: RecordedWait.wakeAt(wait, begun),
+          awaited: Gates.waitOfRecord(gates, turn.turnId, wait, turn.model)
+        }
       }))
       return Effect.andThen(
         progress.at(() => `${n} of ${turns.length} read`),

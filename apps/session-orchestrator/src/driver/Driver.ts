@@ -298,15 +298,16 @@ class GroupDriver implements Driver {
   private wait(turn: DrivenTurn.DrivenTurn, next: Wait, writes: Array<Write>): void {
     const { life, session, value } = turn
     const now = this.world.now()
-    const isLong = next.retryAt - now > RESIDENT_MS
+    const retryAt = Math.min(next.retryAt, now + next.delayMs) // TurnRunner.R2
+    const isLong = retryAt - now > RESIDENT_MS
     if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
     life.begins(true)
     value.waits(now) // rule D5
     if (life.standsBy) return this.standBy(turn)
-    const awaited = Gates.waitOf(this.services.gates, next.awaited)
+    const awaited = Gates.waitOf(this.services.gates, life.turnId, next.awaited)
     life.move(TurnLife.waitAt(awaited))
     if (life.wait.hasNews) return this.elapsed(turn, writes)
-    if (this.leave(turn)) this.exits.parked(session, life, { retryAt: next.retryAt, awaited })
+    if (this.leave(turn)) this.exits.parked(session, life, { retryAt, awaited })
   }
 
   /** A turn that was read ahead of its time stands by until it is resumed, as in `TurnRunner`. */

@@ -234,17 +234,19 @@ export class DryTurn {
     if (refusal !== undefined) return this.shares(command, refusal)
     const isRetried = () => policy.enabled && RetryPolicy.mostRetries(policy) !== 0
     const gatekeeper = gates.of(request)
-    const { isLetIn, shareFirst, shared } = Admission.admitted(gatekeeper, this.ticket, isRetried)
+    const { shareFirst, shared, ticket } = Admission.admitted(gatekeeper, this.ticket, isRetried)
     this.dropTicket()
     if (shared !== undefined) return this.shares(command, shared)
     const limiter = gates.limiterOf(request.target.provider)
-    if (limiter === undefined) return this.start(command, gatekeeper?.begin(isLetIn), undefined)
+    if (limiter === undefined) return this.start(command, gatekeeper?.begin(request.turnId, ticket), undefined)
     limiter.request(limiter.countsTokens ? Admission.sizeOf(request) : 0, (permit) =>
       clock.at(clock.now(), () => {
         const shared = shareFirst()
         if (shared !== undefined) permit.release()
         const record =
-          shared === undefined ? this.start(command, gatekeeper?.begin(isLetIn), permit) : this.shares(command, shared)
+          shared === undefined
+            ? this.start(command, gatekeeper?.begin(request.turnId, ticket), permit)
+            : this.shares(command, shared)
         if (record !== undefined) this.resume(record)
       })
     )
@@ -341,7 +343,7 @@ export class DryTurn {
     const { clock, gates } = this.around
     const { awaited, wait } = command
     const isRefused = Failure.isOfSpendLimit(awaited.failure)
-    const gateWait = isRefused ? undefined : Gates.waitOf(gates, awaited)
+    const gateWait = isRefused ? undefined : Gates.waitOf(gates, Ids.TurnId.make(this.prompted.turnId), awaited)
     const isDriven = !this.offers.hasRouter && command.step === 0 && !isRefused
     const endAt = Math.max(wait.retryAt, isDriven ? clock.now() + 1 : 0) // DryTurn.D4
     if (wait.retryAt - clock.now() > RESIDENT_MS) this.decisions.parked()

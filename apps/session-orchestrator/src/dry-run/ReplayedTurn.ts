@@ -7,7 +7,7 @@
  *     or where the record ends without a seal.
  * ReplayedTurn.P3. A person's commands count until then. A turn that a person aborted is aborted at the same time, unless it has ended.
  */
-import type { Directive, Machine, Records, Route } from "@holdfast/kernel"
+import { type Directive, type Machine, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
 import { defined, Target } from "@holdfast/wire"
 import { RESIDENT_MS } from "../turn/TurnRunner.ts"
 import type { CommandOf } from "./DryDecisions.ts"
@@ -174,7 +174,7 @@ export class ReplayedTurn extends DryTurn {
     const isShared = value._tag === "Failed" && value.failure.shared === true
     const gatekeeper = gates.of(request)
     if (isShared && gatekeeper === undefined && !this.isVerbatim) return this.leave(command)
-    const call = isShared ? undefined : gatekeeper?.begin(false)
+    const call = isShared ? undefined : gatekeeper?.begin(request.turnId)
     return this.later(value.endedAt, () => {
       if (value._tag === "Failed") call?.failed(value.failure)
       else {
@@ -195,7 +195,7 @@ export class ReplayedTurn extends DryTurn {
     record: Records.RecordOf<"Decision">
   ): Records.TurnRecord | undefined {
     const { value } = record
-    const at = value._tag === "Retry" ? value.retryAt - value.delayMs : 0
+    const at = value._tag === "Retry" ? RetryStrategy.sinceOf(value) : 0
     return this.later(at, () => {
       if (this.isVerbatim || isSwitchedOff(value)) return this.decision(command, value)
       const again = this.decisions.decide(command, this.around.clock.now())

@@ -3,6 +3,7 @@
  *
  * VirtualClock.V1. Moments come in the order of their times; of equal times, in the order in which they were set.
  * VirtualClock.V2. A moment that is set never comes while the code that set it runs.
+ * VirtualClock.V3. Times are whole milliseconds, as those of a timer.
  */
 import { Heap } from "@holdfast/policy"
 import type { GateClock } from "../gate/Gatekeeper.ts"
@@ -25,7 +26,7 @@ export class VirtualClock implements GateClock {
   readonly now = (): number => this.ms
 
   readonly at = (endMs: number, act: () => void): (() => void) => {
-    const moment = { at: Math.max(endMs, this.ms), act }
+    const moment = { at: Math.max(Math.ceil(endMs), this.ms), act } // VirtualClock.V3
     if (moment.at !== Infinity) this.moments.add(moment)
     return () => this.moments.delete(moment)
   }

@@ -1,27 +1,20 @@
 /**
- * Runs one gate: reports calls to it, wakes waiting turns when it admits them.
+ * Runs one gate in the service: reports calls to it, wakes waiting turns when it lets them in.
  *
- * `Gate` decides which turns may call (rule X5). This file keeps the waiting turns, their order, and their wakes.
+ * `Gate` decides which turns may call (rule X5), and `Sleepers` has their order. This file adds the clock, the tickets and the announcements
+ * of holds. Nothing here is on disk: a process that dies loses its gates; turns that were held are due when the next process starts.
  *
- * Gatekeeper.K1. Due turns are admitted in the order of their times, and before turns that are still asleep.
- * Gatekeeper.K2. A turn is held for `HOLD_LIMIT_MS` at most, and then admitted whatever the gate decides: the schedule plus this limit is
- *     the longest wait.
- * Gatekeeper.K3. An admitted turn holds a ticket. It is used for one call or given back, so that the gate's count is right.
- * Gatekeeper.K4. A wait that the provider asked for is not cut short (rule A15). A wait whose end a person chose ends exactly then
+ * Gatekeeper.K1. An admitted turn holds a ticket. It is used for one call or given back, so that the gate's count is right.
+ * Gatekeeper.K2. A wait that the provider asked for is not cut short (rule A15). A wait whose end a person chose ends exactly then
  *     (rule X4).
- * Gatekeeper.K5. Nothing here is on disk. A process that dies loses its gates; turns that were held are due when the next process starts,
- *     and ask again.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
-import { Gate, News } from "@holdfast/policy"
-import type { Failure } from "@holdfast/wire"
+import { Gate, News, Sleepers } from "@holdfast/policy"
+import type { Failure, Ids } from "@holdfast/wire"
 import { Alarm, type At } from "../system/Alarm.ts"
 import type { Command } from "../pacing/TurnWait.ts"
 
-/** A probe has an outcome within the time that the profiles allow for a first content. */
-export const HOLD_LIMIT_MS = 600_000
-
-/** The first hold that is announced to a turn; each further one is twice as long, up to the limit. */
+/** The first hold that is announced to a turn; each further one is twice as long, up to the limit without an answer. */
 export const HOLD_STEP_MS = 15_000
 
 /** Origins of the gate's wakes, as they stand in the record. */
@@ -38,15 +31,10 @@ export interface GateClock {
   readonly at: At
 }
 
-/** The wait of a turn. */
-export interface GateWait {
+/** The wait of a turn. A failed early attempt returns to the wait that it interrupted: same `since`, same `waitMs`. */
+export interface GateWait extends Sleepers.Sleeper {
   readonly gatekeeper: Gatekeeper
-  /** Length of the wait, in milliseconds. */
-  readonly waitMs: number
-  /** Begin of the wait, in epoch milliseconds. */
-  readonly since: number
-  /** Earliest wake, in epoch milliseconds; infinity: not before its time (Gatekeeper.K4). */
-  readonly notBefore: number
+  readonly turnId: Ids.TurnId
   /** A person has chosen its end: then it is admitted, whatever the gate decides (rule X4). */
   readonly isWanted: boolean
 }
@@ -62,26 +50,21 @@ export interface Sleeper extends GateWait {
 /** The gate's decision for a turn whose wait is over. */
 export class GateTicket {
   readonly gatekeeper: Gatekeeper
+  /** The admitted call, as the gate counts it; absent with a shared failure. */
+  readonly flight: Sleepers.Flight | undefined
   /** A failure that the turn takes as its own instead of calling; if absent, the turn calls. */
   readonly shared: Failure.Failure | undefined
   /** Time that the turn was held, in milliseconds. */
   readonly heldMs: number
-  /** The turn was woken before its time. */
+  /** The turn was woken before its time: the attempt is free (rule D2). */
   readonly isEarly: boolean
-  /** The state of the endpoint is unknown: this call probes it. */
+  /** The endpoint counts as down: this call probes it. */
   readonly isProbe: boolean
   private isSpent = false
 
-  constructor(
-    gatekeeper: Gatekeeper,
-    {
-      shared,
-      heldMs = 0,
-      isEarly = false,
-      isProbe = false
-    }: Partial<Pick<GateTicket, "shared" | "heldMs" | "isEarly" | "isProbe">> = {}
-  ) {
+  constructor(gatekeeper: Gatekeeper, { flight, heldMs, isEarly, isProbe, shared }: Sleepers.Admission) {
     this.gatekeeper = gatekeeper
+    this.flight = flight
     this.shared = shared
     this.heldMs = heldMs
     this.isEarly = isEarly
@@ -95,9 +78,9 @@ export class GateTicket {
     return isLeft
   }
 
-  /** Gives the ticket back: no call follows (Gatekeeper.K3). */
+  /** Gives the ticket back: no call follows (Gatekeeper.K1). */
   giveBack(): void {
-    if (this.spend() && this.shared === undefined) this.gatekeeper.unused()
+    if (this.spend()) this.gatekeeper.unused(this)
   }
 }
 
@@ -109,7 +92,13 @@ export const wakeEarly = ({ isProbe }: Pick<GateTicket, "isProbe">): Command => 
 })
 
 /** A gate and its turns at one moment. Times are in epoch milliseconds. */
-export interface GateView extends Pick<Gate.Gate, "phase" | "underway" | "room" | "last"> {
+export interface GateView {
+  readonly phase: ReturnType<typeof Gate.phaseOf>
+  /** Calls under way. */
+  readonly underway: number
+  /** The number of calls under way up to which due turns call. */
+  readonly room: number
+  readonly last: { readonly failure: Failure.Failure; readonly at: number } | undefined
   /** Turns that wait; with those that are held. */
   readonly waiting: number
   readonly held: number
@@ -131,240 +120,134 @@ export interface Call {
 
 /** One gate with the turns that wait at it. */
 export class Gatekeeper {
-  private gate: Gate.Gate = Gate.open
-  private answeredAt = 0
   private readonly clock: GateClock
-  /** Sleepers that may be woken early, in the order of their arrival. */
-  private readonly asleep = new Set<Sleeper>()
-  /** The sum of their waits, in milliseconds. */
-  private asleepMs = 0
-  /** Sleepers that may be woken early only later; the function cancels that. */
-  private readonly deep = new Map<Sleeper, () => void>()
-  /** Sleepers that are not woken early; kept for `view` alone. */
-  private readonly undisturbed = new Set<Sleeper>()
-  /** Sleepers that are due, in order. */
-  private readonly door = new Map<Sleeper, Held>()
-  private readonly alarm: Alarm
-  private isSettling = false
+  private readonly sleepers: Sleepers.Sleepers<Sleeper>
+  /** Announcements to the turns that are held. */
+  private readonly holds = new Map<Sleeper, Hold>()
 
   constructor(clock: GateClock) {
     this.clock = clock
-    this.alarm = new Alarm(clock.at, () => this.settle())
+    const alarm = new Alarm(clock.at, () => this.sleepers.settle(clock.now()))
+    this.sleepers = new Sleepers.Sleepers({
+      lookAgain: (at) => alarm.set(at),
+      admit: (sleeper, admission) => {
+        this.announced(sleeper)
+        sleeper.wake(new GateTicket(this, admission))
+      }
+    })
   }
 
-  /** Whether no turn waits and no admitted call is in progress. */
+  /** Whether no turn waits and no call is in progress. */
   get isIdle(): boolean {
-    return !this.isWaitedAt && this.gate.underway === 0
+    return !this.sleepers.isAwaited && this.sleepers.gate.under === 0
   }
 
-  /** Whether nothing is known against the endpoint: due turns continue at once. */
+  /** Whether a due turn would continue at once. */
   get isOpen(): boolean {
-    return this.gate.phase === "open"
+    return this.sleepers.held === 0 && !Gate.isOff(this.sleepers.gate)
   }
 
   /** The gate and its turns now, for a report. */
   get view(): GateView {
-    const { last, phase, room, underway } = this.gate
-    const asleep = [...this.asleep, ...this.deep.keys(), ...this.undisturbed]
-    const ends = asleep.map(({ since, waitMs }) => since + waitMs)
+    const { gate, held, nextLookAt, sleeping, waiting } = this.sleepers
+    const { answeredAt, failure, refusedAt, under } = gate
+    const phase = Gate.phaseOf(gate)
     return {
-      phase,
-      underway,
-      room,
-      last,
-      waiting: asleep.length + this.door.size,
-      held: this.door.size,
-      answeredAt: this.answeredAt,
-      nextTryAt: ends.reduce((a, b) => Math.min(a, b), this.wakes.againAt)
+      phase: phase === "ramp" && waiting === 0 ? "open" : phase,
+      underway: under,
+      room: phase === "shut" ? 1 : Gate.roomOf(gate),
+      last: failure && { failure, at: refusedAt },
+      waiting,
+      held,
+      answeredAt: Math.max(0, answeredAt),
+      nextTryAt: sleeping.reduce((first, { since, waitMs }) => Math.min(first, since + waitMs), nextLookAt)
     }
   }
 
   /** Findings for the gatekeepers of this endpoint on other runners. */
   get news(): News.News {
-    return News.of(this.gate, this.answeredAt)
+    return News.of(this.sleepers.gate)
   }
 
   /** Applies findings of other runners about the endpoint. */
-  update(change: (gate: Gate.Gate) => Gate.Gate): void {
-    this.gate = change(this.gate)
-    this.settle()
+  hear(news: News.News): void {
+    this.sleepers.hear(news, this.clock.now())
   }
 
   /** A turn begins to wait. */
   enter(sleeper: Sleeper): void {
-    const now = this.clock.now()
-    const { notBefore, since, waitMs } = sleeper
-    this.gate = Gate.entered(this.gate, now)
-    if (notBefore !== Infinity) this.gate = Gate.remembered(this.gate, since)
-    if (notBefore <= now) this.rest(sleeper)
-    else if (notBefore < since + waitMs) {
-      const cancel = this.clock.at(notBefore, () => {
-        this.deep.delete(sleeper)
-        this.rest(sleeper)
-        this.settle()
-      })
-      this.deep.set(sleeper, cancel)
-    } else this.undisturbed.add(sleeper)
-    this.settle()
+    this.sleepers.enter(sleeper, this.clock.now())
   }
 
-  /** The sleeper's time has come: it is woken now, or held (Gatekeeper.K1). */
+  /** The sleeper's time has come: it is woken now, or held. */
   due(sleeper: Sleeper): void {
-    this.take(sleeper)
-    if (sleeper.isWanted) return sleeper.wake(this.admit())
-    const held: Held = { since: this.clock.now(), until: 0, cancel: () => {} }
-    this.door.set(sleeper, held)
-    this.settle()
-    if (this.door.get(sleeper) === held) this.hold(sleeper, held)
+    const now = this.clock.now()
+    if (sleeper.isWanted) {
+      this.sleepers.leave(sleeper, now)
+      return sleeper.wake(this.admit(sleeper.turnId))
+    }
+    if (!this.sleepers.due(sleeper, now)) return
+    const hold = { since: now, cancel: () => {} }
+    this.holds.set(sleeper, hold)
+    this.hold(sleeper, hold)
   }
 
   /** A sleeper stops waiting. Without effect on a sleeper that was woken. */
   leave(sleeper: Sleeper): void {
-    this.take(sleeper)
-    this.settle()
+    this.announced(sleeper)
+    this.sleepers.leave(sleeper, this.clock.now())
   }
 
   /** Admits a turn that must not be held, because a person ordered it to continue. */
-  admit(): GateTicket {
-    this.gate = Gate.admit(this.gate, this.clock.now())
-    return new GateTicket(this)
+  admit(turnId?: Ids.TurnId): GateTicket {
+    const flight = this.sleepers.begin(turnId, this.clock.now())
+    return new GateTicket(this, { flight, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
   }
 
   /** The failure that a first attempt shares instead of calling, if there is one. */
   shareFirst(): Failure.Failure | undefined {
-    const now = this.clock.now()
-    const answer = Gate.askFirst(this.gate, now)
-    return answer._tag === "Share" ? sharedOf(answer.failure, this.gate, now) : undefined
+    return this.sleepers.shareFirst(this.clock.now())
   }
 
-  /** A call begins. `isLetIn`: its turn was admitted; otherwise it is a first attempt. */
-  begin(isLetIn: boolean): Call {
-    const beganAt = this.clock.now()
-    let isOpen = true
-    let hadAnswered = false
-    const close = (change: (gate: Gate.Gate) => Gate.Gate): void => {
-      if (!isOpen) return
-      isOpen = false
-      this.update(change)
-    }
+  /** A call begins: with the ticket that it has spent, or as a first attempt. */
+  begin(turnId: Ids.TurnId | undefined, ticket?: GateTicket): Call {
+    const { sleepers } = this
+    const now = this.clock.now()
+    const flight = ticket?.flight ?? sleepers.begin(turnId, now)
+    sleepers.began(flight, now)
     return {
-      answered: () => {
-        if (hadAnswered || !isOpen) return
-        hadAnswered = true
-        this.answeredAt = this.clock.now()
-        this.update(isLetIn ? Gate.answered : Gate.answeredFirst)
-      },
+      answered: () => sleepers.answered(flight, this.clock.now()),
       failed: (failure) =>
-        close((gate) => {
-          if (!Gate.concerns(failure)) return isLetIn ? Gate.ended(gate, hadAnswered) : gate
-          const now = this.clock.now()
-          if (isLetIn) return Gate.failed(gate, now, failure, { beganAt, hadAnswered })
-          return hadAnswered ? gate : Gate.failedFirst(gate, now, failure)
-        }),
-      ended: () => close((gate) => (isLetIn ? Gate.ended(gate, hadAnswered) : gate))
+        Gate.concerns(failure)
+          ? sleepers.refused(flight, failure, this.clock.now())
+          : sleepers.ended(flight, this.clock.now()),
+      ended: () => sleepers.ended(flight, this.clock.now())
     }
   }
 
-  /** An admitted turn makes no call. */
-  unused(): void {
-    this.update((gate) => Gate.ended(gate, false))
+  /** A turn makes no call with the ticket that it has spent. */
+  unused({ flight }: GateTicket): void {
+    if (flight !== undefined) this.sleepers.unused(flight, this.clock.now())
   }
 
-  private rest(sleeper: Sleeper): void {
-    this.asleep.add(sleeper)
-    this.asleepMs += sleeper.waitMs
-  }
-
-  private take(sleeper: Sleeper): void {
-    if (this.asleep.delete(sleeper)) this.asleepMs -= sleeper.waitMs
-    this.deep.get(sleeper)?.()
-    this.deep.delete(sleeper)
-    this.undisturbed.delete(sleeper)
-    this.door.get(sleeper)?.cancel()
-    this.door.delete(sleeper)
-  }
-
-  private hold(sleeper: Sleeper, held: Held): void {
+  /** Announces a hold, again and again; nothing for a turn that is not held any more. */
+  private hold(sleeper: Sleeper, hold: Hold): void {
+    if (this.holds.get(sleeper) !== hold) return
     const now = this.clock.now()
-    const limit = held.since + HOLD_LIMIT_MS
-    if (now >= limit) return this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now) // Gatekeeper.K2
-    held.until = Math.min(limit, now + Math.max(HOLD_STEP_MS, held.until - held.since))
-    held.cancel = this.clock.at(held.until, () => this.hold(sleeper, held))
-    sleeper.held(held.until)
+    const until = now + Math.min(Gate.HOLD_LIMIT_MS, Math.max(HOLD_STEP_MS, now - hold.since))
+    hold.cancel = this.clock.at(until, () => this.hold(sleeper, hold))
+    sleeper.held(until)
   }
 
-  private wake(
-    sleeper: Sleeper,
-    answer: Exclude<Gate.CallDecision, { readonly _tag: "Hold" }>,
-    gate: Gate.Gate,
-    now: number
-  ): void {
-    const held = this.door.get(sleeper)
-    this.gate = gate
-    this.take(sleeper)
-    const shared = answer._tag === "Share" ? sharedOf(answer.failure, gate, now) : undefined
-    const heldMs = held === undefined ? 0 : now - held.since
-    sleeper.wake(new GateTicket(this, { shared, heldMs, isEarly: held === undefined, isProbe: gate.phase === "shut" }))
-  }
-
-  /** Admits and wakes turns while there is room. A woken turn may enter again at once; the loop sees its changes. */
-  private settle(): void {
-    if (this.isSettling) return
-    this.isSettling = true
-    while (this.letIn() || this.wakeOne()) {}
-    this.isSettling = false
-    if (!this.isWaitedAt) this.gate = Gate.settled(this.gate, this.clock.now())
-  }
-
-  /** How many sleepers may be woken early now, and when to ask again. */
-  private get wakes(): ReturnType<typeof Gate.wakes> {
-    const count = this.asleep.size
-    return Gate.wakes(this.gate, this.clock.now(), { count, meanWaitMs: count === 0 ? 0 : this.asleepMs / count })
-  }
-
-  private get isWaitedAt(): boolean {
-    return this.asleep.size > 0 || this.deep.size > 0 || this.door.size > 0
-  }
-
-  private letIn(): boolean {
-    const [sleeper] = this.door.keys()
-    if (sleeper === undefined) return false
-    const now = this.clock.now()
-    const [answer, gate] = Gate.ask(this.gate, now, sleeper.waitMs)
-    if (answer._tag === "Hold") return false
-    this.wake(sleeper, answer, gate, now)
-    return true
-  }
-
-  private wakeOne(): boolean {
-    // No due turn is left that there is room for (Gatekeeper.K1).
-    const [sleeper] = this.asleep
-    const early = this.wakes
-    if (early.count > 0 && sleeper !== undefined) {
-      const now = this.clock.now()
-      this.wake(sleeper, Gate.CallDecision.Go(), Gate.admit(this.gate, now), now)
-      return true
-    }
-    this.alarm.set(early.againAt)
-    return false
+  private announced(sleeper: Sleeper): void {
+    this.holds.get(sleeper)?.cancel()
+    this.holds.delete(sleeper)
   }
 }
 
 // --- internal
 
-interface Held {
+interface Hold {
   readonly since: number
-  until: number
   cancel: () => void
-}
-
-/**
- * A failure as another turn's own. The provider's delay counts from the moment of the failure; the rest of the response's head belongs to
- * the original call.
- */
-const sharedOf = (failure: Failure.Failure, { last }: Gate.Gate, now: number): Failure.Failure => {
-  const { evidence: _, hint, ...rest } = failure
-  if (hint === undefined) return { ...rest, shared: true }
-  const retryAfterMs = Math.max(0, hint.retryAfterMs - Math.max(0, now - (last?.at ?? now)))
-  return { ...rest, hint: { ...hint, retryAfterMs }, shared: true }
 }

@@ -4,11 +4,11 @@
  * Models behind one gateway address fail independently, and so do the models of the large providers. The sharing turn's own call would have met
  * the shared failure.
  */
-import { type RecordedWait, type StorageError, Timer } from "@holdfast/journal"
+import { RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
-import { defined, Target } from "@holdfast/wire"
+import { defined, type Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
@@ -72,7 +72,7 @@ export const layerShared = (
       const apply = (posted: ReadonlyArray<Posted>): void => {
         for (const { endpoint, ...news } of posted) {
           known.set(endpoint, news)
-          gatekeepers.get(endpoint)?.update((gate) => News.apply(gate, news))
+          gatekeepers.get(endpoint)?.hear(news)
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
@@ -101,13 +101,15 @@ export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): 
 /** The wait of a sleeping turn at its gate; `undefined` if there is no gate. */
 export const waitOf = (
   gates: Gates["Service"],
-  { failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
+  turnId: Ids.TurnId,
+  { basis, delayMs, failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
   const isEarly = !isMoved && Gate.concerns(failure)
   const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
-  return { gatekeeper, since, waitMs: retryAt - since, notBefore, isWanted: isMoved }
+  const mayShare = !RecordedWait.isLast(basis)
+  return { gatekeeper, turnId, since: retryAt - delayMs, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
 }
 
 /**
@@ -116,7 +118,8 @@ export const waitOf = (
  */
 export const waitOfRecord = (
   gates: Gates["Service"],
-  { delayMs, hintMs = 0, isMoved, isOfTools, ofEndpoint, retryAt, route }: RecordedWait.CurrentWait,
+  turnId: Ids.TurnId,
+  { delayMs, hintMs = 0, isLast, isMoved, isOfTools, ofEndpoint, retryAt, route, since }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
   if (isOfTools === true) return undefined
@@ -124,9 +127,11 @@ export const waitOfRecord = (
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)
   if (gatekeeper === undefined) return undefined
-  const since = retryAt - delayMs
+  const begunAt = retryAt - delayMs
   const isEarly = !isMoved && ofEndpoint !== false
-  return { gatekeeper, since, waitMs: delayMs, notBefore: isEarly ? since + hintMs : Infinity, isWanted: isMoved }
+  const notBefore = isEarly ? (since ?? begunAt) + hintMs : Infinity
+  const mayShare = isLast !== true
+  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
 }
 
 // --- internal
@@ -134,7 +139,7 @@ export const waitOfRecord = (
 /** Time between two exchanges: short enough for a crowd, negligible for a database. */
 const EXCHANGE = "1 second"
 
-const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined }
+const NOTHING: News.News = { triedAt: 0, answeredAt: 0, failedAt: 0, failure: undefined, n: 0 }
 
 const digest = (parts: ReadonlyArray<string>): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url")

@@ -114,7 +114,7 @@ export class Holding {
             if (event.type !== "usage") return
             usage = event.usage
             if (report !== undefined || gatekeeper === undefined) return
-            report = gatekeeper.begin(false)
+            report = gatekeeper.begin(undefined)
             report.answered()
           })
         ),

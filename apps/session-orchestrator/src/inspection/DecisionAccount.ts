@@ -4,7 +4,7 @@
  * DecisionAccount.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
  * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
  */
-import type { Directive, Route } from "@holdfast/kernel"
+import { type Directive, RetryStrategy, type Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
 import { defined, Failure, Target, type TurnExplanation } from "@holdfast/wire"
 import { Option, Schema } from "effect"
@@ -23,20 +23,22 @@ export const of = (directive: Directive.Directive, failure: Failure.Failure): De
 const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
 
 const retried = (
-  { attempt, delayMs, midStream, retryAt, route }: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
+  directive: Extract<Directive.Directive, { readonly _tag: "Retry" }>,
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): DecisionAccount => {
+  const { attempt, delayMs, midStream, resumes, retryAt, route } = directive
   const decided = {
     type: "retry" as const,
     retry: attempt,
-    decidedAt: retryAt - delayMs,
+    decidedAt: RetryStrategy.sinceOf(directive),
     delayMs,
     retryAt,
     ...(route && { ...route, target: Target.format(route.target) }),
     ...defined({ midStream })
   }
   const voids = midStream === undefined ? [] : ["X7"]
+  if (resumes === true) return { ...decided, resumes, rules: [...voids, "X5", "D2"] }
   if (basis?._tag === "AtOnce") return { ...decided, ...spendingsOf(basis), rules: [...voids, ...atOnceRules(basis)] }
   const may = [...voids, ...(route === undefined ? mayRetry(failure) : mayGo(route, basis?.routing))]
   if (basis?._tag !== "Delay") return { ...decided, rules: may }

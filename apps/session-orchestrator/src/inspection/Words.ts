@@ -69,9 +69,11 @@ export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string 
 
 /** The decision about a failure, and its reason. */
 export const decision = (decision: WithoutWords<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
-  decision.type === "retry"
-    ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.${voided(decision)}`
-    : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
+  decision.type === "retry" && decision.resumes === true
+    ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${at(decision.retryAt)} ${ruled(decision.rules)}.${voided(decision)}`
+    : decision.type === "retry"
+      ? `Retry ${decision.retry + 1} ${whenOf(decision, failed, at)}${whereOf(decision)} ${ruled(decision.rules)}${spentWith(decision, failed)}.${voided(decision)}`
+      : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** A command's change of a wait. */
 export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At): string =>

@@ -161,8 +161,8 @@ const takeUpAll = Effect.fnUntraced(function* (
     // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
     const wait = isHead ? yield* RecordedWait.currentBy(journal, turn) : undefined
     if (wait !== undefined) {
-      const awaited = Gates.waitOfRecord(gates, wait, model)
-      sleepers.push({ conversationId, turnId, wakeAt: wait.retryAt, awaited })
+      const awaited = Gates.waitOfRecord(gates, turnId, wait, model)
+      sleepers.push({ conversationId, turnId, wakeAt: RecordedWait.wakeAt(wait, begun), awaited })
       continue
     }
     others.push(turn)

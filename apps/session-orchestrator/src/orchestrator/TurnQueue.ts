@@ -74,7 +74,7 @@ interface Anticipated {
 /** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
 export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
   const services = yield* TurnServices.collect(sessions, down)
-  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K3).
+  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
   yield* InScope.atEnd(
     Effect.sync(() => {
       for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.shuttingDown))

@@ -149,7 +149,8 @@ export class TurnWait {
       Effect.tap((wake) =>
         Effect.sync(() => {
           this.signal = undefined
-          if (RetryStrategy.endsWait(wake)) this.ends(over)
+          // After an early attempt by the gate the wait may continue: clients still count to its end (rule D5).
+          if (RetryStrategy.endsWait(wake)) this.ends(RetryStrategy.isEarly(wake) ? () => {} : over)
         })
       ),
       Effect.onInterrupt(() => Effect.sync(() => this.ends(over)))

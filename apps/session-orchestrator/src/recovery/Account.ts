@@ -114,6 +114,20 @@ export const waitedMs = (attempts: ReadonlyArray<AttemptAccount>, now: number): 
     0
   )
 
+/**
+ * What the wait after an attempt costs the budget, in milliseconds (rule D2). A wait that the gate interrupted costs nothing, unless the early
+ * attempt failed after its end.
+ */
+export const scheduledMs = (attempt: AttemptAccount, attempts: ReadonlyArray<AttemptAccount>): number => {
+  const { decision, step, wakes } = attempt
+  if (decision?._tag !== "Retry") return 0
+  if (!wakes.some(RetryStrategy.isEarly)) return decision.delayMs
+  const later = attempts.slice(attempts.indexOf(attempt) + 1).find((each) => each.step === step && each.decision)
+  const { outcome } = later ?? {}
+  const isDue = outcome?._tag === "Failed" && outcome.endedAt >= decision.retryAt
+  return isDue ? decision.delayMs : 0
+}
+
 /** The number of provider calls that have ended. */
 export const endedCalls = (attempts: ReadonlyArray<AttemptAccount>): number =>
   attempts.filter(
@@ -217,7 +231,7 @@ const progressOf = (attempts: ReadonlyArray<AttemptAccount>): Progress => {
     retry: decision.attempt,
     wakeAt: moved?.until ?? decision.retryAt,
     asks: moved?.type === "asked" ? moved.asks : undefined,
-    since: decision.retryAt - decision.delayMs,
+    since: RetryStrategy.sinceOf(decision),
     failure: outcome.failure,
     target: last.target
   }
@@ -233,12 +247,14 @@ const isNext = ({ decision, outcome, wakes }: AttemptAccount): boolean =>
 const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
   const step = attempts.at(-1)?.step
   const own = attempts.filter((attempt) => attempt.step === step)
-  const failed = own.flatMap(({ decision, outcome }) => (outcome?._tag === "Failed" ? [{ decision, outcome }] : []))
+  const failed = own.flatMap((attempt) =>
+    attempt.outcome?._tag === "Failed" ? [{ ...attempt, attempt, outcome: attempt.outcome }] : []
+  )
   const reason = failed.at(-1)?.outcome.failure.reason
   const alike = failed.filter(({ outcome }) => outcome.failure.reason === reason)
   const [first] = alike
   return {
-    scheduledMs: scheduledOf(own),
+    scheduledMs: scheduledOf(own, own),
     extendedMs: own
       .flatMap(({ wakes }) => wakes)
       .reduce((sum, wake) => sum + (wake.type === "extended" ? wake.byMs : 0), 0),
@@ -246,9 +262,16 @@ const spendingOf = (attempts: ReadonlyArray<AttemptAccount>): Spending => {
     onReason:
       reason === undefined || first === undefined
         ? undefined
-        : { reason, scheduledMs: scheduledOf(alike), firstFailureAt: first.outcome.endedAt }
+        : {
+            reason,
+            scheduledMs: scheduledOf(
+              alike.map(({ attempt }) => attempt),
+              own
+            ),
+            firstFailureAt: first.outcome.endedAt
+          }
   }
 }
 
-const scheduledOf = (attempts: ReadonlyArray<Pick<AttemptAccount, "decision">>): number =>
-  attempts.reduce((sum, { decision }) => sum + (decision?._tag === "Retry" ? decision.delayMs : 0), 0)
+const scheduledOf = (attempts: ReadonlyArray<AttemptAccount>, all: ReadonlyArray<AttemptAccount>): number =>
+  attempts.reduce((sum, attempt) => sum + scheduledMs(attempt, all), 0)

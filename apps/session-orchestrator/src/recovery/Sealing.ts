@@ -3,7 +3,7 @@
  *
  * For turns that cannot end by themselves: running them takes the process down, or a defect stops them each time.
  */
-import { Directive, Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
+import { Observer, RetryStrategy, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
 import { Sealing as KernelSealing } from "@holdfast/kernel/host"
 import { defined, type Failure, type Ids, Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Clock, Effect, Option } from "effect"
@@ -86,7 +86,7 @@ const standingOf = (
     tally: {
       steps: last?.step ?? 0,
       attempts: Account.endedCalls(attempts) + (isCutOff ? 1 : 0),
-      sleptMs: attempts.reduce((sum, attempt) => sum + sleptOf(attempt), 0),
+      sleptMs: attempts.reduce((sum, attempt) => sum + sleptOf(attempt, attempts), 0),
       waitedMs: Account.waitedMs(attempts, endedAt),
       usage: attempts.reduce((sum, attempt) => Message.addUsage(sum, usageOf(attempt)), {})
     },
@@ -95,10 +95,8 @@ const standingOf = (
   }
 }
 
-const sleptOf = ({ decision, wakes }: Account.AttemptAccount): number =>
-  decision?._tag === "Retry" && !Directive.isImmediate(decision) && wakes.some(RetryStrategy.endsWait)
-    ? decision.delayMs
-    : 0
+const sleptOf = (attempt: Account.AttemptAccount, attempts: ReadonlyArray<Account.AttemptAccount>): number =>
+  attempt.wakes.some(RetryStrategy.endsWait) ? Account.scheduledMs(attempt, attempts) : 0
 
 const usageOf = ({ outcome }: Account.AttemptAccount): Message.Usage =>
   outcome !== undefined && "usage" in outcome ? (outcome.usage ?? {}) : {}

@@ -71,7 +71,7 @@ export const endAtGate = (
         }
         if (isByGate(wake)) return wake
         turn.move(TurnLife.without("ticket"))
-        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit())) // Admission.A1
+        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit(turn.turnId))) // Admission.A1
         return wake
       })
 
@@ -97,7 +97,7 @@ export const throughGates = (
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
   const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
-    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit() : undefined)
+    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
     const answer = admitted(gatekeeper, ticket, isRetried)
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
@@ -111,14 +111,14 @@ export const throughGates = (
           Stream.suspend(() => {
             const gatekeeper = gates.of(request)
             const limiter = gates.limiterOf(request.target.provider)
-            const { isLetIn, shareFirst, shared } = admit(gatekeeper)
+            const { shareFirst, shared, ticket } = admit(gatekeeper)
             if (shared !== undefined) return failedWith(shared)
-            const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(isLetIn), permit)
+            const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(request.turnId, ticket), permit)
             if (limiter === undefined) return call()
             const size = limiter.countsTokens ? sizeOf(request) : 0
             return limiter.permit(size).pipe(
               // Admission.A4
-              Effect.onInterrupt(() => Effect.sync(() => isLetIn && gatekeeper?.unused())),
+              Effect.onInterrupt(() => Effect.sync(() => ticket && gatekeeper?.unused(ticket))),
               Effect.map((permit) => {
                 const shared = shareFirst()
                 return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
@@ -130,8 +130,8 @@ export const throughGates = (
           if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
           return (world, listener) => {
             const gatekeeper = gates.of(request)
-            const { isLetIn, shared } = admit(gatekeeper)
-            if (shared === undefined) return opened(opening, gatekeeper?.begin(isLetIn))(world, listener)
+            const { shared, ticket } = admit(gatekeeper)
+            if (shared === undefined) return opened(opening, gatekeeper?.begin(request.turnId, ticket))(world, listener)
             listener.refused({ type: "error", failure: shared })
             return () => {}
           }
@@ -142,7 +142,8 @@ export const throughGates = (
 
 /** What the gate decided for a call. */
 export interface Admitted {
-  readonly isLetIn: boolean
+  /** The ticket that the call has spent; absent: it is a first attempt. */
+  readonly ticket: GateTicket | undefined
   /** A failure that the turn takes as its own instead of calling. */
   readonly shared: Failure.Failure | undefined
   /** Asks the gate again for a first attempt; returns the failure to share, if there is one now. */
@@ -160,7 +161,7 @@ export const admitted = (
 ): Admitted => {
   const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
   const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
-  return { isLetIn, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
+  return { ticket: isLetIn ? ticket : undefined, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
 }
 
 /** The size of a request that a limit of tokens counts. */

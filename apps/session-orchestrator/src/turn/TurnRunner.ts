@@ -2,7 +2,8 @@
  * Runs one turn on the service's ports: store, timer, and the session's handles.
  *
  * TurnRunner.R1. An event is on disk before a client sees it. A disk that refuses a write pauses the turn, and does not lose it.
- * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration.
+ * TurnRunner.R2. The end of a sleep is absolute: `sleepUntil` gets a moment, not a duration. After a clock was set back it is no further away than
+ *     the wait is long.
  * TurnRunner.R3. A turn whose replay differs from its events on disk is stopped before a client sees an event that is not on disk. The
  *     disk keeps the first version.
  * TurnRunner.R4. Events that a replay emits again are not written again: watchers read them from the disk.
@@ -140,7 +141,11 @@ export const shuttingDown = new TurnStopped.TurnStopped({
 /** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
   // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
-  if (event.type === "provider-retry" && life.state.ticket !== undefined) return
+  const { ticket } = life.state
+  if (event.type === "provider-retry" && ticket !== undefined) {
+    if (ticket.isEarly) hub.inProgress.live(event)
+    return
+  }
   if (!hub.inProgress.isKnown(event)) hub.live(event)
 }
 
@@ -257,8 +262,8 @@ const strategyOf = ({
   const sleep: RetryStrategies.Sleep = (delay, wanted, calls) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       wait.expect(calls)
-      const end = wanted?.retryAt ?? now + Duration.toMillis(delay)
-      const awaited = wanted && Gates.waitOf(gates, wanted)
+      const end = Math.min(wanted?.retryAt ?? Infinity, now + Duration.toMillis(delay)) // TurnRunner.R2
+      const awaited = wanted && Gates.waitOf(gates, turnId, wanted)
       if (life.standsBy)
         return Effect.flatMap(wait.standBy(resume), () => {
           life.move(TurnLife.goOn)

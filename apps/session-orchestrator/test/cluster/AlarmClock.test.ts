@@ -1,9 +1,10 @@
 import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
-import type { Ids } from "@holdfast/wire"
+import { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { AGAIN_MS, type Alarm, AlarmClock, AT_ONCE, PASS_MS } from "../../src/cluster/AlarmClock.ts"
+import { answers as answered, full } from "../gate/GateStates.ts"
 import { Gatekeeper } from "../../src/gate/Gatekeeper.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -44,10 +45,19 @@ const make = Effect.gen(function* () {
   /** It waits for an hour, or until its endpoint answers. */
   const gated: Alarm = {
     ...waiting(HOUR),
-    awaited: { gatekeeper, since: 0, waitMs: HOUR, notBefore: 0, isWanted: false }
+    awaited: {
+      gatekeeper,
+      turnId: Ids.TurnId.make("gated"),
+      since: 0,
+      waitMs: HOUR,
+      notBefore: 0,
+      isWanted: false,
+      mayShare: true
+    }
   }
-  /** The endpoint answers another turn: there is room for one more. */
-  const answers = () => gatekeeper.begin(false).answered()
+  /** The endpoint has room for one turn, and answers another: when that ends, there is room for one. */
+  const [other] = full(gatekeeper, 1)
+  const answers = () => other?.ended()
   return { alarms, answers, gated, gatekeeper, leaves, moved, owned, roused }
 })
 
@@ -180,9 +190,12 @@ describe("AlarmClock", () => {
       alarms.arrive(one, {})
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused).toEqual([one])
-      // There is room for the next when it has been used: a retry that is answered makes more of it.
+      // There is room for the next when it has been used.
       ticket?.spend()
-      gatekeeper.begin(true).answered()
+      const call = gatekeeper.begin(undefined, ticket)
+      call.answered()
+      expect(roused).toEqual([one])
+      call.ended()
       expect(roused).toEqual([one, two])
     }).pipe(Effect.provide(Timer.layer))
   )
@@ -209,7 +222,7 @@ describe("AlarmClock", () => {
       const rung = roused.length
       yield* TestClock.adjust(1)
       expect(gatekeeper.isIdle).toBe(true)
-      answers()
+      answered(gatekeeper)
       yield* TestClock.adjust(AGAIN_MS)
       expect(roused.length).toBe(rung + 2)
       expect(alarms.handOver(one)).toBeUndefined()
@@ -245,7 +258,7 @@ describe("AlarmClock", () => {
         roused.length = 0
         alarms.silence()
         expect(gatekeeper.isIdle).toBe(true)
-        answers()
+        answered(gatekeeper)
         expect(roused).toEqual([])
       }).pipe(Effect.provide(Timer.layer))
   )

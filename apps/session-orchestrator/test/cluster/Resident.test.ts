@@ -2,15 +2,16 @@ import { GivenRecords } from "@holdfast/journal/testing"
 import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider, Toolbox } from "@holdfast/kernel"
+import { Gate } from "@holdfast/policy"
 import { Clock, Duration, Effect, Exit, Fiber, Latch, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { type Alarm, AlarmClock } from "../../src/cluster/AlarmClock.ts"
 import * as Resident from "../../src/cluster/Resident.ts"
 import { Residents } from "../../src/cluster/Residents.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
-import { HOLD_LIMIT_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
+import { answers, full } from "../gate/GateStates.ts"
 import { Tools } from "../../src/conversation/Tools.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import type * as SqlStore from "../../src/storage/sql/SqlStore.ts"
@@ -397,7 +398,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.isUp = true
-      gatekeeper.begin(false).answered()
+      answers(gatekeeper)
       expect(state.roused).toBe(1)
       const { conversations } = yield* resident
       const { end } = yield* conversations.result(turnId)
@@ -414,7 +415,7 @@ describe("Resident", () => {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left
       state.hasTools = false
-      gatekeeper.begin(false).answered()
+      answers(gatekeeper)
       yield* Effect.scoped(Effect.andThen(resident, settle))
       expect(alarms.find(id)).toMatchObject({ at: 0 })
       expect(gatekeeper.isIdle).toBe(true)
@@ -427,16 +428,16 @@ describe("Resident", () => {
     Effect.gen(function* () {
       const { gatekeeper, resident, state } = yield* make
       state.isUp = false
+      full(gatekeeper, 1) // an answer that does not end
       const { conversations, untilQuiet } = yield* resident
       yield* conversations.prompt(id, { prompt: "Hello?", turnId })
       yield* untilQuiet
       const { busy } = state
-      gatekeeper.admit() // a probe that does not come back
       yield* TestClock.adjust(MINUTE)
       yield* settle
       expect(state.busy).toBe(busy + 1)
       const quiet = yield* Effect.forkScoped(untilQuiet)
-      yield* TestClock.adjust(HOLD_LIMIT_MS - 1)
+      yield* TestClock.adjust(Gate.HOLD_LIMIT_MS - 1)
       yield* settle
       expect(quiet.pollUnsafe()).toBeUndefined()
       expect(state.asked).toBe(1)

@@ -48,9 +48,10 @@ describe("TakeOver", () => {
 
   it("X5: a turn that waits for an endpoint stands before its gate until it is called", () => {
     const gatekeeper = new Gatekeeper({ now: () => NOW, at: () => () => {} })
-    const awaited = { gatekeeper, since: NOW, waitMs: 1, notBefore: NOW, isWanted: false }
+    const turnId = NumberedData.turnId(1)
+    const awaited = { gatekeeper, turnId, since: NOW, waitMs: 1, notBefore: NOW, isWanted: false, mayShare: true }
     const turn = {
-      turnId: NumberedData.turnId(1),
+      turnId,
       conversationId: NumberedData.conversationId(1),
       wait: { wakeAt: NOW + 1, awaited },
       interruption: undefined

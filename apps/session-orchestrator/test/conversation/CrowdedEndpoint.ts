@@ -48,6 +48,8 @@ export class CrowdedEndpoint {
   answered = 0
   /** From a call to its refusal, or to its first content. */
   latencyMs = LATENCY_MS
+  /** From a call to the end of its answer. */
+  serviceMs = SERVICE_MS
   /** The failure of refused calls. */
   refusal = overloaded
   /** The delay that a refusal asks for. */
@@ -81,11 +83,11 @@ export class CrowdedEndpoint {
               () => Effect.sync(() => this.busy--)
             )
           }
-          const { latencyMs } = this
+          const { latencyMs, serviceMs } = this
           yield* Effect.sleep(latencyMs)
           if (!isAnswered) return refusal(this.refusal, this.hintOf(turnId))
           const finish = Effect.gen({ self: this }, function* () {
-            yield* Effect.sleep(SERVICE_MS - latencyMs)
+            yield* Effect.sleep(serviceMs - latencyMs)
             this.answered++
             this.doneAt = yield* Clock.currentTimeMillis
             return { type: "finish", finishReason: "stop" } as const

@@ -30,13 +30,14 @@ const crowd = (turns: number, answers: Answers) =>
     })
   )
 
-const simulated = (turns: number, answers: Answers, gated: boolean) =>
+const simulated = (turns: number, answers: Answers, gated: boolean, runners = 1) =>
   Crowd.play({
     turns,
     policy: Profile.profiles.overnight,
     endpoint: { answers, latencyMs: LATENCY_MS, serviceMs: SERVICE_MS },
     arrivalMs: MINUTE,
-    gated
+    gated,
+    runners
   })
 
 describe("a crowd before one endpoint", () => {
@@ -48,9 +49,9 @@ describe("a crowd before one endpoint", () => {
       const idealMs = (turns / room) * SERVICE_MS
       const endpoint = yield* crowd(turns, answers)
       assert.strictEqual(endpoint.answered, turns)
-      assert.isAtMost(endpoint.refused, 0.05 * simulated(turns, answers, false).wasted)
+      assert.isAtMost(endpoint.refused, 0.1 * simulated(turns, answers, false).wasted)
       assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
-      // The picture in the docs is the simulation's: the service has to match it.
+      // The page's figures are the simulation's: the service has to match them.
       const expected = simulated(turns, answers, true)
       assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
       assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
@@ -61,9 +62,11 @@ describe("a crowd before one endpoint", () => {
     Effect.gen(function* () {
       const from = 20 * MINUTE
       const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-      const endpoint = yield* crowd(200, (now, busy) => isUp(now) && busy < 30)
+      const answers: Answers = (now, busy) => isUp(now) && busy < 30
+      const endpoint = yield* crowd(200, answers)
       assert.strictEqual(endpoint.answered, 200)
-      assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / endpoint.answered, 1.1)
+      assert.isAtMost(endpoint.refused, 0.2 * simulated(200, answers, false).wasted)
+      assert.closeTo(endpoint.refused, simulated(200, answers, true).wasted, 25)
     })
   )
 
@@ -143,7 +146,7 @@ describe("turns of several runners before one endpoint", () => {
     })
   )
 
-  it.effect("X5: two crowds are served in about the minimum time, and waste half as many calls again as one", () =>
+  it.effect("X5: two crowds find their shares of the room, and the figures are the simulation's", () =>
     onDisk(
       Effect.gen(function* () {
         const answers: Answers = (now, busy) => now >= until && busy < 20
@@ -159,9 +162,10 @@ describe("turns of several runners before one endpoint", () => {
         }
         for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")
         assert.strictEqual(endpoint.answered, turns)
-        const single = simulated(turns, answers, true)
-        assert.isAtMost(endpoint.refused, 1.6 * single.wasted)
-        assert.isAtMost(endpoint.doneAt - until, 1.25 * (single.doneMs - until))
+        const expected = simulated(turns, answers, true, 2)
+        assert.isAtMost(endpoint.refused, 0.2 * simulated(turns, answers, false).wasted)
+        assert.closeTo(endpoint.refused, expected.wasted, 0.1 * expected.wasted)
+        assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.15 * (expected.doneMs - until))
       })
     )
   )

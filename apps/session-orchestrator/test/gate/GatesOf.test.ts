@@ -1,12 +1,14 @@
 /** Tests which gatekeeper an endpoint has, and how a waiting turn uses it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
-import type { Failure } from "@holdfast/wire"
+import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as Gates from "../../src/gate/Gates.ts"
 
 const target = { provider: "a", model: "m" }
 const endpoint = { baseUrl: "http://a", credential: "K" }
+const turnId = Ids.TurnId.make("turn")
+const shared = { turnId, mayShare: true }
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 
 /** Gates of the provider `a`, and of no other. */
@@ -48,15 +50,16 @@ describe("the gate of an endpoint", () => {
 })
 
 describe("a turn that waits", () => {
-  const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, route: { target }, since: 1_000 }
+  const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }
   const hint = { retryAfterMs: 700, source: "retry-after" } as const
 
   it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target })
-      const of = (over: Partial<Parameters<typeof Gates.waitOf>[1]>) => Gates.waitOf(known, { ...wait, ...over })
-      const base = { gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+      const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) =>
+        Gates.waitOf(known, turnId, { ...wait, ...over })
+      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
       assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
@@ -71,9 +74,9 @@ describe("a turn that waits", () => {
       const known = yield* gates
       const gatekeeper = known.of({ target })
       const begun = { delayMs: 4_000, retryAt: 5_000, isMoved: false }
-      const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[1]>, model = "a/m") =>
-        Gates.waitOfRecord(known, { ...begun, ...over }, model)
-      const base = { gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+      const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
+        Gates.waitOfRecord(known, turnId, { ...begun, ...over }, model)
+      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ hintMs: 700 }), { ...base, notBefore: 1_700 })
       assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })

@@ -20,8 +20,8 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
     if (!seen.isUp) return GatewayRig.sendError(call, 503)
     seen.calls++
     seen.open++
-    // An answer makes room for two more calls at most, the first one for four; it may be on its way.
-    if (seen.open > (seen.answered === 0 ? 1 : 4 + 2 * seen.answered)) seen.beyond++
+    // The first answer opens four places and each one two more; an answer may be on its way.
+    if (seen.open > 2 * (seen.answered + 1) + 4) seen.beyond++
     call.response.on("finish", () => {
       seen.open--
       seen.answered++
@@ -49,7 +49,7 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
 
 describe("a crowd of held calls", () => {
   it.live(
-    "X5: does not stampede an endpoint that is back: a probe comes first, the others in a ramp, and each has one answer",
+    "X5: does not stampede an endpoint that is back: probes come first, the others in a ramp, and each has one answer",
     () =>
       Effect.gen(function* () {
         const { seen, whole } = yield* held({

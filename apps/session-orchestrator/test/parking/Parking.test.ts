@@ -54,7 +54,7 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
       held: (_, until) => void done.push(`held until ${until}`)
     }
   )
-  const awaited: GateWait = { gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted }
+  const awaited: GateWait = { gatekeeper, turnId, since: 0, waitMs: 1, notBefore: 0, isWanted, mayShare: true }
   const events = () => done.splice(0)
   return { parking, alarms, reasons, places, sleepers, awaited, events, done }
 }

@@ -6,6 +6,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { full, shut } from "../gate/GateStates.ts"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
@@ -248,17 +249,14 @@ it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and co
     Effect.fnUntraced(function* ({ conversations, gatekeeper, id, journal, provider, reads }) {
       assert.strictEqual(reads(), 1)
       const { seen } = yield* watching(conversations.watch(id, 0))
-      // Another turn's call fails, and a probe is in progress.
-      gatekeeper.begin(false).failed(overloaded)
-      gatekeeper.admit()
-      const probe = gatekeeper.begin(true)
+      // The endpoint answers another turn, and has no room for one more.
+      const [other] = full(gatekeeper, 1)
       yield* TestClock.adjust(NEAR_MS)
       yield* settle
       const held = MINUTE + HOLD_STEP_MS
       assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: held })
       assert.deepStrictEqual([provider.requests.length, reads()], [1, 1])
-      probe.answered()
-      probe.ended()
+      other?.ended()
       const { end } = yield* conversations.result(turnId)
       assert.strictEqual(end.status, "completed")
       assert.strictEqual(reads(), 2)
@@ -292,6 +290,7 @@ it.effect("X5: before a shut gate only a turn whose end a person chose is read a
         const id = yield* conversations.create({})
         yield* conversations.prompt(id, { prompt: "Hi", turnId })
         yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
+        shut(gates.of({ target: { provider: "test", model: "m" } }) ?? assert.fail("there is no gate"))
         yield* TestClock.adjust(MINUTE - 1)
         yield* settle
         assert.strictEqual(reads, 0)

@@ -77,7 +77,7 @@ class CountedTicket extends GateTicket {
   private readonly returned: () => void
 
   constructor(returned: () => void) {
-    super(gatekeeper())
+    super(gatekeeper(), { flight: undefined, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
     this.returned = returned
   }
 

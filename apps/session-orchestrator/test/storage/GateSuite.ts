@@ -13,6 +13,7 @@ const posted = (endpoint: string, news: Partial<Posted> = {}): Posted => ({
   answeredAt: 0,
   failedAt: 0,
   failure: undefined,
+  n: 0,
   ...news
 })
 
@@ -24,7 +25,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
   test("X5: the other runners read a runner's news, and nothing else", ({ exchange }) =>
     Effect.gen(function* () {
       const now = Date.UTC(2031, 3, 1)
-      const own = posted("a", { triedAt: now, failedAt: now + 0.25, failure: overloaded })
+      const own = posted("a", { triedAt: now, failedAt: now + 0.25, failure: overloaded, n: 28.5 })
       expect(yield* exchange([own, posted("b")], ["a"])).toEqual([own])
       expect(yield* exchange([], ["b", "c"])).toEqual([posted("b")])
     }))

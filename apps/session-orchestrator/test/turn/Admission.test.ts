@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import * as Admission from "../../src/turn/Admission.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { type GateTicket, wakeEarly } from "../../src/gate/Gatekeeper.ts"
+import { shut } from "../gate/GateStates.ts"
 import { TurnLife } from "../../src/session/TurnLife.ts"
 
 const request: Provider.ProviderRequest = {
@@ -109,9 +110,9 @@ describe("a call to a provider with limits", () => {
       const gatekeeper = gates.of({ target: request.target })
       yield* attempt(service, gates)
       const waiting = yield* attempt(service, gates, gatekeeper?.admit())
-      expect(gatekeeper?.isIdle).toBe(false)
+      expect(gatekeeper?.view.underway).toBe(2)
       yield* Fiber.interrupt(waiting)
-      expect(gatekeeper?.isIdle).toBe(true)
+      expect(gatekeeper?.view.underway).toBe(1)
       expect(gates.limiterOf("own")?.waiting).toBe(0)
     }).pipe(Effect.provide(layer({ calls: 1 })))
   )
@@ -123,7 +124,7 @@ describe("a call to a provider with limits", () => {
       const gatekeeper = gates.of({ target: request.target })
       const first = yield* attempt(service, gates)
       const second = yield* attempt(service, gates)
-      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      shut(gatekeeper ?? expect.fail("there is no gate"))
       yield* Deferred.succeed(calls[0] ?? (yield* Effect.die("no call")), [{ type: "error", failure: overloaded }])
       yield* Fiber.join(first)
       expect(yield* Fiber.join(second)).toMatchObject([{ type: "error", failure: { shared: true } }])
@@ -136,7 +137,7 @@ describe("a call to a provider with limits", () => {
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const gatekeeper = gates.of({ target: request.target })
-      for (let i = 0; i < 10; i++) gatekeeper?.begin(false).failed(overloaded)
+      shut(gatekeeper ?? expect.fail("there is no gate"))
       const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
         const { calls, service } = provider()
         const turn = new TurnLife(request.turnId, { _tag: "Queued" })

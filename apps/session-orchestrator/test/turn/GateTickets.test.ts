@@ -12,7 +12,15 @@ const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
 
 const holding = (ticket: GateTicket | undefined) => new TurnLife.TurnLife(request.turnId, { _tag: "Queued", ticket })
 
-const awaited = (gatekeeper: Gatekeeper) => ({ gatekeeper, since: 0, waitMs: 1, notBefore: 0, isWanted: false })
+const awaited = (gatekeeper: Gatekeeper) => ({
+  gatekeeper,
+  turnId: request.turnId,
+  since: 0,
+  waitMs: 1,
+  notBefore: 0,
+  isWanted: false,
+  mayShare: true
+})
 
 const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
 

@@ -28,19 +28,28 @@ export const fits = (wake: Wake, calls: ReadonlyArray<string> | undefined): bool
   return calls === undefined || wake.type === "until" || wake.type === "cancelled"
 }
 
+/** Whether the shell ended a wait before its time (X5). The attempt that follows counts nothing if it fails before that time. */
+export const isEarly = (wake: Wake): boolean => wake.type === "now" && wake.early === true
+
+/** A wait as its decision states it. Times are in epoch milliseconds. */
+interface Decided {
+  readonly delayMs: number
+  readonly retryAt: number
+  readonly since?: number
+}
+
+/** Returns when a wait began, in epoch milliseconds. */
+export const sinceOf = ({ delayMs, retryAt, since = retryAt - delayMs }: Decided): number => since
+
 /**
  * Returns how long a wait really took, in milliseconds, by its decision and its wakes. A wait without an end in the records has lasted
  * until `now`.
  */
-export const waitedMs = (
-  { delayMs, retryAt }: { readonly delayMs: number; readonly retryAt: number },
-  wakes: ReadonlyArray<Wake>,
-  now: number
-): number => {
+export const waitedMs = (decided: Decided, wakes: ReadonlyArray<Wake>, now: number): number => {
   const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
   const end = wakes.find(endsWait)
-  const endedAt = end === undefined ? now : (end.at ?? moved?.until ?? retryAt)
-  return Math.max(0, endedAt - (retryAt - delayMs))
+  const endedAt = end === undefined ? now : (end.at ?? moved?.until ?? decided.retryAt)
+  return Math.max(0, endedAt - sinceOf(decided))
 }
 
 /** A sleep that failed. It ends the turn: there is no retry without its sleep (D14). */
@@ -56,8 +65,12 @@ export interface PendingRetry {
   readonly since: number
   /** When it is to end, in epoch milliseconds. */
   readonly retryAt: number
+  /** The delay of the schedule that it is for, in milliseconds: longer than the wait after a hold or an early attempt (X5). */
+  readonly delayMs: number
   /** `retryAt` was chosen by a person (X4), or is the end of the time for an answer (X11): only a person wakes it before. */
   readonly isMoved: boolean
+  /** The basis of the decision, as the strategy gave it. */
+  readonly basis?: Schema.Json
 }
 
 /** The amounts that a step has spent on retries by the time of a failure. */
@@ -108,6 +121,8 @@ export interface Question {
 export interface Decision {
   /** The wait before the retry; absent: there is no retry. */
   readonly delay?: Duration.Duration
+  /** The part of it that the provider asked for: it is never shorter. Absent: nothing. */
+  readonly atLeast?: Duration.Duration
   /** The basis of the decision, for the record (X9). */
   readonly basis?: Schema.Json
 }

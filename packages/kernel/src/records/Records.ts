@@ -127,9 +127,14 @@ export const Directive = Schema.Union([
   Schema.TaggedStruct("Retry", {
     /** 0-based. */
     attempt: Schema.Int,
+    /** The delay that the budget counts (D2). */
     delayMs: Schema.Number,
     /** Epoch milliseconds: the absolute end of the wait. */
     retryAt: Schema.Number,
+    /** When the wait began, in epoch milliseconds. Absent: `delayMs` before its end. */
+    since: Schema.optionalKey(Schema.Number),
+    /** The failed attempt was an early one by the gate: it counts nothing, and the wait that it interrupted continues (X5). */
+    resumes: Schema.optionalKey(Schema.Literal(true)),
     /** The route of the retry; absent: that of the failed attempt. */
     route: Schema.optionalKey(Route),
     /** The router receives it again with the next decision of this step. */

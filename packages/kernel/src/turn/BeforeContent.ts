@@ -20,6 +20,7 @@
 import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Broken } from "../calls/CallFailure.ts"
 import * as Directives from "./Directive.ts"
+import * as RetryEvent from "./RetryEvent.ts"
 import { once } from "../internal/interpreter/ModelCalls.ts"
 import * as Observing from "../internal/interpreter/Observing.ts"
 import { evolve, follow, start } from "../internal/machine/Evolve.ts"
@@ -54,8 +55,8 @@ export interface PriorWork {
   readonly calledAt: number | undefined
   /** Its last record was written in an earlier life. */
   readonly isTakenUp: boolean
-  /** The wait in progress was announced. */
-  readonly isWaitAnnounced: boolean
+  /** The wait that was announced last. */
+  readonly wait: RetryEvent.Announced | undefined
 }
 
 /** The open command: a call or a wait. */
@@ -77,7 +78,7 @@ export class BeforeContent {
   private announced: number | undefined = undefined
   private calledAt: number | undefined = undefined
   private isTakenUp = false
-  private isWaitAnnounced = false
+  private wait: RetryEvent.Announced | undefined = undefined
 
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
@@ -87,8 +88,8 @@ export class BeforeContent {
 
   /** The facts of this life that `Turn.runTurn` needs. */
   get priorWork(): PriorWork {
-    const { announced, calledAt, isTakenUp, isWaitAnnounced } = this
-    return { announced, calledAt, isTakenUp, isWaitAnnounced }
+    const { announced, calledAt, isTakenUp, wait } = this
+    return { announced, calledAt, isTakenUp, wait }
   }
 
   /** Restores the turn from the records of earlier lives; `false`: the interpreter has to do it. */
@@ -189,12 +190,13 @@ export class BeforeContent {
     })
   }
 
-  /** Starts the wait, or continues it in this life, and announces it unless its end has passed meanwhile. `at` is in epoch milliseconds. */
+  /** Starts the wait, or continues it in this life, and announces it (Retrying.W1). `at` is in epoch milliseconds. */
   waits(at: number): void {
     const { open } = this
     if (open?._tag !== "Wait") return
-    if (!this.isTakenUp || open.wait.retryAt >= at) this.emit(open.event)
-    this.isWaitAnnounced = true
+    if (RetryEvent.isAnnounced(this.wait, open) || (this.isTakenUp && open.wait.retryAt < at)) return
+    this.wait = { step: open.step, event: open.event }
+    this.emit(open.event)
   }
 
   /** Ends the wait, and returns the record to write. */
@@ -207,7 +209,6 @@ export class BeforeContent {
     this.ledger = evolve(ledger, record)
     this.open = undefined
     this.isTakenUp = false
-    this.isWaitAnnounced = false
     return { record, part }
   }
 

@@ -7,6 +7,9 @@
  * Directive.D3. After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
  * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
  *     decided here.
+ *
+ * An early attempt by the gate that fails before the end of its wait decides nothing: the wait continues (X5). Time for which a turn was held
+ * is taken off its next wait, so the schedule stays that of a turn without a gate.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
@@ -15,6 +18,9 @@ import * as RetryStrategy from "../ports/RetryStrategy.ts"
 
 /** The retries after a bug (C10): it fails the same way a third time. */
 const MAX_DEFECT_RETRIES = 2
+
+/** The shortest wait after a hold, in milliseconds. */
+const SHORTEST_MS = 1_000
 
 export { Because, Directive } from "../records/Records.ts"
 
@@ -33,21 +39,46 @@ export interface Situation {
   /** Bugs in this step so far, including this one. */
   readonly defects: number
   readonly spent: RetryStrategy.Spent
+  /** The wait that the gate interrupted for the failed attempt, and that is not over (X5). Absent: there is none. */
+  readonly interrupted?: Retry
+  /** How long the attempt was late because the gate held it, in milliseconds. Absent: it was not. */
+  readonly lateMs?: number
   /** Epoch milliseconds. */
   readonly now: number
 }
 
+type Retry = Extract<Directive, { readonly _tag: "Retry" }>
+
 /** Decides. Pure, as far as the strategy is. */
 export const decide = (situation: Situation, strategy: RetryStrategy.Deciding | undefined): Directive => {
-  const { failure, retries, spent, now } = situation
+  const { failure, interrupted, now, retries, spent } = situation
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
-  const { basis, delay } = RetryStrategy.decide(strategy, retries, failure, spent) ?? {}
+  const {
+    atLeast = Duration.zero,
+    basis,
+    delay
+  } = RetryStrategy.decide(strategy, interrupted?.attempt ?? retries, failure, spent) ?? {}
   const based = basis === undefined ? undefined : { basis }
+  const askedMs = Duration.toMillis(atLeast)
+  if (interrupted !== undefined) {
+    const { midStream: _, ...wait } = interrupted
+    const retryAt = Math.max(wait.retryAt, now + askedMs) // P5
+    return { ...wait, retryAt, since: now, resumes: true, ...(delay === undefined ? undefined : based) }
+  }
   if (delay === undefined) return { _tag: "GiveUp", because: "exhausted", ...based }
-  const delayMs = Duration.toMillis(delay)
-  return { _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...based }
+  return { _tag: "Retry", attempt: retries, ...waitOf(situation, Duration.toMillis(delay), askedMs), ...based }
+}
+
+/** Returns the wait of a retry after `delayMs`, of which a provider asked for `askedMs`, less the time for which the turn was held. */
+export const waitOf = (
+  { lateMs = 0, now }: Pick<Situation, "lateMs" | "now">,
+  delayMs: number,
+  askedMs = 0
+): Pick<Retry, "delayMs" | "retryAt" | "since"> => {
+  const leftMs = Math.max(delayMs - lateMs, Math.min(delayMs, Math.max(SHORTEST_MS, askedMs)))
+  return { delayMs, retryAt: now + leftMs, ...(leftMs < delayMs ? { since: now } : undefined) }
 }
 
 /**
@@ -58,6 +89,10 @@ export const isRoutable = (situation: Omit<Situation, "now">): boolean => {
   const because = finality(situation)
   return because === undefined || because === "not-retryable"
 }
+
+/** Whether the failed attempt decides nothing: the wait that the gate interrupted for it continues (X5). */
+export const isResumed = (situation: Omit<Situation, "now">): boolean =>
+  situation.interrupted !== undefined && finality(situation) === undefined
 
 /**
  * Whether a failure counts as a failure of the transport, so that its content can be void (X7): it would be retried before content, and is no
@@ -71,8 +106,7 @@ export const marked = (directive: Directive, { contentSeen, midStream = "fail" }
   contentSeen && midStream !== "fail" ? { ...directive, midStream } : directive
 
 /** Whether a retry needs no sleep: a router sent it elsewhere at once. */
-export const isImmediate = ({ delayMs, route }: Extract<Directive, { readonly _tag: "Retry" }>): boolean =>
-  route !== undefined && delayMs <= 0
+export const isImmediate = ({ delayMs, route }: Retry): boolean => route !== undefined && delayMs <= 0
 
 // --- internal
 

@@ -1,5 +1,6 @@
 /** Builds the `provider-retry` event of a wait, for the kernel and for hosts that show a parked turn. Pure. */
 import { defined, Failure, type TurnEvent } from "@holdfast/wire"
+import * as Equal from "effect/Equal"
 
 /** The facts of a retry and its wait. */
 export interface RetryFacts extends Pick<
@@ -16,6 +17,19 @@ export interface RetryFacts extends Pick<
   /** The open question to a person (X11). */
   readonly asks: TurnEvent.Asks | undefined
 }
+
+/** The wait that was announced last in this life of a turn. */
+export interface Announced {
+  readonly step: number
+  readonly event: TurnEvent.ProviderRetry
+}
+
+/** Whether a wait was announced, and clients still count to its end (D5). */
+export const isAnnounced = (last: Announced | undefined, { event, step }: Announced): boolean =>
+  last?.step === step &&
+  last.event.attempt === event.attempt &&
+  last.event.retryAt === event.retryAt &&
+  Equal.equals(last.event.asks, event.asks)
 
 /** Makes the event of a retry (D5). */
 export const of = ({

@@ -73,7 +73,7 @@ export const retry = (spending: Spending, { reason }: Failure.Failure): Spending
 })
 
 /** Counts a wait, with the delay that was decided, for the failure that it followed. */
-export const sleep = (spending: Spending, { reason }: Failure.Failure, delayMs: number): Spending => ({
+export const sleep = (spending: Spending, { reason }: Pick<Failure.Failure, "reason">, delayMs: number): Spending => ({
   ...spending,
   sleptMs: spending.sleptMs + delayMs,
   reasons: changed(spending, reason, (share) => ({ ...share, sleptMs: share.sleptMs + delayMs }))

@@ -15,6 +15,7 @@ import { commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import { fits, type PendingRetry } from "../ports/RetryStrategy.ts"
 import type { RecordOf, Stored, Wake } from "../records/Records.ts"
+import * as RetryEvent from "./RetryEvent.ts"
 import { aborted } from "./Turn.ts"
 
 /** The turn as it is on disk. */
@@ -80,7 +81,9 @@ export const steer = (onDisk: OnDisk, command: Command): Steered | undefined => 
         : { _tag: "Continues" },
     report: (observer) => {
       reportWait(observer)
-      if (next?._tag === "Wait") Observing.reportEvent(observer, woken, next.event)
+      if (next?._tag === "Wait" && !RetryEvent.isAnnounced(open, next)) {
+        Observing.reportEvent(observer, woken, next.event)
+      }
     }
   }
 }

@@ -79,6 +79,8 @@ export const Basis = Schema.Union([
     byReason: Schema.optionalKey(Schema.Literal(true)),
     /** The failure does not concern the endpoint (`Gate.concerns`); absent: it does, or the record is older. */
     ofEndpoint: Schema.optionalKey(Schema.Literal(false)),
+    /** After this wait the policy refuses a further retry: the turn calls, and shares no failure of another (X5). */
+    isLast: Schema.optionalKey(Schema.Literal(true)),
     ...common
   }),
   Schema.TaggedStruct("Refused", {
@@ -102,7 +104,7 @@ export type Basis = typeof Basis.Type
 export const decided = (
   policy: RetryPolicy.RetryPolicy,
   decision: RetryPolicy.Decision,
-  { failure, spent }: Pick<Directive.Situation, "failure" | "spent">,
+  { failure, retries, spent }: Pick<Directive.Situation, "failure" | "retries" | "spent">,
   ways: ReadonlyArray<ConsideredTarget> = [],
   isEarlier = false
 ): Basis => {
@@ -112,6 +114,7 @@ export const decided = (
     ...(isWait && isEarlier ? { isEarlier } : {}),
     ...(isWait && Waits.hasRule(policy, failure.reason) ? { byReason: true } : {}),
     ...(isWait && !Gate.concerns(failure) ? { ofEndpoint: false } : {}),
+    ...(isWait && RetryPolicy.isLast(policy, retries, decision.delayMs, failure, spent) ? { isLast: true } : {}),
     ...commonOf(policy, failure.reason, spent, ways)
   }
 }

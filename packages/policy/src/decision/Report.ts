@@ -31,7 +31,12 @@ export const describe = (directive: Directive.Directive, failure: Failure.Failur
   const to = directive.route ?? route
   const next = Target.format(to.target)
   const how = next === target ? (to.credential === route.credential ? "" : " with another credential") : ` on ${next}`
-  const when = directive.delayMs === 0 ? "at once" : `after ${directive.delayMs} ms`
+  const when =
+    directive.resumes === true
+      ? "at the end of its wait, which the early attempt does not change,"
+      : directive.delayMs === 0
+        ? "at once"
+        : `after ${directive.delayMs} ms`
   return {
     action: next === target ? "retry" : "skip-provider",
     backoffMs: directive.delayMs,

@@ -127,6 +127,35 @@ export const refusal = (
   spent: RetryStrategy.Spent
 ): Refused | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
 
+/** The longest time for which a gate holds a turn that nothing answers, in milliseconds (X5). */
+const LONGEST_HOLD_MS = 600_000
+
+/** Whether no further retry follows a wait of `delayMs` before retry `attempt`, if that fails for the same reason (X5). */
+export const isLast = (
+  policy: RetryPolicy,
+  attempt: number,
+  delayMs: number,
+  failure: Failure.Failure,
+  spent: RetryStrategy.Spent
+): boolean => {
+  const { hint: _, ...unasked } = failure
+  const { onReason } = spent
+  const passedMs = delayMs + LONGEST_HOLD_MS
+  const after = {
+    ...spent,
+    sleptMs: spent.sleptMs + delayMs,
+    elapsedMs: spent.elapsedMs + passedMs,
+    ...defined({
+      onReason: onReason && {
+        retries: onReason.retries + 1,
+        sleptMs: onReason.sleptMs + delayMs,
+        elapsedMs: onReason.elapsedMs + passedMs
+      }
+    })
+  }
+  return decide(policy, attempt + 1, unasked, after)._tag === "Refused"
+}
+
 /** Returns what follows a failure after content (X7). */
 export const midStreamOf = (
   { midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">,
@@ -137,8 +166,21 @@ export const midStreamOf = (
 export const mayVoid = ({ midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">): boolean =>
   [midStream, ...Object.values(reasons).map((rule) => rule.midStream ?? midStream)].some((each) => each !== "fail")
 
-/** Applies limits and jitter to a wait. */
+/** Applies limits and jitter to a wait. The delay that a provider asked of another turn never fails this one (P6). */
 export const grant = (
+  policy: RetryPolicy,
+  wait: Waits.Wait,
+  reason: Failure.Reason | undefined,
+  spent: RetryStrategy.Spent
+): Decision => {
+  const decision = granted(policy, wait, reason, spent)
+  const { isShared, scheduledMs } = wait
+  return decision._tag === "Refused" && isShared === true
+    ? granted(policy, { ms: scheduledMs, scheduledMs }, reason, spent)
+    : decision
+}
+
+const granted = (
   policy: RetryPolicy,
   { ms: baseMs, scheduledMs, hintMs }: Waits.Wait,
   reason: Failure.Reason | undefined,

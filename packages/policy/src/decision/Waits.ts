@@ -36,6 +36,8 @@ export interface Wait {
   readonly scheduledMs: number
   /** The provider's hint, within the reason's bounds; absent if it did not count. */
   readonly hintMs?: number
+  /** The failure is another turn's, and so is the hint (X5). */
+  readonly isShared?: true
 }
 
 /** The parts of a policy that are used here. */
@@ -58,12 +60,13 @@ export const of = (
   const scheduledMs = within(rule, chosen === "none" ? 0 : Backoff.delayAt(chosen, attempt))
   const asked = hints && rule.hint !== "ignore" ? askedMs(failure) : undefined
   if (asked === undefined) return { ms: scheduledMs, scheduledMs }
+  const of = failure?.shared === true ? ({ isShared: true } as const) : undefined
   if (rule.hint !== "replace") {
     const hintMs = within(rule, asked)
-    return { ms: Math.max(scheduledMs, hintMs), scheduledMs, hintMs }
+    return { ms: Math.max(scheduledMs, hintMs), scheduledMs, hintMs, ...of }
   }
   const hintMs = within({ leastMs: SHORTEST_REPLACEMENT_MS, ...rule }, asked)
-  return { ms: hintMs, scheduledMs, hintMs }
+  return { ms: hintMs, scheduledMs, hintMs, ...of }
 }
 
 /** Whether a policy has its own rule for waits after failures of a reason. */

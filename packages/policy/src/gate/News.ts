@@ -1,32 +1,32 @@
 /**
  * Shares findings about an endpoint between processes, and applies them (X5, X6).
  *
- * News is small, it is late by about a second, and clocks differ: if it is wrong, a call is wasted.
- *
- * News.N1. A process trusts its own calls first: while one of them is answered, no news of a failure counts.
- * News.N2. A process whose calls are refused while those of others are answered has no room at the endpoint. It tries with a single probe,
- *     after 5 s, 15 s, 45 s …, and not with its crowd each time that another process has an answer.
+ * News is small, it is late by about a second, and clocks differ: if it is wrong, a call is wasted. A process trusts its own calls first: while
+ * one of them is answered, no news of a failure counts. And an answer elsewhere is worth one call here, not a crowd. Room and credit are not shared.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Gate from "./Gate.ts"
 
 /** The findings of one process about an endpoint. Times are epoch milliseconds, 0 for never. */
 export interface News {
-  /** When a turn that had waited last called it. */
+  /** When a call was last made. */
   readonly triedAt: number
   /** When it last answered. */
   readonly answeredAt: number
   readonly failedAt: number
   /** The failure at that time; absent: it did not fail. */
   readonly failure: Failure.Failure | undefined
+  /** Refusals since its last answer, weighted. */
+  readonly n: number
 }
 
 /** Returns the news of a process. */
-export const of = ({ last, triedAt }: Gate.Gate, answeredAt: number): News => ({
-  triedAt,
-  answeredAt,
-  failedAt: last?.at ?? 0,
-  failure: last?.failure
+export const of = ({ answeredAt, failure, n, refusedAt, triedAt }: Gate.Gate): News => ({
+  triedAt: Math.max(0, triedAt),
+  answeredAt: Math.max(0, answeredAt),
+  failedAt: Math.max(0, refusedAt),
+  failure,
+  n
 })
 
 /** Whether `news` has a later time than `known`. */
@@ -36,15 +36,15 @@ export const isNewer = (news: News, known: News | undefined): boolean =>
   news.answeredAt > known.answeredAt ||
   news.failedAt > known.failedAt
 
-/** Applies the news of other processes to a gate. */
-export const apply = (before: Gate.Gate, { answeredAt, failedAt, failure, triedAt }: News): Gate.Gate => {
-  const gate = { ...before, triedAt: Math.max(before.triedAt, triedAt) } // a probe of one process counts for all
-  const known = gate.last?.at ?? 0
-  if (failure !== undefined && failedAt > known && failedAt > answeredAt) {
-    return Gate.failedFirst(gate, failedAt, failure) // News.N1
+/** Applies the news of another process to a gate. */
+export const apply = (before: Gate.Gate, { answeredAt, failedAt, failure, n, triedAt }: News): Gate.Gate => {
+  const gate = triedAt > Math.max(0, before.triedAt) ? { ...before, triedAt } : before // a probe of one process counts for all
+  const refusedAt = Math.max(0, gate.refusedAt)
+  if (failedAt > Math.max(refusedAt, gate.answeredAt) && answeredAt <= refusedAt) {
+    const isTrusted = failure !== undefined && gate.answering === 0 && n > gate.n
+    return isTrusted ? Gate.failedElsewhere(gate, n, failure, failedAt) : gate
   }
-  if (gate.phase !== "shut" || answeredAt <= known) return gate
-  if (gate.probes === undefined) return Gate.answeredFirst(gate)
-  const tries = Math.min(gate.probes, Gate.EAGER_PROBES)
-  return answeredAt - known >= Gate.PROBE_MIN_MS * Gate.EAGER_FACTOR ** tries ? { ...gate, triedAt: 0 } : gate // News.N2
+  const isBack = answeredAt > Math.max(failedAt, gate.answeredAt) && answeredAt - refusedAt >= Gate.PROBE_MIN_MS
+  const isTried = gate.under > gate.answering
+  return isBack && !isTried && Gate.isOff(gate) ? { ...gate, answeredAt, triedAt: -Infinity } : gate // one try at once
 }

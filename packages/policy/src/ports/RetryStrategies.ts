@@ -59,8 +59,10 @@ export const deciding = (
   },
   decide: (attempt, failure, spent) => {
     const decision = RetryPolicy.decide(policy, attempt, failure, spent)
-    const basis = Basis.decided(policy, decision, { failure, spent })
-    return decision._tag === "Delay" ? { delay: Duration.millis(decision.delayMs), basis } : { basis }
+    const basis = Basis.decided(policy, decision, { failure, retries: attempt, spent })
+    if (decision._tag === "Refused") return { basis }
+    const { delayMs, hintMs = 0 } = decision
+    return { delay: Duration.millis(delayMs), ...(hintMs > 0 ? { atLeast: Duration.millis(hintMs) } : {}), basis }
   },
   midStream: (failure) => RetryPolicy.midStreamOf(policy, failure),
   budget: budgetOf(policy)

@@ -237,7 +237,11 @@ const moveUnlessRefused = (
   const { retries, spent } = situation
   const refused = RetryPolicy.refusal(policy, retries, situation.failure, spent)
   return refused === undefined
-    ? RouteDecision.retry(situation, 0, { route, state: tried, basis: Basis.atOnce(policy, because, situation, ways) })
+    ? RouteDecision.retry(situation, RouteDecision.AT_ONCE, {
+        route,
+        state: tried,
+        basis: Basis.atOnce(policy, because, situation, ways)
+      })
     : RouteDecision.exhausted(policy, refused, situation, ways)
 }
 
@@ -254,7 +258,7 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const decision = RetryPolicy.decide(policy, retries, asked, spent) // FallbackChain.F4
   if (decision._tag === "Refused") return RouteDecision.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
-  return RouteDecision.retry(situation, decision.delayMs, {
+  return RouteDecision.retry(situation, decision, {
     ...(RouteDecision.isSameRoute(route, here) ? {} : { route }),
     ...untried(question),
     basis: Basis.decided(policy, decision, situation, ways, asked.hint?.source === RouteDecision.STANDING)

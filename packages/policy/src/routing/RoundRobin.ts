@@ -194,7 +194,7 @@ const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Direct
     const failure = Prospect.isSame(to, here.target) ? situation.failure : unasked
     return waitOr(scene, to, waitFor(policy, { ...situation, failure }), { ...state, atOnce: 0, isHopeful: false })
   }
-  return RouteDecision.retry(situation, 0, {
+  return RouteDecision.retry(situation, RouteDecision.AT_ONCE, {
     ...routed(scene, to),
     state: { ...state, atOnce: made, isHopeful },
     basis: Basis.atOnce(policy, Prospect.isSame(to, here.target) ? "same-target" : "other-target", situation, ways)
@@ -207,11 +207,16 @@ const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State)
   const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
   return decision._tag === "Refused"
     ? RouteDecision.exhausted(policy, decision, situation, ways)
-    : RouteDecision.retry(situation, decision.delayMs, {
-        ...routed(scene, to),
-        state,
-        basis: Basis.decided(policy, decision, situation, ways)
-      })
+    : RouteDecision.retry(
+        situation,
+        { ...decision, hintMs: decision.delayMs },
+        {
+          // A15
+          ...routed(scene, to),
+          state,
+          basis: Basis.decided(policy, decision, situation, ways)
+        }
+      )
 }
 
 /** The route of a retry, unless it is the attempt's own. */

@@ -1,5 +1,5 @@
 /** Builds the decisions of routing, for every kind of routing. */
-import type { Directive, Route } from "@holdfast/kernel"
+import { Directive, type Route } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
@@ -17,12 +17,22 @@ export interface RouteDecision {
 
 type Situation = Directive.Situation
 
-/** Makes a retry, `delayMs` after `now`. */
+type Wait = Pick<Extract<RetryPolicy.Decision, { readonly _tag: "Delay" }>, "delayMs" | "hintMs">
+
+/** No wait. */
+export const AT_ONCE: Wait = { delayMs: 0 }
+
+/** Makes a retry after a wait. */
 export const retry = (
-  { now, retries }: Situation,
-  delayMs: number,
+  situation: Situation,
+  { delayMs, hintMs }: Wait,
   more: { readonly route?: Route.Route; readonly state?: Schema.Json; readonly basis: Basis.Basis }
-): Directive.Directive => ({ _tag: "Retry", attempt: retries, delayMs, retryAt: now + delayMs, ...more })
+): Directive.Directive => ({
+  _tag: "Retry",
+  attempt: situation.retries,
+  ...Directive.waitOf(situation, delayMs, hintMs),
+  ...more
+})
 
 /** Gives up because a limit of the policy is reached. */
 export const exhausted = (
@@ -53,7 +63,7 @@ export const stay = (
   const decision = RetryPolicy.decide(policy, retries, failure, spent)
   return decision._tag === "Refused"
     ? exhausted(policy, decision, situation)
-    : retry(situation, decision.delayMs, { ...state, basis: Basis.decided(policy, decision, situation) })
+    : retry(situation, decision, { ...state, basis: Basis.decided(policy, decision, situation) })
 }
 
 /** The source of an earlier hint: a provider gave it before this failure. */

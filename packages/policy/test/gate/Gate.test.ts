@@ -1,250 +1,343 @@
-/** Tests the gate's decisions: admit, hold, share a failure, probe. */
+/** Tests the gate's decisions: call, hold, share a failure, wake early. */
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Gate from "../../src/gate/Gate.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "busy", retryable: true }
-const failure: Failure.Failure = { reason: "server-error", message: "down", retryable: true }
-
 const T = 1_000_000
+const MINUTE = 60_000
 
-/** An endpoint whose first attempt has just failed, with one turn waiting. */
-const shut = Gate.entered(Gate.failedFirst(Gate.open, T, failure), T)
+const turn: Gate.Asking = { dueAt: T, waitMs: 300_000, mayShare: true }
+const crowd = { count: 1_000, meanWaitMs: 60_000 }
 
-/** A retry that asks when the last failure is old: it is admitted as the probe. */
-const probing = (gate: Gate.Gate, now: number): Gate.Gate => {
-  const [answer, after] = Gate.ask(gate, now, 0)
-  expect(answer._tag).toBe("Go")
-  return after
+const begun = (gate: Gate.Gate, now = T, isGift = false) => Gate.begin(gate, now, isGift)
+
+/** Calls that are refused, one after the other. */
+const refusals = (gate: Gate.Gate, n: number, now = T): Gate.Gate => {
+  for (let i = 0; i < n; i++) {
+    const [call, next] = begun(gate, now)
+    gate = Gate.refused(next, now, call, 0, overloaded)
+  }
+  return gate
 }
 
-/** Calls that were admitted and answer, up to `n` at once. */
-const answering = (gate: Gate.Gate, n: number): Gate.Gate =>
-  Array.from({ length: n }).reduce<Gate.Gate>((gate) => Gate.answered(Gate.admit(gate, T)), gate)
+/** Calls that show content, all under way at once; they end if `hasEnded`. */
+const answers = (gate: Gate.Gate, n: number, hasEnded: boolean, now = T): Gate.Gate => {
+  const calls: Array<Gate.Call> = []
+  for (let i = 0; i < n; i++) {
+    const [call, next] = begun(gate, now)
+    calls.push(call)
+    gate = next
+  }
+  for (const call of calls) gate = Gate.answered(gate, now, call)
+  if (hasEnded) for (const _ of calls) gate = Gate.ended(gate, true)
+  return gate
+}
 
-const refused = (gate: Gate.Gate, now: number, hadAnswered = false): Gate.Gate =>
-  Gate.failed(gate, now, overloaded, { beganAt: now, hadAnswered })
+const decided = (gate: Gate.Gate, now: number, asking = turn, load = gate.under, isFirst = false) =>
+  Gate.ask(gate, now, asking, load, isFirst)[0]._tag
+
+/** It never answered. */
+const dark = refusals(Gate.open, 60)
+/** It answered everything a moment ago, and now nothing. */
+const dim = refusals(answers(Gate.open, 20, true), 20)
 
 describe("a gate without a known failure", () => {
-  it("X5: lets retries and first attempts through, however many", () => {
-    const [answer, after] = Gate.ask(Gate.open, T, 5_000)
-    expect(answer).toEqual(Gate.CallDecision.Go())
-    expect(after).toMatchObject({ phase: "open", underway: 1, triedAt: T })
-    expect(Gate.ask(answering(Gate.open, 50), T, 5_000)[0]).toEqual(Gate.CallDecision.Go())
-    expect(Gate.askFirst(Gate.open, T)).toEqual(Gate.CallDecision.Go())
+  it("X5: lets due turns and first attempts through, however many", () => {
+    const busy = answers(Gate.open, 50, false)
+    expect(decided(busy, T)).toBe("Go")
+    expect(Gate.askFirst(busy, T)[0]._tag).toBe("Go")
+    expect(Gate.phaseOf(busy)).toBe("open")
   })
 
-  it("X5: stays open over answers", () => {
-    expect(answering(Gate.open, 3)).toMatchObject({ phase: "open", answering: 3, underway: 3, proven: 3 })
+  it("X5: wakes no turn early: that one's failure is its own", () => {
+    expect(Gate.gift(answers(Gate.open, 3, true), T, crowd).isFree).toBe(false)
   })
 
-  it("X5: wakes all waiting turns", () => {
-    expect(Gate.wakes(Gate.open, T, { count: 7, meanWaitMs: 1 })).toEqual({ count: 7, againAt: Infinity })
-  })
-
-  it("X5: is shut for turns that wait across a restart, and a probe is due as if the wait had begun with one", () => {
+  it("X5: is shut for turns that wait across a restart, and they have a probe as if their wait had begun with one", () => {
     const gate = Gate.remembered(Gate.open, T)
-    expect(gate).toMatchObject({ phase: "shut", room: 1, triedAt: T, last: undefined })
-    expect(Gate.remembered(shut, T + 5)).toEqual(shut)
-    // Nothing is known to share.
-    expect(Gate.ask(gate, T, 1e9)[0]).toEqual(Gate.CallDecision.Go())
-    expect(Gate.askFirst({ ...gate, refusals: Gate.CERTAIN }, T)).toEqual(Gate.CallDecision.Go())
+    expect(Gate.isOff(gate)).toBe(true)
+    expect(Gate.gift(gate, T + 4_999, crowd)).toEqual({ isFree: false, againAt: T + Gate.PROBE_MIN_MS })
+    expect(Gate.gift(gate, T + 5_000, crowd).isFree).toBe(true)
+    expect(Gate.remembered(dark, T + 5)).toBe(dark)
+    const known = answers(Gate.open, 1, true)
+    expect(Gate.remembered(known, T + 5)).toBe(known)
+    // Nothing is known to share; and one answer lets the crowd in.
+    expect(decided(gate, T)).toBe("Go")
+    expect(Gate.gift(answers(gate, 1, true), T, crowd).isFree).toBe(true)
   })
 })
 
-describe("a gate before an endpoint that fails", () => {
+describe("the refusals in a row that mean off", () => {
+  it("X5: are few at an endpoint that answered everything, more at one that answers some, and most at one that answers hardly any", () => {
+    const of = (share: number) => {
+      let gate = Gate.open
+      for (let i = 0; i < 2_000; i++) {
+        const isAnswered = Math.floor((i + 1) * share) > Math.floor(i * share)
+        gate = isAnswered ? answers(gate, 1, true) : refusals(gate, 1)
+      }
+      return Math.round(Gate.sure(gate))
+    }
+    expect(of(1)).toBe(Gate.SURE_LEAST)
+    expect(of(0.4)).toBeGreaterThanOrEqual(5)
+    expect(of(0.4)).toBeLessThanOrEqual(9)
+    expect(of(0.1)).toBeGreaterThan(20)
+    expect(of(0.02)).toBeGreaterThan(80)
+    expect(of(0.02)).toBeLessThanOrEqual(Gate.SURE_MOST)
+    expect(Math.round(Gate.sure(Gate.open))).toBe(28)
+  })
+
+  it("X5: count less from a turn that is refused by itself, and above the load that is answered", () => {
+    const busy = answers(Gate.open, 5, false)
+    const [outside, one] = begun(busy)
+    const n = (odd: number, call = outside) => Gate.refused(one, T, call, odd, overloaded).n
+    expect(n(0)).toBeCloseTo(0.1)
+    expect(n(4)).toBeCloseTo(0.02)
+    expect(n(0, { ...outside, isInside: true })).toBe(1)
+  })
+
+  it("X5: do not count when they come from a call that began before an answered one", () => {
+    const [early, one] = begun(Gate.open, T)
+    const [late, two] = begun(one, T + 1)
+    const answered = Gate.answered(two, T + 2, late)
+    expect(Gate.refused(answered, T + 3, early, 0, overloaded).n).toBe(0)
+  })
+})
+
+describe("a due turn", () => {
+  it("X5: calls at an endpoint that answers, up to the load that was answered before, and is held above it", () => {
+    const gate = refusals(answers(Gate.open, 5, false), 1)
+    expect(decided(gate, T)).toBe("Hold")
+    expect(decided(Gate.ended(gate, true), T)).toBe("Go")
+    // Calls that are late hold no place.
+    expect(decided(gate, T, turn, gate.under - 1)).toBe("Go")
+    expect(Gate.askAgainAt(gate, T, turn, T + 7)).toBe(T + 7)
+  })
+
+  it("X5: is held ten minutes at most after the last answer, whatever the gate knows", () => {
+    const full = refusals(answers(Gate.open, 5, false, T + MINUTE), 1, T + MINUTE)
+    for (const gate of [full, { ...dim, answeredAt: T + MINUTE }]) {
+      const end = T + MINUTE + Gate.HOLD_LIMIT_MS
+      expect(Gate.askAgainAt(gate, end - 1, turn, Infinity)).toBeLessThanOrEqual(end)
+      expect(decided(gate, end, turn)).toBe("Go")
+    }
+    expect(decided(full, T + MINUTE + Gate.HOLD_LIMIT_MS - 1)).toBe("Hold")
+  })
+
+  it("X5: shares a fresh failure in the dark, and earns credit for it; never as its last", () => {
+    const [answer, after] = Gate.ask(dark, T + 30_000, turn, 0, false)
+    expect(answer).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
+    expect(after.credit).toBe(dark.credit + 1)
+    expect(decided(dark, T + 30_001)).toBe("Go")
+    expect(decided(dark, T + 30_000, { ...turn, mayShare: false })).toBe("Go")
+  })
+
+  it("X5: shares no failure from before its wait: that is its own, or it has shared it", () => {
+    const soon = { ...turn, dueAt: T + 1_000, waitMs: 1_000 }
+    expect(decided(dark, T + 1_000, soon)).toBe("Go")
+    expect(decided({ ...dark, refusedAt: T + 1 }, T + 1_000, soon)).toBe("Share")
+  })
+
   it.each([
-    ["its own wait's tenth", 5_000, 500],
-    ["a minute, however long it has waited", 3_600_000, 60_000]
-  ])("X5: a turn shares a failure that is no older than %s", (_, waitedMs, freshMs) => {
-    const [fresh, same] = Gate.ask(shut, T + freshMs, waitedMs)
-    expect(fresh).toEqual(Gate.CallDecision.Share({ failure }))
-    expect(same).toBe(shut)
-    expect(Gate.ask(shut, T + freshMs + 1, waitedMs)[0]).toEqual(Gate.CallDecision.Go())
+    [2_000, 5_000],
+    [2_000, 20_000],
+    [30_000, 300_000],
+    [60_000, 1_800_000]
+  ])("X5: shares what is no older than %s ms after a wait of %s ms", (freshMs, waitMs) => {
+    expect(decided(dark, T + freshMs, { ...turn, waitMs })).toBe("Share")
+    expect(decided(dark, T + freshMs + 1, { ...turn, waitMs })).toBe("Go")
   })
 
-  it("X5: one retry is under way at a time; the others are held until it has failed, and share its failure", () => {
-    const probe = probing(shut, T + 1_000)
-    expect(Gate.ask(probe, T + 1_000, 1e6)).toEqual([Gate.CallDecision.Hold(), probe])
-    expect(Gate.wakes(probe, T + 1e9, { count: 5, meanWaitMs: 1 })).toEqual({ count: 0, againAt: Infinity })
-    const failed = refused(probe, T + 2_000)
-    expect(failed).toMatchObject({ phase: "shut", underway: 0, refusals: 2 })
-    expect(Gate.ask(failed, T + 2_000, 5_000)[0]).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
+  it("X5: at an endpoint that answered within two minutes is held and not charged: one probe each 5 s", () => {
+    expect(Gate.isOff(dim)).toBe(true)
+    expect(decided(dim, T)).toBe("Hold")
+    expect(decided(dim, T + 4_999)).toBe("Hold")
+    expect(decided(dim, T + 5_000)).toBe("Go")
+    const [, probing] = begun(dim, T + 5_000)
+    expect(decided(probing, T + 9_999)).toBe("Hold")
+    const late = { ...dim, refusedAt: T + Gate.RECENT_MS }
+    expect(decided(late, T + Gate.RECENT_MS)).toBe("Hold")
+    expect(decided(late, T + Gate.RECENT_MS + 1)).toBe("Share")
   })
 
-  it("X5: a retry that is being answered holds no other turn, though the endpoint refuses the others", () => {
-    const busy = { ...shut, underway: 1, answering: 1 }
-    expect(Gate.ask(busy, T + 1e9, 5_000)[0]).toEqual(Gate.CallDecision.Go())
-    expect(Gate.wakes(busy, T + 1e9, { count: 5, meanWaitMs: 1 }).count).toBe(1)
-    expect(Gate.ask({ ...busy, underway: 2 }, T + 1e9, 5_000)[0]).toEqual(Gate.CallDecision.Hold())
-  })
-
-  it("X5: a first attempt shares the failure after enough refusals in a row, and only while it is recent", () => {
-    const certain = { ...shut, refusals: Gate.CERTAIN }
-    expect(Gate.askFirst({ ...shut, refusals: Gate.CERTAIN - 1 }, T)).toEqual(Gate.CallDecision.Go())
-    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS)).toEqual(Gate.CallDecision.Share({ failure }))
-    expect(Gate.askFirst(certain, T + Gate.CERTAIN_MS + 1)).toEqual(Gate.CallDecision.Go())
-    expect(Gate.askFirst({ ...certain, phase: "ramp" }, T)).toEqual(Gate.CallDecision.Go())
-    expect([Gate.CERTAIN, Gate.CERTAIN_MS, Gate.MAX_PATIENCE]).toEqual([10, 2_000, 16])
-  })
-
-  it("X5: first attempts that fail are counted, and make a probe due later, never earlier", () => {
-    const again = Gate.failedFirst(shut, T + 50, overloaded)
-    expect(again).toMatchObject({ refusals: 2, triedAt: T + 50, last: { failure: overloaded, at: T + 50 } })
-    expect(Gate.failedFirst({ ...shut, triedAt: T + 100 }, T + 50, overloaded).triedAt).toBe(T + 100)
-  })
-
-  it("X5: a first attempt that fails changes nothing while retries are answered", () => {
-    const ramp = Gate.answered(probing(shut, T + 1))
-    expect(Gate.failedFirst(ramp, T + 2, overloaded)).toBe(ramp)
-    const busy = { ...shut, underway: 1, answering: 1 }
-    expect(Gate.failedFirst(busy, T + 2, overloaded)).toBe(busy)
-  })
-
-  it("X5: a first attempt that is answered admits waiting turns", () => {
-    expect(Gate.answeredFirst(shut)).toMatchObject({ phase: "ramp", refusals: 0, room: 1 })
-    const open = { ...Gate.open, refusals: 3 }
-    expect(Gate.answeredFirst(open)).toEqual({ ...open, refusals: 0 })
+  it("X5: draws for a call the first time that it asks; the more certain it is that the endpoint is off, the fewer call", () => {
+    const calls = (n: number) => {
+      let gate = refusals(Gate.open, n)
+      let drawn = 0
+      for (let i = 0; i < 100; i++) {
+        const [answer, next] = Gate.ask(gate, T, turn, 0, true)
+        if (answer._tag === "Go") drawn++
+        gate = next
+      }
+      return drawn
+    }
+    expect(calls(28)).toBe(100)
+    expect(calls(57)).toBe(24)
+    expect(calls(280)).toBe(1)
   })
 })
 
-describe("probes", () => {
-  const due = (gate: Gate.Gate, waiting: { readonly count: number; readonly meanWaitMs: number }) =>
-    Gate.wakes(gate, T, waiting).againAt - T
+describe("a first attempt", () => {
+  it("X5: shares the failure after enough refusals in a row, and only while it is recent", () => {
+    const gate = { ...dark, owed: 0 }
+    expect(Gate.askFirst(gate, T + Gate.FIRST_MS)[0]).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
+    expect(Gate.askFirst(gate, T + Gate.FIRST_MS + 1)[0]._tag).toBe("Go")
+    expect(Gate.askFirst({ ...dim, n: Gate.FIRST_CERTAIN - 1 }, T)[0]._tag).toBe("Go")
+    expect(Gate.isOff({ ...dim, n: Gate.FIRST_CERTAIN - 1 })).toBe(true)
+  })
+})
 
-  it("X5: without waiting turns none is woken", () => {
-    expect(Gate.wakes(shut, T + 1e9, { count: 0, meanWaitMs: 0 })).toEqual({ count: 0, againAt: Infinity })
+describe("early wakes", () => {
+  /** It was off, and has answered one call again. */
+  const back = answers(dim, 1, false)
+
+  it("X5: cost credit, and stop when there is none; shares and answers bring it back", () => {
+    let gate = { ...dark, credit: 2 }
+    let now = T
+    const woken = () => {
+      let count = 0
+      for (now += 3_600_000; Gate.gift(gate, now, crowd).isFree; now += 3_600_000) {
+        const [call, next] = begun(gate, now, true)
+        gate = Gate.refused(next, now, call, 0, overloaded)
+        count++
+      }
+      return count
+    }
+    expect(woken()).toBe(2)
+    gate = { ...gate, credit: gate.credit + 1 }
+    expect(woken()).toBe(1)
+    expect(answers(gate, 20, true).credit).toBeCloseTo(2)
   })
 
-  it("X5: a probe is made to the millisecond, and not before", () => {
-    const waiting = { count: 1_000, meanWaitMs: 60_000 }
-    const at = T + Gate.PROBE_MIN_MS
-    expect(Gate.wakes(shut, at - 1, waiting)).toEqual({ count: 0, againAt: at })
-    expect(Gate.wakes(shut, at, waiting)).toEqual({ count: 1, againAt: Infinity })
+  it("X5: that are answered are paid by the calls that the turn would have made, three at most", () => {
+    const paid = (share: number) => {
+      const [call, gate] = begun({ ...back, share }, T, true)
+      return Gate.answered(gate, T, call).credit - gate.credit
+    }
+    expect(paid(1)).toBeCloseTo(1)
+    expect(paid(0.5)).toBeGreaterThan(1.8)
+    expect(paid(0.1)).toBe(Gate.REFUND_MOST)
   })
 
-  it("X5: probes cost no more than their share of the calls that the schedules would have made", () => {
+  it("X5: are probes while the endpoint is off, never closer than 5 s, and ever rarer after it stopped answering", () => {
+    const alone = { count: 1, meanWaitMs: 1e9 }
+    const since = (gate: Gate.Gate, waiting = alone) => Gate.gift(gate, T, waiting).againAt - T
+    expect(since(dark, crowd)).toBe(Gate.PROBE_MIN_MS)
+    const stopped = { ...dim, answeredAt: T - Gate.RECENT_MS - 1, probes: 0 }
+    const times = [0, 1, 2, 3, 4, 5].map((probes) => since({ ...stopped, probes }))
+    expect(times.slice(0, 5)).toEqual([5_000, 15_000, 45_000, 135_000, 405_000])
+    expect(times[5]).toBe(2e9)
+    expect(refusals(stopped, 1).probes).toBe(1)
+  })
+
+  it("X5: probes cost no more than half of the calls that the schedules would make, and a small part for a crowd", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 3_600_000 }), (count, meanWaitMs) => {
-        const callsBySchedule = count / meanWaitMs
-        expect(1 / due(shut, { count, meanWaitMs })).toBeLessThanOrEqual(
-          Gate.PROBE_SHARE * callsBySchedule * (1 + 1e-9) + Number.EPSILON
-        )
-        expect(due(shut, { count, meanWaitMs })).toBeGreaterThanOrEqual(Gate.PROBE_MIN_MS)
+        const everyMs = Gate.gift(dark, T, { count, meanWaitMs }).againAt - T
+        const bySchedules = meanWaitMs / count
+        expect(everyMs).toBeGreaterThanOrEqual(Math.max(Gate.PROBE_MIN_MS, 2 * bySchedules) * (1 - 1e-9))
+        if (count === 10_000 && everyMs > Gate.PROBE_MIN_MS) expect(everyMs).toBeGreaterThan(100 * bySchedules)
       })
     )
-    expect(due(shut, { count: 100, meanWaitMs: 60_000 })).toBe(60_000 / (100 * Gate.PROBE_SHARE))
   })
 
-  it("X5: after an endpoint has stopped answering a crowd the first probes come soon: 5 s, 15 s, 45 s … apart", () => {
-    const alone = { count: 1, meanWaitMs: 1e9 }
-    // Two answering calls broke off, one after the other; the third ends well.
-    let gate = answering(Gate.answered(probing(shut, T + 1)), 2)
-    for (let n = 0; n < Gate.FINAL; n++) gate = refused(gate, T, true)
-    gate = Gate.ended(gate, true)
-    expect(gate).toMatchObject({ phase: "shut", underway: 0, probes: 0 })
-    for (const apart of [5_000, 15_000, 45_000, 135_000, 405_000]) {
-      expect(due({ ...gate, triedAt: T }, alone)).toBe(apart)
-      gate = refused(Gate.admit(gate, T), T)
+  it("X5: come into free room alone when it answers again: four places, and two more with each answer", () => {
+    expect(back).toMatchObject({ isRamp: true, room: 6, answering: 1, proven: 1 })
+    expect(Gate.phaseOf(back)).toBe("ramp")
+    const [call, gate] = begun({ ...back, under: 5 }, T)
+    expect(Gate.gift(gate, T, crowd).isFree).toBe(false)
+    expect(Gate.answered(gate, T, call).room).toBe(8)
+    expect(Gate.roomOf(back)).toBe(6)
+  })
+
+  it("X5: a refusal above the answering calls takes the room back to them, and the next try for more comes ever later", () => {
+    let gate = { ...answers(dim, 4, false), credit: 9 }
+    for (const patience of [2, 4, 8, 16, 16]) {
+      const [call, next] = begun(gate, T + 1)
+      gate = Gate.refused(next, T + 1, call, 0, overloaded)
+      expect(gate).toMatchObject({ room: 4, patience, raiseIn: 4 * patience, isSlowStart: false })
     }
-    expect(gate.probes).toBe(Gate.EAGER_PROBES)
-    expect(due({ ...gate, triedAt: T }, alone)).toBe(1e9 / Gate.PROBE_SHARE)
+    expect(Gate.roomOf(gate)).toBe(4)
   })
 
-  it("X5: the probes of one turn do not count for a crowd", () => {
-    expect(refused(probing(shut, T + 1), T + 1).probes).toBeUndefined()
+  it("X5: at an endpoint that refuses within its proven load, refusals are chance, and hold no due turn back", () => {
+    let gate = Gate.open
+    for (let i = 0; i < 40; i++) gate = i % 3 === 0 ? answers(gate, 1, true) : refusals(gate, 1)
+    expect(Gate.isOff(gate)).toBe(false)
+    expect(Gate.phaseOf(gate)).toBe("open")
+    expect(decided(gate, T)).toBe("Go")
+  })
+
+  it("P5: a hint binds early wakes and probes until a later call is answered, and no other turn's schedule", () => {
+    const hint = { retryAfterMs: MINUTE, source: "retry-after" } as const
+    const [call, one] = begun(back, T)
+    const hinted = Gate.ended(Gate.refused(one, T, call, 0, { ...overloaded, hint }), true)
+    expect(Gate.gift(hinted, T + MINUTE - 1, crowd)).toEqual({ isFree: false, againAt: T + MINUTE })
+    expect(Gate.gift(hinted, T + MINUTE, crowd).isFree).toBe(true)
+    expect(decided(hinted, T + 1, turn, 0)).toBe("Go")
+    const [earlier] = begun(hinted, T - 1)
+    const [later] = begun(hinted, T + 1)
+    expect(Gate.answered(hinted, T + 2, earlier).floor).toBe(T + MINUTE)
+    expect(Gate.answered(hinted, T + 2, later).floor).toBe(-Infinity)
+  })
+
+  it("X5: a place that is free again at an endpoint that is off is worth one try, when its last refusal is 5 s old", () => {
+    const busy = refusals(answers(Gate.open, 5, false), 60)
+    const off = { ...busy, n: 60, credit: 5, answeredAt: T - Gate.RECENT_MS - 1, triedAt: T + 4_000, probes: 4 }
+    expect(Gate.gift(off, T + 5_000, crowd).isFree).toBe(false)
+    expect(Gate.gift(Gate.ended(off, true), T + 5_000, crowd).isFree).toBe(true)
   })
 })
 
-describe("a gate before an endpoint that has come back", () => {
-  /** The probe has been answered. */
-  const back = Gate.answered(probing(shut, T + 1))
-
-  it("X5: admits one more than are under way, and as many more as are answered", () => {
-    expect(back).toMatchObject({ phase: "ramp", room: 2, underway: 1, answering: 1, proven: 1, patience: 1 })
-    expect(Gate.wakes(back, T, { count: 9, meanWaitMs: 1 })).toEqual({ count: 1, againAt: Infinity })
-    const full = Gate.admit(back, T + 2)
-    expect(Gate.wakes(full, T, { count: 9, meanWaitMs: 1 }).count).toBe(0)
-    expect(Gate.ask(full, T + 2, 1)[0]).toEqual(Gate.CallDecision.Hold())
-    expect(Gate.answered(full)).toMatchObject({ room: 3, answering: 2, proven: 2 })
-    expect(Gate.wakes({ ...full, room: 9 }, T, { count: 3, meanWaitMs: 1 }).count).toBe(3)
-    expect(Gate.wakes({ ...full, room: 1 }, T, { count: 3, meanWaitMs: 1 }).count).toBe(0)
-  })
-
-  it("X5: no turn shares a failure: the endpoint answers", () => {
-    expect(Gate.ask(back, T, 1e9)[0]).toEqual(Gate.CallDecision.Go())
-  })
-
-  it("X5: a refusal beyond the answering calls shrinks the room to their number, and doubles the patience each time", () => {
-    let gate = answering(back, 3)
-    expect(gate).toMatchObject({ room: 5, answering: 4 })
-    gate = refused(Gate.admit(gate, T + 10), T + 10)
-    expect(gate).toMatchObject({ phase: "ramp", room: 4, underway: 4, patience: 2, raiseIn: 8, inRoom: 0 })
-    // After seven answers there is no more room, after the eighth there is.
-    const ends = (gate: Gate.Gate) => Gate.answered(Gate.admit(Gate.ended(gate, true), T))
-    for (let n = 1; n < 8; n++) gate = ends(gate)
-    expect(gate).toMatchObject({ room: 4, raiseIn: 1 })
-    gate = ends(gate)
-    expect(gate).toMatchObject({ room: 5, raiseIn: 10 })
-    for (let n = 0; n < 9; n++) gate = refused(Gate.admit(gate, T + 20 + n), T + 20 + n)
-    expect(gate.patience).toBe(Gate.MAX_PATIENCE)
-  })
-
-  it("X5: a failure of a call that began before the last failure was known is no news", () => {
-    const gate = refused(Gate.admit(Gate.admit(answering(back, 3), T), T), T + 10)
-    const late = Gate.failed(gate, T + 11, failure, { beganAt: T + 9, hadAnswered: false })
-    expect(late).toMatchObject({ patience: gate.patience, inRoom: gate.inRoom, room: 4, last: { failure } })
-    const news = Gate.failed(gate, T + 11, failure, { beganAt: T + 10, hadAnswered: false })
-    expect(news.patience).toBe(2 * gate.patience)
-  })
-
-  it("X5: refusals in a row at a room that had been answered shut it, though some are still answering", () => {
-    let gate = answering(back, 5)
-    for (let n = 0; n < 3; n++) gate = Gate.ended(gate, true)
-    gate = refused(Gate.admit(gate, T + 10), T + 10)
-    expect(gate).toMatchObject({ phase: "ramp", inRoom: 1, answering: 3, patience: 1 })
-    // An answer in between begins the count anew.
-    expect(Gate.answered(Gate.admit(gate, T + 11))).toMatchObject({ inRoom: 0, refusals: 0 })
-    gate = refused(Gate.admit(gate, T + 11), T + 11)
-    expect(gate).toMatchObject({ phase: "shut", room: 1, inRoom: 0, answering: 3, threshold: 6, probes: 0 })
-  })
-
-  it("X5: after that the room grows quickly to the proven number, and slowly from there", () => {
-    let gate: Gate.Gate = Gate.answered(Gate.admit({ ...shut, threshold: 3 }, T))
-    expect(gate).toMatchObject({ room: 2, raiseIn: 0 })
-    gate = Gate.answered(Gate.admit(gate, T))
-    expect(gate).toMatchObject({ room: 3, raiseIn: 0 })
-    gate = Gate.answered(Gate.admit(gate, T))
-    expect(gate).toMatchObject({ room: 4, raiseIn: 4 })
-  })
-
-  it("X5: a call that shut it and was answered no longer counts once it has ended", () => {
-    expect(Gate.ended(back, true)).toMatchObject({ underway: 0, answering: 0 })
-    expect(Gate.ended(Gate.admit(back, T), false)).toMatchObject({ underway: 1, answering: 1 })
-    expect(Gate.ended(Gate.open, true)).toMatchObject({ underway: 0, answering: 0 })
+describe("the counts of a gate", () => {
+  it("X5: are never negative, and every end takes back its begin", () => {
+    type Step = "begin" | "answered" | "refused" | "ended" | "unused"
+    const step = fc.constantFrom<Step>("begin", "begin", "answered", "refused", "ended", "unused")
+    fc.assert(
+      fc.property(fc.array(fc.tuple(step, fc.nat(20)), { maxLength: 200 }), (steps) => {
+        let gate = Gate.open
+        const flying: Array<{ call: Gate.Call; hasAnswered: boolean }> = []
+        steps.forEach(([what, nth], i) => {
+          const now = T + 100 * i
+          if (what === "begin") {
+            const [call, next] = Gate.begin(gate, now, false)
+            flying.push({ call, hasAnswered: false })
+            gate = next
+            return
+          }
+          const flight = flying[nth]
+          if (flight === undefined) return
+          const { call, hasAnswered } = flight
+          if (what === "answered") {
+            if (!hasAnswered) gate = Gate.answered(gate, now, call)
+            flight.hasAnswered = true
+            return
+          }
+          flying.splice(nth, 1)
+          if (hasAnswered) gate = Gate.ended(gate, true)
+          else if (what === "refused") gate = Gate.refused(gate, now, call, 0, overloaded)
+          else gate = what === "unused" ? Gate.unused(gate, call) : Gate.ended(gate, false)
+        })
+        expect(gate.under).toBe(flying.length)
+        expect(gate.answering).toBe(flying.filter(({ hasAnswered }) => hasAnswered).length)
+        for (const value of Object.values(gate)) if (typeof value === "number") expect(value).not.toBeNaN()
+      })
+    )
   })
 })
 
 describe("after the last waiting turn", () => {
-  const crowd = { ...shut, probes: 3, threshold: 9 }
-
-  it("X5: a ramp is over, and a failure is remembered for a while", () => {
-    const ramp = Gate.answered(probing(shut, T + 1))
-    expect(Gate.settled(ramp, T)).toBe(ramp)
-    expect(Gate.settled(Gate.ended(ramp, true), T)).toBe(Gate.open)
-    const left = Gate.settled(crowd, T)
-    expect(left).toEqual({ ...crowd, leftAt: T })
+  it("X5: what is known of an endpoint that is off is kept for 20 minutes, and otherwise for the time of a write", () => {
+    const left = Gate.settled(dark, T)
     expect(Gate.settled(left, T + 5)).toBe(left)
-  })
-
-  it("X5: the findings of a crowd are forgotten after 20 minutes and a quarter, and not before", () => {
-    expect(Gate.FORGET_MS).toBe(1_215_000)
-    const left = Gate.settled(crowd, T)
-    expect(Gate.entered(left, T + Gate.FORGET_MS - 1)).toEqual(crowd)
-    expect(Gate.entered(left, T + Gate.FORGET_MS)).toEqual(Gate.open)
-    expect(Gate.failedFirst(left, T + Gate.FORGET_MS, failure)).toMatchObject({ refusals: 1, probes: undefined })
-    expect(Gate.failedFirst(left, T + Gate.FORGET_MS - 1, failure)).toMatchObject({ refusals: 2, probes: 3 })
+    expect(Gate.entered(left, T + Gate.FORGET_MS - 1)).toEqual(dark)
+    expect(Gate.entered(left, T + Gate.FORGET_MS)).toBe(Gate.open)
+    const one = Gate.settled(refusals(Gate.open, 1), T)
+    expect(Gate.entered(one, T + Gate.BETWEEN_MS - 1).n).toBe(1)
+    expect(Gate.entered(one, T + Gate.BETWEEN_MS)).toBe(Gate.open)
+    const [, busy] = begun(dark)
+    expect(Gate.settled(busy, T)).toBe(busy)
   })
 })
 

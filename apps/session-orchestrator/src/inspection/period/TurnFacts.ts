@@ -143,7 +143,7 @@ type Attempt = Account.AttemptAccount
 
 const waitOf = ({ decision, wakes }: Attempt, until: number): ReadonlyArray<WaitFact> => {
   if (decision?._tag !== "Retry" || Directive.isImmediate(decision)) return []
-  const from = decision.retryAt - decision.delayMs
+  const from = RetryStrategy.sinceOf(decision)
   return [{ from, to: from + RetryStrategy.waitedMs(decision, wakes, until) }]
 }
 

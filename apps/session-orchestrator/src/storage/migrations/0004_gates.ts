@@ -17,6 +17,7 @@ export const migration = Effect.gen(function* () {
     tried_at ${timestamp} NOT NULL,
     answered_at ${timestamp} NOT NULL,
     failed_at ${timestamp} NOT NULL,
-    failure TEXT
+    failure TEXT,
+    n DOUBLE PRECISION NOT NULL
   )`
 })

@@ -88,32 +88,34 @@ const explained = <A>(
 
 const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effect<void, SqlError.SqlError> => {
   if (!Arr.isReadonlyArrayNonEmpty(own)) return Effect.void
-  const rows = Arr.map(own, ({ answeredAt, endpoint, failedAt, failure, triedAt }) => ({
+  const rows = Arr.map(own, ({ answeredAt, endpoint, failedAt, failure, n, triedAt }) => ({
     endpoint,
     tried_at: triedAt,
     answered_at: answeredAt,
     failed_at: failedAt,
+    n,
     failure: failure === undefined ? null : JSON.stringify(failure)
   }))
   const newest = (column: string, by: string) =>
     sql.literal(`${column} = CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`)
-  // `failure` comes before `failed_at`, because some databases would compare with the changed value. GateTable.T1
+  // `failure` and `n` come before `failed_at`, because some databases would compare with the changed value. GateTable.T1
   return Effect.asVoid(sql`
     INSERT INTO gates ${sql.insert(rows)} ON CONFLICT (endpoint) DO UPDATE SET
-      ${newest("failure", "failed_at")}, ${newest("failed_at", "failed_at")},
+      ${newest("failure", "failed_at")}, ${newest("n", "failed_at")}, ${newest("failed_at", "failed_at")},
       ${newest("answered_at", "answered_at")}, ${newest("tried_at", "tried_at")}`)
 }
 
 const find = (sql: SqlClient.SqlClient, endpoints: ReadonlyArray<string>) =>
-  sql`SELECT endpoint, tried_at, answered_at, failed_at, failure FROM gates WHERE ${sql.in("endpoint", endpoints)}`.pipe(
+  sql`SELECT endpoint, tried_at, answered_at, failed_at, failure, n FROM gates WHERE ${sql.in("endpoint", endpoints)}`.pipe(
     Effect.flatMap((rows) => decode(rows)),
     Effect.map((rows) =>
-      rows.map(({ answered_at, endpoint, failed_at, failure, tried_at }) => ({
+      rows.map(({ answered_at, endpoint, failed_at, failure, n, tried_at }) => ({
         endpoint,
         triedAt: tried_at,
         answeredAt: answered_at,
         failedAt: failed_at,
-        failure: failure ?? undefined
+        failure: failure ?? undefined,
+        n
       }))
     )
   )
@@ -123,7 +125,8 @@ const Row = Schema.Struct({
   tried_at: Schema.Finite,
   answered_at: Schema.Finite,
   failed_at: Schema.Finite,
-  failure: Schema.NullOr(Schema.fromJsonString(Failure.Failure))
+  failure: Schema.NullOr(Schema.fromJsonString(Failure.Failure)),
+  n: Schema.Finite
 })
 
 const decode = Schema.decodeUnknownEffect(Schema.Array(Row))

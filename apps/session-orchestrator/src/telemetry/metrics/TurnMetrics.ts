@@ -199,6 +199,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
     decision: (decided) => {
       const { directive, failure } = decided
       if (directive._tag === "GiveUp") return count(refusals, 1, { because: directive.because })
+      if (directive.resumes === true) return // the retry of its wait is counted
       const labels = { ...at(decided), reason: failure.reason }
       count(retries, 1, labels)
       count(backoffSeconds, directive.delayMs / 1_000, labels)

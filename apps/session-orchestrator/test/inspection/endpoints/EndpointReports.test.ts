@@ -136,7 +136,7 @@ describe("the report on an endpoint", () => {
   })
 
   it("has the gate with who is let through, and the news of other runners", () => {
-    const news = { triedAt: 0, answeredAt: now - 9_000, failedAt: now - 2_000, failure: overloaded }
+    const news = { triedAt: 0, answeredAt: now - 9_000, failedAt: now - 2_000, failure: overloaded, n: 1 }
     const { elsewhere, gate } = report({ view: shut, news })
     expect(gate).toEqual({
       phase: "shut",

@@ -1,8 +1,8 @@
 /**
  * Decides about failures, and waits.
  *
- * Retrying.W1. A wait is announced before its sleep begins (D5), and again when its end is moved or the turn resumes; a wait of an earlier
- *     life whose end has passed is not announced.
+ * Retrying.W1. A wait is announced before its sleep begins (D5), and again when its end or its question changes or the turn resumes; a wait
+ *     of an earlier life whose end has passed is not announced.
  * Retrying.W2. A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of
  *     the time for an answer; an early wake by the shell does not.
  */
@@ -17,6 +17,7 @@ import type { TurnParked } from "../../ports/TurnParked.ts"
 import type { TurnStopped } from "../../ports/TurnStopped.ts"
 import { isOfItself } from "../machine/Decisions.ts"
 import type { Command } from "../machine/OpenCommands.ts"
+import * as RetryEvent from "../../turn/RetryEvent.ts"
 import * as Observing from "./Observing.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
 import type { Run } from "./Run.ts"
@@ -47,18 +48,18 @@ export const sleep = (run: Run, command: Wait, strategy: RetryStrategy["Service"
   Observing.wait(run, command.wait, asleep(run, { ...command.wait, ...command }, strategy))
 
 /** Asks about tool calls, or waits for an answer (Retrying.W2). */
-export const ask = (run: Run, { asks, event, withinMs }: Ask, strategy: RetryStrategy["Service"]) =>
+export const ask = (run: Run, { asks, event, step, withinMs }: Ask, strategy: RetryStrategy["Service"]) =>
   event === undefined
     ? Effect.sync((): Wake => {
         const at = run.now()
         return { type: "asked", asks, until: at + withinMs, at }
       })
-    : asleep(run, { asks, retryAt: event.retryAt, event }, strategy)
+    : asleep(run, { asks, delayMs: event.delayMs, retryAt: event.retryAt, event, step }, strategy)
 
 // --- internal
 
 /** A wait as it is slept; without `awaited` for an answer about tool calls. */
-interface Sleep extends Pick<Wait["wait"], "asks" | "retryAt">, Pick<Wait, "event"> {
+interface Sleep extends Pick<Wait["wait"], "asks" | "delayMs" | "retryAt">, Pick<Wait, "event" | "step"> {
   readonly awaited?: Wait["awaited"]
   readonly outlook?: Wait["outlook"]
 }
@@ -69,12 +70,13 @@ const ELAPSED: Wake = { type: "elapsed" }
 
 const asleep = (
   run: Run,
-  { asks, awaited, event, outlook, retryAt }: Sleep,
+  { asks, awaited, delayMs, event, outlook, retryAt, step }: Sleep,
   strategy: RetryStrategy["Service"]
 ): Effect.Effect<Awake, SleepFailure | TurnParked | TurnStopped> => {
   const calls = asks?.calls?.map(({ toolCallId }) => toolCallId)
   const sleepOn = () => {
-    const left = Duration.millis(Math.max(0, retryAt - run.now()))
+    // The clock may have been set back since the wait began in an earlier life.
+    const left = Duration.millis(Math.max(0, Math.min(retryAt - run.now(), delayMs)))
     return Effect.flatMap(Effect.catchCause(strategy.sleep(left, awaited, calls), failed), (wake) =>
       woken(wake ?? ELAPSED)
     )
@@ -89,8 +91,11 @@ const asleep = (
     return Effect.succeed({ type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by })
   }
   return Effect.suspend(() => {
-    if (!run.isWaitAnnounced && (!run.isTakenUp || retryAt >= run.now())) run.live(event) // Retrying.W1
-    run.isWaitAnnounced = false
+    const announced = { step, event }
+    if (!RetryEvent.isAnnounced(run.wait, announced) && (!run.isTakenUp || retryAt >= run.now())) {
+      run.wait = announced
+      run.live(event) // Retrying.W1
+    }
     return sleepOn()
   })
 }

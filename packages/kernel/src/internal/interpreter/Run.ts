@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Random from "effect/Random"
 import type { PriorWork } from "../../turn/BeforeContent.ts"
+import type { Announced } from "../../turn/RetryEvent.ts"
 import type { Checkpoint } from "../../ports/Checkpoint.ts"
 import type { Compactor } from "../../ports/Compactor.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
@@ -56,8 +57,8 @@ export class Run {
   announced: number | undefined
   /** The start of a call that was under way before the interpreter took the turn over, in epoch milliseconds, until it makes another call. */
   beganAt: number | undefined
-  /** The wait in progress was announced in this life, before the interpreter took it over. */
-  isWaitAnnounced: boolean
+  /** The wait that was announced last in this life. */
+  wait: Announced | undefined
   /** The last record was written in an earlier life. */
   isTakenUp = false
   private stopped: TurnStopped | undefined = undefined
@@ -78,7 +79,7 @@ export class Run {
     this.priorWork = priorWork
     this.announced = priorWork?.announced
     this.beganAt = priorWork?.calledAt
-    this.isWaitAnnounced = priorWork?.isWaitAnnounced ?? false
+    this.wait = priorWork?.wait
   }
 
   /** The name of this life, unique among the lives of the turn. */

@@ -147,6 +147,8 @@ export const stepOf = (number: number, startedAt: number): Step => ({
   waitedMs: 0,
   voids: 0,
   midStream: undefined,
+  interrupted: undefined,
+  heldMs: 0,
   state: undefined,
   hasCompacted: false,
   lastBody: undefined,

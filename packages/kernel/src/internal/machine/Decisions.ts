@@ -8,12 +8,14 @@
  * Decisions.W2. Each end of a sleep is a record, with the command that caused it.
  * Decisions.W3. A wait with a question (X11) ends only by a person, or by the end of the time for an answer.
  * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
+ * Decisions.W5. An early attempt by the gate (X5) counts neither a retry nor sleep if it fails before the end of the wait that it
+ *     interrupted: that wait continues. If it fails later, it is the attempt at that end.
  */
 import type { Failure } from "@holdfast/wire"
 import { Millis, type TurnEvent } from "@holdfast/wire"
 import * as Directives from "../../turn/Directive.ts"
 import type { Directive, Wake } from "../../records/Records.ts"
-import { endsWait, waitedMs } from "../../ports/RetryStrategy.ts"
+import { endsWait, isEarly, sinceOf, waitedMs } from "../../ports/RetryStrategy.ts"
 import * as RetryEvent from "../../turn/RetryEvent.ts"
 import * as Spending from "../../turn/Spending.ts"
 import * as LastStep from "./LastStep.ts"
@@ -26,19 +28,36 @@ import { Batch, calling, closeRetryLoop, entering, responseOf, spend, stepOf, ta
 export const CANCELLED = "Retry cancelled"
 
 /** Returns the step's spending including a failure, and its number of bugs. */
-export const counting = ({ step }: Ledger, { endedAt, failure }: FailedCall) => ({
-  spending: Spending.fail(step.spending, failure, endedAt),
-  defects: failure.defect === true ? step.defects + 1 : step.defects
-})
+export const counting = ({ step }: Ledger, { endedAt, failure }: FailedCall) => {
+  const { interrupted } = step
+  const isDue = interrupted !== undefined && endedAt >= interrupted.retryAt
+  const spending = isDue
+    ? Spending.sleep(step.spending, interrupted, interrupted.retry.delayMs) // Decisions.W5
+    : step.spending
+  return {
+    sleptMs: isDue ? interrupted.retry.delayMs : 0,
+    spending: Spending.fail(spending, failure, endedAt),
+    defects: failure.defect === true ? step.defects + 1 : step.defects
+  }
+}
 
 /** Applies a decision. */
 export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Directive): Ledger => {
   const { failure, last, whole } = failedCall
-  const { step } = ledger
-  const { defects, spending } = counting(ledger, failedCall)
+  const { step, tally } = ledger
+  const { interrupted } = step
+  const { defects, sleptMs, spending } = counting(ledger, failedCall)
   const counted: Ledger = {
     ...ledger,
-    step: { ...step, spending, defects, failingSince: step.failingSince ?? failedCall.endedAt }
+    step: {
+      ...step,
+      spending,
+      defects,
+      interrupted: undefined,
+      heldMs: 0,
+      failingSince: step.failingSince ?? failedCall.endedAt
+    },
+    tally: sleptMs === 0 ? tally : { ...tally, sleptMs: tally.sleptMs + sleptMs }
   }
   if (directive._tag === "GiveUp") {
     const { because } = directive
@@ -53,12 +72,16 @@ export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Direc
       : whole && last !== undefined
         ? Responses.guide(counted, last)
         : counted
+  const left = midStream !== undefined ? emptied(failedCall) : whole ? { ...failedCall, last: undefined } : failedCall
+  if (interrupted !== undefined && directive.resumes === true) {
+    const resumed = { ...mended, step: { ...mended.step, spending: step.spending } } // Decisions.W5
+    return waiting(resumed, waitOf(left, directive, interrupted.reason))
+  }
   const retrying: Ledger = {
     ...mended,
     chain: spending.retries,
     step: { ...mended.step, spending: Spending.retry(spending, failure) }
   }
-  const left = midStream !== undefined ? emptied(failedCall) : whole ? { ...failedCall, last: undefined } : failedCall
   if (!Directives.isImmediate(directive)) return waiting(retrying, waitOf(left, directive))
   const event = retryEvent(retrying, waitOf(left, directive))
   return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
@@ -69,10 +92,15 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
   const at = wake.at ?? wait.retryAt
   const wakes = [...wait.wakes, wake]
   if (!endsWait(wake)) return waiting(ledger, changed({ ...wait, wakes }, wake, at))
-  const { retry, failedCall } = wait
+  const { extendedMs, retry, failedCall } = wait
   const tookMs = waitedMs(retry, wakes, at)
-  const { tally } = ledger
-  const over: Ledger = { ...ledger, tally: { ...tally, waitedMs: tally.waitedMs + tookMs } }
+  const { step, tally } = ledger
+  const heldMs = wake.type === "elapsed" ? (wake.heldMs ?? 0) : 0
+  const over: Ledger = {
+    ...ledger,
+    step: { ...step, heldMs, spending: Spending.extend(step.spending, extendedMs) },
+    tally: { ...tally, waitedMs: tally.waitedMs + tookMs }
+  }
   switch (wake.type) {
     case "cancelled":
       return giveUp(over, failedCall, { failure: failedCall.failure, finalError: CANCELLED })
@@ -87,13 +115,15 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
       break
   }
   const isAnswered = !isOfItself(wake) || wait.askedAt !== undefined
-  const alone: SinceCommand = { waitedMs: ledger.step.waitedMs + tookMs, voids: ledger.step.voids }
-  return goOn(slept(over, wait, isAnswered ? answered : alone, retry.state), failedCall, retry)
+  const since: SinceCommand = isAnswered ? answered : { waitedMs: step.waitedMs + tookMs, voids: step.voids }
+  const woken = isEarly(wake)
+    ? { ...over, step: { ...over.step, ...since, interrupted: wait } }
+    : slept(over, wait, since, retry.state)
+  return goOn(woken, failedCall, retry)
 }
 
 /** Whether the next attempt is due without a command of a person. */
-export const isOfItself = (wake: Wake): boolean =>
-  wake.type === "elapsed" || (wake.type === "now" && wake.early === true)
+export const isOfItself = (wake: Wake): boolean => wake.type === "elapsed" || isEarly(wake)
 
 /**
  * Ends the turn, or begins one last step that offers the report alone (A14). There is no such step after outages, nor after that step
@@ -148,11 +178,12 @@ export const retryEvent = (
 
 // --- internal
 
-const waitOf = (failedCall: FailedCall, retry: Retry): Wait => ({
+const waitOf = (failedCall: FailedCall, retry: Retry, reason = failedCall.failure.reason): Wait => ({
   failedCall,
   retry,
+  reason,
   retryAt: retry.retryAt,
-  delayMs: retry.delayMs,
+  delayMs: retry.retryAt - sinceOf(retry),
   asks: undefined,
   askedAt: undefined,
   extendedMs: 0,
@@ -163,7 +194,7 @@ const waiting = (ledger: Ledger, wait: Wait): Ledger => ({ ...ledger, phase: { _
 
 /** Changes a wait that continues. */
 const changed = (wait: Wait, wake: Wake, at: number): Wait => {
-  const since = wait.retry.retryAt - wait.retry.delayMs
+  const since = sinceOf(wait.retry)
   const until = (retryAt: number) => ({ retryAt, delayMs: Math.max(0, retryAt - since) })
   switch (wake.type) {
     case "until":
@@ -192,9 +223,9 @@ const answered: SinceCommand = { waitedMs: 0, voids: 0 }
 
 /** Counts a wait that has ended. */
 const slept = (ledger: Ledger, wait: Wait, since: SinceCommand, state: Ledger["step"]["state"]): Ledger => {
-  const { extendedMs, retry, failedCall } = wait
+  const { retry } = wait
   const { step, tally } = ledger
-  const spending = Spending.sleep(Spending.extend(step.spending, extendedMs), failedCall.failure, retry.delayMs)
+  const spending = Spending.sleep(step.spending, wait, retry.delayMs)
   return {
     ...ledger,
     step: { ...step, spending, ...since, state },

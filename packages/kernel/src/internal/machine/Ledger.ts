@@ -99,6 +99,8 @@ export interface Wait {
   readonly failedCall: FailedCall
   /** The decision, unchanged. */
   readonly retry: Retry
+  /** The reason of the failure whose delay this is: an early attempt by the gate may have failed for another one since (X5). */
+  readonly reason: Failure.Reason
   readonly retryAt: number
   readonly delayMs: number
   /** The open question to a person (X11). */
@@ -177,6 +179,10 @@ export interface Step {
   readonly voids: number
   /** What was done about the step's last failure after content (X7). */
   readonly midStream: TurnEvent.MidStream | undefined
+  /** The wait that the gate interrupted for the present attempt (X5). */
+  readonly interrupted: Wait | undefined
+  /** How long the gate held the present attempt after its time, in milliseconds. */
+  readonly heldMs: number
   /** The router receives it again with the next decision. */
   readonly state: Records.Beginning["state"] | undefined
   readonly hasCompacted: boolean

@@ -11,7 +11,7 @@ import * as Directive from "../../turn/Directive.ts"
 import * as ModelContext from "../../turn/ModelContext.ts"
 import type { ProviderRequest } from "../../ports/Provider.ts"
 import type { Begun, FinalCause } from "../../records/Records.ts"
-import type { PendingRetry, Outlook, RetryStrategy } from "../../ports/RetryStrategy.ts"
+import { type PendingRetry, type Outlook, type RetryStrategy, sinceOf } from "../../ports/RetryStrategy.ts"
 import type { Question } from "../../ports/Router.ts"
 import * as Spending from "../../turn/Spending.ts"
 import * as ToolQuestion from "../../turn/ToolQuestion.ts"
@@ -186,16 +186,22 @@ const deciding = (
 ): Command => {
   const { contentSeen, endedAt, failure, number, spread, unseen, whole } = failedCall
   const { defects, spending } = Decisions.counting(ledger, failedCall)
+  const { heldMs, interrupted } = ledger.step
+  const lateMs = interrupted === undefined ? heldMs : Math.max(0, endedAt - interrupted.retryAt)
+  // A complete response is an answer: the endpoint is back, whatever the response lacked.
+  const isEarly = interrupted !== undefined && endedAt < interrupted.retryAt && !whole
   const situation = {
     failure,
     contentSeen,
     retries: spending.retries,
     defects,
     spent: Spending.spentAt(spending, failure, endedAt, spread),
+    ...(isEarly ? { interrupted: { ...interrupted.retry, retryAt: interrupted.retryAt } } : undefined),
+    ...(lateMs > 0 ? { lateMs } : undefined),
     ...(whole ? { whole } : undefined),
     ...(contentSeen ? defined({ unseen, midStream: midStream?.(failure) }) : undefined)
   }
-  const isRouted = hasRouter && hasStrategy && Directive.isRoutable(situation)
+  const isRouted = hasRouter && hasStrategy && Directive.isRoutable(situation) && !Directive.isResumed(situation)
   return {
     _tag: "Decide",
     step: ledger.step.number,
@@ -209,7 +215,7 @@ const deciding = (
 const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   const { askedAt, retry, retryAt, failedCall, wakes } = wait
   const { step, tally, routing } = ledger
-  const since = retry.retryAt - retry.delayMs
+  const { basis } = retry
   const route = retry.route ?? routing.route
   return {
     _tag: "Wait",
@@ -220,9 +226,11 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
     awaited: {
       route,
       failure: failedCall.failure,
-      since,
+      since: sinceOf(retry),
       retryAt,
-      isMoved: wakes.some(({ type }) => type === "until" || type === "asked")
+      delayMs: retry.delayMs,
+      isMoved: wakes.some(({ type }) => type === "until" || type === "asked"),
+      ...defined({ basis })
     },
     event: Decisions.retryEvent(ledger, wait),
     outlook:
