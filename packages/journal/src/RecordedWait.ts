@@ -215,7 +215,7 @@ const decidedBy = (record: Records.Stored): Decided | undefined => {
   }
 }
 
-/** Whether the policy refuses a further retry after one that was decided on this basis. */
+/** Whether the policy refuses a further retry after a retry with this basis. */
 export const isLast = (basis: unknown): boolean => Predicate.hasProperty(basis, "isLast") && basis.isLast === true
 
 const numberAt = (value: unknown, key: string): number | undefined => {

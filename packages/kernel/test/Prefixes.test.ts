@@ -350,7 +350,7 @@ const assertLegal = (given: Case, straight: Life.Life, deaths: ReadonlyArray<Lif
     const told = log.slice(0, i).findLast((each) => each._tag === "Live" && each.event.type === "provider-retry")
     const leftMs =
       told?._tag === "Live" && told.event.type === "provider-retry" ? Math.max(0, told.event.retryAt - entry.at) : 0
-    // A wait whose end has passed is not announced again, and has no sleep left; nor is one that was extended, whose end is the same.
+    // A wait whose end has passed is not announced again, and has no sleep left. An extended wait keeps its end: it is not announced either.
     if (before?._tag === "Live" && before.event.type === "provider-retry") assert.strictEqual(entry.delayMs, leftMs)
     else assert.include([0, leftMs], entry.delayMs)
   }
