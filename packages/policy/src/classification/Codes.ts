@@ -4,7 +4,7 @@
  * Codes.K1. An exact code decides alone, before status and text (P1: "a typed code wins over text").
  * Codes.K2. A family decides too, unless the provider's wording names a member of the family with another reason: OpenAI and Groq send
  *     rate_limit_exceeded for "your request is larger than your limit", and no wait cures that.
- * Codes.K3. A vague code is one that every error may have: it is weaker than the status and than a narrow wording, and decides only if there is
+ * Codes.K3. Every error may have a vague code: it is weaker than the status and than a narrow wording, and decides only if there is
  *     neither. So a 400 with `server_error` is a bad request, or an overflow by its text (C2).
  *
  * Codes are compared without case, punctuation and a final "error" or "exception": `RATE_LIMIT_EXCEEDED`,

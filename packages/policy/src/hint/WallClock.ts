@@ -3,7 +3,7 @@
  *
  * Coding agents and their relays write resets like this. A time without a zone is not read: it is in the zone of a machine that is not known.
  *
- * WallClock.W1. Without a day, the next such time is meant; one that passed less than `JUST_PASSED_MS` ago is past, and not tomorrow's.
+ * WallClock.W1. Without a day, the next such time is meant; a time up to `JUST_PASSED_MS` ago is past, and not tomorrow's.
  * WallClock.W2. Without a year, the occurrence is meant that is nearest to now.
  */
 import { Rfc3339 } from "@holdfast/wire"

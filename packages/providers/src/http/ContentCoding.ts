@@ -58,7 +58,7 @@ const ZLIB = { finishFlush: Zlib.constants.Z_SYNC_FLUSH }
 
 const gunzip: Maker = () => Zlib.createGunzip(ZLIB)
 
-/** Some servers leave out the header of zlib, by which alone its format is told apart. */
+/** Some servers leave out the header of zlib, which distinguishes its format. */
 const inflate: Maker = (first) =>
   ((first[0] ?? 0) & 0x0f) === 0x08 ? Zlib.createInflate(ZLIB) : Zlib.createInflateRaw(ZLIB)
 
