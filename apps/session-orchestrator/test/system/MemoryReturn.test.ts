@@ -198,7 +198,12 @@ it.effect("a resident set that cannot be read ends nothing, and is read again", 
     let reads = 0
     const resident = () => void reads++
     const running = yield* Effect.forkChild(
-      MemoryReturn.run(() => assert.fail("nothing is known to collect"), undefined, resident, () => 0),
+      MemoryReturn.run(
+        () => assert.fail("nothing is known to collect"),
+        undefined,
+        resident,
+        () => 0
+      ),
       { startImmediately: true }
     )
     yield* TestClock.adjust(3 * MemoryReturn.INTERVAL_MS)
