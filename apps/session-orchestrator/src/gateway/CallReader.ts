@@ -8,7 +8,7 @@ import { Effect, Semaphore } from "effect"
 import type { IncomingMessage } from "node:http"
 import { Worker } from "node:worker_threads"
 import type { Share } from "../system/BodyBudget.ts"
-import * as CallBody from "./CallBody.ts"
+import type * as CallBody from "./CallBody.ts"
 
 /** A body that was read. */
 export interface Body {

@@ -346,7 +346,8 @@ const retryOf = (
 
 /** A call without a model where its name is none: names are kept and shown, and clients may send any text. Its bytes stay as they came. */
 const named = (call: Dialect.Call): Dialect.Call =>
-  call.model !== undefined && (call.model.length > LONGEST_NAME || /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(call.model))
+  call.model !== undefined &&
+  (call.model.length > LONGEST_NAME || /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(call.model))
     ? { ...call, model: undefined }
     : call
 

@@ -48,4 +48,5 @@ export const Bodies = Context.Reference<BodyBudget>("@holdfast/session-orchestra
 })
 
 /** For a client that is refused. */
-export const NO_ROOM = "The bodies of requests under way take all memory that they may take. Send the request again later."
+export const NO_ROOM =
+  "The bodies of requests under way take all memory that they may take. Send the request again later."

@@ -54,7 +54,7 @@ const blanksFrom = (bytes: Uint8Array, from: number): number => {
 
 /** The end of the string that begins here. */
 const stringEnd = (bytes: Uint8Array, from: number): number => {
-  for (let first = from + 1; ; ) {
+  for (let first = from + 1; ;) {
     const quote = bytes.indexOf(QUOTE, first) // a file of megabytes is one string
     if (quote < 0) return bytes.length
     let slash = quote

@@ -94,7 +94,8 @@ it("P16: no event has the type of a response", () => {
 })
 
 it("a line of too many values or levels is refused with the limit, before it is decoded", () => {
-  const refusalOf = (text: string) => Result.match(RpcLines.decode(text), { onFailure: ({ error }) => error, onSuccess: () => "" })
+  const refusalOf = (text: string) =>
+    Result.match(RpcLines.decode(text), { onFailure: ({ error }) => error, onSuccess: () => "" })
   const values = `{"type":"prompt","prompt":[${"{},".repeat(10_000)}{}]}`
   expect(refusalOf(values)).toMatch(/has more than 10000 values\.$/u)
   expect(refusalOf("[".repeat(300_000))).toMatch(/has more than 200 levels\.$/u)

@@ -47,7 +47,7 @@ describe("JsonShape", () => {
       typeof value === "object" && value !== null
         ? Object.values(value).reduce((sum: number, child) => sum + valuesOf(child), 1)
         : 1
-    const text = fc.oneof(fc.string(), fc.constantFrom('\\', '"', '\\"', '\\\\"[,', "{"))
+    const text = fc.oneof(fc.string(), fc.constantFrom("\\", '"', '\\"', '\\\\"[,', "{"))
     const json = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: "small" },
