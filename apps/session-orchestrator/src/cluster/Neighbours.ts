@@ -42,7 +42,7 @@ export class Neighbours {
     if (gone.length > 0) return `${named(gone)}, which ${gone.length === 1 ? "is" : "are"} gone`
     const others = Array.from(this.present).filter((address) => address !== this.own)
     if (others.length === 0) return "earlier runners"
-    // A runner that has just started did not see which one went before it: its own earlier process, or one that is still listed.
+    // A runner that has just started did not see what ended before: its own earlier process, or a runner that is still listed.
     return now - (this.since ?? now) < GONE_MS
       ? `earlier runners or ${named(others)}`
       : `${named(others)}, which now share${others.length === 1 ? "s" : ""} with this one`

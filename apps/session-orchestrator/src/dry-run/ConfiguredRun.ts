@@ -30,7 +30,7 @@ export interface Scene {
   readonly seed: number
 }
 
-/** The model of a dry run; without one in the configuration, one that stands for any. */
+/** The model of a dry run; a configuration without a model is tried on a simulated model. */
 export const modelOf = ({ model }: Pick<Values, "model">): Target.Target =>
   model ?? { provider: "simulated", model: "steady" }
 
