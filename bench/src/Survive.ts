@@ -110,54 +110,29 @@ const turns =
     await Promise.all(Array.from({ length: atOnce }, one))
   }
 
-/** The same request again and again, by its status. */
+/** The same request again and again, from a process of its own. */
 const requests =
-  (path: string, bodyOf: (n: number) => string) =>
-  async ({ ended, isOver, service }: Attacked): Promise<void> => {
-    for (let n = 0; !isOver(); n++) {
-      const response = await fetch(`http://127.0.0.1:${service.port}${path}`, {
-        method: "POST",
-        headers: { "content-type": "application/json", authorization: "Bearer sk-of-the-attacker" },
-        body: bodyOf(n)
-      })
-      await response.text()
-      ended[response.status] = (ended[response.status] ?? 0) + 1
-    }
+  (kind: string) =>
+  async ({ children, folder, isOver, service }: Attacked): Promise<void> => {
+    const flood = join(import.meta.dirname, "survive/RequestFlood.ts")
+    await start(children, folder, [flood, String(service.port), kind], /(there)/)
+    const attacker = children.at(-1)
+    while (!isOver()) await pause(100)
+    attacker?.kill("SIGKILL")
   }
 
-/** Empty objects, of some megabytes together. */
-const objects = (megabytes: number): string => `[${"{},".repeat((megabytes * 1024 * 1024) / 3)}{}]`
-
-const CALL = "/to/hostile/chat/completions"
-
-const PROMPT = `{"prompt":${objects(30)}}`
-const LARGE_CALL = `{"model":"m","stream":true,"messages":${objects(48)}}`
-const LONG_CALL = `{"model":"m","stream":true,"messages":[${'{"role":"user","content":"Go on"},'.repeat(130_000)}{}]}`
-const DEEP_CALL = `{"model":"m","stream":true,"messages":${"[".repeat(5_000)}${"]".repeat(5_000)}}`
-const DRY_RUN = JSON.stringify({ outages: ["ok+tokens-100000"], turns: 1_000 })
-const DENSE_RUN = JSON.stringify({
-  outages: ["529 for 100h"],
-  turns: 1_000,
-  hours: 168,
-  retry: { schedule: { type: "steps", delays: ["1 millis"] } }
-})
-
 const ATTACKS: ReadonlyArray<Attack> = [
-  { name: "prompts of 30 MB of {}", path: "short-answer", run: requests("/v1/turns", () => PROMPT) },
-  { name: "gateway calls of 48 MB of {}", path: "short-answer", run: requests(CALL, () => LARGE_CALL) },
-  { name: "gateway calls of 400,000 values", path: "short-answer", run: requests(CALL, () => LONG_CALL) },
-  { name: "gateway calls of 5,000 levels", path: "short-answer", run: requests(CALL, () => DEEP_CALL) },
-  {
-    name: "models with names of 20 kB",
-    path: "short-answer",
-    run: requests(CALL, (n) => JSON.stringify({ model: `${n}${"m".repeat(20_000)}`, messages: [], stream: true }))
-  },
-  { name: "dry runs of long answers", path: "short-answer", run: requests("/v1/dry-run", () => DRY_RUN) },
-  {
-    name: "dry runs of a thousand turns",
-    path: "short-answer",
-    run: requests("/v1/dry-run", () => DENSE_RUN)
-  },
+  ...Object.entries({
+    prompt: "prompts of 30 MB of {}",
+    chat: "messages of /v1/chat of 30 MB of {}",
+    socket: "WebSocket messages of 30 MB of {}",
+    large: "gateway calls of 48 MB of {}",
+    long: "gateway calls of 400,000 values",
+    deep: "gateway calls of 5,000 levels",
+    names: "models with names of 20 kB",
+    answers: "dry runs of long answers",
+    turns: "dry runs of a thousand turns"
+  }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind) })),
   { name: "an endless answer", path: "endless-answer", run: turns(1) },
   { name: "an endless tool call", path: "endless-call", run: turns(1) },
   {

@@ -90,9 +90,9 @@ const wordings = {
     status: 403,
     anthropic: ["permission_error", "Your API key does not have permission to use the specified resource."],
     openai: {
-      message: "Country, region, or territory not supported",
-      type: "request_forbidden",
-      code: "unsupported_country_region_territory"
+      message: "You have insufficient permissions for this operation. Missing scopes: model.request.",
+      type: "invalid_request_error",
+      code: "missing_scope"
     }
   },
   model: {

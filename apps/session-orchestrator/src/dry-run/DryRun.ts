@@ -87,11 +87,9 @@ export class DryRun {
     for (const turn of this.turns) turn.begin()
   }
 
-  /** Runs up to `most` moments, fewer where answers are long; `false`: the run is over. */
+  /** Runs up to `most` moments; `false`: the run is over. */
   step(most: number): boolean {
-    const enough = this.characters + SLICE_CHARACTERS
-    for (let n = 0; n < most && this.characters < enough; n++)
-      if (this.isFull || !this.clock.step(this.options.until)) return false
+    for (let n = 0; n < most; n++) if (this.isFull || !this.clock.step(this.options.until)) return false
     return true
   }
 
@@ -151,9 +149,6 @@ export const draws = (seed: number): (() => number) => {
 
 /** Its turns keep what was answered. */
 const MOST_CHARACTERS = 32 * 1024 * 1024
-
-/** Some milliseconds. */
-const SLICE_CHARACTERS = 256 * 1024
 
 /** The gates and limits of one process. */
 const gatesOf = ({ allowanceOf, endpointOf }: Setup, clock: VirtualClock): Gates.Gates["Service"] => {

@@ -21,6 +21,9 @@ export const read = (texts: ReadonlyArray<string>): Result.Result<Outages, strin
     const [, name = EVERY, script = text] = NAMED.exec(text) ?? []
     if (outages.has(name))
       return Result.fail(name === EVERY ? "there are two scripts for every endpoint." : `${name} has two scripts.`)
+    const counts = Array.from(script.matchAll(/(?:tokens|after)-(\d+)/gu), ([, count]) => Number(count))
+    if (counts.some((count) => count > MOST_TOKENS))
+      return Result.fail(`${Quote.of(text)}: an answer of a dry run has ${MOST_TOKENS} tokens at most.`)
     const checked = Simulated.describe(script)
     if (Result.isFailure(checked)) {
       const { position, why } = checked.failure
@@ -54,6 +57,9 @@ export const names = (outages: Outages): ReadonlyArray<string> =>
 // --- internal
 
 const EVERY = "*"
+
+/** More take the thread for a tenth of a second. */
+const MOST_TOKENS = 10_000
 
 /** A name before the first `=`; a script has no `=` before its first `;` or `,`. */
 const NAMED = /^([A-Za-z0-9_.-]+(?:\/[^\s=;,]+)?)=(.*)$/s

@@ -22,7 +22,10 @@ export interface Trial {
 export const run = (name: string, make: () => DryRun.DryRun, prices?: Prices.Prices): Effect.Effect<Trial> =>
   Effect.gen(function* () {
     const dryRun = make()
-    while (dryRun.step(SLICE)) yield* pause
+    for (let isOver = false; !isOver; yield* pause) {
+      const end = performance.now() + SLICE_MS
+      while (!isOver && performance.now() < end) isOver = !dryRun.step(1)
+    }
     const { result } = dryRun
     return { name, result, report: Summary.of(result, prices) }
   })
@@ -46,8 +49,8 @@ export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend"
 
 // --- internal
 
-/** Moments between two pauses: a few milliseconds, some tens where each answer has 100,000 tokens. */
-const SLICE = 20
+/** Between two pauses; a moment with a long answer takes longer. */
+const SLICE_MS = 5
 
 const pause = Effect.callback<void>((resume) => {
   const timer = setImmediate(() => resume(Effect.void))

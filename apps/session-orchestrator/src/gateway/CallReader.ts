@@ -15,6 +15,7 @@ export interface Body {
   readonly bytes: Buffer
   /** Of values, exact up to `MOST_NORMAL`; then, and beyond the most levels, it is too large to be normalised. */
   readonly isTooLarge: boolean
+  /** Whether a thread reads it. */
   readonly isLarge: boolean
 }
 
@@ -42,7 +43,7 @@ export const read = (request: IncomingMessage, mostBytes: number, share: Share):
     request.on("end", () => {
       if (refused !== undefined) return
       const isTooLarge = scan.push("") !== undefined || length > MOST_NORMAL_BYTES
-      const isLarge = isTooLarge || length > MOST_BYTES || scan.values > MOST_VALUES
+      const isLarge = length > MOST_BYTES || (!isTooLarge && scan.values > MOST_VALUES)
       // A thread reads the same memory.
       const bytes = isLarge ? Buffer.from(new SharedArrayBuffer(length)) : Buffer.concat(pieces)
       if (isLarge) for (let at = 0, n = 0; n < pieces.length; n++) at += pieces[n]?.copy(bytes, at) ?? 0

@@ -359,6 +359,7 @@ const outlineOf = (
   body: CallReader.Body
 ): Effect.Effect<{ readonly members: unknown; readonly digest: string | undefined } | undefined> => {
   if (body.isLarge) return CallReader.outline(body)
+  if (body.isTooLarge) return Effect.sync(() => CallBody.outline(body.bytes, true))
   const members = CallBody.parse(body.bytes)
   return Effect.succeed(members === undefined ? undefined : { members, digest: undefined })
 }

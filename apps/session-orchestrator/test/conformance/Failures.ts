@@ -157,10 +157,13 @@ const streams: ReadonlyArray<Scenario> = [
   }),
   outlives(
     "C9: however a request fails, only the turn repeats it",
-    [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(307)],
+    [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(200)],
     secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
     { retry: EVEN, formats: BOTH }
-  )
+  ),
+  endsIn("C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], [], {
+    formats: BOTH
+  })
 ]
 
 export const scenarios = [...classification, ...streams]

@@ -43,9 +43,11 @@ describe("POST /v1/dry-run", () => {
 
   it.live("X10: ends before long answers take all memory", () =>
     Effect.gen(function* () {
-      const { report } = yield* run({ outages: ["ok+tokens-100000"], turns: 1_000 })
+      const { report } = yield* run({ outages: ["ok+tokens-10000"], turns: 1_000 })
       assert.strictEqual(report.cut, "calls")
-      assert.isBelow(report.calls, 200)
+      assert.isBelow(report.calls, 1_000)
+      const refused = yield* Effect.flip(run({ outages: ["cut-after-10001"] }))
+      assert.match(refused.message, /an answer of a dry run has 10000 tokens at most/)
     })
   )
 

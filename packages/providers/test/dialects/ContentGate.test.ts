@@ -42,6 +42,17 @@ const eventsOf = (wire: WireFormat, ...frames: ReadonlyArray<string>) =>
 const framings = (wire: WireFormat): ReadonlyArray<Framing> =>
   wire.format === "gemini" ? ["events", "document", "array"] : ["events", "document"]
 
+describe("a refusal whose body breaks off", () => {
+  it("C2: keeps the reason of its status", () => {
+    for (const wire of wireFormats) {
+      const gate = gateOf(wire, "events", { ...head(), status: 401 })
+      gate.feed(encode('{"error":{"mess'))
+      gate.broken(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }))
+      expect(gate.standing()).toMatchObject({ kind: "failed", failure: { reason: "auth", status: 401 } })
+    }
+  })
+})
+
 describe("fault scripts", () => {
   for (const wire of wireFormats) {
     for (const framing of framings(wire)) {

@@ -1,0 +1,49 @@
+/**
+ * Sends one kind of request again and again, as a process of its own: `RequestFlood.ts PORT KIND`; prints when it begins.
+ *
+ * Each is of an allowed size, and costs the service much more than its client.
+ */
+const [port = "", kind = ""] = process.argv.slice(2)
+
+const CALL = "/to/hostile/chat/completions"
+
+/** Empty objects, of some megabytes together. */
+const objects = (megabytes: number): string => `[${"{},".repeat((megabytes * 1024 * 1024) / 3)}{}]`
+
+const call = (messages: string): string => `{"model":"m","stream":true,"messages":${messages}}`
+
+const KINDS: Readonly<Record<string, () => readonly [path: string, body: string]>> = {
+  prompt: () => ["/v1/turns", `{"prompt":${objects(30)}}`],
+  chat: () => ["/v1/chat", `{"id":"c","messages":${objects(30)}}`],
+  socket: () => ["/v1/ws", `{"type":"prompt","conversationId":"c","prompt":${objects(30)}}`],
+  large: () => [CALL, call(objects(48))],
+  long: () => [CALL, call(`[${'{"role":"user","content":"Go on"},'.repeat(130_000)}{}]`)],
+  deep: () => [CALL, call(`${"[".repeat(5_000)}${"]".repeat(5_000)}`)],
+  names: () => [CALL, call("[]").replace('"m"', `"NUMBER${"m".repeat(20_000)}"`)],
+  answers: () => ["/v1/dry-run", JSON.stringify({ outages: ["ok+tokens-10000"], turns: 1_000 })],
+  turns: () => [
+    "/v1/dry-run",
+    JSON.stringify({
+      outages: ["529 for 100h"],
+      turns: 1_000,
+      hours: 168,
+      retry: { schedule: { type: "steps", delays: ["1 millis"] } }
+    })
+  ]
+}
+
+const [path, body] = KINDS[kind]?.() ?? ["", ""]
+const headers = { "content-type": "application/json", authorization: "Bearer sk-of-the-attacker" }
+const bytes = Buffer.from(body)
+console.log("there")
+if (kind === "socket") {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
+  socket.addEventListener("open", () => socket.send(body))
+  socket.addEventListener("message", ({ data }) => String(data).includes("invalid-request") && socket.send(body))
+} else {
+  for (let n = 0; ; n++) {
+    const sent = kind === "names" ? body.replace("NUMBER", String(n)) : bytes
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body: sent })
+    await response.text()
+  }
+}
