@@ -128,7 +128,7 @@ const unsealed = (turn: number, of: number, retryAt?: number): Unsealed => ({
   turnId: NumberedData.turnId(turn),
   conversationId: NumberedData.conversationId(of),
   model: "a/m",
-  tail: retryAt === undefined ? undefined : GivenRecords.retry(0, 1_000, retryAt),
+  tail: retryAt === undefined ? undefined : GivenRecords.retry(0, retryAt, retryAt),
   records: 1,
   interruption: undefined
 })
