@@ -442,7 +442,7 @@ describe("Resident", () => {
       expect(quiet.pollUnsafe()).toBeUndefined()
       expect(state.asked).toBe(1)
       yield* TestClock.adjust(1)
-      yield* Fiber.join(quiet)
+      yield* settle
       expect(state.asked).toBe(2)
     })
   )
