@@ -58,7 +58,7 @@ export class GateTicket {
   readonly heldMs: number
   /** The turn was woken before its time: the attempt is free (rule D2). */
   readonly isEarly: boolean
-  /** The endpoint counts as down: this call probes it. */
+  /** The endpoint counts as down, or has answered another runner alone: this call probes it. */
   readonly isProbe: boolean
   private isSpent = false
 

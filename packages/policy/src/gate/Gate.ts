@@ -55,6 +55,8 @@ export interface Gate {
   readonly floor: number
   /** Probes refused since it stopped answering; infinite: it never answered. */
   readonly probes: number
+  /** It answered another process since it last refused a call here: one try at once, also if it does not count as down here. */
+  readonly isToTry: boolean
   /** Since when no turn waits or calls; `Infinity`: one does, or none has yet. */
   readonly leftAt: number
 }
@@ -87,6 +89,7 @@ export const open: Gate = {
   okBegan: -Infinity,
   floor: -Infinity,
   probes: Infinity,
+  isToTry: false,
   leftAt: Infinity
 }
 
@@ -306,15 +309,18 @@ export const gift = (
   if (count === 0 || gate.credit < 1 || !isKnown(gate)) return NO_GIFT
   const at = isOff(gate) ? probeAt(gate, now, count, meanWaitMs) : gate.floor
   if (at > now) return { isFree: false, againAt: at }
-  const isFree = isOff(gate) || (gate.under < Math.floor(gate.room) && gate.answeredAt !== -Infinity)
+  const isFree = isProbing(gate) || (gate.under < Math.floor(gate.room) && gate.answeredAt !== -Infinity)
   return isFree ? GIFT : NO_GIFT
 }
+
+/** Whether an early wake would be a try: the endpoint counts as down, or has answered another process alone. */
+export const isProbing = (gate: Gate): boolean => isOff(gate) || gate.isToTry
 
 /** A call begins, or is admitted. */
 export const begin = (before: Gate, now: number, isGift: boolean): readonly [Call, Gate] => {
   const { credit, proven, under } = before
   const call = { at: now, load: under, isInside: under < Math.max(1, proven), isGift }
-  return [call, { ...before, under: under + 1, triedAt: now, credit: isGift ? credit - 1 : credit }]
+  return [call, { ...before, under: under + 1, triedAt: now, isToTry: false, credit: isGift ? credit - 1 : credit }]
 }
 
 /** An admitted call is not made. */
@@ -410,7 +416,7 @@ export const ended = (before: Gate, hadAnswered: boolean): Gate => {
 
 /** Another process has found that the endpoint fails: its certainty counts here. */
 export const failedElsewhere = (before: Gate, n: number, failure: Failure.Failure, at: number): Gate => {
-  const gate: Mutable<Gate> = { ...before, n, refusedAt: at, failure }
+  const gate: Mutable<Gate> = { ...before, n, refusedAt: at, failure, isToTry: false }
   if (isOff(gate) && !isOff(before)) stopped(gate, false)
   return gate
 }
@@ -463,6 +469,7 @@ const share = (gate: Gate, failure: Failure.Failure): readonly [CallDecision, Ga
 
 /** When `count` waiting turns make the next probe. */
 const probeAt = (gate: Gate, now: number, count: number, meanWaitMs: number): number => {
+  if (gate.isToTry) return Math.max(gate.floor, gate.refusedAt + PROBE_MIN_MS)
   const byShare = meanWaitMs / (count * Math.min(PROBE_MOST, PROBE_SHARE / count ** PROBE_POWER))
   const eagerly = isRecent(gate, now)
     ? PROBE_MIN_MS

@@ -46,5 +46,7 @@ export const apply = (before: Gate.Gate, { answeredAt, failedAt, failure, n, tri
   }
   const isBack = answeredAt > Math.max(failedAt, gate.answeredAt) && answeredAt - refusedAt >= Gate.PROBE_MIN_MS
   const isTried = gate.under > gate.answering
-  return isBack && !isTried && Gate.isOff(gate) ? { ...gate, answeredAt, triedAt: -Infinity } : gate // one try at once
+  if (!isBack || isTried || gate.n === 0) return gate
+  // A gate that is not off, as it has met few refusals, does not take the answer for its own: it would hold due turns.
+  return { ...gate, isToTry: true, answeredAt: Gate.isOff(gate) ? answeredAt : gate.answeredAt }
 }

@@ -34,7 +34,7 @@ export interface Admission {
   readonly heldMs: number
   /** It was woken before its time. */
   readonly isEarly: boolean
-  /** The endpoint counts as down. */
+  /** The endpoint counts as down, or has answered another process alone. */
   readonly isProbe: boolean
 }
 
@@ -271,7 +271,7 @@ export class Sleepers<S extends Sleeper> {
       meanWaitMs: this.asleepMs / this.asleep
     })
     if (!isFree) return Math.max(now + 1, againAt)
-    const isProbe = Gate.isOff(this.gate)
+    const isProbe = Gate.isProbing(this.gate)
     const place = this.candidate(isProbe)
     if (place === undefined) return Math.max(now + 1, this.resting.first?.restsUntil ?? Infinity)
     const { sleeper } = place

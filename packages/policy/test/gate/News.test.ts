@@ -62,6 +62,27 @@ describe("news of an endpoint", () => {
     expect(Gate.gift(News.apply(refused, answering(43_000)), 43_000, crowd).isFree).toBe(true)
   })
 
+  it("X5: of an answer elsewhere allow one call after few refusals, too, and hold no due turn", () => {
+    let known = Gate.open
+    for (let n = 0; n < 6; n++) {
+      const [call, begun] = Gate.begin(known, 30_000, false)
+      known = Gate.refused(begun, 30_000, call, 0, overloaded)
+    }
+    expect(Gate.isOff(known)).toBe(false)
+    expect(Gate.gift(known, 36_000, crowd).isFree).toBe(false)
+    expect(Gate.gift(News.apply(known, answering(34_000)), 34_000, crowd).isFree).toBe(false)
+    const gate = News.apply(known, answering(36_000))
+    expect(Gate.gift(gate, 36_000, crowd).isFree).toBe(true)
+    expect(Gate.roomOf(gate)).toBe(Gate.roomOf(known))
+    const [call, begun] = Gate.begin(gate, 36_000, true)
+    expect(Gate.gift(News.apply(begun, answering(37_000)), 37_000, crowd).isFree).toBe(false)
+    // Refused, it waits for an answer that is 5 s newer; answered, it goes on by itself.
+    const refused = Gate.refused(begun, 38_000, call, 0, overloaded)
+    expect(Gate.gift(News.apply(refused, answering(42_000)), 42_000, crowd).isFree).toBe(false)
+    expect(Gate.gift(News.apply(refused, answering(43_000)), 43_000, crowd).isFree).toBe(true)
+    expect(Gate.gift(Gate.answered(begun, 38_000, call), 38_000, crowd).isFree).toBe(true)
+  })
+
   it("X5: are empty without calls", () => {
     expect(News.of(Gate.open)).toEqual(NOTHING)
     expect(News.isNewer(News.of(Gate.open), NOTHING)).toBe(false)
@@ -95,14 +116,24 @@ describe("news of an endpoint", () => {
         for (const late of all) {
           const again = News.apply(once, late)
           // Room, credit and the record of answers are a process's own; the second application of the same news is none.
-          expect({ ...again, n: 0, triedAt: 0, refusedAt: 0, answeredAt: 0, failure: undefined, probes: 0 }).toEqual({
+          expect({
+            ...again,
+            n: 0,
+            triedAt: 0,
+            refusedAt: 0,
+            answeredAt: 0,
+            failure: undefined,
+            probes: 0,
+            isToTry: false
+          }).toEqual({
             ...once,
             n: 0,
             triedAt: 0,
             refusedAt: 0,
             answeredAt: 0,
             failure: undefined,
-            probes: 0
+            probes: 0,
+            isToTry: false
           })
           expect(News.apply(again, late)).toEqual(again)
         }
