@@ -23,7 +23,7 @@ export const conceal = (secrets: ReadonlyArray<Redacted.Redacted<string>>, more:
     .map((secret) => Redacted.value(secret).trim())
     .filter(({ length }) => length >= Redaction.SHORTEST)
   const known = (text: string) => values.reduce((text, secret) => text.replaceAll(secret, Redaction.PLACEHOLDER), text)
-  return (text) => Redaction.keepingJson(withoutBytes(more(text)), known)
+  return (text) => withoutBytes(Redaction.keepingJson(more(text), known))
 }
 
 /** Redacts all texts of a failure. */

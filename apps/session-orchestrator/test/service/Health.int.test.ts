@@ -35,7 +35,7 @@ describe("health", () => {
       yield* turn.until("provider-retry")
       const { endpoints } = yield* read
       assert.deepInclude(endpoints[0], { target: "scripted/m", credential: "SCRIPTED_API_KEY", state: "failing" })
-      assert.deepInclude(endpoints[0]?.gate, { phase: "shut", waiting: 1, held: 0 })
+      assert.deepInclude(endpoints[0]?.gate, { phase: "open", waiting: 1, held: 0 })
       assert.deepInclude(endpoints[0]?.lastHour, { calls: 1, failed: 1 })
       assert.deepInclude(endpoints[0]?.lastFailure, { reason: "overloaded", code: "529", message: "Overloaded" })
       assert.deepInclude(endpoints[1], { state: "idle" })

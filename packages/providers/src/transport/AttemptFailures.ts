@@ -43,7 +43,7 @@ export const classified = (
   classify: (text: string) => Failure.Failure
 ): { readonly failure: Failure.Failure; readonly text: string } => {
   const original = KeyRedaction.withoutBytes(came)
-  const text = conceal(original)
+  const text = conceal(came) // A secret beside bytes of a file loses its beginning with them.
   const failure = classify(original)
   return { text, failure: text === original ? failure : { ...failure, message: classify(text).message } }
 }
