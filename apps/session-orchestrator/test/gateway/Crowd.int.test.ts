@@ -71,7 +71,7 @@ describe("a crowd of held calls", () => {
         const before = yield* Process.eventually(
           "every call to have failed",
           Effect.all([failures, metric(/^holdfast_attempts_total\{.*status="shared"\} (\d+)$/gmu)]),
-          ([own, shared]) => own + shared === CALLS && shared > CALLS / 2
+          ([own, shared]) => own + shared === CALLS && shared > CALLS / 4
         )
         seen.isUp = true
         // The schedule has an hour left. A person orders one call, and its answer releases the others.
