@@ -14,70 +14,83 @@ const { overloaded } = ProcessSetup
 
 const answer = ProcessSetup.answer("At last")
 
+/** Far more refusals in a row than an endpoint needs that counts as off, so that the gate lets none of two due turns try. */
+const CROWD = 40
+
 describe.concurrent("a process that is killed while turns are held by a gate", () => {
-  it.live("X5: has the next one hold them: one of them calls, and the other shares its failure", () =>
+  it.live("X5: has the next one take them up: one calls, the other shares its failure, and an answer frees both", () =>
     Effect.gen(function* () {
-      const { database, provider, start } = yield* ProcessSetup.setup({ delays: ["300 millis"] })
-      // While one of these is closed a call is in progress, and the state of the endpoint is unknown.
-      const [probe, again, asked] = [gate(), gate(), gate()]
-      const calls = ProcessSetup.script(provider, {
-        prober: [overloaded, { ...overloaded, hold: probe }, { ...answer, hold: again }],
-        second: [overloaded, { ...overloaded, hold: asked }, answer],
-        third: [overloaded, answer]
+      const { database, provider, start } = yield* ProcessSetup.setup({ delays: ["300 millis", "1 hour"] })
+      const [refusals, ownRefusals] = [gate(), gate()]
+      const hinted = { ...overloaded, headers: { "retry-after": "3600" } }
+      /** The calls of the two turns, in order. */
+      const calls: Array<string> = []
+      provider.fallback(({ body }) => {
+        if (body.includes("crowd")) return { ...hinted, hold: refusals }
+        if (body.includes("lucky")) return answer
+        calls.push(body.includes("amber") ? "amber" : "violet")
+        if (calls.length <= 2) return { ...overloaded, hold: ownRefusals }
+        return calls.length === 3 ? overloaded : answer
       })
       const first = yield* start
       const lives = [first]
       /** Posts a turn, which a client watches from one process to the next. */
-      const post = Effect.fnUntraced(function* (turnId: string) {
-        const id = yield* first.create()
+      const post = Effect.fnUntraced(function* (turnId: string, retry: object = {}) {
+        const id = yield* first.create({ retry })
         const audience = yield* Audience.watch(lives, [id])
         const watcher = audience.get(id) ?? assert.fail("nobody watches")
         yield* first.open(ProcessSetup.request(id, turnId))
-        /** Waits until a process that runs since `since` announces a hold beyond its time. */
-        const held = (since: number) =>
-          Process.eventually(
-            `${turnId} to be held`,
-            Effect.sync(() => watcher.retries.at(-1)?.retryAt ?? 0),
-            (until) => until >= since + HOLD_STEP_MS
-          )
-        return { id, turnId, audience, watcher, held }
+        return { id, turnId, audience, watcher }
       })
 
-      const postedAt = Date.now()
-      const prober = yield* post("prober")
-      yield* probe.reached
-      const second = yield* post("second")
-      yield* second.held(postedAt)
-      const third = yield* post("third")
-      yield* third.held(postedAt)
+      // The endpoint has answered once, and then refuses so often that it counts as off. It has asked for an hour without calls, so that no
+      // turn probes it meanwhile. The two turns have begun their calls before that: a first attempt is never held.
+      const turns = yield* Effect.forEach(["amber", "violet"], (turnId) => post(turnId))
+      yield* provider.received(2)
+      yield* Audience.seenEnd((yield* post("lucky")).audience, 0)
+      const crowd = yield* Effect.forEach(Array.from({ length: CROWD }), (_, nth) =>
+        post(`crowd-${nth}`, { enabled: false })
+      )
+      yield* provider.received(3 + CROWD)
+      yield* refusals.open
+      yield* Audience.seenEnd(new Map(crowd.flatMap(({ audience }) => [...audience])), 0)
+      const refusedAt = Date.now()
+      yield* ownRefusals.open
+      for (const { turnId, watcher } of turns)
+        yield* Process.eventually(
+          `${turnId} to be held`,
+          Effect.sync(() => watcher.retries.at(-1)?.retryAt ?? 0),
+          (until) => until >= refusedAt + HOLD_STEP_MS
+        )
+      assert.lengthOf(calls, 2)
       yield* first.end("SIGKILL")
 
-      const killedAt = Date.now()
       const next = yield* start
       lives[0] = next
-      yield* Effect.all([again.reached, asked.reached])
-      const until = yield* third.held(killedAt)
-      const { attempt, retryAt, status } = yield* next.state(third.id)
-      assert.deepStrictEqual([attempt, retryAt, status], [0, until, "retrying"])
-      assert.deepStrictEqual(calls.slice(4).toSorted(), ["prober", "second"])
+      for (const { turnId, watcher } of turns)
+        yield* Process.eventually(
+          `${turnId} to wait again`,
+          Effect.sync(() => watcher.retries.at(-1)?.attempt),
+          (attempt) => attempt === 1
+        )
+      assert.lengthOf(calls, 3)
+      const sharer = turns.find(({ turnId }) => turnId !== calls[2]) ?? assert.fail("both have called")
+      for (const { turnId } of turns) {
+        const isShared = DatabaseReads.journalOf(database, turnId).some(({ value }) => value.includes('"shared":true'))
+        assert.strictEqual(isShared, turnId === sharer.turnId)
+      }
 
-      yield* asked.open
-      yield* Audience.seenEnd(new Map([...second.audience, ...third.audience]), 0)
-      yield* again.open
-      yield* Audience.seenEnd(prober.audience, 0)
-      // A turn that shares a failure makes no call, and counts none.
-      assert.deepStrictEqual(calls.slice(6).toSorted(), ["second", "third"])
-      for (const [{ id, watcher, turnId }, retries, attempts] of [
-        [prober, [0], 2],
-        [second, [0, 1], 3],
-        [third, [0, 1], 2]
-      ] as const) {
+      yield* next.call({ method: "POST", path: `/v1/conversations/${sharer.id}/retry-now` })
+      yield* Audience.seenEnd(new Map(turns.flatMap(({ audience }) => [...audience])), 0)
+      assert.deepStrictEqual(calls.slice(3), [sharer.turnId, calls[2]])
+      for (const { id, turnId, watcher } of turns) {
         const waits = DatabaseReads.waitsOf(database, turnId).map(({ attempt }) => attempt)
-        assert.deepStrictEqual(waits, [...retries])
+        assert.deepStrictEqual(waits, [0, 1])
         const end = watcher.events.findLast((event) => event.type === "turn-end")
-        assert.deepInclude(end, { status: "completed", attempts, sleptMs: 300 * retries.length })
+        // A turn that shares a failure makes no call, and counts none.
+        assert.deepInclude(end, { status: "completed", attempts: turnId === sharer.turnId ? 2 : 3 })
         assert.deepStrictEqual([watcher.faults, watcher.answers], [[], ["At last"]])
-        assert.deepStrictEqual([...new Set(watcher.retries.map(({ attempt }) => attempt))], [...retries])
+        assert.deepStrictEqual([...new Set(watcher.retries.map(({ attempt }) => attempt))], [0, 1])
         assert.deepStrictEqual(yield* next.history(id), [`user: ${turnId}`, "assistant: At last"])
       }
     }).pipe(Effect.scoped)
