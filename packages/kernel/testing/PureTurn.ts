@@ -288,8 +288,10 @@ class World {
   private decided(question: unknown, situation: Omit<Directive.Situation, "now">): Records.Directive {
     const choice = this.choose(8)
     const { interrupted } = situation
-    if (interrupted !== undefined && Directive.isResumed(situation))
-      return { ...interrupted, since: this.at, resumes: true }
+    if (interrupted !== undefined && Directive.isResumed(situation)) {
+      const { midStream: _, ...wait } = interrupted
+      return { ...wait, since: this.at, resumes: true }
+    }
     // A failure that no route can help is never retried (OpenCommands.N3).
     if (choice === 0 || !Directive.isRoutable(situation))
       return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
