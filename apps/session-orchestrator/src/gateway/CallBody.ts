@@ -31,7 +31,7 @@ export const digestOf = (value: unknown): string =>
     .update(JSON.stringify(stable(value), ordered) ?? "")
     .digest("base64url")
 
-/** Reads a large body. One that is too large or too deep to be normalised has the digest of its bytes. `undefined`: it is no JSON. */
+/** Reads a large body: digests its bytes where it is too large or too deep to be normalised. `undefined`: the body is not JSON. */
 export const outline = (body: Buffer, isTooLarge: boolean): Outline | undefined => {
   if (isTooLarge) {
     const members = { model: memberOf(body, "model"), stream: memberOf(body, "stream") }
