@@ -69,6 +69,8 @@ export class Sleepers<S extends Sleeper> {
   gate: Gate.Gate = Gate.open
   private readonly owner: Owner<S>
   private readonly places = new Map<S, Place<S>>()
+  /** Those whose time has not come, by that time. */
+  private readonly dues = new Heap<Place<S>>(({ sleeper: { since, waitMs } }) => since + waitMs)
   private readonly door = new Set<Place<S>>()
   private readonly levels: Array<Level<S>> = []
   /** Turns that may be woken early only later. */
@@ -125,6 +127,7 @@ export class Sleepers<S extends Sleeper> {
     const isAsleep = notBefore !== Infinity && since + waitMs > now
     const place: Place<S> = { sleeper, isAsleep, restsUntil, level: undefined, doorAt: 0, isDrawn: false }
     this.places.set(sleeper, place)
+    this.dues.add(place)
     if (notBefore !== Infinity) this.gate = Gate.remembered(this.gate, since)
     if (isAsleep) {
       this.asleep++
@@ -258,6 +261,9 @@ export class Sleepers<S extends Sleeper> {
       return Math.max(now + 1, Gate.askAgainAt(this.gate, now, this.askingOf(first), this.lateAt))
     }
     if (this.asleep === 0) return Infinity
+    // A turn whose time has come, and whose timer fires in this moment, is let in first (Sleepers.S1).
+    const nextDue = this.dues.first?.sleeper
+    if (nextDue !== undefined && nextDue.since + nextDue.waitMs <= now) return Infinity
     for (
       let rested = this.resting.first;
       rested !== undefined && rested.restsUntil <= now;
@@ -325,6 +331,7 @@ export class Sleepers<S extends Sleeper> {
     const place = this.places.get(sleeper)
     if (place === undefined) throw new Error("the sleeper does not wait here")
     this.places.delete(sleeper)
+    this.dues.delete(place)
     if (!this.door.delete(place) && place.isAsleep) {
       this.asleep--
       this.asleepMs -= sleeper.waitMs
