@@ -1,18 +1,18 @@
-/** Health: an outage shuts the gate of its endpoint, and the configuration is searched. */
+/** Health: an endpoint that fails and its gate, and the configuration is searched. */
 import { same, show } from "../../../../tools/src/acceptance/Report.ts"
 import { type Rig, seen, waiting } from "./Rig.ts"
 
 export const run = async (rig: Rig): Promise<void> => {
   await show(
-    "an outage shuts the gate of its endpoint, and an answer opens it: the page of health shows both",
+    "the page of health shows an endpoint that fails and its gate, which one refusal does not shut, and the answer (X5)",
     async () => {
       const waits = await waiting(rig, "gated", [{ pieces: ["Good morning."] }])
       const page = await rig.open()
       await page.goto(`${rig.service.url}/#/health`)
       const endpoint = page.locator(".endpoint").filter({ has: page.getByRole("heading", { name: "local/gated" }) })
       await seen(endpoint, "failing")
-      await seen(endpoint, "Gate shut.")
-      await seen(endpoint, /1 turn waits\. One at a time is let through/)
+      await seen(endpoint, "Gate open.")
+      await seen(endpoint, /Every turn may call\. 1 turn waits for a time of its own/)
       await seen(endpoint, /Last failure .*: The provider is overloaded/)
       await endpoint.getByRole("img", { name: "The last hour: 1 call, 1 failed" }).waitFor()
       await waits.getByRole("button", { name: "Retry now", exact: true }).click()
