@@ -63,19 +63,22 @@ const timeline = (rig: Rig) =>
       )
 
       // Before the first attempt the first is the nearest; behind the last one, the last.
-      const box = await row.locator(".line-of-time").boundingBox()
+      const line = row.locator(".line-of-time")
+      const box = await line.boundingBox()
       ensure(box !== null, "the line of time has a place")
-      const { height = 0, width = 0, x = 0, y = 0 } = box ?? {}
+      const { height = 0, width = 0 } = box ?? {}
       const why = page.getByRole("region", { name: "Explanation" })
-      await page.mouse.click(x + 2, y + height / 2)
+      await line.click({ position: { x: 2, y: height / 2 } })
       await seen(why.locator("li.asked"), /^Attempt 1 failed/)
       same(
         await why.locator("li.asked").evaluate((item) => item === document.activeElement),
         true,
         "the focus on the attempt"
       )
-      await page.mouse.click(x + 2 + (width - 4), y + height / 2)
-      await page.locator("li.asked").waitFor()
+      await page.keyboard.press("Escape")
+      await why.waitFor({ state: "detached" })
+      await line.click({ position: { x: width - 2, y: height / 2 } })
+      await why.locator("li.asked").waitFor()
       await page.keyboard.press("Escape")
       await why.waitFor({ state: "detached" })
       await row.focus()
