@@ -308,14 +308,18 @@ const acceptedOf = Effect.fnUntraced(function* ({ acknowledged, rig }: Model, id
   return accepted
 })
 
+/** Whether a turn may run alone (rule X14). It or the others may have to wait for that, with the commands that have come for them. */
+const isAnySuspectOf = (rig: Rig) =>
+  Effect.map(rig.store.unsealedTurns, (turns) =>
+    turns.some(({ interruption }) => (interruption?.deaths ?? 0) >= Interruption.SUSPECT)
+  )
+
 /** Checks the invariants of a service at rest. */
 const assertAtRest = Effect.fnUntraced(function* (model: Model) {
   const { rig } = model
   assert.deepStrictEqual(rig.faults, [])
-  assert.strictEqual(model.asking, 0)
-  const isAnySuspect = (yield* rig.store.unsealedTurns).some(
-    ({ interruption }) => (interruption?.deaths ?? 0) >= Interruption.SUSPECT
-  )
+  const isAnySuspect = yield* isAnySuspectOf(rig)
+  if (!isAnySuspect) assert.strictEqual(model.asking, 0)
   for (const id of model.ids) {
     const events = yield* eventsOf(rig, id)
     const accepted = yield* acceptedOf(model, id, events)
@@ -335,7 +339,6 @@ const assertAtRest = Effect.fnUntraced(function* (model: Model) {
     const [head, ...behind] = accepted.slice(sealed.length)
     assert.strictEqual(state.turnId, head)
     assert.deepStrictEqual(state.queued, behind)
-    // Rule X14: if a turn runs alone, it or the others may have to wait for that.
     const isRunning = rig.isAnswering(id) || (state.status === "running" && isAnySuspect)
     // Rule D5: during a call that the gate has made early the wait goes on, and clients count to its end.
     const isEarly = rig.isAnswering(id) && state.status === "retrying" && state.retryAt !== undefined
@@ -362,6 +365,7 @@ const look = Effect.fnUntraced(function* ({ rig }: Model, id: Ids.ConversationId
   return {
     now: yield* Clock.currentTimeMillis,
     state,
+    isAnySuspect: yield* isAnySuspectOf(rig),
     asked: rig.asked.filter(({ conversationId }) => conversationId === id).length,
     sealed: turnsWith(yield* eventsOf(rig, id), "turn-end"),
     taken: wakesOf(records).flatMap(({ by }) => (by === undefined ? [] : [by.commandId]))
@@ -374,7 +378,7 @@ type Look = Effect.Success<ReturnType<typeof look>>
 const assertDone = (happening: Happening, before: Look, after: Look): void => {
   const head = before.state?.turnId
   if (happening.type === "abort" && head !== undefined) assert.include(after.sealed, head)
-  if (happening.type !== "steer" || head === undefined) return
+  if (happening.type !== "steer" || head === undefined || before.isAnySuspect) return
   const { commandId, steer } = happening
   const isRetrying = before.state?.status === "retrying"
   const isKnown = commandId !== undefined && before.taken.includes(commandId)
