@@ -146,7 +146,11 @@ export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.Transie
     if (ticket.isEarly) hub.inProgress.live(event)
     return
   }
-  if (!hub.inProgress.isKnown(event)) hub.live(event)
+  if (hub.inProgress.isKnown(event)) return
+  const { retry } = hub.inProgress
+  hub.live(event)
+  // The wait goes on behind the beginning of an early attempt, as for clients that come later.
+  if (event.type === "step-start" && ticket?.isEarly === true && retry !== undefined) hub.live(retry)
 }
 
 /** Decides as `strategy`, while the conversation's switch is on (rule P15). */

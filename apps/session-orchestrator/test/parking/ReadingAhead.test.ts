@@ -6,7 +6,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { full, shut } from "../gate/GateStates.ts"
+import { answers, full, shut } from "../gate/GateStates.ts"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../src/gate/Gatekeeper.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
@@ -226,18 +226,19 @@ it.effect("Waking.U3: a turn that cannot be read ahead continues at its time, an
   )
 })
 
-/** The same before a gate that knows nothing against its endpoint. */
+/** The same before a gate; by default it knows nothing against its endpoint. */
 const gated = (
-  test: (given: Parameters<Parameters<typeof nearly>[0]>[0] & { readonly gatekeeper: Gatekeeper }) => ReturnType<Test>
+  test: (given: Parameters<Parameters<typeof nearly>[0]>[0] & { readonly gatekeeper: Gatekeeper }) => ReturnType<Test>,
+  // The failure concerns one response, and not the endpoint.
+  scripts: Options["scripts"] = [
+    emits({ reason: "invalid-response", message: "No JSON", retryable: true }),
+    answer("At last")
+  ]
 ) =>
   Effect.gen(function* () {
     const gates = yield* Gates.Gates
     const gatekeeper = gates.of({ target: { provider: "test", model: "m" } }) ?? assert.fail("there is no gate")
-    yield* nearly((given) => test({ ...given, gatekeeper }), {
-      gates,
-      // The failure concerns one response, and not the endpoint.
-      scripts: [emits({ reason: "invalid-response", message: "No JSON", retryable: true }), answer("At last")]
-    })
+    yield* nearly((given) => test({ ...given, gatekeeper }), { gates, scripts })
   }).pipe(
     Effect.provide(
       Gates.layer(() => ({ baseUrl: "http://test", credential: undefined })).pipe(Layer.provide(Timer.layer))
@@ -267,6 +268,23 @@ it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and co
       assert.isTrue(gatekeeper.isIdle)
     })
   )
+)
+
+it.effect(
+  "D5, X5: an early attempt that fails leaves it waiting until its time, for those who look and for its watchers",
+  () =>
+    gated(
+      Effect.fnUntraced(function* ({ conversations, gatekeeper, id, provider }) {
+        const { seen } = yield* watching(conversations.watch(id, 0))
+        yield* settle
+        answers(gatekeeper)
+        yield* settle
+        assert.strictEqual(provider.requests.length, 2)
+        assert.deepInclude(yield* conversations.state(id), { status: "retrying", attempt: 0, retryAt: MINUTE })
+        assert.deepInclude(seen.at(-1)?.event, { type: "provider-retry", retryAt: MINUTE })
+      }),
+      [emits(overloaded), emits(overloaded), answer("At last")]
+    )
 )
 
 it.effect("X5: before a shut gate only a turn whose end a person chose is read ahead", () =>
