@@ -56,7 +56,7 @@ export interface Setup {
   readonly priorWork?: PriorWork | undefined
   /**
    * The log is an engine that returns recorded results on request (`Checkpoint.run`): every command is a `Start`, whose record is on disk when
-   * `Done` comes, `Append` has events alone, and the shell makes the mark of content before `FirstContent`. Absent: the log takes records and
+   * `Done` comes, `Append` has events alone, and the shell makes the mark of content itself. Absent: the log takes records and
    * events in one append, and `Begin` has all records of earlier lives.
    */
   readonly memo?: {
@@ -99,6 +99,8 @@ export type Input =
   | { readonly _tag: "Refused"; readonly error: TurnStopped }
   /** Only in `memo`: a started command has no record, and is about to be performed. */
   | { readonly _tag: "Performs"; readonly command: Command }
+  /** Only in `memo`: it has its record, which is not on disk yet. */
+  | { readonly _tag: "Performed"; readonly record: Records.TurnRecord }
   /** Content of the call under way is there, and waits for `Release` (X2). */
   | { readonly _tag: "FirstContent" }
   | {
@@ -162,7 +164,13 @@ export interface State {
   readonly open: ReadonlyArray<Command>
   /** The call that was made and has no record yet. */
   readonly call:
-    | { readonly request: ProviderRequest; readonly startedAt: number; readonly firstContentAt: number | undefined }
+    | {
+        readonly request: ProviderRequest
+        readonly startedAt: number
+        readonly firstContentAt: number | undefined
+        /** Its end has been observed. */
+        readonly isObserved: boolean
+      }
     | undefined
   /** The append that is not confirmed. */
   readonly pending: (Append & { readonly observed: ReadonlyArray<Observing.Observed> }) | undefined
@@ -228,6 +236,9 @@ export const step = (state: State, input: Input, now: number): readonly [State, 
   return [steps.state, steps.effects]
 }
 
+/** The kind of record that a command ends in. */
+export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_tag]
+
 // --- internal
 
 /** One step, while it is taken. */
@@ -261,6 +272,9 @@ class Steps {
         return this.stop(input.error)
       case "Performs":
         return this.begins(input.command)
+      case "Performed":
+        this.report(input.record, state.ledger)
+        return state.call && this.set({ call: { ...state.call, isObserved: true } })
       case "FirstContent":
         return this.firstContent()
       case "Done":
@@ -305,7 +319,7 @@ class Steps {
     const [command] = open
     if (command?._tag !== "Call" || call === undefined) return
     this.set({ call: { ...call, firstContentAt: this.now } })
-    if (setup.memo !== undefined) return this.emit({ _tag: "Release" })
+    if (setup.memo !== undefined) return
     // The mark is not folded in: this life goes on with the attempt.
     const { number, step } = command
     this.set({ isMarking: true, records: [...records, named({ kind: "Content", step, number, value: true })] })
@@ -352,7 +366,7 @@ class Steps {
   private interrupted(): void {
     const { call, ledger, setup } = this.state
     this.set({ open: [], call: undefined })
-    if (call === undefined || setup.observer?.attempt === undefined) return
+    if (call === undefined || call.isObserved || setup.observer?.attempt === undefined) return
     const outcome = { _tag: "Interrupted", endedAt: this.now } as const
     this.observe(Observing.ofAttempt(ledger, call.request.attempt, outcome, call))
   }
@@ -456,7 +470,7 @@ class Steps {
 
   private performed(commands: ReadonlyArray<Command>): boolean {
     const { ledger, setup } = this.state
-    const beginnings = commands.flatMap((command) => Immediate.beginningOf(ledger, command, setup.life) ?? [])
+    const beginnings = commands.flatMap((command) => Immediate.beginningOf(setup, ledger, command) ?? [])
     for (const record of beginnings) this.fold(record)
     if (beginnings.length > 0) return true
     const [command] = commands
@@ -500,7 +514,7 @@ class Steps {
       case "Call": {
         if (command.isLost) return
         const startedAt = calledAt ?? this.now
-        const call = { request: command.request, startedAt, firstContentAt: undefined }
+        const call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
         this.set({ call, calledAt: startedAt, announced: command.step })
         if (announced !== command.step) this.live(command.begins)
         return
@@ -530,7 +544,7 @@ class Steps {
   private fold(record: Records.TurnRecord, isTakenUp = false, part?: number): void {
     const { calledAt, ledger, records, setup } = this.state
     const after = evolve(ledger, record)
-    if (!isTakenUp) this.report(record, after)
+    if (!isTakenUp && setup.memo === undefined) this.report(record, ledger)
     this.set({ ledger: after, isTakenUp })
     if (record.kind === "Attempt") this.set({ call: undefined })
     if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
@@ -540,12 +554,12 @@ class Steps {
     if (setup.memo === undefined && record.kind !== "Seal") this.set({ records: [...records, named(record, part)] })
   }
 
-  private report(record: Records.TurnRecord, after: Ledger): void {
-    const { call, calledAt, ledger, setup, toolsAt } = this.state
+  private report(record: Records.TurnRecord, before: Ledger): void {
+    const { call, calledAt, setup, toolsAt } = this.state
     if (setup.observer === undefined) return
     const startedAt = record.kind === "Tool" ? toolsAt.get(record.number) : calledAt
     const times = record.kind === "Attempt" ? (call ?? { startedAt: undefined }) : { startedAt }
-    const observed = Observing.ofRecord(setup.observer, ledger, record, after, times, this.now)
+    const observed = Observing.ofRecord(setup.observer, before, record, times, this.now)
     if (observed !== undefined) this.observe(observed)
   }
 
@@ -609,9 +623,8 @@ const isVoid = ({ kind, value }: Records.TurnRecord): boolean =>
 
 /** Whether a command ends in a record of a kind at a position. */
 const isOf = (command: Command, kind: Records.Kind, { number, step }: Records.RecordPosition): boolean =>
-  KINDS[command._tag] === kind && command.number === number && command.step === step
+  kindOf(command) === kind && command.number === number && command.step === step
 
-/** The kind of record that a command ends in. */
 const KINDS = {
   Final: "Final",
   Route: "Route",

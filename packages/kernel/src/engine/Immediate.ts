@@ -53,12 +53,12 @@ export const recordOf = (
  * a person refused is answered with that: doing it again does no harm.
  */
 export const beginningOf = (
+  setup: Pick<Setup, "life">,
   { turn }: Ledger,
-  command: Command,
-  life: string
+  command: Command
 ): Records.RecordOf<"Begun"> | undefined => {
   if (command._tag !== "RunTool" || command.begun !== undefined) return undefined
   if (Judging.isReport(turn.report, command.call) || command.approval?.refusal !== undefined) return undefined
   const { number, step } = command
-  return { kind: "Begun", step, number, value: { life } }
+  return { kind: "Begun", step, number, value: { life: setup.life } }
 }

@@ -1,4 +1,4 @@
-/** Makes the observations of a turn (`Observer`) from a record and the ledgers before and after it. Pure. */
+/** Makes the observations of a turn (`Observer`) from a record and the ledger before it. Pure. */
 import type { TurnEvent } from "@holdfast/wire"
 import * as Judging from "../internal/machine/Judging.ts"
 import type { Ledger } from "../internal/machine/Ledger.ts"
@@ -25,7 +25,6 @@ export const ofRecord = (
   listeners: Listeners,
   before: Ledger,
   record: TurnRecord,
-  after: Ledger,
   times: Times,
   at: number
 ): Observed | undefined => {
@@ -60,7 +59,8 @@ export const ofRecord = (
       const refusal = isError ? Judging.refusalOf(call, phase.round.finishReason) : ("accepted" as const)
       const report = isReport ? refusal : undefined
       const about = { ...stepOf(before), call, startedAt, endedAt, isError, report }
-      return { kind: "tool", observation: { ...about, othersRunning: unansweredIn(after, before) } }
+      const others = phase.round.results.filter((result, i) => result === undefined && i !== record.number)
+      return { kind: "tool", observation: { ...about, othersRunning: others.length } }
     }
     default:
       return undefined
@@ -103,12 +103,6 @@ const stepOf = ({ routing, step, turn }: Ledger): ObservedStep => ({
   stepStartedAt: step.startedAt,
   target: routing.route.target
 })
-
-/** The calls of the response that have no result yet. */
-const unansweredIn = ({ phase, step }: Ledger, before: Ledger): number =>
-  phase._tag === "Tools" && step.number === before.step.number
-    ? phase.round.results.filter((result) => result === undefined).length
-    : 0
 
 /** The result of a report in a rejected response, or of a report that is the whole text of a response. */
 const reportIn = ({ turn }: Ledger, outcome: AttemptOutcome) => {
