@@ -32,12 +32,11 @@ import { ofDefect, TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
 import type { PriorWork } from "../turn/BeforeContent.ts"
 import * as RetryEvent from "../turn/RetryEvent.ts"
-import * as Immediate from "./Immediate.ts"
+import * as Commands from "./Commands.ts"
 import * as Observing from "./Observing.ts"
-import * as Waits from "./Waits.ts"
 
 export type { Command } from "../internal/machine/OpenCommands.ts"
-export type { Sleep } from "./Waits.ts"
+export type { Sleep } from "./Commands.ts"
 
 /** What a life of a turn runs on. The functions in it are pure. */
 export interface Setup {
@@ -104,7 +103,7 @@ export type Input =
   /** Content of the call under way is there, and waits for `Release` (X2). */
   | { readonly _tag: "FirstContent" }
   | {
-      /** A started command has its record. Of a tool call in `memo`: also its beginning. */
+      /** A started command has its record. */
       readonly _tag: "Done"
       readonly record: Records.TurnRecord
       /** It is of an earlier life. */
@@ -148,10 +147,10 @@ export type Effect =
   /** The content of the call under way may leave, from its first on. */
   | { readonly _tag: "Release" }
   /** A wait, which ends in `Due` or `Steered`. It replaces the sleep before it. */
-  | ({ readonly _tag: "Sleep" } & Waits.Sleep)
+  | ({ readonly _tag: "Sleep" } & Commands.Sleep)
   /** For observers (`Observer.notify`). */
   | ({ readonly _tag: "Observe" } & Observing.Observed)
-  /** The turn stops, unsealed. Performer under way are to be ended. */
+  /** The turn stops, unsealed. Commands under way are to be ended. */
   | { readonly _tag: "Stop"; readonly error: TurnStopped }
   /** The turn is sealed, on disk. */
   | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
@@ -173,20 +172,17 @@ export interface State {
       }
     | undefined
   /** The append that is not confirmed. */
-  readonly pending: (Append & { readonly observed: ReadonlyArray<Observing.Observed> }) | undefined
+  readonly pending: (Append & { readonly then: ReadonlyArray<Effect> }) | undefined
   /** Records and events for the next append. */
   readonly records: ReadonlyArray<Named>
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  /** The content of the call under way waits for its mark. */
-  readonly isMarking: boolean
   /** Records that are still to be followed. */
   readonly known: ReadonlyArray<Records.Stored>
   readonly persisted: ReadonlyArray<string>
-  readonly isAhead: boolean
-  readonly withheld: ReadonlyArray<Effect>
+  /** Effects until the turn is accepted; `undefined`: it is. */
+  readonly withheld: ReadonlyArray<Effect> | undefined
   readonly cut: Records.Seal["cut"]
   readonly stopped: TurnStopped | undefined
-  readonly isSealed: boolean
   readonly offered: { readonly step: number; readonly offers: Offers } | undefined
   /** The step whose `step-start` was emitted in this life. */
   readonly announced: number | undefined
@@ -209,14 +205,11 @@ export const make = (setup: Setup): State => ({
   pending: undefined,
   records: [],
   events: [],
-  isMarking: false,
   known: [],
   persisted: [],
-  isAhead: false,
-  withheld: [],
+  withheld: undefined,
   cut: undefined,
   stopped: undefined,
-  isSealed: false,
   offered: undefined,
   announced: setup.priorWork?.announced,
   wait: setup.priorWork?.wait,
@@ -235,9 +228,6 @@ export const step = (state: State, input: Input, now: number): readonly [State, 
   }
   return [steps.state, steps.effects]
 }
-
-/** The kind of record that a command ends in. */
-export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_tag]
 
 // --- internal
 
@@ -258,13 +248,12 @@ class Steps {
     switch (input._tag) {
       case "Begin": {
         const { isAhead = false, known, persisted } = input
-        this.set({ known, persisted, isAhead })
+        this.set({ known, persisted, withheld: isAhead ? [] : undefined })
         return this.goOn()
       }
       case "Accepted":
-        this.set({ isAhead: false, withheld: [] })
-        this.effects.push(...state.withheld)
-        return
+        this.set({ withheld: undefined })
+        return void this.effects.push(...(state.withheld ?? []))
       case "Appended":
         return this.appended()
       case "Refused":
@@ -306,11 +295,10 @@ class Steps {
   // --- inputs
 
   private appended(): void {
-    const { isMarking, pending } = this.state
+    const { pending } = this.state
     if (pending === undefined) return
-    this.set({ pending: undefined, isMarking: false })
-    for (const observed of pending.observed) this.observe(observed)
-    if (isMarking) this.emit({ _tag: "Release" })
+    this.set({ pending: undefined })
+    for (const effect of pending.then) this.emit(effect)
     this.goOn()
   }
 
@@ -322,17 +310,13 @@ class Steps {
     if (setup.memo !== undefined) return
     // The mark is not folded in: this life goes on with the attempt.
     const { number, step } = command
-    this.set({ isMarking: true, records: [...records, named({ kind: "Content", step, number, value: true })] })
-    this.append()
+    this.set({ records: [...records, named({ kind: "Content", step, number, value: true })] })
+    this.append({ _tag: "Release" })
   }
 
   private done(record: Records.TurnRecord, isTakenUp: boolean): void {
     const { open } = this.state
-    if (record.kind === "Begun") {
-      if (open.some((command) => isOf(command, "Tool", record))) this.fold(record)
-      return
-    }
-    const command = open.find((command) => isOf(command, record.kind, record))
+    const command = open.find((command) => isOf(command, record))
     if (command === undefined) return // Engine.E2
     this.set({ open: open.filter((other) => other !== command) })
     this.fold(record, isTakenUp)
@@ -342,8 +326,8 @@ class Steps {
   private woken(wake: Records.Wake): void {
     const [waiting] = this.state.open
     if (waiting?._tag !== "Wait" && waiting?._tag !== "Ask") return
-    if (wake.type !== "elapsed" && !fits(wake, Waits.callsOf(waiting))) return
-    const value = Waits.wakeOf(waiting, wake, this.state.setup.strategy?.ask, this.now)
+    if (wake.type !== "elapsed" && !fits(wake, Commands.callsOf(waiting))) return
+    const value = Commands.wakeOf(waiting, wake, this.state.setup.strategy?.ask, this.now)
     if (value === undefined) return this.sleep(waiting)
     this.set({ open: [] })
     const { number, part, step } = waiting
@@ -358,7 +342,7 @@ class Steps {
     const called = call === undefined ? undefined : ({ called: true } as const)
     const underWay = command?._tag === "Call" ? { said, ...called } : undefined
     this.interrupted()
-    this.set({ cut: { status, failure, ...underWay }, isMarking: false })
+    this.set({ cut: { status, failure, ...underWay } })
     this.goOn()
   }
 
@@ -386,7 +370,7 @@ class Steps {
 
   /** Returns whether there may be more to do. */
   private advance(): boolean {
-    const { events, isSealed, known, ledger, open, setup } = this.state
+    const { events, known, ledger, open, setup } = this.state
     const [due, ...outbox] = ledger.outbox
     if (due?._tag === "Persist") {
       this.set({ ledger: { ...ledger, outbox } })
@@ -404,9 +388,7 @@ class Steps {
     if (open.length > 0) return this.hasUnwritten && this.append()
     if (ledger.phase._tag !== "Sealed") return this.perform()
     if (this.hasUnwritten) return this.append()
-    if (isSealed) return false
     const { end } = ledger.phase
-    this.set({ isSealed: true })
     if (setup.observer?.seal !== undefined) this.observe(Observing.ofSeal(ledger, end))
     this.emit({ _tag: "Sealed", end })
     return false
@@ -418,24 +400,18 @@ class Steps {
     if (stored === undefined) return false
     this.set({ known })
     const record = Records.parse(stored)
-    if (record === undefined)
-      return (
-        Records.positionOf(stored.name) === undefined || this.unreadable(`the record ${stored.name} cannot be read`)
-      )
     try {
-      this.fold(record, true)
+      if (record !== undefined) this.fold(record, true)
+      else if (Records.positionOf(stored.name) !== undefined)
+        throw new Error(`the record ${stored.name} cannot be read`)
     } catch (error) {
-      return this.unreadable(error instanceof Error ? error.message : String(error))
+      // A journal that contradicts itself is a defect of the host, which counts it (C10).
+      const why = error instanceof Error ? error.message : String(error)
+      this.stop(new TurnStopped({ message: `The journal cannot be followed: ${why}.`, defect: true }))
     }
     // A wait that this life has begun is announced, however short it is (D5).
     if (known.length === 0 && this.state.setup.priorWork?.isTakenUp === false) this.set({ isTakenUp: false })
     return true
-  }
-
-  /** A journal that contradicts itself is a defect of the host, which counts it (C10). */
-  private unreadable(message: string): boolean {
-    this.stop(new TurnStopped({ message: `The journal cannot be followed: ${message}.`, defect: true }))
-    return false
   }
 
   /** Adds events to the next append, without those that are on disk. */
@@ -445,9 +421,9 @@ class Steps {
     if (onDisk.some(({ type }, i) => type !== persisted[position + i])) {
       const message = `Turn ${ledger.turn.turnId} diverged from its journal; what is on disk was left as it is.`
       this.stop(new TurnStopped({ message, defect: true }))
-      return false
+    } else if (onDisk.length > 0) {
+      this.emit({ _tag: "Repeat", events: onDisk, position })
     }
-    if (onDisk.length > 0) this.emit({ _tag: "Repeat", events: onDisk, position })
     this.set({ events: [...this.state.events, ...events.slice(onDisk.length)] })
     return true
   }
@@ -470,11 +446,11 @@ class Steps {
 
   private performed(commands: ReadonlyArray<Command>): boolean {
     const { ledger, setup } = this.state
-    const beginnings = commands.flatMap((command) => Immediate.beginningOf(setup, ledger, command) ?? [])
+    const beginnings = commands.flatMap((command) => Commands.beginningOf(setup, ledger, command) ?? [])
     for (const record of beginnings) this.fold(record)
     if (beginnings.length > 0) return true
     const [command] = commands
-    const record = command && Immediate.recordOf(setup, ledger, command, this.now)
+    const record = command && Commands.recordOf(setup, ledger, command, this.now)
     if (record === undefined) return false
     this.fold(record, false, command?._tag === "Ask" ? command.part : undefined)
     return true
@@ -536,22 +512,24 @@ class Steps {
     }
   }
 
-  private sleep(waiting: Waits.Waiting): void {
-    this.emit({ _tag: "Sleep", ...Waits.sleepOf(waiting, this.now) })
+  private sleep(waiting: Commands.Waiting): void {
+    this.emit({ _tag: "Sleep", ...Commands.sleepOf(waiting, this.now) })
   }
 
   /** Folds a record in; one of this life is reported, and is part of the next append. */
   private fold(record: Records.TurnRecord, isTakenUp = false, part?: number): void {
-    const { calledAt, ledger, records, setup } = this.state
+    const { announced, calledAt, ledger, records, setup } = this.state
     const after = evolve(ledger, record)
     if (!isTakenUp && setup.memo === undefined) this.report(record, ledger)
-    this.set({ ledger: after, isTakenUp })
-    if (record.kind === "Attempt") this.set({ call: undefined })
+    this.set({ ledger: after, isTakenUp, ...(record.kind === "Attempt" ? { call: undefined } : undefined) })
     if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
     const isDue = after.phase._tag === "Deciding" || after.phase._tag === "Compacting"
-    this.set({ calledAt: isDue ? calledAt : undefined })
-    if (isVoid(record)) this.set({ announced: undefined })
-    if (setup.memo === undefined && record.kind !== "Seal") this.set({ records: [...records, named(record, part)] })
+    const isKept = setup.memo !== undefined || record.kind === "Seal"
+    this.set({
+      announced: isVoid(record) ? undefined : announced,
+      calledAt: isDue ? calledAt : undefined,
+      records: isKept ? records : [...records, named(record, part)]
+    })
   }
 
   private report(record: Records.TurnRecord, before: Ledger): void {
@@ -563,15 +541,16 @@ class Steps {
     if (observed !== undefined) this.observe(observed)
   }
 
-  private append(): boolean {
+  /** `then` follows it, besides the observation of its events. */
+  private append(...then: ReadonlyArray<Effect>): boolean {
     const { events, ledger, records, setup } = this.state
     const left = ledger.outbox.reduce((sum, due) => (due._tag === "Persist" ? sum + due.events.length : sum), 0)
     const position = ledger.position - left - events.length
     const isFresh = (_: unknown, i: number) => setup.memo?.isPersisted?.(position + i) !== true
     const fresh = setup.observer?.event === undefined ? [] : events.filter(isFresh)
-    const observed = fresh.map((event) => Observing.ofEvent(ledger, event))
+    const observed = fresh.map((event) => ({ _tag: "Observe" as const, ...Observing.ofEvent(ledger, event) }))
     const append: Append = { _tag: "Append", records, events, position }
-    this.set({ pending: { ...append, observed }, records: [], events: [] })
+    this.set({ pending: { ...append, then: [...observed, ...then] }, records: [], events: [] })
     this.effects.push(append)
     return false
   }
@@ -587,8 +566,9 @@ class Steps {
   }
 
   private emit(effect: Effect): void {
-    if (!this.state.isAhead || effect._tag === "Start") this.effects.push(effect)
-    else this.set({ withheld: [...this.state.withheld, effect] })
+    const { withheld } = this.state
+    if (withheld === undefined || effect._tag === "Start") this.effects.push(effect)
+    else this.set({ withheld: [...withheld, effect] })
   }
 
   private get hasUnwritten(): boolean {
@@ -621,18 +601,6 @@ const named = (record: Records.TurnRecord, part?: number): Named => ({
 const isVoid = ({ kind, value }: Records.TurnRecord): boolean =>
   (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && Records.isVoiding(value))
 
-/** Whether a command ends in a record of a kind at a position. */
-const isOf = (command: Command, kind: Records.Kind, { number, step }: Records.RecordPosition): boolean =>
-  kindOf(command) === kind && command.number === number && command.step === step
-
-const KINDS = {
-  Final: "Final",
-  Route: "Route",
-  Call: "Attempt",
-  Decide: "Decision",
-  Wait: "Wake",
-  Ask: "Wake",
-  RunTool: "Tool",
-  Compact: "Compaction",
-  Seal: "Seal"
-} as const satisfies { readonly [Tag in Command["_tag"]]: Records.Kind }
+/** Whether a command ends in a record. */
+const isOf = (command: Command, { kind, number, step }: Records.TurnRecord): boolean =>
+  Commands.kindOf(command) === kind && command.number === number && command.step === step

@@ -25,9 +25,8 @@ import type { TurnParked } from "../ports/TurnParked.ts"
 import { ofDefect, type TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
 import * as Engine from "./Engine.ts"
-import * as Immediate from "./Immediate.ts"
+import * as Commands from "./Commands.ts"
 import * as Performer from "./Performer.ts"
-import * as Waits from "./Waits.ts"
 
 /** The ports of a turn. */
 export interface Ports extends Performer.Ports {
@@ -201,7 +200,7 @@ export class Life {
   private begun(command: Extract<Engine.Command, { readonly _tag: "RunTool" }>) {
     const { checkpoint } = this.ports
     const { ledger, setup } = this.state
-    const beginning = Immediate.beginningOf(setup, ledger, command)
+    const beginning = Commands.beginningOf(setup, ledger, command)
     if (beginning === undefined) return this.recorded(command)
     const { number, step, value } = beginning
     const begun = checkpoint.run(
@@ -209,16 +208,13 @@ export class Life {
       Records.Begun,
       this.opened(Effect.succeed(value))
     )
-    return Effect.flatMap(begun, (value) => {
-      this.take({ _tag: "Done", record: { kind: "Begun", step, number, value } })
-      return this.recorded({ ...command, begun: value })
-    })
+    return Effect.flatMap(begun, (value) => this.recorded({ ...command, begun: value }))
   }
 
   /** Performs a command whose result is recorded, and folds it in. */
   private recorded(command: Engine.Command): Effect.Effect<void, SleepFailure | TurnParked | TurnStopped> {
     const { checkpoint } = this.ports
-    const kind = Engine.kindOf(command)
+    const kind = Commands.kindOf(command)
     const name = Records.nameOf(kind, command.step, command.number, "part" in command ? command.part : undefined)
     if (command._tag === "Call") this.content = Performer.contentOf(command.request)
     // An engine that looks ahead has no record left by now.
@@ -247,7 +243,7 @@ export class Life {
     const { cut, ledger, setup } = this.state
     const at = this.ports.now()
     if (command._tag === "Seal") return Effect.succeed(cut === undefined ? { at } : { at, cut })
-    const immediate = Immediate.recordOf(setup, ledger, command, at)
+    const immediate = Commands.recordOf(setup, ledger, command, at)
     if (immediate !== undefined) return Effect.succeed(immediate.value)
     this.take({ _tag: "Performs", command })
     this.emitted()
@@ -265,13 +261,13 @@ export class Life {
     })
   }
 
-  private sleep(waiting: Waits.Waiting): Effect.Effect<Records.Wake, SleepFailure | TurnParked | TurnStopped> {
+  private sleep(waiting: Commands.Waiting): Effect.Effect<Records.Wake, SleepFailure | TurnParked | TurnStopped> {
     const { now, strategy } = this.ports
     if (strategy === undefined) throw new Error("without a strategy there is no wait")
-    const { awaited, calls, leftMs } = Waits.sleepOf(waiting, now())
+    const { awaited, calls, leftMs } = Commands.sleepOf(waiting, now())
     const slept = Effect.catchCause(strategy.sleep(Duration.millis(leftMs), awaited, calls), failed)
     return Effect.flatMap(slept, (wake) => {
-      const record = Waits.wakeOf(waiting, wake ?? ELAPSED, strategy.ask, now())
+      const record = Commands.wakeOf(waiting, wake ?? ELAPSED, strategy.ask, now())
       return record === undefined ? this.sleep(waiting) : Effect.succeed(record)
     })
   }

@@ -173,7 +173,7 @@ export class BeforeContent {
     if (append?._tag !== "Append" || append.records.length > 0 || others.length > 0) return false
     if (!this.ports.repeat(append.events, append.position)) return false
     this.isRestored = true
-    this.state = { ...state, pending: { ...append, observed: [] } }
+    this.state = { ...state, pending: { ...append, then: [] } }
     return true
   }
 
