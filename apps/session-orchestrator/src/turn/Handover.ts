@@ -41,7 +41,7 @@ export interface Handover {
   readonly refused?: Refused | undefined
 }
 
-/** A refused call, so that the interpreter receives the refusal. */
+/** A refused call, so that the turn receives the refusal. */
 export const ofRefusal = (refusal: Opening.Refusal): Call => ({
   stream: "_tag" in refusal ? Stream.fail(refusal) : Stream.succeed(refusal),
   cancel: () => {},

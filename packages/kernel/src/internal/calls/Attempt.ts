@@ -42,7 +42,7 @@ export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
  */
 export const run = (
   provider: Provider["Service"],
-  sink: EventSink["Service"],
+  sink: Pick<EventSink["Service"], "live">,
   request: ProviderRequest,
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
@@ -81,11 +81,11 @@ const OVER: Pull.Pull<never> = Cause.done()
 /** Reads events; the event that ends the attempt sets `end`. */
 class EventReader {
   end: End | undefined = undefined
-  private readonly sink: EventSink["Service"]
+  private readonly sink: Pick<EventSink["Service"], "live">
   private readonly request: ProviderRequest
   private readonly content: Content
 
-  constructor(sink: EventSink["Service"], request: ProviderRequest, content: Content) {
+  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, content: Content) {
     this.sink = sink
     this.request = request
     this.content = content
