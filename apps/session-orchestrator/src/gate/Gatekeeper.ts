@@ -164,6 +164,11 @@ export class Gatekeeper {
     }
   }
 
+  /** What the record of a turn's wait keeps of it. */
+  pastOf(turnId: Ids.TurnId): Sleepers.Remembered | undefined {
+    return this.sleepers.pastOf(turnId)
+  }
+
   /** Findings for the gatekeepers of this endpoint on other runners. */
   get news(): News.News {
     return News.of(this.sleepers.gate)

@@ -10,10 +10,10 @@
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { Provider, Records, type RetryStrategy } from "@holdfast/kernel"
+import { Provider, Records, RetryStrategy, type Router } from "@holdfast/kernel"
 import { CallFailure, Opening, Push } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
-import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
+import { type Cause, Effect, Pull, Result, type Schema, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -100,6 +100,7 @@ export const throughGates = (
     const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
     const answer = admitted(gatekeeper, ticket, isRetried)
+    turn.gatekeeper = gatekeeper
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     return answer
   }
@@ -137,6 +138,31 @@ export const throughGates = (
           }
         }
       )
+  }
+}
+
+/** Decides as a turn's strategy and router do, and records what the gate of the failed call keeps of the turn (rule X1). */
+export const remembering = (turn: TurnLife.TurnLife) => {
+  const noted = <D extends { readonly basis?: Schema.Json }>(decision: D): D => {
+    const past = turn.gatekeeper?.pastOf(turn.turnId)
+    return past === undefined ? decision : { ...decision, basis: { ...Object(decision.basis), past } }
+  }
+  return {
+    strategy: <S extends RetryStrategy.Deciding>(strategy: S): S => ({
+      ...strategy,
+      decide: (attempt, failure, spent) => {
+        const decision = RetryStrategy.decide(strategy, attempt, failure, spent)
+        return decision?.delay === undefined ? decision : noted(decision)
+      }
+    }),
+    router: (router: Router.Router["Service"]): Router.Router["Service"] => ({
+      ...router,
+      // A retry elsewhere waits at another gate.
+      direct: (situation, question) =>
+        Effect.map(router.direct(situation, question), (directive) =>
+          directive._tag === "Retry" && directive.route === undefined ? noted(directive) : directive
+        )
+    })
   }
 }
 
