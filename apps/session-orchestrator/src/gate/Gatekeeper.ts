@@ -209,9 +209,9 @@ export class Gatekeeper {
     return new GateTicket(this, { flight, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
   }
 
-  /** The failure that a first attempt shares instead of calling, if there is one. */
-  shareFirst(): Failure.Failure | undefined {
-    return this.sleepers.shareFirst(this.clock.now())
+  /** The failure that a first attempt shares instead of calling, if there is one after which its turn goes on. */
+  shareFirst(goesOn: (failure: Failure.Failure) => boolean): Failure.Failure | undefined {
+    return this.sleepers.shareFirst(this.clock.now(), goesOn)
   }
 
   /** A call begins: with the ticket that it has spent, or as a first attempt. */

@@ -4,7 +4,7 @@
  * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
  *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is
  *     beyond doubt, if its turn will wait and try again: no turn fails without its own call.
- * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
+ * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and calls there.
  * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
  *     last event.
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
@@ -85,21 +85,21 @@ export const isOrdered = (known: ReadonlyArray<Records.Stored>): boolean => {
 /**
  * Returns a provider whose calls go through the gates.
  *
- * @param isRetried whether a failed first attempt is retried
+ * @param goesOn whether the turn goes on after this failure of a first attempt
  * @param isFirstOrdered whether a person has ordered the first call (`isOrdered`): the ticket for it has gone with an earlier life
  */
 export const throughGates = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
   turn: TurnLife.TurnLife,
-  isRetried: () => boolean,
+  goesOn: GoesOn,
   isFirstOrdered: boolean
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
-  const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
+  const admit = (gatekeeper: Gatekeeper | undefined, attempt: number): Admitted => {
     const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
-    const answer = admitted(gatekeeper, ticket, isRetried)
+    const answer = admitted(gatekeeper, ticket, (failure) => attempt === 0 && goesOn(failure))
     turn.gatekeeper = gatekeeper
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     return answer
@@ -112,7 +112,7 @@ export const throughGates = (
           Stream.suspend(() => {
             const gatekeeper = gates.of(request)
             const limiter = gates.limiterOf(request.target.provider)
-            const { shareFirst, shared, ticket } = admit(gatekeeper)
+            const { shareFirst, shared, ticket } = admit(gatekeeper, request.attempt)
             if (shared !== undefined) return failedWith(shared)
             const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(request.turnId, ticket), permit)
             if (limiter === undefined) return call()
@@ -131,7 +131,7 @@ export const throughGates = (
           if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
           return (world, listener) => {
             const gatekeeper = gates.of(request)
-            const { shared, ticket } = admit(gatekeeper)
+            const { shared, ticket } = admit(gatekeeper, request.attempt)
             if (shared === undefined) return opened(opening, gatekeeper?.begin(request.turnId, ticket))(world, listener)
             listener.refused({ type: "error", failure: shared })
             return () => {}
@@ -177,18 +177,20 @@ export interface Admitted {
 }
 
 /**
- * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `isRetried`:
- * whether a failed first attempt is retried.
+ * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `goesOn`:
+ * whether the turn goes on after a failure that it shares.
  */
 export const admitted = (
   gatekeeper: Gatekeeper | undefined,
   ticket: GateTicket | undefined,
-  isRetried: () => boolean
+  goesOn: GoesOn
 ): Admitted => {
   const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
-  const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+  const shareFirst = () => (isLetIn ? undefined : gatekeeper?.shareFirst(goesOn))
   return { ticket: isLetIn ? ticket : undefined, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
 }
+
+type GoesOn = (failure: Failure.Failure) => boolean
 
 /** The size of a request that a limit of tokens counts. */
 export const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>

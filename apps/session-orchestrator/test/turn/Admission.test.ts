@@ -170,6 +170,25 @@ describe("a call to a provider with limits", () => {
     }).pipe(Effect.provide(layer({ calls: 1 })))
   )
 
+  it.effect("X5: is made where a shared failure would end the turn, and in the place of an attempt elsewhere", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
+      const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
+        const { calls, service } = provider()
+        const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+        const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
+        yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
+        return calls.length === 1
+      })
+      expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([
+        false,
+        true,
+        true
+      ])
+    }).pipe(Effect.provide(layer({})))
+  )
+
   it.effect("X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates

@@ -175,12 +175,15 @@ export class Sleepers<S extends Sleeper> {
     this.settle(now)
   }
 
-  /** The failure that a first attempt shares instead of calling, if there is one. */
-  shareFirst(now: number): Failure.Failure | undefined {
+  /** The failure that a first attempt shares instead of calling, if there is one after which its turn goes on. */
+  shareFirst(now: number, goesOn: (failure: Failure.Failure) => boolean): Failure.Failure | undefined {
     this.recall(now)
+    const { failure, refusedAt } = this.gate
+    const shared = failure && sharedOf(failure, refusedAt, now)
+    if (shared === undefined || !goesOn(shared)) return undefined
     const [answer, gate] = Gate.askFirst(this.gate, now)
     this.gate = gate
-    return answer._tag === "Share" ? sharedOf(answer.failure, gate.refusedAt, now) : undefined
+    return answer._tag === "Share" ? shared : undefined
   }
 
   /** A call begins, or is admitted, whatever the gate decides. */
