@@ -84,6 +84,14 @@ interface Decided {
   readonly ofEndpoint?: false
   /** The policy refuses a further retry after this one; absent: it does not, or that was not recorded. */
   readonly isLast?: true
+  /** What its gate keeps of the turn; absent: nothing. */
+  readonly past?: GatePast
+}
+
+/** What a gate keeps of a turn: how many of its refusals were its own, and the earliest early wake, in epoch milliseconds. */
+export interface GatePast {
+  readonly odd: number
+  readonly restsUntil: number
 }
 
 /** The facts of a wait that a host needs when it takes the turn up. */
@@ -209,7 +217,7 @@ const decidedBy = (record: Records.Stored): Decided | undefined => {
   return {
     retryAt,
     delayMs,
-    ...defined({ route, since, hintMs }),
+    ...defined({ route, since, hintMs, past: pastOf(basis) }),
     ...(isLast(basis) ? { isLast: true } : undefined),
     ...(isApart ? { ofEndpoint: false } : undefined)
   }
@@ -217,6 +225,13 @@ const decidedBy = (record: Records.Stored): Decided | undefined => {
 
 /** Whether the policy refuses a further retry after a retry with this basis. */
 export const isLast = (basis: unknown): boolean => Predicate.hasProperty(basis, "isLast") && basis.isLast === true
+
+/** What the gate of a wait with this basis keeps of the turn. */
+export const pastOf = (basis: unknown): GatePast | undefined => {
+  const past = Predicate.hasProperty(basis, "past") ? basis.past : undefined
+  const [odd, restsUntil] = [numberAt(past, "odd"), numberAt(past, "restsUntil")]
+  return odd === undefined || restsUntil === undefined ? undefined : { odd, restsUntil }
+}
 
 const numberAt = (value: unknown, key: string): number | undefined => {
   const found = Predicate.hasProperty(value, key) ? value[key] : undefined

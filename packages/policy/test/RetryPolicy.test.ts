@@ -2,7 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import * as fc from "fast-check"
-import { Backoff, Budget, Profile, RetryPolicy } from "../src/index.ts"
+import { Spending } from "@holdfast/kernel/host"
+import { Backoff, Budget, Gate, Profile, RetryPolicy } from "../src/index.ts"
+import * as Generated from "./routing/Generated.ts"
 
 const overnight = Profile.profiles.overnight
 const clipping: RetryPolicy.RetryPolicy = { ...overnight, budget: { ...overnight.budget, clip: true } }
@@ -341,5 +343,44 @@ describe("the last wait of a policy", () => {
   it("X5: is the one after which there are enough retries", () => {
     const last = [0, 1, 2].map((attempt) => RetryPolicy.isLast(interactive, attempt, 2_000, failure(), spent()))
     expect(last).toEqual([false, false, true])
+  })
+
+  const failures = fc.array(
+    fc.record({
+      reason: fc.constantFrom<Failure.Reason>(...Gate.ENDPOINTS, "invalid-response", "unknown"),
+      hintMs: fc.option(fc.nat(hour), { nil: undefined }),
+      callMs: fc.nat(60_000),
+      heldMs: fc.nat(600_000),
+      spread: fc.double({ min: 0, max: 0.99, noNaN: true })
+    }),
+    { minLength: 1, maxLength: 20 }
+  )
+  const unrouted = Generated.policyWith(fc.constant(overnight.routing))
+
+  it("X5, D2: after any other wait a shared failure of any reason ends no step, however its reason and others are limited", () => {
+    fc.assert(
+      fc.property(unrouted, failures, fc.nat(9 * hour), (policy, failures, sharedHintMs) => {
+        let spending = Spending.none
+        let now = 0
+        for (const { callMs, heldMs, hintMs, reason, spread } of failures) {
+          const own = { ...failure(hintMs), reason }
+          now += callMs
+          spending = Spending.fail(spending, own, now)
+          const spentNow = Spending.spentAt(spending, own, now, spread)
+          const decision = RetryPolicy.decide(policy, spending.retries, own, spentNow)
+          if (decision._tag === "Refused") return
+          const isLast = RetryPolicy.isLast(policy, spending.retries, decision.delayMs, own, spentNow)
+          spending = Spending.sleep(Spending.retry(spending, own), own, decision.delayMs)
+          now += decision.delayMs + heldMs
+          for (const reason of isLast ? [] : Gate.ENDPOINTS) {
+            const shared = { ...failure(sharedHintMs), reason, shared: true } as const
+            const after = Spending.fail(spending, shared, now)
+            const spentThen = Spending.spentAt(after, shared, now, spread)
+            expect(RetryPolicy.decide(policy, after.retries, shared, spentThen)._tag).toBe("Delay")
+          }
+        }
+      }),
+      { numRuns: 300 }
+    )
   })
 })

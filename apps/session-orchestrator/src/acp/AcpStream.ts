@@ -2,7 +2,7 @@
  * Reads and writes the messages of the protocol as lines, in the order of the client.
  *
  * The library begins all that it reads at once. So a request is read once the one before it is answered, or accepted, if it is a prompt.
- * A line that cannot be read (no JSON, too long, too deep) is answered with an error, and the next one is read.
+ * A line that cannot be read (no JSON, too long, too deep, too many values) is answered with an error, and the next one is read.
  */
 import { type AnyMessage, RequestError, type Stream } from "@agentclientprotocol/sdk"
 import { JsonShape } from "@holdfast/wire"
@@ -63,8 +63,8 @@ const messageOf = (line: LineSplitter.Line): AnyMessage | RequestError | undefin
   if (line._tag === "TooLong") return invalid(`The line is longer than ${MOST_BYTES} bytes, and was not read.`)
   if (line._tag === "NotUtf8") return new RequestError(PARSE, "The line is not UTF-8, and was not read.")
   if (line.text.trim() === "") return undefined
-  if (JsonShape.isTextTooDeep(line.text))
-    return invalid(`The line is nested deeper than ${JsonShape.MOST_LEVELS} levels, and was not read.`)
+  const excess = JsonShape.excessOf(line.text)
+  if (excess !== undefined) return invalid(`The line has ${excess}, and was not read.`)
   const message = JsonShape.parse(line.text)
   if (message === undefined) return new RequestError(PARSE, "The line is no JSON, and was not read.")
   return typeof message === "object" && message !== null && !Array.isArray(message)

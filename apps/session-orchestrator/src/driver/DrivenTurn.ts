@@ -13,6 +13,7 @@ import { defined, type TurnEvent } from "@holdfast/wire"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
+import * as Admission from "../turn/Admission.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -65,7 +66,7 @@ export const make = (
       ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
     },
     {
-      strategy: TurnRunner.switched(strategy, policy, isEnabled),
+      strategy: Admission.remembering(life).strategy(TurnRunner.switched(strategy, policy, isEnabled)),
       observer: observer && early ? early.observing(observer) : observer,
       live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {

@@ -232,9 +232,10 @@ export class DryTurn {
     const { request } = command
     const refusal = this.refusal(request)
     if (refusal !== undefined) return this.shares(command, refusal)
-    const isRetried = () => policy.enabled && RetryPolicy.mostRetries(policy) !== 0
+    const goesOn = (failure: Failure.Failure) =>
+      request.attempt === 0 && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gatekeeper = gates.of(request)
-    const { shareFirst, shared, ticket } = Admission.admitted(gatekeeper, this.ticket, isRetried)
+    const { shareFirst, shared, ticket } = Admission.admitted(gatekeeper, this.ticket, goesOn)
     this.dropTicket()
     if (shared !== undefined) return this.shares(command, shared)
     const limiter = gates.limiterOf(request.target.provider)

@@ -164,6 +164,11 @@ export class Gatekeeper {
     }
   }
 
+  /** What the record of a turn's wait keeps of it. */
+  pastOf(turnId: Ids.TurnId): Sleepers.Remembered | undefined {
+    return this.sleepers.pastOf(turnId)
+  }
+
   /** Findings for the gatekeepers of this endpoint on other runners. */
   get news(): News.News {
     return News.of(this.sleepers.gate)
@@ -204,9 +209,9 @@ export class Gatekeeper {
     return new GateTicket(this, { flight, shared: undefined, heldMs: 0, isEarly: false, isProbe: false })
   }
 
-  /** The failure that a first attempt shares instead of calling, if there is one. */
-  shareFirst(): Failure.Failure | undefined {
-    return this.sleepers.shareFirst(this.clock.now())
+  /** The failure that a first attempt shares instead of calling, if there is one after which its turn goes on. */
+  shareFirst(goesOn: (failure: Failure.Failure) => boolean): Failure.Failure | undefined {
+    return this.sleepers.shareFirst(this.clock.now(), goesOn)
   }
 
   /** A call begins: with the ticket that it has spent, or as a first attempt. */

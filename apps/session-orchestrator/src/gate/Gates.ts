@@ -109,7 +109,9 @@ export const waitOf = (
   const isEarly = !isMoved && Gate.concerns(failure)
   const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
   const mayShare = !RecordedWait.isLast(basis)
-  return { gatekeeper, turnId, since: retryAt - delayMs, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
+  const past = defined({ past: RecordedWait.pastOf(basis) })
+  const begunAt = retryAt - delayMs
+  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare, ...past }
 }
 
 /**
@@ -119,9 +121,10 @@ export const waitOf = (
 export const waitOfRecord = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  { delayMs, hintMs = 0, isLast, isMoved, isOfTools, ofEndpoint, retryAt, route, since }: RecordedWait.CurrentWait,
+  { isLast, isOfTools, ofEndpoint, past, ...wait }: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
+  const { delayMs, hintMs = 0, isMoved, retryAt, route, since } = wait
   if (isOfTools === true) return undefined
   const target = Target.parse(model)
   const to = route ?? (target && { target })
@@ -131,7 +134,8 @@ export const waitOfRecord = (
   const isEarly = !isMoved && ofEndpoint !== false
   const notBefore = isEarly ? (since ?? begunAt) + hintMs : Infinity
   const mayShare = isLast !== true
-  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare }
+  const known = defined({ past })
+  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare, ...known }
 }
 
 // --- internal

@@ -6,10 +6,13 @@
  *     down (rule X2).
  * Attempt.R3. After content a failure is a cut for the client, and fails the attempt.
  * Attempt.R4. Interruption frees the endpoint's connection.
+ *
+ * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no coding.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseProgress } from "@holdfast/providers"
 import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
+import { ContentCoding } from "@holdfast/providers/raw"
 import type * as RawCall from "@holdfast/providers/raw"
 import { Failure } from "@holdfast/wire"
 import { Clock, Effect, Stream } from "effect"
@@ -73,12 +76,23 @@ class Attempt {
   private readonly progress: () => void
   private readonly call: RawCall.Call
   private head: RawCall.Head | undefined
-  /** Absent for an answer that cannot be read: it passes. */
   private gate: ContentGate.ContentGate | undefined
   private answer: Dialect.Head | undefined
   /** Bytes that may go down, until the mark is on disk. */
   private ready: Array<Uint8Array> = []
   private isPassing = false
+  /** Of a compressed answer. */
+  private decoding: ContentCoding.Decoding | undefined
+  /** What came of a compressed answer, until it passes. */
+  private coded: Array<Uint8Array> = []
+  /** What passes is what came, and not what the gate reads. */
+  private isCoded = false
+  /** Of a compressed answer: bytes as they came before it passed, and all that they decoded to. */
+  private bytes = { coded: 0, decoded: 0 }
+  private isFull = { client: false, decoder: false }
+  private isWhole = false
+  /** What follows the connection's end, once all that came is decoded. */
+  private onEnd: (() => void) | undefined
   /** The answer has content, or has failed. */
   private first: { readonly failed: Outcome } | undefined
   private last: { readonly failed: Outcome } | undefined
@@ -91,9 +105,12 @@ class Attempt {
     this.progress = progress
     this.call = options.send(options.request, {
       head: (head) => this.begin(head),
-      data: (bytes) => this.take(bytes),
-      end: () => this.finish(),
-      broken: (cause) => this.broken(cause)
+      data: (bytes) => (this.decoding === undefined ? this.take(bytes) : this.decode(bytes, this.decoding)),
+      end: () => {
+        this.isWhole = true
+        this.ended(() => this.finish())
+      },
+      broken: (cause) => this.ended(() => this.broken(cause))
     })
   }
 
@@ -112,13 +129,14 @@ class Attempt {
       else client.cut()
       resume(Effect.succeed(failed))
     }
-    if (this.head !== undefined) client.begin(this.head, own())
-    let isRead = true
-    for (const bytes of this.ready) isRead = client.write(bytes, this.onDrain)
+    const isAsItCame = this.head === undefined || client.begin(this.head, own())
+    this.isCoded = isAsItCame && this.decoding !== undefined
+    for (const bytes of this.isCoded ? this.coded : this.ready) this.write(bytes)
     this.ready = []
+    this.coded = []
     this.isPassing = true
     if (this.last !== undefined) this.onLast()
-    else if (isRead) this.call.resume()
+    else this.proceed()
   })
 
   usage() {
@@ -128,29 +146,83 @@ class Attempt {
   /** Attempt.R4. An answer that is given up in the middle breaks off. */
   close(): void {
     this.call.close()
+    this.decoding?.close()
     if (this.isPassing && this.last === undefined) this.options.client.cut()
   }
 
-  private readonly onDrain = (): void => this.call.resume()
+  private write(bytes: Uint8Array): boolean {
+    this.isFull.client = !this.options.client.write(bytes, this.onDrain)
+    return !this.isFull.client
+  }
+
+  private readonly onDrain = (): void => {
+    this.isFull.client = false
+    this.proceed()
+  }
+
+  /** Whether more may come: not while the client is behind, and not between content and its mark. */
+  private get isOpen(): boolean {
+    return !this.isFull.client && (this.first === undefined || this.isPassing)
+  }
+
+  private proceed(): void {
+    if (!this.isOpen) return
+    this.decoding?.resume()
+    if (!this.isFull.decoder) this.call.resume()
+  }
 
   private begin(head: RawCall.Head): void {
     const { call, conceal, dialect } = this.options
     this.head = head
     const { status } = head
     const headers = Headers.record(head.headers)
-    const isUnreadable = !["", "identity"].includes(headers["content-encoding"] ?? "")
-    if (isUnreadable && status >= 200 && status < 300) return this.settle({ failed: undefined })
+    const coding = ContentCoding.of(headers["content-encoding"], status)
+    if (typeof coding === "object") return this.broken(coding)
     this.answer = { status, headers, now: this.now, conceal }
     this.gate = ContentGate.make({ dialect, framing: call.framing, head: this.answer })
+    this.decoding = coding?.({
+      data: (bytes) => {
+        this.count("decoded", bytes)
+        if (!this.take(bytes)) this.decoding?.pause()
+      },
+      end: () => this.onEnd?.(),
+      broken: (cause) => this.broken(cause),
+      drained: () => {
+        this.isFull.decoder = false
+        this.proceed()
+      }
+    })
   }
 
+  /** Takes bytes of a compressed answer. */
+  private decode(bytes: Uint8Array, decoding: ContentCoding.Decoding): boolean {
+    if (this.isCoded) this.write(bytes)
+    else if (!this.isPassing) {
+      this.coded.push(bytes)
+      this.count("coded", bytes)
+    }
+    this.isFull.decoder = !decoding.write(bytes)
+    return this.isOpen && !this.isFull.decoder
+  }
+
+  /** Few bytes can decode to very many, and very many to none. */
+  private count(kind: "coded" | "decoded", { length }: Uint8Array): void {
+    this.bytes[kind] += length
+    if (this.bytes[kind] <= ContentGate.MOST_HELD) return
+    this.decoding?.close()
+    this.gate = undefined // no part of it is a refusal
+    this.broken(TOO_LARGE)
+  }
+
+  /** Takes bytes that can be read. */
   private take(bytes: Uint8Array): boolean {
-    const passed = this.gate === undefined ? [bytes] : this.gate.feed(bytes)
+    const passed = this.gate?.feed(bytes) ?? []
     if (this.isPassing) {
       const { dialect } = this.options
       if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.progress()
+      if (this.isCoded) return true
       let isRead = true
-      for (const each of passed) isRead = this.options.client.write(each, this.onDrain)
+      for (const each of passed) isRead = this.write(each)
       return isRead
     }
     this.ready.push(...passed)
@@ -159,10 +231,16 @@ class Attempt {
     return this.first === undefined || this.isPassing
   }
 
+  private ended(onEnd: () => void): void {
+    this.onEnd = onEnd
+    if (this.decoding === undefined) onEnd()
+    else this.decoding.end()
+  }
+
   private finish(): void {
     this.ready.push(...(this.gate?.end() ?? []))
     if (this.isPassing) {
-      for (const bytes of this.ready) this.options.client.write(bytes, () => {})
+      if (!this.isCoded) for (const bytes of this.ready) this.options.client.write(bytes, () => {})
       this.ready = []
     }
     this.over()
@@ -191,8 +269,15 @@ class Attempt {
     if (this.first !== undefined || standing === undefined || standing.kind === "held") return
     if (standing.kind !== "failed" || standing.hasPassed) return this.settle({ failed: undefined })
     const { body, failure } = standing
-    if (this.head !== undefined) this.options.refused({ head: this.head, body: this.gate?.received() ?? [] })
+    if (this.head !== undefined) this.options.refused(this.refusal(this.head, this.gate?.received() ?? []))
     this.settle({ failed: body === undefined ? { failure } : { failure, body } })
+  }
+
+  /** A compressed refusal that has not come whole is passed decoded: no client could read the rest. */
+  private refusal(head: RawCall.Head, body: ReadonlyArray<Uint8Array>): Refusal {
+    if (this.decoding === undefined) return { head, body }
+    if (this.isWhole) return { head, body: this.coded, decoded: body }
+    return { head: { ...head, headers: Headers.without(head.headers, ["content-encoding"]) }, body }
   }
 
   private settle(first: { readonly failed: Outcome }): void {
@@ -201,3 +286,11 @@ class Attempt {
     this.onFirst?.()
   }
 }
+
+const TOO_LARGE = new Failure.ProviderFailure({
+  failure: {
+    reason: "invalid-response",
+    message: `A compressed answer may have ${ContentGate.MOST_HELD} bytes at most, decoded or before its content.`,
+    retryable: false
+  }
+})

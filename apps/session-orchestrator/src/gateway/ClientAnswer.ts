@@ -34,6 +34,8 @@ export interface Asked {
 export interface Refusal {
   readonly head: RawCall.Head
   readonly body: ReadonlyArray<Uint8Array>
+  /** The body without its content coding; absent: it has none. */
+  readonly decoded?: ReadonlyArray<Uint8Array>
 }
 
 /** The clock and timer by which a client is held. */
@@ -90,9 +92,10 @@ export class ClientAnswer {
     return () => cancel()
   }
 
-  /** The answer begins, with the endpoint's head unless ours has left. `own` are headers of ours. */
-  begin({ headers, status, statusText }: RawCall.Head, own: RawCall.RawHeaders): void {
-    if (this.state === "waiting") {
+  /** The answer begins, with the endpoint's head unless ours has left: then `false`. `own` are headers of ours. */
+  begin({ headers, status, statusText }: RawCall.Head, own: RawCall.RawHeaders): boolean {
+    const isOurs = this.state !== "waiting"
+    if (!isOurs) {
       this.response.sendDate = false // the endpoint's own counts
       this.response.writeHead(status, statusText, [
         ...Headers.ofResponse(headers, true),
@@ -102,6 +105,7 @@ export class ClientAnswer {
     }
     this.state = "answering"
     this.hasBegun = true
+    return !isOurs
   }
 
   /** Writes bytes of the answer. `false`: the client reads slowly, and `onDrain` is called when it has read. */
@@ -130,9 +134,14 @@ export class ClientAnswer {
 
   /** Keeps the refusal of an attempt; `undefined`: a new attempt begins. */
   refused(refusal: Refusal | undefined): void {
-    const body = Buffer.concat(refusal?.body ?? [])
+    const { body, decoded = [] } = refusal ?? { body: [] }
+    const isSmall = [body, decoded].every((pieces) => Buffer.concat(pieces).length <= MOST_KEPT)
     // A copy: a piece of a read would keep the whole read in memory.
-    this.last = refusal && body.length <= MOST_KEPT ? { head: refusal.head, body: [Uint8Array.from(body)] } : undefined
+    const copy = (pieces: ReadonlyArray<Uint8Array>) => [Uint8Array.from(Buffer.concat(pieces))]
+    this.last =
+      refusal && isSmall
+        ? { head: refusal.head, body: copy(body), ...(refusal.decoded && { decoded: copy(decoded) }) }
+        : undefined
   }
 
   /** Passes an endpoint's refusal on, as it came. `false`: a head of ours has left. */
@@ -166,7 +175,12 @@ export class ClientAnswer {
     }
     const frames =
       this.state === "held"
-        ? ErrorAnswer.framesOf(failure, format, framing, refusal && Buffer.concat(refusal.body).toString())
+        ? ErrorAnswer.framesOf(
+            failure,
+            format,
+            framing,
+            refusal && Buffer.concat(refusal.decoded ?? refusal.body).toString()
+          )
         : undefined
     if (frames === undefined) return this.cut()
     this.response.write(frames)

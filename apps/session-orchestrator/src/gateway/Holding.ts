@@ -94,7 +94,8 @@ export class Holding {
       const policy = TurnSetting.policyOf({ retry: call.retry }, defaults)
       const gatekeeper = gates.of({ target })
       const isRetried = policy.enabled && RetryPolicy.mostRetries(policy) !== 0
-      if (isRetried && gatekeeper?.shareFirst() !== undefined)
+      const goesOn = (failure: Failure.Failure) => RetryPolicy.delay(policy, 0, failure) !== undefined
+      if (isRetried && gatekeeper?.shareFirst(goesOn) !== undefined)
         return { isHeld: true, failed: undefined, pass: () => {} }
       let refused: Refusal | undefined
       let failed: Attempted | undefined

@@ -239,7 +239,7 @@ const bounded = <E, R>(
     const answer = Effect.flatMap(request.text, (text) => {
       const excess = JsonShape.excessOf(text)
       if (excess === undefined) return call
-      const detail = `The body has ${JsonShape.excessText(excess)}.`
+      const detail = `The body has ${excess}.`
       return ProblemResponse.toResponse(new Problem.InvalidRequest({ detail }), request)
     })
     return Effect.ensuring(answer, Effect.sync(share.release))

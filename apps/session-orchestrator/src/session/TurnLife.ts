@@ -37,7 +37,7 @@ import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
 import type { Resumption } from "../storage/Store.ts"
 import type { Early } from "./Early.ts"
-import { type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
+import { type Gatekeeper, type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
 import type * as ReadAhead from "../pacing/ReadAhead.ts"
 import type * as Turnstile from "../pacing/Turnstile.ts"
@@ -190,6 +190,8 @@ export class TurnLife {
   readonly wait = new TurnWait()
   /** Called when it is aborted: where it runs now ends it. */
   onAbort: (() => void) | undefined = undefined
+  /** The gate of its last call. */
+  gatekeeper: Gatekeeper | undefined = undefined
   private readonly leave: () => void
   private current: State
 

@@ -4,16 +4,16 @@
  * Admission.A1. A retry calls with the ticket that ended its wait, or fails with the shared failure that came with the ticket. A retry that a
  *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is
  *     beyond doubt, if its turn will wait and try again: no turn fails without its own call.
- * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and counts there as a first attempt.
+ * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and calls there.
  * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
  *     last event.
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
  */
-import { Provider, Records, type RetryStrategy } from "@holdfast/kernel"
+import { Provider, Records, RetryStrategy, type Router } from "@holdfast/kernel"
 import { CallFailure, Opening, Push } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
-import { type Cause, Effect, Pull, Result, Scope, Stream } from "effect"
+import { type Cause, Effect, Pull, Result, type Schema, Scope, Stream } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -85,21 +85,22 @@ export const isOrdered = (known: ReadonlyArray<Records.Stored>): boolean => {
 /**
  * Returns a provider whose calls go through the gates.
  *
- * @param isRetried whether a failed first attempt is retried
+ * @param goesOn whether the turn goes on after this failure of a first attempt
  * @param isFirstOrdered whether a person has ordered the first call (`isOrdered`): the ticket for it has gone with an earlier life
  */
 export const throughGates = (
   provider: Provider.Provider["Service"],
   gates: Gates["Service"],
   turn: TurnLife.TurnLife,
-  isRetried: () => boolean,
+  goesOn: GoesOn,
   isFirstOrdered: boolean
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
-  const admit = (gatekeeper: Gatekeeper | undefined): Admitted => {
+  const admit = (gatekeeper: Gatekeeper | undefined, attempt: number): Admitted => {
     const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
-    const answer = admitted(gatekeeper, ticket, isRetried)
+    const answer = admitted(gatekeeper, ticket, (failure) => attempt === 0 && goesOn(failure))
+    turn.gatekeeper = gatekeeper
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     return answer
   }
@@ -111,7 +112,7 @@ export const throughGates = (
           Stream.suspend(() => {
             const gatekeeper = gates.of(request)
             const limiter = gates.limiterOf(request.target.provider)
-            const { shareFirst, shared, ticket } = admit(gatekeeper)
+            const { shareFirst, shared, ticket } = admit(gatekeeper, request.attempt)
             if (shared !== undefined) return failedWith(shared)
             const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(request.turnId, ticket), permit)
             if (limiter === undefined) return call()
@@ -130,13 +131,38 @@ export const throughGates = (
           if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
           return (world, listener) => {
             const gatekeeper = gates.of(request)
-            const { shared, ticket } = admit(gatekeeper)
+            const { shared, ticket } = admit(gatekeeper, request.attempt)
             if (shared === undefined) return opened(opening, gatekeeper?.begin(request.turnId, ticket))(world, listener)
             listener.refused({ type: "error", failure: shared })
             return () => {}
           }
         }
       )
+  }
+}
+
+/** Decides as a turn's strategy and router do, and records what the gate of the failed call keeps of the turn (rule X1). */
+export const remembering = (turn: TurnLife.TurnLife) => {
+  const noted = <D extends { readonly basis?: Schema.Json }>(decision: D): D => {
+    const past = turn.gatekeeper?.pastOf(turn.turnId)
+    return past === undefined ? decision : { ...decision, basis: { ...Object(decision.basis), past } }
+  }
+  return {
+    strategy: <S extends RetryStrategy.Deciding>(strategy: S): S => ({
+      ...strategy,
+      decide: (attempt, failure, spent) => {
+        const decision = RetryStrategy.decide(strategy, attempt, failure, spent)
+        return decision?.delay === undefined ? decision : noted(decision)
+      }
+    }),
+    router: (router: Router.Router["Service"]): Router.Router["Service"] => ({
+      ...router,
+      // A retry elsewhere waits at another gate.
+      direct: (situation, question) =>
+        Effect.map(router.direct(situation, question), (directive) =>
+          directive._tag === "Retry" && directive.route === undefined ? noted(directive) : directive
+        )
+    })
   }
 }
 
@@ -151,18 +177,20 @@ export interface Admitted {
 }
 
 /**
- * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `isRetried`:
- * whether a failed first attempt is retried.
+ * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `goesOn`:
+ * whether the turn goes on after a failure that it shares.
  */
 export const admitted = (
   gatekeeper: Gatekeeper | undefined,
   ticket: GateTicket | undefined,
-  isRetried: () => boolean
+  goesOn: GoesOn
 ): Admitted => {
   const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
-  const shareFirst = () => (isLetIn || !isRetried() ? undefined : gatekeeper?.shareFirst())
+  const shareFirst = () => (isLetIn ? undefined : gatekeeper?.shareFirst(goesOn))
   return { ticket: isLetIn ? ticket : undefined, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
 }
+
+type GoesOn = (failure: Failure.Failure) => boolean
 
 /** The size of a request that a limit of tokens counts. */
 export const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>

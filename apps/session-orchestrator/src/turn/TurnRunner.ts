@@ -80,6 +80,7 @@ export const run = (
     setting.spending === undefined || ports.router === undefined
       ? ports.router
       : Spending.routed(ports.router, strategy)
+  const remembering = router && Admission.remembering(setting.life).router(router)
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, acceptedAt } = turn
   const { system } = conversation
@@ -91,7 +92,7 @@ export const run = (
     Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
     Context.add(Toolbox.Toolbox, setting.toolbox),
     Context.add(Compactor.Compactor, compactor),
-    router === undefined ? identity : Context.add(Router.Router, router),
+    remembering === undefined ? identity : Context.add(Router.Router, remembering),
     report === undefined ? identity : Context.add(FinalReport.FinalReport, report),
     setting.observer === undefined ? identity : Context.add(Observer.Observer, setting.observer)
   )
@@ -278,6 +279,6 @@ const strategyOf = ({
       return asleep(Admission.waitAtGate(life, sleepUntil(end), awaited, held), awaited)
     })
   const decided = TurnPlan.withMostRetries(RetryStrategies.make(policy, sleep, ports.countTokens), policy)
-  const strategy = switched(decided, policy, isEnabled)
+  const strategy = Admission.remembering(life).strategy(switched(decided, policy, isEnabled))
   return spending === undefined ? strategy : spending.asking(strategy, turnId)
 }

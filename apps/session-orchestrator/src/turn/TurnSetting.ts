@@ -2,7 +2,7 @@
 import type { Provider, Records } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
-import { type Labels, Target } from "@holdfast/wire"
+import { type Failure, type Labels, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
 import * as Admission from "./Admission.ts"
@@ -44,9 +44,9 @@ export const of = (
   const whole = policyOf(conversation, defaults)
   const plan = plans.of(held === undefined ? whole : HeldCalls.policyOf(whole, held.fits), isSubmitted === true)
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
-  const isRetried = () => isEnabled() && RetryPolicy.mostRetries(plan.policy) !== 0
+  const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(plan.policy, 0, failure) !== undefined
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
-  const gated = Admission.throughGates(plans.providerOf(plan), gates, turn, isRetried, Admission.isOrdered(known))
+  const gated = Admission.throughGates(plans.providerOf(plan), gates, turn, goesOn, Admission.isOrdered(known))
   return {
     target: targetOf(conversation.model),
     plan,

@@ -241,6 +241,7 @@ describe.concurrent("holdfast acp", () => {
     child.stdin.write(
       request(1, "initialize", { protocolVersion: 1, clientCapabilities: {} }) +
         `{"jsonrpc":"2.0","id":9,"method":"x","params":${"[".repeat(200_000)}${"]".repeat(200_000)}}\n` +
+        `{"jsonrpc":"2.0","id":9,"method":"x","params":[${"{},".repeat(200_000)}{}]}\n` +
         request(2, "session/new", { cwd, mcpServers: [] }) +
         "nonsense\n[]\n7\n" +
         request(3, "session/elsewhere", {}) +
@@ -248,10 +249,10 @@ describe.concurrent("holdfast acp", () => {
         request(4, "session/load", { sessionId: "nowhere", cwd, mcpServers: [] })
     )
     expect(await next()).toMatchObject({ id: 1, result: { protocolVersion: 1 } })
-    expect(await next()).toMatchObject({
-      id: null,
-      error: { code: -32600, message: expect.stringMatching(/nested deeper than 200 levels/) }
-    })
+    for (const excess of ["200 levels", "10000 values"]) {
+      const message = expect.stringMatching(`The line has more than ${excess}, in "params", and was not read`)
+      expect(await next()).toMatchObject({ id: null, error: { code: -32600, message } })
+    }
     const created = await next()
     expect(created).toMatchObject({ id: 2, result: { sessionId: expect.any(String) } })
     expect(await next()).toMatchObject({ id: null, error: { code: -32700 } })

@@ -56,13 +56,15 @@ describe("a turn that waits", () => {
   it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>
     Effect.gen(function* () {
       const known = yield* gates
-      const gatekeeper = known.of({ target })
+      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
       const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) =>
         Gates.waitOf(known, turnId, { ...wait, ...over })
       const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
       assert.deepStrictEqual(of({}), base)
       assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
       assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
+      const past = { odd: 1.5, restsUntil: 9_000 }
+      assert.deepStrictEqual(of({ basis: { past } }), { ...base, past })
       const own = { ...overloaded, reason: "context-overflow" } as const
       assert.deepStrictEqual(of({ failure: own }), { ...base, notBefore: Infinity })
       assert.isUndefined(of({ route: { target: { provider: "b", model: "m" } } }))
@@ -72,7 +74,7 @@ describe("a turn that waits", () => {
   it.effect("has the same wait by its record, on its own route or on its conversation's model", () =>
     Effect.gen(function* () {
       const known = yield* gates
-      const gatekeeper = known.of({ target })
+      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
       const begun = { delayMs: 4_000, retryAt: 5_000, isMoved: false }
       const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
         Gates.waitOfRecord(known, turnId, { ...begun, ...over }, model)

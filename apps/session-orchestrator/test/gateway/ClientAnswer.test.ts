@@ -162,6 +162,8 @@ describe("a call that failed for good", () => {
         `event: error\ndata: ${String(REFUSAL.body[0])}\n\n`,
         "end"
       ])
+      const coded = { ...REFUSAL, body: [Buffer.from("coded")], decoded: REFUSAL.body }
+      expect(yield* givenUp(CALLS.messages, minute, { refusal: coded })).toEqual(yield* givenUp(CALLS.messages, minute))
       expect((yield* givenUp(CALLS.responses, minute)).at(-2)).toMatch(/"error":\{"message":"Later".*"resets":7\}/u)
       expect((yield* givenUp(CALLS.gemini, minute)).at(-2)).toBe(`[${String(REFUSAL.body[0])}]`)
       const frames = 'data: {"error":{"message":"in a stream"}}\n\n'

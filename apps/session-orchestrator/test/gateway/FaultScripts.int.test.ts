@@ -8,6 +8,7 @@ import { ContentGate, Dialects } from "@holdfast/providers/dialects"
 import { Duration, Effect } from "effect"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
+import * as Zlib from "node:zlib"
 import * as FaultScripts from "../../../../packages/providers/test/dialects/FaultScripts.ts"
 import { type WireFormat, wireFormats } from "../../../../packages/providers/test/harness/WireFormats.ts"
 import * as GatewayRig from "./GatewayRig.ts"
@@ -40,24 +41,40 @@ const isRetried = (wire: WireFormat, { breaks, head, reads }: FaultScripts.Attem
 
 const send = async (
   { response }: RawEndpoint.Received,
-  { breaks, head, reads }: FaultScripts.Attempt
+  { breaks, head, reads }: FaultScripts.Attempt,
+  isCompressed: boolean
 ): Promise<void> => {
-  response.writeHead(head.status, { ...head.headers, "content-type": "text/event-stream" })
+  const coding = isCompressed ? { "content-encoding": "gzip" } : {}
+  response.writeHead(head.status, { ...head.headers, ...coding, "content-type": "text/event-stream" })
   response.flushHeaders()
+  const gzip = Zlib.createGzip()
+  const write = (bytes: Uint8Array | null) =>
+    new Promise<void>((resolve) => void response.write(bytes, () => resolve()))
   for (const read of reads) {
-    if (read.length > 0) await new Promise<void>((resolve) => void response.write(read, () => resolve()))
+    if (read.length === 0) continue
+    if (!isCompressed) await write(read)
+    else {
+      gzip.write(read)
+      await new Promise<void>((resolve) => gzip.flush(Zlib.constants.Z_SYNC_FLUSH, resolve))
+      await write(gzip.read())
+    }
   }
-  if (breaks === undefined) response.end()
-  else response.destroy()
+  if (breaks !== undefined) return void response.destroy()
+  if (isCompressed) gzip.end().pipe(response)
+  else response.end()
 }
 
 const sha256 = (pieces: ReadonlyArray<Uint8Array>) =>
   pieces.reduce((hash, piece) => hash.update(piece), createHash("sha256")).digest("hex")
 
 describe("a call through any failures", () => {
-  it.live.each(wireFormats)(
-    "X13: of $format has one answer, with the endpoint's bytes",
-    (wire) =>
+  const formats = wireFormats.flatMap((wire) => [
+    { format: wire.format, wire, isCompressed: false },
+    { format: `${wire.format}, compressed,`, wire, isCompressed: true }
+  ])
+  it.live.each(formats)(
+    "X13, C13: of $format has one answer, with the endpoint's bytes",
+    ({ isCompressed, wire }) =>
       Effect.gen(function* () {
         const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now())
         const scripts = fc.sample(FaultScripts.scripts(wire, "events"), { numRuns: RUNS, seed })
@@ -70,14 +87,14 @@ describe("a call through any failures", () => {
               const n = attempts.get(id) ?? 0
               attempts.set(id, n + 1)
               const script = scripts[id]
-              return script && send(call, script.failures[n] ?? script.answer)
+              return script && send(call, script.failures[n] ?? script.answer, isCompressed)
             })
           }
         })
         const one = ({ answer, failures }: FaultScripts.Script, id: number) =>
           Effect.gen(function* () {
-            const body = { model: "m", stream: true, metadata: { id } }
-            const got = yield* GatewayRig.post(service.port, pathOf(wire), body, {
+            const ask = { model: "m", stream: true, metadata: { id } }
+            const got = yield* GatewayRig.post(service.port, pathOf(wire), ask, {
               authorization: "Bearer sk-client-0123456789"
             })
             const final = failures.findIndex((failure) => !isRetried(wire, failure))
@@ -85,9 +102,12 @@ describe("a call through any failures", () => {
             expect([what, attempts.get(id)]).toEqual([what, (final === -1 ? failures.length : final) + 1])
             if (final !== -1) return
             expect([what, got.status, got.isCut]).toEqual([what, 200, false])
-            // The answer's own pings at its beginning may be like heartbeats.
+            // An answer may break off behind its end mark. Its own pings at its beginning may be like heartbeats.
             const bare = (bytes: Buffer) => sha256([GatewayRig.withoutBeats(wire.format, bytes)])
-            expect([what, bare(got.body)]).toEqual([what, bare(Buffer.concat(answer.reads))])
+            const body = isCompressed
+              ? Zlib.gunzipSync(got.body, { finishFlush: Zlib.constants.Z_SYNC_FLUSH })
+              : got.body
+            expect([what, bare(body)]).toEqual([what, bare(Buffer.concat(answer.reads))])
           })
         yield* Effect.forEach(scripts, one, { concurrency: AT_ONCE, discard: true })
       }).pipe(Effect.scoped),

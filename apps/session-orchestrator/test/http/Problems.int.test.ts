@@ -201,14 +201,14 @@ it.effect("a body of too many values or levels is refused with the limit, before
     const server = yield* TestServer.start()
     const id = yield* server.create
     const values = Array.from({ length: 200_000 }, () => ({}))
-    for (const [path, body] of [
-      [`/v1/conversations/${id}/turns`, { prompt: values }],
-      ["/v1/chat", { id, messages: values }]
+    for (const [path, body, member] of [
+      [`/v1/conversations/${id}/turns`, { prompt: values }, "prompt"],
+      ["/v1/chat", { id, messages: values }, "messages"]
     ] as const) {
       const { name, problem, status } = yield* refused(server, { path, body })
       expect(status).toBe(400)
       expect(name).toBe("invalid-request")
-      expect(problem.detail).toBe("The body has more than 10000 values.")
+      expect(problem.detail).toBe(`The body has more than 10000 values, in "${member}".`)
     }
     const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })
     expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])

@@ -1,7 +1,7 @@
 /** Tests what gate and permit get of calls to a provider with limits. */
 import { describe, expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
-import { type Provider, Records } from "@holdfast/kernel"
+import { type Provider, Records, type RetryStrategy } from "@holdfast/kernel"
 import type { Allowance } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { type Failure, Ids } from "@holdfast/wire"
@@ -64,6 +64,43 @@ const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Serv
     }
   )
 }
+
+it.effect("X1, X5: the record of a wait has what the gate keeps of the turn, unless the retry goes elsewhere", () =>
+  Effect.gen(function* () {
+    const gates = yield* Gates.Gates
+    const gatekeeper = gates.of(request) ?? expect.fail("it has no gate")
+    const past = { odd: 1.5, restsUntil: 9_000 }
+    const { turnId } = request
+    const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
+    gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
+    const { calls, service } = provider()
+    const turn = new TurnLife(turnId, { _tag: "Queued" })
+    yield* Effect.forkChild(
+      Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
+    )
+    while (calls.length === 0) yield* Effect.yieldNow
+    const { router, strategy } = Admission.remembering(turn)
+    const policy: RetryStrategy.Deciding = { delayFor: () => Duration.seconds(5), budget: { measure: "scheduled" } }
+    const deciding = strategy(policy)
+    const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
+    expect(deciding.decide?.(0, overloaded, spent)?.basis).toEqual({ past })
+    const retry = { _tag: "Retry", attempt: 0, delayMs: 5_000, retryAt: 5_000, basis: { ways: [] } } as const
+    for (const [directive, basis] of [
+      [retry, { ways: [], past }],
+      [{ ...retry, route: { target: request.target } }, { ways: [] }]
+    ] as const) {
+      const routed = router({ begin: () => expect.fail("the turn has begun"), direct: () => Effect.succeed(directive) })
+      const situation = { failure: overloaded, contentSeen: false, retries: 0, defects: 0, spent, now: 0 }
+      const question = {
+        primary: request.target,
+        current: undefined,
+        state: undefined,
+        request: { ...request, system: undefined }
+      }
+      expect((yield* routed.direct(situation, question)).basis).toEqual(basis)
+    }
+  }).pipe(Effect.provide(layer({})))
+)
 
 describe("a call to a provider with limits", () => {
   it.effect("Limiter.L3: waits for its permit without a time limit, and no limit on silence counts meanwhile", () =>
@@ -131,6 +168,25 @@ describe("a call to a provider with limits", () => {
       expect(calls).toHaveLength(1)
       expect(gates.limiterOf("own")?.use.underway).toBe(0)
     }).pipe(Effect.provide(layer({ calls: 1 })))
+  )
+
+  it.effect("X5: is made where a shared failure would end the turn, and in the place of an attempt elsewhere", () =>
+    Effect.gen(function* () {
+      const gates = yield* Gates.Gates
+      shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
+      const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
+        const { calls, service } = provider()
+        const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+        const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
+        yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
+        return calls.length === 1
+      })
+      expect([yield* isCalled(true, 0), yield* isCalled(false, 0), yield* isCalled(true, 1)]).toEqual([
+        false,
+        true,
+        true
+      ])
+    }).pipe(Effect.provide(layer({})))
   )
 
   it.effect("X4: that a person ordered in an earlier life of the turn is made, whatever is known of its endpoint", () =>

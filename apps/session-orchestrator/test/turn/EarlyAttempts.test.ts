@@ -84,6 +84,34 @@ describe("one turn that is always refused while others are answered", () => {
     )
   )
 
+  it.effect("X1, X5: is woken early as rarely after restarts as without them", () =>
+    Effect.gen(function* () {
+      const earlyAfter = (restarts: number) =>
+        onDisk(
+          Effect.gen(function* () {
+            const endpoint = new PoisonedEndpoint()
+            let service = yield* start({ endpoint })
+            yield* prompts(service, 30, TestClock.adjust)
+            for (let n = 0; n < 10; n++) {
+              if (n < restarts) {
+                yield* service.stop
+                service = yield* start({ endpoint })
+              }
+              for (let i = 0; i < 10; i++) {
+                const id = yield* service.conversations.create({})
+                yield* service.conversations.prompt(id, { prompt: "Hi" })
+                yield* TestClock.adjust(6 * SECOND)
+              }
+            }
+            return (yield* decisionsOf(service)).early.length
+          })
+        )
+      const [without, restarted] = [yield* earlyAfter(0), yield* earlyAfter(10)]
+      assert.isAtLeast(without, 3)
+      assert.isAtMost(Math.abs(restarted - without), 1)
+    })
+  )
+
   it.effect("X1: a wait after a restart under a clock that went back is not longer than its delay", () =>
     onDisk(
       Effect.gen(function* () {

@@ -81,6 +81,8 @@ export const Basis = Schema.Union([
     ofEndpoint: Schema.optionalKey(Schema.Literal(false)),
     /** After this wait the policy refuses a further retry: the turn calls, and shares no failure of another (X5). */
     isLast: Schema.optionalKey(Schema.Literal(true)),
+    /** What the gate keeps of the turn (`Sleepers.Remembered`); absent: no refusal was the turn's own, or the record is older. */
+    past: Schema.optionalKey(Schema.Struct({ odd: Schema.Finite, restsUntil: Schema.Finite })),
     ...common
   }),
   Schema.TaggedStruct("Refused", {

@@ -17,6 +17,7 @@ import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
 import * as Data from "effect/Data"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
+import * as Gate from "../gate/Gate.ts"
 import type { FinalReport } from "../profile/FinalReportSettings.ts"
 import * as Jitter from "./Jitter.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
@@ -130,7 +131,10 @@ export const refusal = (
 /** The longest time for which a gate holds a turn that nothing answers, in milliseconds (X5). */
 const LONGEST_HOLD_MS = 600_000
 
-/** Whether no further retry follows a wait of `delayMs` before retry `attempt`, if that fails for the same reason (X5). */
+/**
+ * Whether a failure that retry `attempt` shares, after a wait of `delayMs`, would end the step (X5). It may be of any reason of an endpoint;
+ * of a reason other than this failure's, all that the step has spent may count.
+ */
 export const isLast = (
   policy: RetryPolicy,
   attempt: number,
@@ -139,21 +143,15 @@ export const isLast = (
   spent: RetryStrategy.Spent
 ): boolean => {
   const { hint: _, ...unasked } = failure
-  const { onReason } = spent
   const passedMs = delayMs + LONGEST_HOLD_MS
-  const after = {
-    ...spent,
-    sleptMs: spent.sleptMs + delayMs,
-    elapsedMs: spent.elapsedMs + passedMs,
-    ...defined({
-      onReason: onReason && {
-        retries: onReason.retries + 1,
-        sleptMs: onReason.sleptMs + delayMs,
-        elapsedMs: onReason.elapsedMs + passedMs
-      }
-    })
-  }
-  return decide(policy, attempt + 1, unasked, after)._tag === "Refused"
+  const after = { ...spent, sleptMs: spent.sleptMs + delayMs, elapsedMs: spent.elapsedMs + passedMs }
+  const most = { retries: attempt + 1, sleptMs: after.sleptMs, elapsedMs: after.elapsedMs }
+  const { elapsedMs, retries, sleptMs } = spent.onReason ?? most
+  const own = { retries: retries + 1, sleptMs: sleptMs + delayMs, elapsedMs: elapsedMs + passedMs }
+  return Array.from(Gate.ENDPOINTS).some((reason) => {
+    const onReason = reason === failure.reason ? own : most
+    return decide(policy, attempt + 1, { ...unasked, reason }, { ...after, onReason })._tag === "Refused"
+  })
 }
 
 /** Returns what follows a failure after content (X7). */

@@ -194,7 +194,7 @@ class Play {
   }
 
   private arrive(turn: Turn): void {
-    const shared = turn.sleepers?.sleepers.shareFirst(this.now)
+    const shared = turn.sleepers?.sleepers.shareFirst(this.now, () => true)
     if (shared !== undefined) return this.share(turn, shared)
     this.call(turn, turn.sleepers?.sleepers.begin(String(turn.id), this.now))
   }

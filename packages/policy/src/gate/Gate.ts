@@ -434,7 +434,7 @@ const GIFT = { isFree: true, againAt: Infinity }
  * The reasons that concern the endpoint. M3: an abort that the user did not request counts as a network fault. `unknown` is not among them:
  * it may concern a single request, and quote it.
  */
-const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
+export const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
   "rate-limited",
   "quota-exhausted",
   "overloaded",

@@ -23,6 +23,16 @@ export interface Sleeper {
   readonly notBefore: number
   /** Its policy would go on after one more failure. */
   readonly mayShare: boolean
+  /** By its record, for a turn that this process has not seen before. */
+  readonly past?: Remembered
+}
+
+/** What a gate keeps of a turn in the record of its wait: the next process wakes it as rarely (X1). */
+export interface Remembered {
+  /** How many of its refusals came while others were answered: its own. */
+  readonly odd: number
+  /** No early wake before, in epoch milliseconds. */
+  readonly restsUntil: number
 }
 
 /** How a wait ends. */
@@ -111,6 +121,12 @@ export class Sleepers<S extends Sleeper> {
     return this.asleep > 0 || this.door.size > 0
   }
 
+  /** What is kept of a turn in the record of its wait; `undefined`: no refusal was its own. */
+  pastOf(turnId: string): Remembered | undefined {
+    const { odd = 0, restsUntil = 0 } = this.pasts.get(turnId) ?? {}
+    return odd > 0 ? { odd, restsUntil } : undefined
+  }
+
   /** Applies findings of another process. */
   hear(news: News.News, now: number): void {
     this.gate = News.apply(this.gate, news)
@@ -121,6 +137,8 @@ export class Sleepers<S extends Sleeper> {
   enter(sleeper: S, now: number): void {
     this.recall(now)
     const { notBefore, since, turnId, waitMs } = sleeper
+    if (sleeper.past !== undefined && !this.pasts.has(turnId))
+      this.remember(turnId, { ...sleeper.past, refusedAt: since, beganAt: since })
     const past = this.pasts.get(turnId)
     const restsUntil = Math.max(notBefore, past?.restsUntil ?? -Infinity)
     // One whose time has passed is due in a moment, in its place after a restart.
@@ -157,12 +175,15 @@ export class Sleepers<S extends Sleeper> {
     this.settle(now)
   }
 
-  /** The failure that a first attempt shares instead of calling, if there is one. */
-  shareFirst(now: number): Failure.Failure | undefined {
+  /** The failure that a first attempt shares instead of calling, if there is one after which its turn goes on. */
+  shareFirst(now: number, goesOn: (failure: Failure.Failure) => boolean): Failure.Failure | undefined {
     this.recall(now)
+    const { failure, refusedAt } = this.gate
+    const shared = failure && sharedOf(failure, refusedAt, now)
+    if (shared === undefined || !goesOn(shared)) return undefined
     const [answer, gate] = Gate.askFirst(this.gate, now)
     this.gate = gate
-    return answer._tag === "Share" ? sharedOf(answer.failure, gate.refusedAt, now) : undefined
+    return answer._tag === "Share" ? shared : undefined
   }
 
   /** A call begins, or is admitted, whatever the gate decides. */
@@ -401,12 +422,8 @@ interface Level<S> {
   readonly unanswered: Set<Place<S>>
 }
 
-/** What the gate has seen of a turn. Not on disk: losing it costs a few calls. */
-interface Past {
-  /** How many of its refusals came while others were answered: its own. */
-  readonly odd: number
-  /** No early wake before. */
-  readonly restsUntil: number
+/** What the gate has seen of a turn. */
+interface Past extends Remembered {
   readonly refusedAt: number
   readonly beganAt: number
 }

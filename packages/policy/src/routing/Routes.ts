@@ -12,6 +12,7 @@ import * as RouteDecision from "./RouteDecision.ts"
 import * as FallbackChain from "./FallbackChain.ts"
 import type { Known } from "./Prospect.ts"
 import * as RoundRobin from "./RoundRobin.ts"
+import * as Standing from "./Standing.ts"
 
 export type { RouteDecision } from "./RouteDecision.ts"
 export type { Known } from "./Prospect.ts"
@@ -39,8 +40,21 @@ export const begin = (
  * **Details**
  *
  * The kernel decides about failures after content, a context that is too long and bugs: they do not reach this function.
+ *
+ * A failure that the turn shares (X5) sends it where its own would, and is no finding: the turn that made the call has stored that, and a cooldown is
+ * not prolonged by turns that have not called.
  */
 export const direct = (
+  policy: RetryPolicy.RetryPolicy,
+  situation: Directive.Situation,
+  question: Router.Question,
+  known: Known
+): RouteDecision.RouteDecision => {
+  const decision = decided(policy, situation, question, known)
+  return situation.failure.shared === true ? { ...decision, changes: Standing.empty } : decision
+}
+
+const decided = (
   policy: RetryPolicy.RetryPolicy,
   situation: Directive.Situation,
   question: Router.Question,

@@ -93,6 +93,32 @@ describe("credentials", () => {
   })
 })
 
+describe("a failure that is another turn's", () => {
+  it.each([
+    { ...toB, reason: "overloaded", credentials: {} },
+    { ...toB, reason: "quota-exhausted", credentials: { a: ["first", "second"] } },
+    {
+      profile: "cycling",
+      routing: { type: "round-robin", targets: ["a/a", "b/b"] },
+      reason: "quota-exhausted",
+      credentials: { a: ["first"], b: ["first"] }
+    }
+  ] as const)(
+    "P7, P8, X5: $profile, $reason: limits nothing and prolongs nothing, and the turn goes on where its own would send it",
+    ({ credentials, reason, ...settings }) => {
+      const at = (shared: object) => {
+        const rig = new RoutedStep({ settings, primary: "a/a", credentials })
+        rig.begin()
+        const next = rig.fails({ ...asking(reason, HOUR), ...shared })
+        return { next, standing: rig.standing }
+      }
+      const own = at({})
+      expect(own.standing).not.toEqual(Standing.empty)
+      expect(at({ shared: true })).toEqual({ next: own.next, standing: Standing.empty })
+    }
+  )
+})
+
 describe("the scope of a limit", () => {
   const key = { a: ["only"] }
   const overnight = (chains: Record<string, ReadonlyArray<string>>) => ({

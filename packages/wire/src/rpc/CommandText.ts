@@ -42,7 +42,7 @@ export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: S
   const decodeCommand = Schema.decodeUnknownResult(schema, { onExcessProperty: "error", errors: "all" }) // CommandText.C1
   return (text: string): Result.Result<A, Refusal> => {
     const excess = JsonShape.excessOf(text)
-    if (excess !== undefined) return refused({}, `The ${noun} ${Quote.of(text)} has ${JsonShape.excessText(excess)}.`)
+    if (excess !== undefined) return refused({}, `The ${noun} ${Quote.of(text)} has ${excess}.`)
     const parsed: unknown = JsonShape.parse(text)
     if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
       return refused(

@@ -57,12 +57,18 @@ export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): 
 /** Which limit a JSON text exceeds. */
 export type Excess = "levels" | "values"
 
-/** Words for a refusal: "The body has …". */
-export const excessText = (excess: Excess): string =>
-  excess === "levels" ? `more than ${MOST_LEVELS} levels` : `more than ${MOST_VALUES} values`
-
-/** Returns the limit that a JSON text exceeds. It is read before it is parsed: a value of two characters costs hundreds of bytes. */
-export const excessOf = (text: string): Excess | undefined => new Scan(MOST_VALUES, MOST_LEVELS).push(text)
+/**
+ * Returns the limit that a JSON text exceeds, in words for a refusal: "The body has …", with the member of the object that exceeds it, unless its
+ * name is long or strange. The text is read before it is parsed: a value of two characters costs hundreds of bytes.
+ */
+export const excessOf = (text: string): string | undefined => {
+  const scan = new Scan(MOST_VALUES, MOST_LEVELS)
+  const excess = scan.push(text)
+  if (excess === undefined) return undefined
+  const limit = excess === "levels" ? `${MOST_LEVELS} levels` : `${MOST_VALUES} values`
+  const member = scan.isInside ? MEMBER.exec(text.slice(scan.topString, scan.topString + 100))?.[1] : undefined
+  return `more than ${limit}${member === undefined ? "" : `, in "${member}"`}`
+}
 
 /** Whether JSON text is nested too deeply, read before it is parsed: parsing millions of levels costs 60 bytes each. */
 export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean =>
@@ -74,6 +80,8 @@ export class Scan {
   private readonly mostLevels: number
   /** The values until now. An array or object counts one in advance, which is taken back where it ends empty. */
   values = 1
+  /** Where the last string of the outermost value begins, in the piece that was read last. */
+  topString = 0
   private level = 0
   private isInString = false
   private isEscaped = false
@@ -85,21 +93,27 @@ export class Scan {
     this.mostLevels = mostLevels
   }
 
+  /** Whether it has stopped within a member of the outermost value. */
+  get isInside(): boolean {
+    return this.level > 1
+  }
+
   /** Reads the next piece; returns the limit that is exceeded, and reads no further then. */
   push(text: string): Excess | undefined {
     for (let at = 0; at < text.length && this.excess === undefined; at++) {
       if (this.isInString) at = this.stringEnd(text, at)
-      else this.read(text.charCodeAt(at))
+      else this.read(text.charCodeAt(at), at)
     }
     return this.excess
   }
 
-  private read(code: number): void {
+  private read(code: number, at: number): void {
     if (code <= BLANK) return
     const isEmpty = this.isEmpty
     this.isEmpty = false
     if (code === QUOTE) {
       this.isInString = true
+      if (this.level === 1) this.topString = at
     } else if (code === COMMA) {
       if (++this.values > this.mostValues) this.excess = "values"
     } else if (code === ARRAY || code === OBJECT) {
@@ -169,6 +183,9 @@ export const textOf = (value: unknown, most: number): string => {
 
 /** The characters of a value without those in it. */
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length + 1 : 1)
+
+/** The name of a member. */
+const MEMBER = /^"([\w.-]{1,40})"\s*:/u
 
 const BLANK = 32
 const QUOTE = 34

@@ -97,6 +97,6 @@ it("a line of too many values or levels is refused with the limit, before it is 
   const refusalOf = (text: string) =>
     Result.match(RpcLines.decode(text), { onFailure: ({ error }) => error, onSuccess: () => "" })
   const values = `{"type":"prompt","prompt":[${"{},".repeat(10_000)}{}]}`
-  expect(refusalOf(values)).toMatch(/has more than 10000 values\.$/u)
+  expect(refusalOf(values)).toMatch(/has more than 10000 values, in "prompt"\.$/u)
   expect(refusalOf("[".repeat(300_000))).toMatch(/has more than 200 levels\.$/u)
 })

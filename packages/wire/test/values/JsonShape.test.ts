@@ -42,6 +42,18 @@ describe("JsonShape", () => {
     )
   })
 
+  it("the excess of a text is named, with the member that has it where that is a plain name", () => {
+    const many = Array.from({ length: JsonShape.MOST_VALUES }, () => 0)
+    const of = (value: unknown, space?: number) => JsonShape.excessOf(JSON.stringify(value, null, space))
+    for (const space of [0, 2]) {
+      expect(of({ a: "b", prompt: many, c: [] }, space)).toBe('more than 10000 values, in "prompt"')
+      expect(of({ a: { b: "c" }, x: { y: nested(200) } }, space)).toBe('more than 200 levels, in "x"')
+      for (const value of [many, ["a", many], { "a\nb": many }, { ["a".repeat(41)]: many }, { ...many }])
+        expect(of(value, space)).toBe("more than 10000 values")
+    }
+    expect(of({ prompt: many.slice(9) })).toBe(undefined)
+  })
+
   it("the values of any JSON text are counted, wherever the text is cut", () => {
     const valuesOf = (value: unknown): number =>
       typeof value === "object" && value !== null
