@@ -37,6 +37,7 @@ export const run = async (): Promise<void> => {
       const service = await serve(children, folder, provider, attack)
       await probe(service.port, pause(WARM_UP_MS))
       await longestMoment(service.child, folder)
+      const cpuBefore = Processes.cpuMs(service)
       const over = pause(ATTACK_MS)
       const ended: Record<string, number> = {}
       // A call that is under way in the end, or when the service dies, has no answer.
@@ -50,6 +51,7 @@ export const run = async (): Promise<void> => {
         times,
         isAlive,
         ended,
+        cpu: isAlive ? (Processes.cpuMs(service) - cpuBefore) / ATTACK_MS : NaN,
         momentMs: isAlive ? await longestMoment(service.child, folder) : NaN,
         residentMiB: isAlive ? Processes.residentBytes(service.child) / 1024 ** 2 : NaN
       })
@@ -66,10 +68,10 @@ export const run = async (): Promise<void> => {
         aim: { atMost: 100, of: "figure" }
       }))
     )
-    for (const { attack, bare, ended, isAlive, momentMs, residentMiB, times } of results) {
+    for (const { attack, bare, cpu, ended, isAlive, momentMs, residentMiB, times } of results) {
       const ends = Object.entries(ended).map(([status, count]) => `, ${count} turns ${status}`)
       const worst = `slowest /healthz ${Math.max(...times).toFixed(0)} ms (bare ${Math.max(...bare).toFixed(0)} ms)`
-      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident` : "DEAD"
+      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident, ${(100 * cpu).toFixed(0)} % CPU` : "DEAD"
       console.log(`  ${attack.name}: ${fate}; longest moment ${momentMs.toFixed(0)} ms; ${worst}${ends.join("")}`)
     }
     const { commitMs, insertMs } = LongRow.measure(folder)
