@@ -3,8 +3,9 @@
  * that is probed alike at the same time.
  *
  * Each attack meets a service of its own with a heap of 512 MB, for 20 seconds; turns that end are followed by others at once.
- * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's, and that of the
- * machine's other programs: the plain server waits for them too, and the longest moment is CPU of the service's main thread alone.
+ * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's, or that of other
+ * programs. The plain server waits for them too, and more is printed of the service: the longest moment of its main thread, and how long that waited
+ * for a core.
  *
  * `HOLDFAST_BENCH_ATTACKS` is a pattern of the attacks to run.
  */
@@ -38,6 +39,7 @@ export const run = async (): Promise<void> => {
       await probe(service.port, pause(WARM_UP_MS))
       await longestMoment(service.child, folder)
       const cpuBefore = Processes.cpuMs(service)
+      const waitBefore = waitedMs(service.child)
       const over = pause(ATTACK_MS)
       const ended: Record<string, number> = {}
       // A call that is under way in the end, or when the service dies, has no answer.
@@ -52,6 +54,7 @@ export const run = async (): Promise<void> => {
         isAlive,
         ended,
         cpu: isAlive ? (Processes.cpuMs(service) - cpuBefore) / ATTACK_MS : NaN,
+        waited: isAlive ? (waitedMs(service.child) - waitBefore) / ATTACK_MS : NaN,
         momentMs: isAlive ? await longestMoment(service.child, folder) : NaN,
         residentMiB: isAlive ? Processes.residentBytes(service.child) / 1024 ** 2 : NaN
       })
@@ -68,10 +71,11 @@ export const run = async (): Promise<void> => {
         aim: { atMost: 100, of: "figure" }
       }))
     )
-    for (const { attack, bare, cpu, ended, isAlive, momentMs, residentMiB, times } of results) {
+    for (const { attack, bare, cpu, ended, isAlive, momentMs, residentMiB, times, waited } of results) {
       const ends = Object.entries(ended).map(([status, count]) => `, ${count} turns ${status}`)
       const worst = `slowest /healthz ${Math.max(...times).toFixed(0)} ms (bare ${Math.max(...bare).toFixed(0)} ms)`
-      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident, ${(100 * cpu).toFixed(0)} % CPU` : "DEAD"
+      const load = `${(100 * cpu).toFixed(0)} % CPU, waited for a core ${(100 * waited).toFixed(0)} % of the time`
+      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident, ${load}` : "DEAD"
       console.log(`  ${attack.name}: ${fate}; longest moment ${momentMs.toFixed(0)} ms; ${worst}${ends.join("")}`)
     }
     const { commitMs, insertMs } = LongRow.measure(folder)
@@ -94,6 +98,10 @@ const PLAIN =
 
 const MOMENTS = join(import.meta.dirname, "survive/Moments.ts")
 const MOMENT_FILE = "moment"
+
+/** How long its main thread has waited for a core of this machine. On Linux alone. */
+const waitedMs = ({ pid }: ChildProcess): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6
 
 /** The longest moment of a service since the last call, in milliseconds. */
 const longestMoment = async (service: ChildProcess, folder: string): Promise<number> => {

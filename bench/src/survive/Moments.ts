@@ -1,8 +1,8 @@
 /**
  * Preloaded into the service: measures the CPU that its main thread takes from one sample to the next.
  *
- * A sample waits for the callback that runs, so a long callback is one of them, and what other programs of the machine take is in none. On SIGUSR2
- * the longest is written to `HOLDFAST_BENCH_MOMENTS`, in milliseconds, and forgotten.
+ * A sample waits for the callback that runs, so a long callback is one of them, and what other programs of the machine take is in none. Waits for the
+ * disk are in none either: `LongRow` has the longest. On SIGUSR2 the longest moment is written to `HOLDFAST_BENCH_MOMENTS`, in milliseconds, and forgotten.
  */
 import { writeFileSync } from "node:fs"
 
