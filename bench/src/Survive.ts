@@ -166,7 +166,9 @@ const ATTACKS: ReadonlyArray<Attack> = [
     deep: "gateway calls of 5,000 levels",
     names: "models with names of 20 kB",
     answers: "dry runs of long answers",
-    turns: "dry runs of a thousand turns"
+    turns: "dry runs of a thousand turns",
+    bodies: "bodies that never end, of a quarter of the memory",
+    descriptors: "connections that take all descriptors"
   }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind) })),
   { name: "an endless answer", path: "endless-answer", run: turns(1) },
   { name: "an endless tool call", path: "endless-call", run: turns(1) },

@@ -227,7 +227,7 @@ const bounded = <E, R>(
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
   Effect.suspend(() => {
     const share = bodies.open()
-    if (!share.take(Number(request.headers["content-length"] ?? limitBytes)))
+    if (!share.take(BodyBudget.TEXT * Number(request.headers["content-length"] ?? limitBytes)))
       return ProblemResponse.toResponse(new Problem.Busy({ detail: BodyBudget.NO_ROOM }), request)
     const answer = Effect.matchEffect(textOf(request, limitBytes), {
       onFailure: (error) =>
@@ -248,26 +248,24 @@ const bounded = <E, R>(
 /** The rest of the body is not read, so there is no further request on the connection. */
 const unread = HttpServerResponse.setHeader("connection", "close")
 
-/** Reads a body, and measures it while it arrives. */
+/** Reads a body, and measures it while it arrives. It becomes text in the end: one that never ends has no part of the heap. */
 const textOf = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number
 ): Effect.Effect<string, HttpServerError.HttpServerError | Problem.InvalidRequest | Problem.BodyTooLarge> =>
   Effect.suspend(() => {
     const scan = new JsonShape.Scan(JsonShape.MOST_VALUES, JsonShape.MOST_LEVELS)
-    const decoder = new TextDecoder()
-    let text = ""
+    const pieces: Array<Uint8Array> = []
     let bytes = 0
     const read = (piece: Uint8Array): Effect.Effect<void, Problem.InvalidRequest | Problem.BodyTooLarge> => {
       bytes += piece.length
       if (bytes > limitBytes) return Effect.fail(Access.tooLarge(limitBytes))
-      const part = decoder.decode(piece, { stream: true })
-      text += part
-      const excess = scan.push(part)
+      pieces.push(piece)
+      const excess = scan.push(Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString("latin1"))
       if (excess === undefined) return Effect.void
       return Effect.fail(new Problem.InvalidRequest({ detail: `The body has ${JsonShape.excessText(excess)}.` }))
     }
-    return Effect.map(Stream.runForEach(request.stream, read), () => text + decoder.decode())
+    return Effect.map(Stream.runForEach(request.stream, read), () => new TextDecoder().decode(Buffer.concat(pieces)))
   })
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */
