@@ -1,12 +1,16 @@
 /**
- * What a hostile provider, tool server or client does to everybody else: `/healthz` while one of them attacks, beside the same
- * service when it is idle.
+ * What a hostile provider, tool server or client does to everybody else: `/healthz` while one of them attacks, beside a server of a few lines
+ * that is probed alike at the same time.
  *
  * Each attack meets a service of its own with a heap of 512 MB, for 20 seconds; turns that end are followed by others at once.
- * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's.
+ * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's, or that of other
+ * programs. The plain server waits for them too, and more is printed of the service: the longest moment of its main thread, and how long that waited
+ * for a core.
+ *
+ * `HOLDFAST_BENCH_ATTACKS` is a pattern of the attacks to run.
  */
 import type { ChildProcess } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pause, PORT, post, start } from "./Processes.ts"
@@ -16,7 +20,6 @@ import * as LongRow from "./survive/LongRow.ts"
 import { probe } from "./survive/Probe.ts"
 
 const ATTACK_MS = 20_000
-const IDLE_MS = 5_000
 /** A service's first requests compile what they run. */
 const WARM_UP_MS = 1_500
 const READERS = 2_000
@@ -29,44 +32,51 @@ export const run = async (): Promise<void> => {
   const children: Array<ChildProcess> = []
   try {
     const provider = await start(children, folder, [join(import.meta.dirname, "survive/HostileProvider.ts")], PORT)
+    const plain = Number(await start(children, folder, ["--eval", PLAIN], PORT))
     const results = []
-    for (const attack of ATTACKS) {
+    for (const attack of ATTACKS.filter(({ name }) => CHOSEN.test(name))) {
       const service = await serve(children, folder, provider, attack)
       await probe(service.port, pause(WARM_UP_MS))
-      const idle = await probe(service.port, pause(IDLE_MS))
+      await longestMoment(service.child, folder)
+      const cpuBefore = Processes.cpuMs(service)
+      const waitBefore = waitedMs(service.child)
       const over = pause(ATTACK_MS)
       const ended: Record<string, number> = {}
       // A call that is under way in the end, or when the service dies, has no answer.
       const attacking = attack.run({ service, children, folder, isOver: isSettled(over), ended }).catch(() => {})
-      const times = await probe(service.port, over)
+      const [times, bare] = await Promise.all([probe(service.port, over), probe(plain, over)])
       const isAlive =
         times.some(Number.isFinite) && service.child.exitCode === null && service.child.signalCode === null
       results.push({
         attack,
-        idle,
+        bare,
         times,
         isAlive,
         ended,
+        cpu: isAlive ? (Processes.cpuMs(service) - cpuBefore) / ATTACK_MS : NaN,
+        waited: isAlive ? (waitedMs(service.child) - waitBefore) / ATTACK_MS : NaN,
+        momentMs: isAlive ? await longestMoment(service.child, folder) : NaN,
         residentMiB: isAlive ? Processes.residentBytes(service.child) / 1024 ** 2 : NaN
       })
       service.child.kill("SIGKILL")
       await attacking
     }
     FigureTable.print(
-      "A hostile neighbour: /healthz p99 under attack, beside the same service idle",
-      results.map(({ attack, idle, times }) => ({
+      "A hostile neighbour: /healthz p99 under attack, beside a plain server at the same time",
+      results.map(({ attack, bare, times }) => ({
         what: attack.name,
         holdfast: FigureTable.quantile(times, 0.99),
-        bare: FigureTable.quantile(idle, 0.99),
+        bare: FigureTable.quantile(bare, 0.99),
         unit: "ms",
-        aim: undefined
+        aim: { atMost: 100, of: "figure" }
       }))
     )
-    for (const { attack, ended, isAlive, residentMiB, times } of results) {
-      const ends = Object.entries(ended).map(([status, count]) => `${count} turns ${status}`)
-      const worst = Math.max(...times).toFixed(0)
-      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident` : "DEAD"
-      console.log(`  ${attack.name}: ${fate}; slowest /healthz ${worst} ms; ${ends.join(", ") || "no turn has ended"}`)
+    for (const { attack, bare, cpu, ended, isAlive, momentMs, residentMiB, times, waited } of results) {
+      const ends = Object.entries(ended).map(([status, count]) => `, ${count} turns ${status}`)
+      const worst = `slowest /healthz ${Math.max(...times).toFixed(0)} ms (bare ${Math.max(...bare).toFixed(0)} ms)`
+      const load = `${(100 * cpu).toFixed(0)} % CPU, waited for a core ${(100 * waited).toFixed(0)} % of the time`
+      const fate = isAlive ? `alive, ${residentMiB.toFixed(0)} MiB resident, ${load}` : "DEAD"
+      console.log(`  ${attack.name}: ${fate}; longest moment ${momentMs.toFixed(0)} ms; ${worst}${ends.join("")}`)
     }
     const { commitMs, insertMs } = LongRow.measure(folder)
     console.log(
@@ -79,6 +89,31 @@ export const run = async (): Promise<void> => {
 }
 
 // --- internal
+
+const CHOSEN = new RegExp(process.env["HOLDFAST_BENCH_ATTACKS"] ?? "")
+
+/** A server that does nothing. */
+const PLAIN =
+  "const server = require('http').createServer((_, response) => response.end()).listen(0, '127.0.0.1', () => console.log(server.address().port))"
+
+const MOMENTS = join(import.meta.dirname, "survive/Moments.ts")
+const MOMENT_FILE = "moment"
+
+/** How long its main thread has waited for a core of this machine. On Linux alone. */
+const waitedMs = ({ pid }: ChildProcess): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6
+
+/** The longest moment of a service since the last call, in milliseconds. */
+const longestMoment = async (service: ChildProcess, folder: string): Promise<number> => {
+  const file = join(folder, MOMENT_FILE)
+  rmSync(file, { force: true })
+  service.kill("SIGUSR2")
+  for (;;) {
+    await pause(50)
+    const written = existsSync(file) ? readFileSync(file, "utf8") : ""
+    if (written !== "") return Number(written)
+  }
+}
 
 interface Attacked {
   readonly service: { readonly port: number }
@@ -131,7 +166,9 @@ const ATTACKS: ReadonlyArray<Attack> = [
     deep: "gateway calls of 5,000 levels",
     names: "models with names of 20 kB",
     answers: "dry runs of long answers",
-    turns: "dry runs of a thousand turns"
+    turns: "dry runs of a thousand turns",
+    bodies: "bodies that never end, of a quarter of the memory",
+    descriptors: "connections that take all descriptors"
   }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind) })),
   { name: "an endless answer", path: "endless-answer", run: turns(1) },
   { name: "an endless tool call", path: "endless-call", run: turns(1) },
@@ -177,7 +214,8 @@ const serve = (children: Array<ChildProcess>, folder: string, provider: string, 
   return Processes.serve(children, folder, {
     name,
     config: { database, model: "hostile/m", providers, ...config },
-    node: ["--max-old-space-size=512"]
+    node: ["--max-old-space-size=512", `--import=${MOMENTS}`],
+    env: { HOLDFAST_BENCH_MOMENTS: join(folder, MOMENT_FILE) }
   })
 }
 

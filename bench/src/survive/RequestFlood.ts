@@ -37,9 +37,12 @@ const headers = { "content-type": "application/json", authorization: "Bearer sk-
 const bytes = Buffer.from(body)
 console.log("there")
 if (kind === "socket") {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
-  socket.addEventListener("open", () => socket.send(body))
-  socket.addEventListener("message", ({ data }) => String(data).includes("invalid-request") && socket.send(body))
+  const attack = (): void => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
+    socket.addEventListener("open", () => socket.send(body))
+    socket.addEventListener("close", attack)
+  }
+  attack()
 } else {
   for (let n = 0; ; n++) {
     const sent = kind === "names" ? body.replace("NUMBER", String(n)) : bytes

@@ -65,6 +65,9 @@ const DIRECTIVE = /^\s*simulate:\s*(.*?)\s*$/
 /** The most characters of a prompt that the answer repeats. */
 const ECHO_LENGTH = 120
 
+/** What is read of a prompt for that; it may have 30 MB. */
+const READ_LENGTH = 4_096
+
 const HINT =
   "I am a simulated model: what fails, and how, is part of my name. " +
   "Give Holdfast a provider's key and a real model answers instead."
@@ -76,8 +79,11 @@ const happened = ({ failures, elapsedMs }: TurnFacts): string =>
       (elapsedMs < 1000 ? "." : ` in ${durationInWords(elapsedMs)}.`)
 
 const echo = ({ prompt, afterTool }: TurnFacts): string => {
-  const characters = Array.from(prompt.replaceAll(/\s+/g, " ").trim())
-  const short = characters.length > ECHO_LENGTH ? `${characters.slice(0, ECHO_LENGTH).join("")}…` : characters.join("")
+  const characters = Array.from(prompt.slice(0, READ_LENGTH).replaceAll(/\s+/g, " ").trim())
+  const short =
+    characters.length > ECHO_LENGTH || prompt.length > READ_LENGTH
+      ? `${characters.slice(0, ECHO_LENGTH).join("")}…`
+      : characters.join("")
   const wrote = short === "" ? "You wrote nothing else." : `You wrote: “${short}”.`
   return afterTool ? `The tool has answered. ${wrote}` : wrote
 }

@@ -71,13 +71,16 @@ export const make = (options: Pick<TurnProgress.Options, "openedAt" | "maxTurns"
 
 const play = (actions: Iterable<ResponseAction>, now: number, toolCallId: string): Course => {
   const contentAt: Array<number> = []
-  const texts = { reasoning: "", text: "" }
+  // Joined in the end: a text that grows by tokens is kept token by token.
+  const tokens: { readonly [K in "reasoning" | "text"]: Array<string> } = { reasoning: [], text: [] }
   const calls: Array<Message.ToolCallPart> = []
   let at = 0
   const course = (end: End): Course => ({
     contentAt,
     content: [
-      ...(["reasoning", "text"] as const).flatMap((type) => (texts[type] === "" ? [] : [{ type, text: texts[type] }])),
+      ...(["reasoning", "text"] as const).flatMap((type) =>
+        tokens[type].length === 0 ? [] : [{ type, text: tokens[type].join("") }]
+      ),
       ...calls
     ],
     endAt: at,
@@ -92,7 +95,7 @@ const play = (actions: Iterable<ResponseAction>, now: number, toolCallId: string
         break
       case "Reasoning":
       case "Text":
-        texts[action._tag === "Text" ? "text" : "reasoning"] += action.token
+        tokens[action._tag === "Text" ? "text" : "reasoning"].push(action.token)
         contentAt.push(at)
         break
       case "ToolCall":

@@ -86,10 +86,7 @@ export function* actionsOf(outcome: Outcome, context: ResponseContext): Generato
     }
     case "Refusal": {
       yield ResponseAction.Open()
-      yield* paced(
-        AnswerText.refusal.map((token) => ResponseAction.Text({ token })),
-        context.delivery
-      )
+      yield* paced(AnswerText.refusal, context.delivery)
       return yield finish(context, "content-filter", { text: AnswerText.refusal.length, reasoning: 0 })
     }
     case "ToolCall":
@@ -127,19 +124,21 @@ function* sendContent(
   yield ResponseAction.Open()
   const thoughts = context.delivery.reasoning && thinks ? AnswerText.reasoning(context.facts) : []
   const text = limit === 0 ? [] : AnswerText.answer(context.facts, context.delivery.tokens).slice(0, limit)
-  const actions = [
-    ...thoughts.map((token) => ResponseAction.Reasoning({ token })),
-    ...text.map((token) => ResponseAction.Text({ token }))
-  ]
-  yield* paced(actions, context.delivery)
+  yield* paced([...thoughts, ...text], context.delivery, thoughts.length)
   return { text: text.length, reasoning: thoughts.length }
 }
 
-function* paced(actions: ReadonlyArray<ResponseAction>, delivery: Delivery): Generator<ResponseAction, void> {
-  for (const [n, action] of actions.entries()) {
-    const ms = n === 0 ? delivery.firstTokenMs : delivery.gapMs
-    if (ms > 0) yield ResponseAction.Wait({ ms })
-    yield action
+/** The tokens of an answer, the first `thoughts` of them reasoning. They may be ten thousand. */
+function* paced(
+  tokens: ReadonlyArray<string>,
+  { firstTokenMs, gapMs }: Delivery,
+  thoughts = 0
+): Generator<ResponseAction, void> {
+  const gap = ResponseAction.Wait({ ms: gapMs })
+  for (const [n, token] of tokens.entries()) {
+    if (n === 0 && firstTokenMs > 0) yield ResponseAction.Wait({ ms: firstTokenMs })
+    if (n > 0 && gapMs > 0) yield gap
+    yield { _tag: n < thoughts ? "Reasoning" : "Text", token }
   }
 }
 

@@ -9,7 +9,8 @@ import type { TurnCourse } from "./TurnCourse.ts"
 export const of = ({ cut, endAt, startAt, turns }: Result, prices: Prices.Prices = {}): DryRunReport.DryRunReport => {
   const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
   const waits = turns.map(waitedMs).sort(ascending)
-  const made = turns.flatMap(({ calls }) => calls)
+  const outcomes = { answered: 0, failed: 0, shared: 0 }
+  for (const { calls } of turns) for (const { outcome } of calls) outcomes[outcome]++
   const countOf = (status: NonNullable<TurnCourse["end"]>["status"]) =>
     turns.filter(({ end }) => end?.status === status).length
   const aborted = countOf("aborted")
@@ -25,9 +26,9 @@ export const of = ({ cut, endAt, startAt, turns }: Result, prices: Prices.Prices
       longest: waits.at(-1) ?? 0,
       total: waits.reduce((sum, ms) => sum + ms, 0)
     },
-    calls: made.filter(({ outcome }) => outcome !== "shared").length,
-    refused: made.filter(({ outcome }) => outcome === "failed").length,
-    shared: made.filter(({ outcome }) => outcome === "shared").length,
+    calls: outcomes.answered + outcomes.failed,
+    refused: outcomes.failed,
+    shared: outcomes.shared,
     failures: failuresOf(turns),
     endpoints: endpointsOf(turns),
     ...spentOf(turns, prices),
@@ -60,18 +61,14 @@ const failuresOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport
 }
 
 const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["endpoints"] => {
-  const endpoints = new Map<string, DryRunReport.DryRunEndpoint>()
+  const endpoints = new Map<string, { target: string; calls: number; answered: number; failed: number }>()
   for (const { calls } of turns) {
     for (const { outcome, target } of calls) {
       if (outcome === "shared") continue
-      const { answered, calls, failed } = endpoints.get(target) ?? { calls: 0, answered: 0, failed: 0 }
-      const isAnswer = outcome === "answered"
-      endpoints.set(target, {
-        target,
-        calls: calls + 1,
-        answered: answered + (isAnswer ? 1 : 0),
-        failed: failed + (isAnswer ? 0 : 1)
-      })
+      const endpoint = endpoints.get(target) ?? { target, calls: 0, answered: 0, failed: 0 }
+      endpoints.set(target, endpoint)
+      endpoint.calls++
+      endpoint[outcome]++
     }
   }
   return Array.from(endpoints.values())
@@ -82,7 +79,7 @@ const spentOf = (
   turns: ReadonlyArray<TurnCourse>,
   prices: Prices.Prices
 ): Pick<DryRunReport.DryRunReport, "tokens" | "cost"> => {
-  const answers = turns.flatMap(({ calls }) => calls).filter(({ outcome }) => outcome === "answered")
+  const answers = turns.flatMap(({ calls }) => calls.filter(({ outcome }) => outcome === "answered"))
   const counted = answers.filter(({ usage }) => usage?.inputTokens !== undefined || usage?.outputTokens !== undefined)
   if (counted.length === 0) return {}
   const byTarget = new Map<string, Prices.Tokens>()

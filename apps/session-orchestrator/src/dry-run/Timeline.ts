@@ -120,9 +120,9 @@ const rowOf = ({ label, marks, spans }: Row, y: number, x: (at: number) => numbe
   const middle = y + ROW / 2
   const drawn = KINDS.flatMap((kind) => {
     const lines = spans.filter((span) => span.kind === kind).map(({ from, to }) => `M${x(from)} ${middle}H${x(to)}`)
-    const ticks = marks.filter((mark) => mark.kind === kind).map(({ at }) => `M${x(at)} ${middle - 5}v10`)
-    const parts = new Set([...lines, ...ticks])
-    return parts.size === 0 ? [] : [stroke(kind, Array.from(parts).join(""))]
+    const ticks = new Set(marks.flatMap((mark) => (mark.kind === kind ? x(mark.at) : [])))
+    const parts = [...new Set(lines), ...Array.from(ticks, (at) => `M${at} ${middle - 5}v10`)]
+    return parts.length === 0 ? [] : [stroke(kind, parts.join(""))]
   })
   return [Svg.text(LEFT - 8, middle + 4, Prose.clip(label, LABEL), { "text-anchor": "end" }), ...drawn]
 }

@@ -27,7 +27,9 @@ export const run = (name: string, make: () => DryRun.DryRun, prices?: Prices.Pri
       while (!isOver && performance.now() < end) isOver = !dryRun.step(1)
     }
     const { result } = dryRun
-    return { name, result, report: Summary.of(result, prices) }
+    const report = Summary.of(result, prices)
+    yield* pause
+    return { name, result, report }
   })
 
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */

@@ -11,14 +11,8 @@ import { DefaultAddress, JsonShape } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api, Problem } from "@holdfast/wire/api"
-import { ByteSize, Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema } from "effect"
-import {
-  HttpIncomingMessage,
-  HttpRouter,
-  type HttpServerError,
-  HttpServerRequest,
-  HttpServerResponse
-} from "effect/http"
+import { Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema, Stream } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as ApiPaths from "./ApiPaths.ts"
@@ -164,8 +158,7 @@ const guard = (host: string, options: Options) => {
           const answer =
             refusal === undefined
               ? callOf({ bodies, limitBytes }, gateway, request, call).pipe(
-                  Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
-                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request, limitBytes))
+                  Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request))
                 )
               : ProblemResponse.toResponse(refusal, request)
           return HttpMetrics.counted(
@@ -226,7 +219,7 @@ const callOf = <E, R>(
       ? bounded(limits, request, call)
       : call
 
-/** Refuses a body that has no room, and one of more values or levels than any call takes, before it is parsed. */
+/** Refuses a body that has no room, and one of more bytes, values or levels than any call takes at the byte that is too many. */
 const bounded = <E, R>(
   { bodies, limitBytes }: Limits,
   request: HttpServerRequest.HttpServerRequest,
@@ -234,15 +227,45 @@ const bounded = <E, R>(
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
   Effect.suspend(() => {
     const share = bodies.open()
-    if (!share.take(Number(request.headers["content-length"] ?? limitBytes)))
+    if (!share.take(BodyBudget.TEXT * Number(request.headers["content-length"] ?? limitBytes)))
       return ProblemResponse.toResponse(new Problem.Busy({ detail: BodyBudget.NO_ROOM }), request)
-    const answer = Effect.flatMap(request.text, (text) => {
-      const excess = JsonShape.excessOf(text)
-      if (excess === undefined) return call
-      const detail = `The body has ${excess}.`
-      return ProblemResponse.toResponse(new Problem.InvalidRequest({ detail }), request)
+    const answer = Effect.matchEffect(textOf(request, limitBytes), {
+      onFailure: (error) =>
+        HttpServerError.isHttpServerError(error)
+          ? Effect.fail(error)
+          : Effect.map(ProblemResponse.toResponse(error, request), unread),
+      onSuccess: (text) =>
+        // It was read: the call gets its text.
+        Effect.provideService(
+          call,
+          HttpServerRequest.HttpServerRequest,
+          Object.create(request, { text: { value: Effect.succeed(text) } })
+        )
     })
     return Effect.ensuring(answer, Effect.sync(share.release))
+  })
+
+/** The rest of the body is not read, so there is no further request on the connection. */
+const unread = HttpServerResponse.setHeader("connection", "close")
+
+/** Reads a body, and measures it while it arrives. It becomes text in the end: one that never ends has no part of the heap. */
+const textOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number
+): Effect.Effect<string, HttpServerError.HttpServerError | Problem.InvalidRequest | Problem.BodyTooLarge> =>
+  Effect.suspend(() => {
+    const scan = new JsonShape.Scan(JsonShape.MOST_VALUES, JsonShape.MOST_LEVELS)
+    const pieces: Array<Uint8Array> = []
+    let bytes = 0
+    const read = (piece: Uint8Array): Effect.Effect<void, Problem.InvalidRequest | Problem.BodyTooLarge> => {
+      bytes += piece.length
+      if (bytes > limitBytes) return Effect.fail(Access.tooLarge(limitBytes))
+      pieces.push(piece)
+      const excess = scan.push(Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString("latin1"))
+      if (excess === undefined) return Effect.void
+      return Effect.fail(new Problem.InvalidRequest({ detail: `The body has ${excess}.` }))
+    }
+    return Effect.map(Stream.runForEach(request.stream, read), () => new TextDecoder().decode(Buffer.concat(pieces)))
   })
 
 /** Built last, so closed first: clients that wait are released before the socket waits for the other connections (HttpServer.H3). */

@@ -2,7 +2,7 @@
  * Turns every failure of a call into a problem detail.
  *
  * The expected failures of handlers are problems already. This file handles the others: requests that do not decode, unknown paths,
- * bodies that are too large, and bugs.
+ * bodies that broke off, and bugs.
  *
  * ProblemResponse.R1. A client receives nothing of a defect but an incident id; the log has the details under that id.
  * ProblemResponse.R2. An interruption is not an error: it is passed on.
@@ -13,7 +13,6 @@ import { Cause, Effect, SchemaIssue } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { randomUUID } from "node:crypto"
-import * as Access from "./Access.ts"
 import * as ApiPaths from "./ApiPaths.ts"
 
 /** A problem as a response, with its headers. */
@@ -34,13 +33,12 @@ export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.
 /** Answers the failure of a call. */
 export const fromCause = Effect.fnUntraced(function* <E>(
   cause: Cause.Cause<E>,
-  request: HttpServerRequest.HttpServerRequest,
-  maxBodyBytes: number
+  request: HttpServerRequest.HttpServerRequest
 ) {
   if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause) // ProblemResponse.R2
   for (const reason of cause.reasons) {
     const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
-    const problem = problemOf(error, request, maxBodyBytes)
+    const problem = problemOf(error, request)
     if (problem !== undefined) return yield* toResponse(problem, request)
   }
   // ProblemResponse.R1
@@ -56,20 +54,14 @@ export const fromCause = Effect.fnUntraced(function* <E>(
 
 // --- internal
 
-const problemOf = (
-  error: unknown,
-  request: HttpServerRequest.HttpServerRequest,
-  maxBodyBytes: number
-): Problem.Problem | undefined => {
+const problemOf = (error: unknown, request: HttpServerRequest.HttpServerRequest): Problem.Problem | undefined => {
   if (HttpApiError.HttpApiSchemaError.is(error)) return invalid(error)
   if (!HttpServerError.isHttpServerError(error)) return undefined
   switch (error.reason._tag) {
     case "RouteNotFound":
       return noRoute(request)
     case "RequestParseError":
-      return error.reason.reason === "BodyTooLarge"
-        ? Access.tooLarge(maxBodyBytes)
-        : new Problem.InvalidRequest({ detail: "The request broke off, or its body could not be read." })
+      return new Problem.InvalidRequest({ detail: "The request broke off, or its body could not be read." })
     default:
       return undefined
   }

@@ -5,6 +5,7 @@
  */
 import { Context } from "effect"
 import { totalmem } from "node:os"
+import { getHeapStatistics } from "node:v8"
 
 /** The bytes of one request. */
 export interface Share {
@@ -42,10 +43,16 @@ export class BodyBudget {
   }
 }
 
-/** The budget of this process: a quarter of its memory. */
+/** The budget of this process: a quarter of its memory, and no more than the heap of V8 may have. */
 export const Bodies = Context.Reference<BodyBudget>("@holdfast/session-orchestrator/system/BodyBudget", {
-  defaultValue: () => new BodyBudget(Math.min(totalmem(), process.constrainedMemory() || Infinity) / 4)
+  defaultValue: () => {
+    const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity)
+    return new BodyBudget(Math.min(memory / 4, getHeapStatistics().heap_size_limit))
+  }
 })
+
+/** What a byte of an API's body counts: it becomes text, a value, an event, a row and a request to the provider, most of them in the heap. */
+export const TEXT = 8
 
 /** For a client that is refused. */
 export const NO_ROOM =

@@ -137,6 +137,21 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("of some megabytes is read by a thread, and held like any other", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) =>
+          void call.body.then(() => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)))
+      })
+      const large = { ...ASK, messages: [{ role: "user", content: "x".repeat(3 * 1024 * 1024) }] }
+      const answer = yield* GatewayRig.post(service.port, CHAT, large, KEY)
+      expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
+      for (const { body } of endpoint.calls)
+        expect((yield* Effect.promise(() => body)).equals(Buffer.from(JSON.stringify(large)))).toBe(true)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is refused with 503 while the bodies of other calls take all the room", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")

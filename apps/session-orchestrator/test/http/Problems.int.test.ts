@@ -1,7 +1,7 @@
 import { defined } from "@holdfast/wire"
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
-import type * as Socket from "./Socket.ts"
+import * as Socket from "./Socket.ts"
 import * as TestServer from "./TestServer.ts"
 
 /** Makes a call that is refused, and checks the fields of every problem. */
@@ -212,6 +212,22 @@ it.effect("a body of too many values or levels is refused with the limit, before
     }
     const deep = yield* server.call({ path: "/v1/chat", body: `${"[".repeat(5_000)}${"]".repeat(5_000)}` })
     expect([deep.status, JSON.parse(deep.text).detail]).toEqual([400, "The body has more than 200 levels."])
+  })
+)
+
+it.effect("a body is refused at the value that is too many, and its connection is closed without the rest", () =>
+  Effect.gen(function* () {
+    const { port } = yield* TestServer.start()
+    const head = "POST /v1/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    const begun = `{"id":"c","messages":[${"{},".repeat(10_000)}`
+    for (const sent of [
+      `${head}content-length: 30000000\r\n\r\n${begun}`,
+      `${head}transfer-encoding: chunked\r\n\r\n${begun.length.toString(16)}\r\n${begun}\r\n`
+    ]) {
+      const answer = yield* Socket.raw(port, sent)
+      expect(answer).toMatch(/^HTTP\/1.1 400 /)
+      expect(answer).toContain("The body has more than 10000 values.")
+    }
   })
 )
 

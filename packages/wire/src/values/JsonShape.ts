@@ -54,21 +54,11 @@ export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): 
   return { characters, isTooDeep }
 }
 
-/** Which limit a JSON text exceeds. */
-export type Excess = "levels" | "values"
-
 /**
  * Returns the limit that a JSON text exceeds, in words for a refusal: "The body has …", with the member of the object that exceeds it, unless its
  * name is long or strange. The text is read before it is parsed: a value of two characters costs hundreds of bytes.
  */
-export const excessOf = (text: string): string | undefined => {
-  const scan = new Scan(MOST_VALUES, MOST_LEVELS)
-  const excess = scan.push(text)
-  if (excess === undefined) return undefined
-  const limit = excess === "levels" ? `${MOST_LEVELS} levels` : `${MOST_VALUES} values`
-  const member = scan.isInside ? MEMBER.exec(text.slice(scan.topString, scan.topString + 100))?.[1] : undefined
-  return `more than ${limit}${member === undefined ? "" : `, in "${member}"`}`
-}
+export const excessOf = (text: string): string | undefined => new Scan(MOST_VALUES, MOST_LEVELS).push(text)
 
 /** Whether JSON text is nested too deeply, read before it is parsed: parsing millions of levels costs 60 bytes each. */
 export const isTextTooDeep = (text: string, levels = MOST_LEVELS): boolean =>
@@ -80,26 +70,25 @@ export class Scan {
   private readonly mostLevels: number
   /** The values until now. An array or object counts one in advance, which is taken back where it ends empty. */
   values = 1
-  /** Where the last string of the outermost value begins, in the piece that was read last. */
-  topString = 0
   private level = 0
+  /** Where the open string of the outermost value begins in the present piece; -1: in an earlier one. */
+  private stringAt = -1
+  /** The last string of the outermost value, and the last that was the name of a member. */
+  private last: string | undefined = undefined
+  private member: string | undefined = undefined
   private isInString = false
   private isEscaped = false
   private isEmpty = false
-  private excess: Excess | undefined = undefined
+  private excess: string | undefined = undefined
 
   constructor(mostValues: number, mostLevels: number) {
     this.mostValues = mostValues
     this.mostLevels = mostLevels
   }
 
-  /** Whether it has stopped within a member of the outermost value. */
-  get isInside(): boolean {
-    return this.level > 1
-  }
-
-  /** Reads the next piece; returns the limit that is exceeded, and reads no further then. */
-  push(text: string): Excess | undefined {
+  /** Reads the next piece; returns the limit that is exceeded in words ("more than …"), and reads no further then. */
+  push(text: string): string | undefined {
+    this.stringAt = -1
     for (let at = 0; at < text.length && this.excess === undefined; at++) {
       if (this.isInString) at = this.stringEnd(text, at)
       else this.read(text.charCodeAt(at), at)
@@ -113,17 +102,28 @@ export class Scan {
     this.isEmpty = false
     if (code === QUOTE) {
       this.isInString = true
-      if (this.level === 1) this.topString = at
+      this.stringAt = at
+    } else if (code === COLON) {
+      if (this.level === 1) this.member = this.last
     } else if (code === COMMA) {
-      if (++this.values > this.mostValues) this.excess = "values"
+      this.count()
     } else if (code === ARRAY || code === OBJECT) {
       this.isEmpty = true
-      if (++this.level > this.mostLevels) this.excess = "levels"
-      else if (++this.values > this.mostValues) this.excess = "values"
+      if (++this.level > this.mostLevels) this.exceeds(`${this.mostLevels} levels`)
+      else this.count()
     } else if (code === ARRAY_END || code === OBJECT_END) {
       this.level--
       if (isEmpty) this.values--
     }
+  }
+
+  private count(): void {
+    if (++this.values > this.mostValues) this.exceeds(`${this.mostValues} values`)
+  }
+
+  private exceeds(limit: string): void {
+    const { level, member } = this
+    this.excess = `more than ${limit}${level > 1 && member !== undefined ? `, in "${member}"` : ""}`
   }
 
   /** The place of the quote that ends the string, or the end of the piece. */
@@ -142,10 +142,19 @@ export class Scan {
       }
       if (!isEscaped) {
         this.isInString = false
+        if (this.level === 1) this.last = this.named(text, quote)
         return quote
       }
       from = quote + 1
     }
+  }
+
+  /** The string that ends here, if it can be the name of a member in words for people. */
+  private named(text: string, end: number): string | undefined {
+    const { stringAt } = this
+    if (stringAt < 0 || end - stringAt > MEMBER_CHARACTERS + 1) return undefined
+    const name = text.slice(stringAt + 1, end)
+    return MEMBER.test(name) ? name : undefined
   }
 }
 
@@ -184,12 +193,13 @@ export const textOf = (value: unknown, most: number): string => {
 /** The characters of a value without those in it. */
 const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length + 1 : 1)
 
-/** The name of a member. */
-const MEMBER = /^"([\w.-]{1,40})"\s*:/u
+const MEMBER_CHARACTERS = 40
+const MEMBER = /^[\w.-]+$/u
 
 const BLANK = 32
 const QUOTE = 34
 const COMMA = 44
+const COLON = 58
 const BACKSLASH = 92
 const ARRAY = 91
 const ARRAY_END = 93

@@ -177,6 +177,20 @@ describe("the socket", () => {
     })
   )
 
+  it.effect("closes at the value of a message that is too many, without the rest of the message", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const { closed, socket } = yield* SocketClient.open(server.port)
+      yield* Effect.sync(() => {
+        const send = (text: string) => socket.send(text, { fin: false })
+        send('{"type":"prompt","conversationId":"c","prompt":[')
+        socket.ping()
+        send("{},".repeat(10_000))
+      })
+      expect(yield* closed).toEqual({ code: 1009, reason: "A message has more than 10000 values." })
+    })
+  )
+
   it.effect("closes with the reason at a message that is too long, or no UTF-8", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start({ maxBodyBytes: 1_024 })
