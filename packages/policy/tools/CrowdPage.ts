@@ -1,11 +1,12 @@
 /**
  * Makes docs/crowd.md and its picture: the effect of the gate on a crowd (X5).
  *
- * Every figure is simulated (`gate/Crowd.ts`) by the functions that the service runs; tests of the service have crowds of their own, and
+ * Every figure is simulated (`Crowd.ts`) by the functions that the service runs; tests of the service have crowds of their own, and
  * compare them with the simulation.
  */
 import { Count } from "@holdfast/wire"
-import { Crowd, Profile } from "../src/index.ts"
+import { Profile } from "../src/index.ts"
+import * as Crowd from "./Crowd.ts"
 import * as CrowdWorlds from "./CrowdWorlds.ts"
 
 /** The page, from its first line to its last. */

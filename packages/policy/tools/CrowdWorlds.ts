@@ -4,7 +4,8 @@
  * Each has an endpoint, a crowd and random numbers of its own by seed; `play` and `ideal` measure it, and `lines` prints a table.
  */
 import { Count } from "@holdfast/wire"
-import { Crowd, Profile } from "../src/index.ts"
+import { Profile } from "../src/index.ts"
+import * as Crowd from "./Crowd.ts"
 
 export const SECOND = 1_000
 export const MINUTE = 60 * SECOND

@@ -1,9 +1,10 @@
 /** Tests the gates in the whole service with crowds of turns. Their figures are compared with the simulation's. */
 import { assert, describe, it } from "@effect/vitest"
-import { Crowd, Profile } from "@holdfast/policy"
+import { Profile } from "@holdfast/policy"
 import { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import * as Crowd from "../../../../packages/policy/tools/Crowd.ts"
 import {
   type Answers,
   CrowdedEndpoint,

@@ -2,8 +2,8 @@
 import { Duration } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Crowd from "../../src/gate/Crowd.ts"
 import * as Profile from "../../src/profile/Profile.ts"
+import * as Crowd from "../../tools/Crowd.ts"
 import * as CrowdWorlds from "../../tools/CrowdWorlds.ts"
 
 const { HOUR, MARKS, MINUTE, SECOND } = CrowdWorlds

@@ -5,10 +5,10 @@
  * no socket, and random numbers are an argument. The endpoint is a plain function of the moment and of the calls under way.
  */
 import type { Failure } from "@holdfast/wire"
-import { Heap } from "../Heap.ts"
-import * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as News from "./News.ts"
-import { type Admission, type Flight, type Sleeper, Sleepers } from "./Sleepers.ts"
+import { Heap } from "../src/Heap.ts"
+import * as RetryPolicy from "../src/decision/RetryPolicy.ts"
+import * as News from "../src/gate/News.ts"
+import { type Admission, type Flight, type Sleeper, Sleepers } from "../src/gate/Sleepers.ts"
 
 /** The behaviour of an endpoint. */
 export interface Endpoint {
