@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import { RetryPolicy, Simulation, Standing } from "../src/index.ts"
+import { RetryPolicy, Standing } from "../src/index.ts"
+import * as Simulation from "../src/simulation/Simulation.ts"
 import { failure, HOUR, MINUTE, policyOf, SECOND, target } from "./routing/RoutedStep.ts"
 
 const overloaded = failure("overloaded", { status: 529 })

@@ -5,7 +5,8 @@
  */
 import { defined, type Failure, type Target } from "@holdfast/wire"
 import { Duration } from "effect"
-import { Profile, type RetryPolicy, RetrySettings, type Routes, Simulation } from "../src/index.ts"
+import { Profile, type RetryPolicy, RetrySettings, type Routes } from "../src/index.ts"
+import * as Simulation from "../src/simulation/Simulation.ts"
 
 /** The page, from its first line to its last. */
 export const page = (): string =>

@@ -102,13 +102,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "it is read behind an answer only, and one answer makes it 1"
   },
   {
-    path: "packages/policy/src/gate/Gate.ts",
-    operator: "constant",
-    before: "0",
-    line: "triedAt: 0,",
-    reason: "a millisecond of 1970: every call and every failure sets it to now"
-  },
-  {
     path: "packages/policy/src/simulation/Simulation.ts",
     operator: "constant",
     before: "false",
@@ -177,20 +170,6 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // G3",
     reason: "where there is no limit nothing is compared with it"
-  },
-  {
-    path: "packages/policy/src/gate/News.ts",
-    operator: "constant",
-    before: "0",
-    line: "return answeredAt - known >= Gate.PROBE_MIN_MS * Gate.EAGER_FACTOR ** tries ? { ...gate, triedAt: 0 } : gate // N2",
-    reason: "a millisecond of 1970: either way the probe is due"
-  },
-  {
-    path: "packages/policy/src/gate/Crowd.ts",
-    operator: "dropped",
-    before: "this.probeAlarm = againAt",
-    line: "this.probeAlarm = againAt",
-    reason: "more alarms than one cost time: the others find nothing to do"
   },
   {
     path: "packages/policy/src/hint/Instant.ts",

@@ -9,6 +9,7 @@ import * as Condition from "../../src/system/Condition.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Defaults } from "../../src/conversation/Defaults.ts"
 import * as Gates from "../../src/gate/Gates.ts"
+import * as Explanation from "../../src/inspection/Explanation.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Providers } from "../../src/conversation/Providers.ts"
 import * as Tools from "../../src/conversation/Tools.ts"
@@ -23,8 +24,8 @@ export const LATENCY_MS = 1_000
 /** From a call to the end of its answer. */
 export const SERVICE_MS = 10_000
 
-/** Whether a call at `now`, with `busy` others in progress, is answered. */
-export type Answers = (now: number, busy: number) => boolean
+/** Whether a call at `now` of the `turn`-th turn (`turnIdOf`), with `busy` others in progress, is answered. */
+export type Answers = (now: number, busy: number, turn: number) => boolean
 
 type Events = ReturnType<Provider.Provider["Service"]["stream"]>
 
@@ -43,9 +44,8 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 export class CrowdedEndpoint {
   /** The time of each call, and whether it was answered. */
   readonly calls: Array<{ readonly turnId: Ids.TurnId; readonly at: number; readonly isAnswered: boolean }> = []
-  /** The end of the last complete answer, in epoch milliseconds. */
-  doneAt = 0
-  answered = 0
+  /** The ends of complete answers, in epoch milliseconds. */
+  readonly ends: Array<number> = []
   /** From a call to its refusal, or to its first content. */
   latencyMs = LATENCY_MS
   /** From a call to the end of its answer. */
@@ -66,6 +66,15 @@ export class CrowdedEndpoint {
     return this.calls.filter((call) => call.turnId === turnId).map(({ at }) => at)
   }
 
+  get answered(): number {
+    return this.ends.length
+  }
+
+  /** The end of the last complete answer; 0: there is none. */
+  get doneAt(): number {
+    return this.ends.at(-1) ?? 0
+  }
+
   get refused(): number {
     return this.calls.filter(({ isAnswered }) => !isAnswered).length
   }
@@ -75,7 +84,7 @@ export class CrowdedEndpoint {
       Stream.unwrap(
         Effect.gen({ self: this }, function* () {
           const at = yield* Clock.currentTimeMillis
-          const isAnswered = this.answers(at, this.busy)
+          const isAnswered = this.answers(at, this.busy, Number(turnId.slice(TURN.length)))
           this.calls.push({ turnId, at, isAnswered })
           if (isAnswered) {
             yield* Effect.acquireRelease(
@@ -88,8 +97,7 @@ export class CrowdedEndpoint {
           if (!isAnswered) return refusal(this.refusal, this.hintOf(turnId))
           const finish = Effect.gen({ self: this }, function* () {
             yield* Effect.sleep(serviceMs - latencyMs)
-            this.answered++
-            this.doneAt = yield* Clock.currentTimeMillis
+            this.ends.push(yield* Clock.currentTimeMillis)
             return { type: "finish", finishReason: "stop" } as const
           })
           return answer(finish)
@@ -135,7 +143,20 @@ export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", ret
 
 export type Service = Effect.Success<ReturnType<typeof start>>
 
-export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
+const TURN = "turn-"
+
+export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`${TURN}${n}`)
+
+/** The explanation of a turn's attempts, with their decisions and waits. */
+export const explained = Effect.fnUntraced(function* ({ journal, store }: Service, turnId: Ids.TurnId) {
+  const turn = yield* Effect.flatten(Effect.map(store.turn(turnId), Effect.fromOption))
+  const conversation = yield* Effect.flatten(Effect.map(store.conversation(turn.conversationId), Effect.fromOption))
+  const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
+  const records = yield* journal.load(turnId)
+  return Explanation.of({ turn, conversation, events, records }, (text) => text).steps.flatMap(
+    ({ attempts }) => attempts
+  )
+})
 
 /** The recorded ends of a turn's waits. */
 export const wakesOf = ({ journal }: Service, turnId: Ids.TurnId) =>

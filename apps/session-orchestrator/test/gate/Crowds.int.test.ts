@@ -1,12 +1,15 @@
 /** Tests the gates in the whole service with crowds of turns. Their figures are compared with the simulation's. */
 import { assert, describe, it } from "@effect/vitest"
-import { Crowd, Profile } from "@holdfast/policy"
+import { Profile } from "@holdfast/policy"
 import { Ids } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import { Clock, Duration, Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import * as Crowd from "../../../../packages/policy/tools/Crowd.ts"
+import * as CrowdWorlds from "../../../../packages/policy/tools/CrowdWorlds.ts"
 import {
   type Answers,
   CrowdedEndpoint,
+  explained,
   isEarly,
   LATENCY_MS,
   onDisk,
@@ -109,6 +112,93 @@ describe("a crowd before one endpoint", () => {
         assert.isAtMost(endpoint.answered, turns)
       })
     )
+  )
+})
+
+describe("a crowd before an endpoint that answers some", () => {
+  const OUTCOME_MS = 20
+  /** Some outcomes, one after the other: turns that are due at one moment call in a few groups. */
+  const MOMENT_MS = 250
+
+  const answersOf = (share: number, seed: number): Answers => {
+    const luck = CrowdWorlds.luckOf(seed)
+    return (_now, _busy, turn) => luck(turn) < share && turn > 0
+  }
+
+  /**
+   * When the turns of a crowd are answered in the service, in milliseconds, in its first three minutes; and what its first turn has used of its
+   * budget after one of them, without the wait in progress.
+   */
+  const ends = (gates: "none" | "own", turns: number, answers: Answers) =>
+    onDisk(
+      Effect.gen(function* () {
+        const from = yield* Clock.currentTimeMillis
+        const endpoint = new CrowdedEndpoint(answers)
+        endpoint.latencyMs = endpoint.serviceMs = OUTCOME_MS
+        const service = yield* start({ endpoint, gates })
+        yield* prompts(service, turns, TestClock.adjust, turns)
+        yield* TestClock.adjust(MINUTE - turns)
+        const spentMs = Math.max(
+          0,
+          ...(yield* explained(service, turnIdOf(0))).map(({ decision }) => decision?.spending?.spentMs ?? 0)
+        )
+        yield* TestClock.adjust("2 minutes")
+        return { times: endpoint.ends.map((at) => at - from), spentMs }
+      })
+    )
+
+  /**
+   * The crowd with the gate and without, whose first turn is always refused, and simulations of it with the gate: a millisecond between two calls
+   * decides which turn is woken, so each simulation has others.
+   */
+  const played = Effect.fnUntraced(function* (share: number, turns: number, seed: number) {
+    const answers = () => answersOf(share, seed)
+    const simulation = (slower: number) =>
+      Crowd.play({
+        turns,
+        policy: Profile.profiles.overnight,
+        endpoint: { answers: answers(), latencyMs: OUTCOME_MS, serviceMs: OUTCOME_MS },
+        arrivalMs: slower * turns,
+        gated: true
+      }).turns.map(({ doneAt }) => doneAt)
+    return {
+      gate: yield* ends("own", turns, answers()),
+      none: yield* ends("none", turns, answers()),
+      simulations: [1, 1.01, 1.1, 1.5, 2].map(simulation)
+    }
+  })
+
+  const by = (times: ReadonlyArray<number>, at: number): number => times.filter((time) => time <= at).length
+
+  it.effect.each([
+    [10, 60],
+    [40, 100]
+  ] as const)(
+    "X5: at one that answers %d of a hundred calls, no fewer are answered, and as many as in the simulation",
+    ([percent, turns]) =>
+      Effect.gen(function* () {
+        const { gate, none, simulations } = yield* played(percent / 100, turns, 7)
+        for (const mark of [30, 60, 120, 170].map((s) => s * 1_000)) {
+          const answered = by(gate.times, mark)
+          const simulated = simulations.map((times) => by(times, mark))
+          assert.isAtLeast(answered, by(none.times, mark))
+          assert.isAtLeast(answered, Math.min(...simulated) - 2)
+          assert.isAtMost(answered, Math.max(...simulated) + 2)
+        }
+      })
+  )
+
+  it.effect.prop(
+    "X5, D2: at one that answers 70 %, at no moment are fewer answered, and a turn that is always refused keeps its budget",
+    { seed: Schema.Int },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const { gate, none } = yield* played(0.7, 40, seed)
+        for (const at of none.times) assert.isAtLeast(by(gate.times, at + MOMENT_MS), by(none.times, at))
+        assert.strictEqual(gate.spentMs, none.spentMs)
+        assert.strictEqual(gate.spentMs, 45_000)
+      }),
+    { arbitrary: { runs: 3 } }
   )
 })
 

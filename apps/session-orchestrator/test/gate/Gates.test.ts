@@ -4,9 +4,9 @@ import { Gate } from "@holdfast/policy"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Explanation from "../../src/inspection/Explanation.ts"
 import {
   CrowdedEndpoint,
+  explained,
   isEarly,
   LATENCY_MS,
   onDisk,
@@ -60,7 +60,7 @@ describe("a turn at the gate", () => {
         const wait = watchers[n]?.seen.map(({ event }) => event).findLast(({ type }) => type === "provider-retry")
         const called = endpoint.calls.findLast((call) => call.turnId === turnId)
         assert.isBelow(called?.at ?? Infinity, wait?.type === "provider-retry" ? wait.retryAt : 0)
-        const text = (yield* explained(service, turnId)).join("\n")
+        const text = (yield* wordsOf(service, turnId)).join("\n")
         assert.include(text, "The wait was ended early by the gate: the endpoint answers again (X5).")
       })
     )
@@ -94,7 +94,7 @@ describe("a turn at the gate", () => {
           assert.strictEqual((endpoint.callsOf(turnIdOf(0))[0] ?? 0) + endpoint.serviceMs, due + heldMs)
           const [wake] = yield* wakesOf(service, held.turnId)
           assert.strictEqual(wake?.type === "elapsed" ? wake.heldMs : undefined, heldMs)
-          const text = (yield* explained(service, held.turnId)).join("\n")
+          const text = (yield* wordsOf(service, held.turnId)).join("\n")
           assert.include(
             text,
             `The wait was over, and the turn was held for ${heldMs / SECOND} s until the gate let it in (X5).`
@@ -198,13 +198,8 @@ class Switched extends CrowdedEndpoint {
   }
 }
 
-/** The explanation of a turn's attempts, decisions and waits. */
-const explained = Effect.fnUntraced(function* ({ journal, store }: Service, turnId: Ids.TurnId) {
-  const turn = yield* Effect.flatten(Effect.map(store.turn(turnId), Effect.fromOption))
-  const conversation = yield* Effect.flatten(Effect.map(store.conversation(turn.conversationId), Effect.fromOption))
-  const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
-  const records = yield* journal.load(turnId)
-  return Explanation.of({ turn, conversation, events, records }, (text) => text).steps.flatMap(({ attempts }) =>
+/** The words of a turn's attempts, decisions and waits. */
+const wordsOf = (service: Service, turnId: Ids.TurnId) =>
+  Effect.map(explained(service, turnId), (attempts) =>
     attempts.flatMap(({ decision, wait, words }) => [words, decision?.words ?? "", wait?.end?.words ?? ""])
   )
-})

@@ -191,7 +191,7 @@ const GROWTH = 2
 const AHEAD = 3
 
 /** The longest time between two tries for more room, in rounds of answers. */
-const MAX_PATIENCE = 16
+const MAX_PATIENCE = 4
 
 /** Gate.G3: by then the last of the eager probes would have been made. */
 export const FORGET_MS = 1_200_000
@@ -351,6 +351,8 @@ export const answered = (before: Gate, now: number, call: Call): Gate => {
     gate.raiseIn = 0
     gate.patience = 1
   }
+  // More answer than ever did: others may have left, and the room grows by each answer until one is refused.
+  if (!wasOff && gate.answering > gate.proven && call.load > gate.reach) gate.patience = gate.raiseIn = 1
   gate.proven = Math.max(gate.proven, gate.answering)
   gate.reach = Math.max(gate.reach, call.load)
   gate.share += (1 - gate.share) / SHARE_CALLS

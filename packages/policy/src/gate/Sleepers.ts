@@ -67,8 +67,9 @@ export interface Owner<S extends Sleeper> {
 /** The most turns whose refusals are remembered between their waits. A turn that is forgotten is woken early a few times more. */
 const MOST_PASTS = 20_000
 
-/** The distance of a turn's early wakes, doubled with each refusal that was its own. */
+/** The distance of a turn's early wakes, and its growth with each refusal that was the turn's own. */
 const GIFT_MS = 2_000
+const GIFT_GROWTH = 3
 const GIFT_MOST_MS = 1_800_000
 
 /** Turns with more refusals of their own than this are woken in the order of their waits. */
@@ -243,7 +244,7 @@ export class Sleepers<S extends Sleeper> {
     const odd = (past?.odd ?? 0) + Gate.oddness(this.gate, past?.refusedAt ?? call.at)
     this.gate = Gate.refused(this.gate, now, call, odd, failure)
     if (turnId !== undefined) {
-      const restMs = Math.min(GIFT_MOST_MS, GIFT_MS * 2 ** Math.min(20, odd))
+      const restMs = Math.min(GIFT_MOST_MS, GIFT_MS * GIFT_GROWTH ** Math.min(20, odd))
       const hintedUntil = now + (failure.hint?.retryAfterMs ?? 0)
       const restsUntil = Math.max(past?.restsUntil ?? 0, hintedUntil, call.isGift ? now + restMs : 0)
       this.remember(turnId, { odd, restsUntil, refusedAt: now, beganAt: call.at })

@@ -2,8 +2,8 @@
 import { Duration } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Crowd from "../../src/gate/Crowd.ts"
 import * as Profile from "../../src/profile/Profile.ts"
+import * as Crowd from "../../tools/Crowd.ts"
 import * as CrowdWorlds from "../../tools/CrowdWorlds.ts"
 
 const { HOUR, MARKS, MINUTE, SECOND } = CrowdWorlds
@@ -20,6 +20,9 @@ const endpoint = (isUp: (now: number) => boolean, room = 20): Crowd.Endpoint => 
   serviceMs: 10 * SECOND,
   answers: (now, busy) => isUp(now) && busy < room
 })
+
+/** Calls at an endpoint that answers some, against a crowd without a gate and with the same luck (`CrowdWorlds.luckOf`). */
+const CALLS_MOST = 1.02
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((a, b) => a + b, 0)
 
@@ -78,12 +81,15 @@ describe("a crowd at the gate", () => {
     const seeds = world.turns > 500 ? 10 : 60
     const gate = CrowdWorlds.play(world, true, seeds)
     const none = CrowdWorlds.play(world, false, seeds)
-    // The tolerance is that of the random numbers: both crowds draw their own.
+    // At one answered call in ten, a crowd's first 28 refusals may be chance, and the gate takes the endpoint for down (`Gate.sure`).
+    const tolerance = world.name.startsWith("10 %") ? 0.015 : 0
     MARKS.forEach((mark, i) =>
-      expect(gate.answeredBy[i], `after ${mark / SECOND} s`).toBeGreaterThanOrEqual((none.answeredBy[i] ?? 0) - 0.02)
+      expect(gate.answeredBy[i], `after ${mark / SECOND} s`).toBeGreaterThanOrEqual(
+        (none.answeredBy[i] ?? 0) - tolerance
+      )
     )
-    expect(gate.calls).toBeLessThanOrEqual(1.035 * none.calls)
-    expect(gate.gaveUp).toBeLessThanOrEqual(1.05 * none.gaveUp + 0.5)
+    expect(gate.calls).toBeLessThanOrEqual(CALLS_MOST * none.calls)
+    expect(gate.gaveUp).toBeLessThanOrEqual(none.gaveUp)
   })
 
   it.each([0.1, 0.4, 0.7, 0.9])("X5: at an endpoint that always answers %d, it takes 1/%d calls an answer", (share) => {
@@ -127,7 +133,7 @@ describe("a crowd at the gate", () => {
     for (const [, world] of worldsOf(/one turn never/)) {
       const gate = CrowdWorlds.play(world, true, 20)
       const none = CrowdWorlds.play(world, false, 20)
-      expect(gate.earlyOfBad).toBeLessThanOrEqual(26)
+      expect(gate.earlyOfBad).toBeLessThanOrEqual(8)
       for (const key of ["p50", "p90", "p99"] as const) expect(gate[key]).toBeLessThanOrEqual(1.02 * none[key] + 100)
     }
   })
@@ -180,17 +186,18 @@ describe("a crowd at the gate", () => {
         expect(outcome.calls).toBe(outcome.answered + outcome.wasted)
         const of = (f: (turn: Crowd.TurnOutcome) => number) => sum(outcome.turns.map(f))
         // The credit of each runner's gate.
-        const paid = 2 * runners + of(({ shared }) => shared) + 0.1 * outcome.answered
+        const paid = 2 * runners + of(({ sharedAt }) => sharedAt.length) + 0.1 * outcome.answered
         expect(of(({ early }) => early)).toBeLessThanOrEqual(paid + 3 * of(({ isEarly }) => (isEarly ? 1 : 0)))
-        for (const { arrivedAt, calls, doneAt, early, gaveUpAt, shared, sleptMs } of outcome.turns) {
+        for (const { arrivedAt, calls, doneAt, early, gaveUpAt, sharedAt, sleptMs } of outcome.turns) {
           expect(sleptMs).toBeLessThanOrEqual(SCHEDULE_MS)
-          const own = calls - early + shared
+          const own = calls - early + sharedAt.length
           // A call before the time that fails after it is the attempt of its time.
           if (gaveUpAt < Infinity) {
             expect(sleptMs).toBe(SCHEDULE_MS)
             expect(own).toBeLessThanOrEqual(ATTEMPTS)
-            expect(calls + shared).toBeGreaterThanOrEqual(ATTEMPTS)
+            expect(calls + sharedAt.length).toBeGreaterThanOrEqual(ATTEMPTS)
             expect(calls).toBeGreaterThan(0)
+            expect(sharedAt).not.toContain(gaveUpAt)
           }
           // The schedule, a call for each attempt, and holds: at most ten minutes since the last answer each.
           const end = Math.min(doneAt, gaveUpAt)
@@ -206,7 +213,15 @@ describe("a crowd at the gate", () => {
   it("X5: two runners make at most 0.15 more calls than one at an endpoint that answers some", () => {
     for (const [name, two] of worldsOf(/% .*two runners/)) {
       const one = CrowdWorlds.play({ ...two, runners: 1 }, true, 20)
-      expect(CrowdWorlds.play(two, true, 20).calls, name).toBeLessThanOrEqual(1.15 * one.calls)
+      expect(CrowdWorlds.play(two, true, 20).calls, name).toBeLessThanOrEqual(1.05 * one.calls)
+    }
+  })
+
+  it("X5: two runners find their shares of the room, and where one has left the other takes all of it", () => {
+    for (const [name, two] of worldsOf(/^down .*two runners/)) {
+      const gate = CrowdWorlds.play(two, true, 20)
+      expect(gate.drainMs / (CrowdWorlds.ideal(two, 20)?.drainMs ?? 0), name).toBeLessThanOrEqual(1.5)
+      expect(gate.wasted, name).toBeLessThanOrEqual(0.12 * CrowdWorlds.play(two, false, 20).wasted)
     }
   })
 })

@@ -188,6 +188,64 @@ describe("a first attempt", () => {
   })
 })
 
+describe("a shared failure", () => {
+  it("X5: is shared at an endpoint without an answer for two minutes alone, and while it is fresh; by a first attempt after ten refusals in a row", () => {
+    const gapMs = fc.constantFrom(0, 1, 1_999, 2_000, 2_001, MINUTE, Gate.RECENT_MS - 1, Gate.RECENT_MS, 10 * MINUTE)
+    const step = fc.oneof(
+      fc.record({ what: fc.constantFrom("answers", "refusals"), count: fc.integer({ min: 1, max: 40 }), gapMs }),
+      fc.record({ what: fc.constant("first"), count: fc.integer({ min: 1, max: 5 }), gapMs }),
+      fc.record({
+        what: fc.constant("due"),
+        count: fc.constantFrom(1_000, 5_000, 30_000, 1_800_000),
+        gapMs,
+        mayShare: fc.boolean()
+      })
+    )
+    const seen = { first: 0, due: 0 }
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 2, maxLength: 30 }), (steps) => {
+        let gate = Gate.open
+        let now = T
+        let [inRow, answeredAt, refusedAt] = [0, -Infinity, -Infinity]
+        for (const { what, count, gapMs, ...rest } of steps) {
+          now += gapMs
+          if (what === "answers") {
+            gate = answers(gate, count, true, now)
+            inRow = 0
+            answeredAt = now
+          } else if (what === "refusals") {
+            gate = refusals(gate, count, now)
+            inRow += count
+            refusedAt = now
+          } else if (what === "first") {
+            for (let n = 0; n < count; n++) {
+              const [answer, next] = Gate.askFirst(gate, now)
+              gate = next
+              if (answer._tag !== "Share") continue
+              seen.first++
+              expect(inRow).toBeGreaterThanOrEqual(Gate.FIRST_CERTAIN)
+              expect(now - refusedAt).toBeLessThanOrEqual(Gate.FIRST_MS)
+            }
+          } else {
+            const mayShare = "mayShare" in rest && rest.mayShare
+            const [answer, next] = Gate.ask(gate, now, { dueAt: now, waitMs: count, mayShare }, gate.under, false)
+            gate = next
+            if (answer._tag !== "Share") continue
+            seen.due++
+            expect(mayShare).toBe(true)
+            expect(now - answeredAt).toBeGreaterThan(Gate.RECENT_MS)
+            // Of its own wait, so that it has not shared it before; and a tenth of that wait old, from 2 s to a minute.
+            expect(refusedAt).toBeGreaterThan(now - count)
+            expect(now - refusedAt).toBeLessThanOrEqual(Math.min(MINUTE, Math.max(2_000, count / 10)))
+          }
+        }
+      }),
+      { numRuns: 500 }
+    )
+    expect(Math.min(seen.first, seen.due)).toBeGreaterThan(0)
+  })
+})
+
 describe("early wakes", () => {
   /** It was off, and has answered one call again. */
   const back = answers(dim, 1, false)
@@ -251,14 +309,26 @@ describe("early wakes", () => {
     expect(Gate.roomOf(back)).toBe(6)
   })
 
-  it("X5: a refusal above the answering calls takes the room back to them, and the next try for more comes ever later", () => {
+  it("X5: a refusal above the answering calls takes the room back to them, and the next try for more comes later", () => {
     let gate = { ...answers(dim, 4, false), credit: 9 }
-    for (const patience of [2, 4, 8, 16, 16]) {
+    for (const patience of [2, 4, 4]) {
       const [call, next] = begun(gate, T + 1)
       gate = Gate.refused(next, T + 1, call, 0, overloaded)
       expect(gate).toMatchObject({ room: 4, patience, raiseIn: 4 * patience, isSlowStart: false })
     }
     expect(Gate.roomOf(gate)).toBe(4)
+  })
+
+  it("X5: more answers at once than ever are answered by more room with each of them, until a call is refused", () => {
+    let gate: Gate.Gate = { ...answers(dim, 4, false), room: 5, reach: 3, isSlowStart: false, raiseIn: 16, patience: 4 }
+    for (const room of [6, 7, 8]) {
+      const [call, next] = begun(gate)
+      gate = Gate.answered(next, T, call)
+      expect(gate).toMatchObject({ room, raiseIn: room, patience: 1 })
+    }
+    // As many answers as before are no news of room.
+    const [call, next] = begun(Gate.ended(gate, true))
+    expect(Gate.answered(next, T, call)).toMatchObject({ room: 8, raiseIn: 7 })
   })
 
   it("X5: at an endpoint that refuses within its proven load, refusals are chance, and hold no due turn back", () => {

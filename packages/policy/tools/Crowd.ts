@@ -5,10 +5,10 @@
  * no socket, and random numbers are an argument. The endpoint is a plain function of the moment and of the calls under way.
  */
 import type { Failure } from "@holdfast/wire"
-import { Heap } from "../Heap.ts"
-import * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as News from "./News.ts"
-import { type Admission, type Flight, type Sleeper, Sleepers } from "./Sleepers.ts"
+import { Heap } from "../src/Heap.ts"
+import * as RetryPolicy from "../src/decision/RetryPolicy.ts"
+import * as News from "../src/gate/News.ts"
+import { type Admission, type Flight, type Sleeper, Sleepers } from "../src/gate/Sleepers.ts"
 
 /** The behaviour of an endpoint. */
 export interface Endpoint {
@@ -43,8 +43,8 @@ export interface TurnOutcome {
   readonly calls: number
   /** Calls before its time, which cost it nothing (D2). */
   readonly early: number
-  /** Failures of others that it took as its own. */
-  readonly shared: number
+  /** When it took a failure of another one as its own. */
+  readonly sharedAt: ReadonlyArray<number>
   /** The call that was answered came before its time. */
   readonly isEarly: boolean
   /** Scheduled sleep that its budget was charged. */
@@ -87,17 +87,17 @@ interface Turn {
   gaveUpAt: number
   calls: number
   early: number
-  shared: number
+  readonly sharedAt: Array<number>
   isEarly: boolean
 }
 
-const outcomeOf = ({ arrivedAt, calls, doneAt, early, gaveUpAt, isEarly, shared, sleptMs }: Turn): TurnOutcome => ({
+const outcomeOf = ({ arrivedAt, calls, doneAt, early, gaveUpAt, isEarly, sharedAt, sleptMs }: Turn): TurnOutcome => ({
   arrivedAt,
   doneAt,
   gaveUpAt,
   calls,
   early,
-  shared,
+  sharedAt,
   isEarly,
   sleptMs
 })
@@ -148,7 +148,7 @@ class Play {
         gaveUpAt: Infinity,
         calls: 0,
         early: 0,
-        shared: 0,
+        sharedAt: [],
         isEarly: false
       }
       this.moments.add(arrivedAt, () => this.arrive(turn))
@@ -208,7 +208,7 @@ class Play {
   }
 
   private share(turn: Turn, failure: Failure.Failure): void {
-    turn.shared++
+    turn.sharedAt.push(this.now)
     this.fail(turn, failure)
   }
 
