@@ -58,12 +58,15 @@ it.live("without free descriptors new calls get 503, the health is answered, and
       const socket = Net.connect(service.port, "127.0.0.1")
       return socket.on("error", () => {})
     })
+    const isFull = Promise.race(sockets.map((socket) => new Promise((resolve) => void socket.once("close", resolve))))
     yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
     yield* Effect.promise(() =>
       Promise.all(
         sockets.map((socket) => new Promise((resolve) => void socket.once("connect", resolve).once("close", resolve)))
       )
     )
+    // It closes connections once it has no descriptor left for them.
+    yield* Effect.promise(() => isFull)
     const refused = yield* Effect.promise(calling)
     expect(refused.status).toBe(503)
     expect(JSON.parse(refused.text).error.message).toBe(Descriptors.FEW_LEFT)
