@@ -185,7 +185,7 @@ class Elements implements Boundary {
 const eventFrame = (bytes: Uint8Array): Frame => {
   let found: { data: string; event: string | undefined } | undefined
   const lines = EventStream.make((data, event) => {
-    // llama.cpp's line `error:` comes before the frame's own data (EventStream.E4).
+    // llama.cpp's line `error:` comes before the frame's own data.
     found ??= { data, event }
   })
   lines.feed(bytes)
