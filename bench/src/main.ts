@@ -22,6 +22,7 @@ const all = {
   crowd: () => import("./Crowd.ts"),
   lists: () => import("./Lists.ts"),
   stretches: () => import("./Stretches.ts"),
+  walks: () => import("./Walks.ts"),
   "library-abort": () => import("./LibraryAbort.ts"),
   bundle: () => import("./BundleSize.ts"),
   start: () => import("./Start.ts"),

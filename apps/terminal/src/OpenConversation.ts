@@ -1,10 +1,11 @@
 /**
  * One conversation of a service as a person sees and steers it: events come in, keys come in, and snapshots go out to the screen.
  *
+ * Leaving ends the connection and nothing else: turns belong to the service.
+ *
  * OpenConversation.O1. A new conversation is opened with its first prompt (`Watching.W2`).
  * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
  * OpenConversation.O3. An abort follows the prompts and retries under way. If it overtook them, it would find no turn.
- * OpenConversation.O4. Leaving ends the connection and nothing else: turns belong to the service.
  */
 import { ClientError, type Conversation, type HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
@@ -42,7 +43,7 @@ export interface OpenConversation {
   readonly act: (action: Keyboard.Action) => void
   /** Resolves when the person leaves. */
   readonly left: Promise<void>
-  /** Ends the connection (OpenConversation.O4). */
+  /** Ends the connection. */
   readonly close: () => void
 }
 

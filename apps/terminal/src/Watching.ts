@@ -1,7 +1,8 @@
 /**
  * The connection to one conversation at a time: its events become changes of the snapshot.
  *
- * Watching.W1. Many events are one change: a screen is drawn some thirty times a second at most.
+ * Many events are one change: a screen is drawn some thirty times a second at most.
+ *
  * Watching.W2. A new conversation is opened with its first prompt: a terminal that is closed without one leaves nothing behind.
  */
 import { type Conversation, ConversationView, type HoldfastClient } from "@holdfast/client"
@@ -135,7 +136,7 @@ export class Watching {
       for await (const event of this.#stream) {
         if (signal.aborted) return
         this.#arrived.push(event)
-        this.#due ??= setTimeout(() => this.#apply(), FRAME_MS) // Watching.W1
+        this.#due ??= setTimeout(() => this.#apply(), FRAME_MS)
       }
     } catch (error) {
       if (!signal.aborted) failed(error)

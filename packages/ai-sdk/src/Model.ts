@@ -1,10 +1,11 @@
 /**
  * Models of the AI SDK as Holdfast's own: for the library `holdfast`, and for the kernel.
  *
- * Model.M1. One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9).
- * Model.M2. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and the attempt has failed (rule C6).
- * Model.M3. Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought signatures of Google,
- *     ids of OpenAI's items. They stand in the message, so they survive the process.
+ * One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9). A stream that ends without its `finish`
+ * part, or with that of a closed connection, was cut, and the attempt has failed (rule C6).
+ *
+ * Model.M3. Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought
+ *     signatures of Google, ids of OpenAI's items. They stand in the message, so they survive the process.
  */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
@@ -86,7 +87,7 @@ async function* events(
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) throw cut() // Model.M2; without an event the library would take the response for an empty answer
+      if (done) throw cut() // Without an event the library would take the response for an empty answer
       if (value.type === "error") throw value.error
       for (const event of response.read(value)) {
         yield event

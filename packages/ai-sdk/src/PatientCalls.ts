@@ -1,11 +1,12 @@
 /**
  * A middleware of the AI SDK that gives every call of a model the patience of a turn.
  *
- * PatientCalls.M1. A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
- *     other call.
+ * A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
+ * other call. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and has failed (rule C6).
+ *
  * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
- * PatientCalls.M3. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and has failed (rule C6).
- * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
+ * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again
+ *     after a `CallParked`.
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
  *
@@ -63,7 +64,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
           yield* partsOf(answered.stream)
         }
       })
-      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await settled(parts.next()) // PatientCalls.M1
+      let first: IteratorResult<LanguageModelV4StreamPart, unknown> | undefined = await settled(parts.next())
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         pull: async (controller) => {
           try {
@@ -84,7 +85,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
 
 // --- internal
 
-/** The parts of a response. An `error` part fails the stream, and so does an end without `finish` (PatientCalls.M3). */
+/** The parts of a response. An `error` part fails the stream, and so does an end without `finish`. */
 async function* partsOf(
   stream: ReadableStream<LanguageModelV4StreamPart>
 ): AsyncGenerator<LanguageModelV4StreamPart, void, undefined> {

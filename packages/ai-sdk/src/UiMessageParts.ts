@@ -1,11 +1,13 @@
 /**
  * Turns the events of a turn into parts of the AI SDK's UI message stream, one event at a time. Pure.
  *
- * UiMessageParts.U1. When an assistant `message` has been passed on, text, reasoning and files of its step on the screen are those of the message, whatever
- *     deltas came before it: missing ones are added, and others are voided.
- * UiMessageParts.U2. `reset-step` voids what was shown of a step: after `step-discarded`, and where `step-start` begins a step's text anew.
- * UiMessageParts.U3. An event that is neither text, tool nor end is a transient part `data-TYPE` with the event's fields. The AI SDK gives it to `onData`
- *     and keeps it in no message.
+ * An event that is neither text, tool nor end is a transient part `data-TYPE` with the event's fields. The AI SDK gives it to `onData`
+ * and keeps it in no message.
+ *
+ * UiMessageParts.U1. When an assistant `message` has been passed on, text, reasoning and files of its step on the screen are those of
+ *     the message, whatever deltas came before it: missing ones are added, and others are voided.
+ * UiMessageParts.U2. `reset-step` voids what was shown of a step: after `step-discarded`, and where `step-start` begins a step's text
+ *     anew.
  */
 import type { Failure, Json, Message, ModelFile, TurnEvent, Usage } from "holdfast"
 

@@ -10,7 +10,7 @@
  * }
  * ```
  *
- * UiMessageStream.S1. A reader that leaves ends neither the turn nor its wait.
+ * A reader that leaves ends neither the turn nor its wait.
  */
 import type { TurnEvent } from "holdfast"
 import * as UiMessageParts from "./UiMessageParts.ts"
@@ -43,7 +43,7 @@ export const uiMessageStream = (events: AsyncIterable<TurnEvent>): ReadableStrea
         controller.close()
       }
     },
-    // Not awaited: the next event may be hours away (S1).
+    // Not awaited: the next event may be hours away.
     cancel: () => void (async () => iterator.return?.())().catch(() => {})
   })
 }

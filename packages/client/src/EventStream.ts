@@ -1,9 +1,8 @@
 /**
  * One stream of events over any number of connections: the shell of `Cursor`.
  *
- * EventStream.E1. It reconnects until it is over, its signal aborts, or the service refuses it. Only the first connection has a limit of time: a
- *     service that was there comes back.
- * EventStream.E2. The end of an iteration closes its connection. Nothing is read ahead of the reader.
+ * It reconnects until it is over, its signal aborts, or the service refuses it. Only the first connection has a limit of time: a service
+ * that was there comes back. The end of an iteration closes its connection. Nothing is read ahead of the reader.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { ClientError } from "./ClientError.ts"

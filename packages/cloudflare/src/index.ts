@@ -11,8 +11,8 @@
  * }
  * ```
  *
- * DurableTurns.D1. While a turn is unsealed an alarm is set: for the end of its wait, or soon, in case the object is evicted in the middle of a call.
- *     A turn that cannot be recorded is continued less and less often.
+ * DurableTurns.D1. While a turn is unsealed an alarm is set: for the end of its wait, or soon, in case the object is evicted in the
+ *     middle of a call. A turn that cannot be recorded is continued less and less often.
  * DurableTurns.D2. An alarm that is set is moved to a later time only when all turns of the object are known to wait until then.
  */
 import { durableObjectStore, type DurableObjectStorage, holdfast } from "holdfast"

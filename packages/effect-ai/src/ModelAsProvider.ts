@@ -1,7 +1,7 @@
 /**
  * A language model of Effect AI as a provider of the kernel.
  *
- * ModelAsProvider.M1. One call is one `streamText`, whose tools are described and not run (rule C9).
+ * One call is one `streamText`, whose tools are described and not run (rule C9).
  */
 import { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"

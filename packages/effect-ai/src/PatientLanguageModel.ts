@@ -1,12 +1,13 @@
 /**
  * Language models of Effect AI that wait out an outage.
  *
- * The patient model is a `LanguageModel` over the given one: it prepares prompts, runs tools and asks for approvals as Effect AI does, and makes each
- * response by a patient call of the given model, whose own resolution of tools is off. So no retry runs a tool, and no limit counts a tool's time.
+ * The patient model is a `LanguageModel` over the given one: it prepares prompts, runs tools and asks for approvals as Effect AI does,
+ * and makes each response by a patient call of the given model, whose own resolution of tools is off. So no retry runs a tool, and no
+ * limit counts a tool's time.
  *
- * PatientLanguageModel.M1. Attempts that failed before content give nothing; after content there is no other call (rule D4).
- * PatientLanguageModel.M2. Services that read a provider's requests and responses (`ResponseIdTracker`, `CurrentSpanTransformer`) see those of the
- *     given model alone.
+ * Attempts that failed before content give nothing; after content there is no other call (rule D4). Services that read a provider's
+ * requests and responses (`ResponseIdTracker`, `CurrentSpanTransformer`) see those of the given model alone.
+ *
  * PatientLanguageModel.M3. The value of an object is the given model's: it alone knows the provider's own form of the schema.
  */
 import * as Context from "effect/Context"
@@ -70,7 +71,7 @@ const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, pa
   return LanguageModel.LanguageModel.of({ ...outer, ...(methods as object) }) // Their types follow from the options.
 })
 
-/** A call of the patient model: what is kept from it for the given model (M2), and the value that came (M3). */
+/** A call of the patient model: what is kept from it for the given model, and the value that came (M3). */
 const Call = Context.Reference<{ readonly readers: Context.Context<never>; value: unknown }>(
   "@holdfast/effect-ai/Call",
   { defaultValue: () => ({ readers: Context.empty(), value: undefined }) }

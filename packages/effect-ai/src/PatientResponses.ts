@@ -1,7 +1,8 @@
 /**
  * Gives calls of a language model the patience of one policy; the errors are Effect AI's own.
  *
- * PatientResponses.M1. An error that was given up is the model's own. A silence, a cut and a lost connection without an `AiError` are `InternalProviderError`s.
+ * An error that was given up is the model's own. A silence, a cut and a lost connection without an `AiError` are
+ * `InternalProviderError`s.
  */
 import { type FromAsyncIterable, PatientStream } from "@holdfast/providers"
 import * as Context from "effect/Context"
@@ -31,7 +32,7 @@ export const make = ({ onRetry, retry, signal }: BridgeOptions) => {
         const error = cause?.error
         // An error part reaches the consumer as it came.
         if (Response.isPart(error)) return Stream.succeed(error as A)
-        return Stream.fail(AiError.isAiError(error) ? error : errorOf(method, failure)) // M1
+        return Stream.fail(AiError.isAiError(error) ? error : errorOf(method, failure))
       })
     )
 }

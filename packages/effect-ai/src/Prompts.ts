@@ -1,10 +1,9 @@
 /**
  * Messages of Holdfast as a prompt of Effect AI, and back: a table of parts for each direction.
  *
- * Prompts.P1. A reasoning block keeps its signature, or its redacted data, in the place where Effect AI has Anthropic's: it must go back with the block.
- *     What other providers give with a reasoning block or a tool call is its `proof`, and goes back as it came.
- * Prompts.P2. What a message of Holdfast has no place for fails the call before it is made: a file that is neither bytes nor an https address, or has
- *     no media type.
+ * A reasoning block keeps its signature, or its redacted data, in the place where Effect AI has Anthropic's: it must go back with the
+ * block. What other providers give with a reasoning block or a tool call is its `proof`, and goes back as it came. What a message of
+ * Holdfast has no place for fails the call before it is made: a file that is neither bytes nor an https address, or has no media type.
  */
 import { defined, FilePart, Ids, type Message, type Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
@@ -17,7 +16,7 @@ import { argumentsOf, fileOf, Metadata, type PartTable, promptOf as prompt } fro
 export const promptOf = (system: string | undefined, messages: ReadonlyArray<Message.Message>): Prompt.RawInput =>
   prompt(system, messages, WRITTEN) as Prompt.RawInput // Each role has the parts that Effect AI has for it.
 
-/** A prompt's messages for a provider. Texts of the system become one. Throws where there is no place for a part (P2). */
+/** A prompt's messages for a provider. Texts of the system become one. Throws where there is no place for a part. */
 export const messagesOf = (
   { content }: Prompt.Prompt,
   target: Target.Target,
@@ -100,5 +99,5 @@ const checked = ({ data, fileName, mediaType }: Prompt.FilePart): Message.FilePa
   const decoded = decode(file)
   if (Result.isSuccess(decoded)) return decoded.success
   const where = "url" in file ? `at ${file.url.slice(0, 40)} ` : ""
-  throw new Error(`A file (${mediaType}) ${where}is not valid: ${decoded.failure.message.replace(/\s+/g, " ")}.`) // P2
+  throw new Error(`A file (${mediaType}) ${where}is not valid: ${decoded.failure.message.replace(/\s+/g, " ")}.`)
 }

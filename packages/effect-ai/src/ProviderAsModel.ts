@@ -1,9 +1,8 @@
 /**
  * A provider of the kernel as a language model of Effect AI.
  *
- * ProviderAsModel.M1. One response is one attempt: `holdfast` gives the model patience like any other.
- * ProviderAsModel.M2. What a provider cannot do fails before it is called, by name: a call of a tool cannot be forced.
- * ProviderAsModel.M3. An object is asked for in words, with its JSON Schema: providers have no setting for it.
+ * One response is one attempt: `holdfast` gives the model patience like any other. What a provider cannot do fails before it is called,
+ * by name: a call of a tool cannot be forced. An object is asked for in words, with its JSON Schema: providers have no setting for it.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
@@ -62,7 +61,7 @@ const requestOf = (
 ): Provider.ProviderRequest => {
   const mode = typeof toolChoice === "object" ? ("tool" in toolChoice ? "required" : toolChoice.mode) : toolChoice
   if (mode === "required")
-    throw new Error("toolChoice: a provider of Holdfast cannot be made to call a tool, expected auto, none or oneOf.") // M2
+    throw new Error("toolChoice: a provider of Holdfast cannot be made to call a tool, expected auto, none or oneOf.")
   const { messages, system } = Prompts.messagesOf(prompt, target, now)
   return {
     conversationId: Ids.ConversationId.make(Prompts.TURN),
@@ -82,7 +81,6 @@ const definitionOf = (tool: Tool.Any) => ({
   ...defined({ description: Tool.getDescription(tool) })
 })
 
-/** M3 */
 const formatOf = (format: LanguageModel.ProviderOptions["responseFormat"]): string | undefined =>
   format.type === "text"
     ? undefined

@@ -1,8 +1,8 @@
 /**
  * Asks a language model of Effect AI for one response, as one attempt.
  *
- * SingleResponse.S1. Tools are described, and neither run nor checked: that is left to the caller (rule C9).
- * SingleResponse.S2. An `error` part fails the attempt like any other error (rule C3), and a stream without its `finish` part was cut (rule C6).
+ * Tools are described, and neither run nor checked: that is left to the caller (rule C9). An `error` part fails the attempt like any
+ * other error (rule C3), and a stream without its `finish` part was cut (rule C6).
  */
 import { FromAsyncIterable } from "@holdfast/providers"
 import * as Clock from "effect/Clock"
@@ -42,7 +42,7 @@ export const streamed = (model: LanguageModel.LanguageModel, request: Request) =
       return part.type === "error" ? Effect.fail<unknown>(part) : Effect.succeed(part)
     })
     const end = Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(cut())))
-    return Stream.catch(Stream.concat(parts, end), thrown) // S2
+    return Stream.catch(Stream.concat(parts, end), thrown)
   })
 
 // --- internal
@@ -56,7 +56,6 @@ interface Methods {
 
 const methodsOf = (model: LanguageModel.LanguageModel): Methods => model as never
 
-/** S1 */
 const optionsOf = ({ prompt, toolChoice, tools }: Request) => ({
   prompt,
   toolChoice,

@@ -1,8 +1,8 @@
 /**
  * Durable engines that run a turn's work themselves, such as Restate: `hf.turn(prompt, { engine })`.
  *
- * Engine.E1. A turn makes the same calls in the same order each time the engine runs it, and no call inside another. The calls of one response's
- *     tools begin in the order of the tools, and may be under way at once.
+ * Engine.E1. A turn makes the same calls in the same order each time the engine runs it, and no call inside another. The calls of one
+ *     response's tools begin in the order of the tools, and may be under way at once.
  */
 import type { Json } from "./Events.ts"
 

@@ -1,7 +1,7 @@
 /**
  * The events of a turn, as plain types. The meaning of each stands in CONTRACTS.md of `@holdfast/wire`.
  *
- * Events.E1. Every event of the kernel fits one of these types, so a program needs no other package to read them.
+ * Every event of the kernel fits one of these types, so a program needs no other package to read them.
  */
 
 /** Any value that JSON can hold. */

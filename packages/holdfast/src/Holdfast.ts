@@ -13,8 +13,8 @@
  * for await (const event of turn) if (event.type === "text-delta") process.stdout.write(event.delta)
  * ```
  *
- * Holdfast.H1. The turns of one conversation run one after the other, in the order of the calls.
- * Holdfast.H2. The error of a listener affects neither the turn nor other listeners.
+ * The turns of one conversation run one after the other, in the order of the calls. The error of a listener affects neither the turn nor
+ * other listeners.
  */
 import { Ids, Message as Messages, Prompt as WirePrompt } from "@holdfast/wire"
 import * as Result from "effect/Result"
@@ -119,7 +119,7 @@ class Library implements Holdfast {
   private readonly listeners = new Map<(event: TurnEvent) => void, boolean>()
   private readonly running = new Map<string, RunningTurn>()
   private readonly retrying = new Set<string>()
-  /** The last turn of each conversation that runs, to be waited for (H1). */
+  /** The last turn of each conversation that runs, to be waited for. */
   private readonly last = new Map<string, Promise<unknown>>()
   private readonly services: Services
   private readonly store: Store
@@ -302,7 +302,7 @@ class Library implements Holdfast {
       try {
         listener(event)
       } catch (error) {
-        this.onListenerError?.(error) // H2
+        this.onListenerError?.(error)
       }
     }
   }

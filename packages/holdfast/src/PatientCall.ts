@@ -1,10 +1,9 @@
 /**
  * Gives single calls the patience of a turn, for loops that others own: agent frameworks, gateways, scripts.
  *
- * PatientCall.P1. Elements before the first content are held back, and those of an attempt that fails are dropped: nothing comes twice (rule D4).
- * PatientCall.P2. After content nothing is called again; the error comes behind the elements.
- * PatientCall.P3. The consumer gets the error of the last attempt as it was thrown.
- * PatientCall.P4. With `park` a call that was made again makes the attempts that are left of its policy, at their times.
+ * Elements before the first content are held back, and those of an attempt that fails are dropped: nothing comes twice (rule D4). After
+ * content nothing is called again; the error comes behind the elements. The consumer gets the error of the last attempt as it was
+ * thrown. With `park` a call that was made again makes the attempts that are left of its policy, at their times.
  *
  * **Example** (A stream of an SDK, with hours of patience)
  *
@@ -119,6 +118,6 @@ const thrownFor = (error: unknown, signal: AbortSignal | undefined): unknown => 
   if (!(error instanceof Patience.CallEnded)) return error
   if (error.status === "aborted") return signal?.reason ?? new DOMException(error.message, "AbortError")
   const { cause, failure } = error
-  if (cause instanceof FromAsyncIterable.Thrown) return cause.error // P3
+  if (cause instanceof FromAsyncIterable.Thrown) return cause.error
   return new DOMException(failure.message, failure.reason === "timeout" ? "TimeoutError" : "OperationError")
 }

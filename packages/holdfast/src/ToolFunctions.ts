@@ -1,10 +1,9 @@
 /**
  * Tools as programs give them: a function, and a schema of its arguments.
  *
- * ToolFunctions.T1. Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the
- *     model reads both, and the turn continues.
- * ToolFunctions.T2. Without `idempotent` a call that a crash cut off is never made again (rule X8).
- * ToolFunctions.T3. A tool with `confirm` runs only once `Turn.approveTool` was called for the call.
+ * Arguments that the schema refuses are answered with what is wrong with them, and a function that throws with its message: the model
+ * reads both, and the turn continues. Without `idempotent` a call that a crash cut off is never made again (rule X8). A tool with
+ * `confirm` runs only once `Turn.approveTool` was called for the call.
  */
 import { Tool as KernelTool, type Toolbox, Toolbox as Toolboxes } from "@holdfast/kernel"
 import { defined } from "@holdfast/wire"

@@ -1,13 +1,14 @@
 /**
  * Chat models of LangChain that wait out an outage.
  *
- * A model keeps its type and every other member; only the methods that call the provider are made patient, below LangChain's own. So tools,
- * structured output, callbacks, caches, usage and response metadata are those of the model.
+ * A model keeps its type and every other member; only the methods that call the provider are made patient, below LangChain's own. So
+ * tools, structured output, callbacks, caches, usage and response metadata are those of the model.
  *
- * LangChainModel.M1. Attempts that failed before content give nothing, to callbacks neither; after content there is no other call (rule D4).
- * LangChainModel.M2. There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a warning, and an
- *     error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
- * LangChainModel.M3. A stream without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
+ * Attempts that failed before content give nothing, to callbacks neither; after content there is no other call (rule D4). A stream
+ * without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
+ *
+ * LangChainModel.M2. There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a
+ *     warning, and an error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
  */
 import { type BridgeOptions, cut, type Patient, patience, view, whole } from "holdfast/bridge"
 import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
@@ -56,7 +57,7 @@ const generating = (model: AnyModel, patient: Patient): Method<Promise<unknown>>
         await tokens.release()
         yield response
       } catch (error) {
-        if (tokens.isShown) yield undefined // M1: content, for callbacks
+        if (tokens.isShown) yield undefined // Content, for callbacks
         throw error
       }
     }
@@ -73,7 +74,7 @@ const streaming = (model: AnyModel, patient: Patient, name: keyof typeof CONTENT
   const streamed: Method<AsyncIterable<unknown>> = (messages, options, runManager) => {
     const call = async function* (signal: AbortSignal) {
       const tokens = new HeldTokens(runManager)
-      let isWhole = false // M3
+      let isWhole = false
       for await (const chunk of stream(messages, single(options, signal), tokens.runManager)) {
         isWhole ||= isEnd(chunk) || (isContent(chunk) && !reportsEnd(model._llmType()))
         if (isLast(chunk) && !isWhole) throw cut()

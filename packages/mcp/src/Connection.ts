@@ -1,8 +1,9 @@
 /**
  * Connects to a running tool server: the part of MCP that tools need.
  *
+ * An interrupted call is cancelled at the server.
+ *
  * Connection.C1. A connection ends once: `lost` has the reason, and from then on every call fails.
- * Connection.C2. An interrupted call is cancelled at the server.
  * Connection.C3. Of a server's unrequested messages only pings are answered, and none is kept.
  * Connection.C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
  *
@@ -121,7 +122,7 @@ export const make = Effect.fnUntraced(function* ({
 
   const request = <A>(send: (options: RequestOptions) => Promise<A>) =>
     Effect.tryPromise({
-      try: (signal) => send({ signal, timeout: NO_LIMIT }), // Connection.C2
+      try: (signal) => send({ signal, timeout: NO_LIMIT }),
       catch: (error) =>
         new CallError({
           message: messageOf(error),

@@ -1,8 +1,10 @@
 /**
  * Reads and keeps the list of a server's tools.
  *
- * ToolList.L1. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged once.
- * ToolList.L2. Names and descriptions are kept without the server's secrets.
+ * Names and descriptions are kept without the server's secrets.
+ *
+ * ToolList.L1. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged
+ *     once.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"

@@ -1,15 +1,14 @@
 /**
  * Names the tools of several servers for a model. Pure.
  *
- * ToolNames.T1. A tool with a unique name keeps it. If several servers have a tool of one name, all of these tools get their server's name as a
- *     prefix: the order of the servers means nothing to a model.
- * ToolNames.T2. A name is valid for every provider: letters, digits, `_` and `-`, 64 characters at most. Other characters are replaced by `_`.
- * ToolNames.T3. No two tools have the same name, and the same lists give the same names.
+ * A tool with a unique name keeps it. If several servers have a tool of one name, all of these tools get their server's name as a
+ * prefix: the order of the servers means nothing to a model. A name is valid for every provider: letters, digits, `_` and `-`, 64
+ * characters at most. Other characters are replaced by `_`. No two tools have the same name, and the same lists give the same names.
  */
 
 import * as RegExp from "effect/RegExp"
 
-/** The longest name that OpenAI and Anthropic accept, in characters (ToolNames.T2). */
+/** The longest name that OpenAI and Anthropic accept, in characters. */
 const LONGEST = 64
 
 const SEPARATOR = "__"
@@ -48,5 +47,4 @@ export const matches = (patterns: ReadonlyArray<string>, name: string): boolean 
 
 // --- internal
 
-/** ToolNames.T2 */
 const legal = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, LONGEST)

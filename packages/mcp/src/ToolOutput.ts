@@ -1,10 +1,10 @@
 /**
  * Converts a tool's result to text and files for the model, within a limit. Pure.
  *
- * ToolOutput.O1. Pictures, sound and binary resources are files of the result, in their place among its texts; `output` has a placeholder
- *     for each, with its type and size. Bytes that are no base64, or have no media type, are a placeholder alone.
- * ToolOutput.O2. The limit is for the texts together. A cut text ends with a notice that has the full size, and a character is never cut in
- *     two. Files are bounded by the size of a message (`transport/LineTransport`).
+ * Pictures, sound and binary resources are files of the result, in their place among its texts; `output` has a placeholder for each,
+ * with its type and size. Bytes that are no base64, or have no media type, are a placeholder alone. The limit is for the texts together.
+ * A cut text ends with a notice that has the full size, and a character is never cut in two. Files are bounded by the size of a message
+ * (`transport/LineTransport`).
  */
 import type { Toolbox } from "@holdfast/kernel"
 import { FilePart, type Message, Prompt } from "@holdfast/wire"
@@ -30,7 +30,7 @@ export const of = (
   return first === undefined ? { output, isError } : { output, content: [first, ...more], isError }
 }
 
-/** The text, up to a number of bytes, with a notice if it is cut (ToolOutput.O2). */
+/** The text, up to a number of bytes, with a notice if it is cut. */
 export const cut = (text: string, maxBytes: number): string => {
   const bytes = Buffer.byteLength(text)
   if (bytes <= maxBytes) return text
@@ -45,7 +45,7 @@ export const cut = (text: string, maxBytes: number): string => {
 /** The second or a later byte of a character in UTF-8. */
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000
 
-/** The parts with their texts within the limit, all together (ToolOutput.O2). A text behind a cut one is left out. */
+/** The parts with their texts within the limit, all together. A text behind a cut one is left out. */
 const cutTexts = (
   parts: ReadonlyArray<Message.InputPart>,
   maxBytes: number,
@@ -90,7 +90,6 @@ const partOf = (block: CallToolResult["content"][number]): Message.InputPart => 
 
 const decode = Schema.decodeUnknownOption(FilePart.FilePart)
 
-/** ToolOutput.O1 */
 const fileOf = (what: string, type: string, data: string, name: string | undefined): Message.InputPart => {
   const mediaType = type.split(";", 1)[0]?.trim().toLowerCase() ?? ""
   const file = { type: "file", mediaType, data }

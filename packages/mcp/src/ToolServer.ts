@@ -1,12 +1,14 @@
 /**
  * Keeps one tool server running: starts, lists, watches and restarts it.
  *
- * ToolServer.S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the turn.
- * ToolServer.S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run resets
- *     the count: it answered a call, or lasted `STEADY`.
- * ToolServer.S3. A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason.
- * ToolServer.S4. A server that leaves a call unanswered is pinged; if it does not answer the ping either, it is started again.
- * ToolServer.S5. Its tools are offered from its first start until a start fails. The last list of tools is kept, so that names stay the same.
+ * A call waits up to `PATIENCE` for a server that is down, and is then answered with the reason. A server that leaves a call unanswered
+ * is pinged; if it does not answer the ping either, it is started again. Its tools are offered from its first start until a start fails:
+ * the last list is kept, so that names stay the same.
+ *
+ * ToolServer.S1. Every call gets an answer: a server that is down, dies, hangs or answers too much costs the model a call and never the
+ *     turn.
+ * ToolServer.S2. A server that has ended is started again after 1 s, 2 s, 5 s, 10 s, 30 s, and then every minute. A successful run
+ *     resets the count: it answered a call, or lasted `STEADY`.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Toolbox } from "@holdfast/kernel"
@@ -30,10 +32,10 @@ export const RESTARTS = Backoff.steps([1_000, 2_000, 5_000, 10_000, 30_000], 60_
 /** The run time after which a server counts as started well (ToolServer.S2). */
 export const STEADY = Duration.seconds(30)
 
-/** ToolServer.S3. Longer than the first restart takes, shorter than a person waits. */
+/** Longer than the first restart takes, shorter than a person waits. */
 export const PATIENCE = Duration.seconds(5)
 
-/** ToolServer.S4. Longer than a busy machine takes to answer a ping. */
+/** Longer than a busy machine takes to answer a ping. */
 export const PING = Duration.seconds(5)
 
 /** The time between two lists or pings that the server causes: a server that reports changes all the time is not followed. */
@@ -44,7 +46,7 @@ export interface ToolServer {
   readonly config: ToolServerConfig
   /** The last list of its tools, filtered by `allow`, `deny` and the limits; empty before its first start. */
   readonly known: () => ReadonlyArray<Offer>
-  /** Whether the tools are offered (ToolServer.S5). */
+  /** Whether the tools are offered. */
   readonly isOffered: () => boolean
   /** Waits until the tools are offered. */
   readonly offered: Effect.Effect<void>
@@ -101,7 +103,7 @@ export const make = Effect.fnUntraced(function* (
   const lives = life.pipe(
     Effect.catch(({ message }) =>
       Effect.sync(() => {
-        isOffered = false // ToolServer.S5
+        isOffered = false
         return message
       })
     ),
@@ -117,7 +119,6 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(lives)
 
-  /** ToolServer.S3 */
   const connected: Effect.Effect<Connection, CallError> = up.await.pipe(
     Effect.timeoutOption(PATIENCE),
     Effect.flatMap(() =>
@@ -178,7 +179,7 @@ const startOf = (
     })
   )
 
-/** Calls a tool, within the time limit. A call that fails without a refusal casts doubt on the server (ToolServer.S4). */
+/** Calls a tool, within the time limit. A call that fails without a refusal casts doubt on the server. */
 const answerOf = (
   { name, timeout }: ToolServerConfig,
   connection: Connection,
@@ -210,7 +211,7 @@ const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>)
     Effect.catch(({ message }) => Effect.succeed(`its tools could not be listed again: ${message}`))
   )
 
-/** Pings the server after each doubt (ToolServer.S4). Ends when it does not answer. */
+/** Pings the server after each doubt. Ends when it does not answer. */
 const pingAfterDoubts = (connection: Connection): Effect.Effect<string> =>
   Queue.take(connection.doubts).pipe(
     Effect.andThen(

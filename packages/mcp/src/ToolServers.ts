@@ -1,12 +1,13 @@
 /**
  * Combines all configured tool servers into one toolbox.
  *
- * ToolServers.V1. The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins.
+ * The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins. A tool that
+ * needs approval does not run without it, even if its server was down when the question would have been due.
+ *
  * ToolServers.V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is
  *     cut: half a secret is not recognised.
  * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
  *     standard input ends, which ends a server that follows the protocol.
- * ToolServers.V4. A tool that needs approval does not run without it, even if its server was down when the question would have been due.
  */
 import { NodeChildProcessSpawner, NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Toolbox } from "@holdfast/kernel"
@@ -128,7 +129,7 @@ export const make = Effect.fnUntraced(function* (
         if (tool === undefined || server === undefined || !isChosen(tool.server))
           return Effect.succeed(Toolbox.unknownTool(toolName))
         return !isApproved && ToolNames.matches(server.config.confirm, tool.name)
-          ? Effect.succeed(UNAPPROVED) // ToolServers.V4
+          ? Effect.succeed(UNAPPROVED)
           : server.call(tool.name, input)
       })
   })

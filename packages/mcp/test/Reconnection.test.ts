@@ -29,7 +29,7 @@ const delaysOf = (openings: number): Effect.Effect<ReadonlyArray<number>> =>
     return delays
   }).pipe(Effect.scoped)
 
-it.effect("HttpTransport.H2: a stream that breaks is opened again after growing delays, without a limit", () =>
+it.effect("a stream that breaks is opened again after growing delays, without a limit", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* delaysOf(9), [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
   })

@@ -3,10 +3,11 @@
  *
  * A model and a provider of models keep their type and every other member: nothing of a request or a response is converted.
  *
- * PatientModel.M1. Attempts that failed before content give nothing; after content there is no other call (rule D4).
- * PatientModel.M2. There is one patience: the OpenAI client's own retries are off for each call, and the runner makes none of an error that Holdfast gave
- *     up, whatever `modelSettings.retry` is (rule C9).
- * PatientModel.M3. A stream without its `response_done`, or of chat chunks without a finish reason, was cut and has failed (rule C6).
+ * Attempts that failed before content give nothing; after content there is no other call (rule D4). A stream without its
+ * `response_done`, or of chat chunks without a finish reason, was cut and has failed (rule C6).
+ *
+ * PatientModel.M2. There is one patience: the OpenAI client's own retries are off for each call, and the runner makes none of an error
+ *     that Holdfast gave up, whatever `modelSettings.retry` is (rule C9).
  */
 import { type BridgeOptions, cut, isContentPart, isFilled, type Patient, patience, view, whole } from "holdfast/bridge"
 
@@ -83,7 +84,7 @@ const patientModel = (model: AnyModel, patient: Patient): AnyModel => ({
 const single = (request: Request, signal: AbortSignal): never =>
   ({ ...request, signal, _internal: Object.assign(request._internal ?? {}, { runnerManagedRetry: true }) }) as never // M2
 
-/** The events of a whole response (M3). */
+/** The events of a whole response. */
 async function* finished(events: AsyncIterable<Event>): AsyncGenerator<Event, void, undefined> {
   let isDone = false
   let isChat = false

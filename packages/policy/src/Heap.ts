@@ -3,7 +3,6 @@
  *
  * Heap.H1. Items with equal keys come out in the order in which they went in.
  * Heap.H2. An item is in the heap at most once. The heap keeps no reference to a removed item.
- * Heap.H3. Every entry's key is at least its parent's, and `index` is the entry's index in the tree.
  */
 
 interface Entry<A> {

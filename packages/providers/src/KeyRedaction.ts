@@ -1,13 +1,9 @@
 /**
- * Redacts secrets from endpoint texts and failures.
+ * Redacts secrets from endpoint texts and failures: providers and proxies often quote the key that they reject.
  *
- * Providers and proxies often quote the key that they reject.
- *
- * KeyRedaction.S1. An endpoint's error text is redacted before it is cut. If it were cut first, it could end in half a key, which no redaction
- *     recognises. Its class is read of the text as it came (rule C13).
- * KeyRedaction.S2. A failure leaves this package only after every secret that the adapter knows has been removed from it, whatever its
- *     source.
- * KeyRedaction.S3. Bytes of a file that an endpoint quotes are left out of its text: they belong in the prompt alone.
+ * An error text is redacted before it is cut: cut first, it could end in half a key, which no redaction recognises. Its class is read of
+ * the text as it came (rule C13). A failure leaves this package only after every secret that the adapter knows has been removed from it.
+ * Bytes of a file that an endpoint quotes are left out of its text, too.
  */
 import { type Failure, Redaction } from "@holdfast/wire"
 import * as Record from "effect/Record"
@@ -37,7 +33,7 @@ export const inFailure = <F extends Pick<Failure.Failure, "message" | "code" | "
   ...(failure.evidence === undefined ? undefined : { evidence: Record.map(failure.evidence, conceal) })
 })
 
-/** The text without the bytes of a file (KeyRedaction.S3). */
+/** The text without the bytes of a file. */
 export const withoutBytes = (text: string): string => {
   let kept = ""
   let at = 0
@@ -52,7 +48,7 @@ export const withoutBytes = (text: string): string => {
 
 // --- internal
 
-/** The beginning of base64 that is no word, hash or key for its length: the bytes of a file (KeyRedaction.S3). */
+/** The beginning of base64 that is no word, hash or key for its length: the bytes of a file. */
 const BASE64 = /[A-Za-z0-9+/]{512}/g
 
 /** A run has megabytes, which an open quantifier would push on the stack of the regular expression: its end is looked for instead. */

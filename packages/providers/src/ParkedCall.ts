@@ -1,7 +1,7 @@
 /**
  * A patient call that leaves memory for the time of its waits, and goes on from its records when it is made again.
  *
- * ParkedCall.K1. A wait longer than `afterMs` fails the stream with `TurnParked`; the records hold all that the call needs to go on at that wait.
+ * A wait longer than `afterMs` fails the stream with `TurnParked`; the records hold all that the call needs to go on at that wait.
  */
 import { type Checkpoint, type Records, TurnParked } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"

@@ -1,8 +1,8 @@
 /**
  * Plays the response to a request without a clock: what comes, when, and how it ends. For dry runs and other simulations.
  *
- * Course.P1. It has the responses of the provider in this process (`Simulated`): both perform the same actions, and classify failures by the
- *     same function.
+ * It has the responses of the provider in this process (`Simulated`): both perform the same actions, and classify failures by the same
+ * function.
  */
 import { CallFailure, Opening } from "@holdfast/kernel/host"
 import { ToolArguments } from "@holdfast/providers"

@@ -3,8 +3,8 @@
  *
  * The actions are the same for a stream of events in this process and for frames on a socket.
  *
- * ResponseAction.Q1. The last action ends the request: `Respond`, `Reset`, `Silence`, `Fail`, `Cut`, `End` or `Finish`.
- * ResponseAction.Q2. `Open` precedes every action of a stream, and is absent where there is no stream.
+ * The last action ends the request: `Respond`, `Reset`, `Silence`, `Fail`, `Cut`, `End` or `Finish`. `Open` precedes every action of a
+ * stream, and is absent where there is no stream.
  */
 import * as Data from "effect/Data"
 import type { Message } from "@holdfast/wire"

@@ -1,10 +1,11 @@
 /**
  * The simulated provider in this process: the kernel's `Provider` port over a script.
  *
+ * Only the Clock delays tokens. An outage begins when the prompt was submitted, a time that the request contains, so it continues over a
+ * restart.
+ *
  * Simulated.V1. It fails as an adapter does: error statuses and errors inside a stream are emitted, broken connections fail the stream.
  *     Both are classified by the same classifier, from the same bodies, as for a real provider.
- * Simulated.V2. Only the Clock delays tokens.
- * Simulated.V3. An outage begins when the prompt was submitted, a time that the request contains, so it continues over a restart.
  */
 import { Provider } from "@holdfast/kernel"
 import { OpeningStream, ToolArguments } from "@holdfast/providers"

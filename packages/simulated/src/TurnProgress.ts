@@ -1,13 +1,14 @@
 /**
  * Keeps each turn's position in its script.
  *
+ * No more than `MAX_TURNS` are kept; the least recently used ones are forgotten first. A turn has one position per script, so a turn
+ * that switches between two models continues each where it was. The chance of a request is a function of the script, the turn and the
+ * number of its request: one course for one script.
+ *
  * TurnProgress.G1. Where a turn has no id and is identified by its text, it is forgotten once its last phase has answered it: the same
  *     text later gets the same script again. Turns with an id never start again.
- * TurnProgress.G2. No more than `MAX_TURNS` are kept; the least recently used ones are forgotten first.
- * TurnProgress.G3. A turn has one position per script, so a turn that switches between two models continues each where it was.
- * TurnProgress.G4. The clock of a script with spans begins with the earliest turn that has called it, so an outage by the clock continues
- *     over a restart once a turn of that time calls again.
- * TurnProgress.G5. The chance of a request is a function of the script, the turn and the number of its request: one course for one script.
+ * TurnProgress.G4. The clock of a script with spans begins with the earliest turn that has called it, so an outage by the clock
+ *     continues over a restart once a turn of that time calls again.
  */
 import { type Outcome, isClocked, isFailure, next, resume, type Script } from "./script/Script.ts"
 
@@ -51,7 +52,6 @@ export interface TurnProgress {
 export interface Options {
   /** TurnProgress.G1 */
   readonly forgetsAnswered?: boolean
-  /** TurnProgress.G2 */
   readonly maxTurns?: number
   /** When the clock of all scripts began, in epoch milliseconds; absent: TurnProgress.G4. */
   readonly openedAt?: number
@@ -95,7 +95,7 @@ export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS, openedAt }
       turns.delete(key)
       const answered = step.last && (step.outcome._tag === "Answer" || step.outcome._tag === "Refusal")
       if (!answered || !forgetsAnswered) turns.set(key, turn)
-      if (turns.size > maxTurns) forgetOldest() // TurnProgress.G2
+      if (turns.size > maxTurns) forgetOldest()
       return { outcome: step.outcome, failures, startedAt }
     },
     size: () => turns.size

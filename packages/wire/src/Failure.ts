@@ -3,8 +3,8 @@
  *
  * Errors are classified once, where they enter. Inside, decisions read `reason` and `retryable`, never text.
  *
- * Failure.F1. `message` is the endpoint's message, verbatim apart from redacted secrets.
- * Failure.F2. `retryAfterMs` is a lower bound counted from the moment of the failure; it is finite and never negative.
+ * `message` is the endpoint's message, verbatim apart from redacted secrets. `retryAfterMs` is a lower bound counted from the moment of
+ * the failure; it is finite and never negative.
  */
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"

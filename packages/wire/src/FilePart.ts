@@ -1,8 +1,8 @@
 /**
  * Schema of a file in a prompt, a tool's result or a model's response: an image, a PDF, sound, or any other.
  *
- * FilePart.F1. The bytes are in the part, as base64, or at an https address that the provider reads. Holdfast reads no address.
- * FilePart.F2. Where a message is shown as text, a file is its placeholder; its bytes are never shown.
+ * The bytes are in the part, as base64, or at an https address that the provider reads. Holdfast reads no address. Where a message is
+ * shown as text, a file is its placeholder; its bytes are never shown.
  */
 import * as Schema from "effect/Schema"
 import { isShort } from "./values/Checks.ts"
@@ -115,7 +115,7 @@ export const formatBytes = (bytes: number): string => {
   return bytes < 999_500 ? `${Math.round(bytes / 1_000)} kB` : `${Math.round(bytes / 100_000) / 10} MB`
 }
 
-/** A file as text, such as `[image image/png 34 kB]` (FilePart.F2). An address is shown by its host alone, because the rest may be secret. */
+/** A file as text, such as `[image image/png 34 kB]`. An address is shown by its host alone, because the rest may be secret. */
 export const placeholderOf = (part: FilePart): string => {
   const kind = kindOf(part)
   const where = "data" in part ? formatBytes(sizeOf(part)) : `at ${HTTPS_URL.exec(part.url)?.[1] ?? "an address"}`

@@ -1,8 +1,8 @@
 /**
  * What a client puts on its conversations and turns: tags to find them by, and metadata of its own (rule X15).
  *
- * Labels.L1. Both are bounded. Neither is sent to a model or made a label of a metric. Holdfast reads tags alone, for limits of spending and ages
- *     of conversations; metadata is kept as it is.
+ * Both are bounded. Neither is sent to a model or made a label of a metric. Holdfast reads tags alone, for limits of spending and ages
+ * of conversations; metadata is kept as it is.
  */
 import * as Schema from "effect/Schema"
 import { defined } from "./values/Defined.ts"

@@ -1,8 +1,8 @@
 /**
  * Schemas of a conversation's messages, as stored and as clients read them.
  *
- * Message.M1. A message is written once, when it is finished.
- * Message.M2. An assistant message with an `error` stays in the history and is never sent to a model (P12).
+ * A message is written once, when it is finished. An assistant message with an `error` stays in the history and is never sent to a model
+ * (P12).
  */
 import * as Schema from "effect/Schema"
 import { Failure } from "./Failure.ts"

@@ -1,7 +1,7 @@
 /**
  * Schema of a prompt: text, or a list of texts and files.
  *
- * Prompt.P1. A prompt of one text is the same prompt as that text: `plain` makes them equal, and on disk they have been one since version 1.
+ * A prompt of one text is the same prompt as that text: `plain` makes them equal, and on disk they have been one since version 1.
  */
 import * as Schema from "effect/Schema"
 import { FileInput, FilePart, placeholderOf } from "./FilePart.ts"
@@ -33,7 +33,7 @@ export type Prompt = string | Parts
 /** The parts of a prompt or of a tool's result. */
 export type Parts = readonly [InputPart, ...ReadonlyArray<InputPart>]
 
-/** The prompt as text, where it is one text (Prompt.P1). */
+/** The prompt as text, where it is one text. */
 export const plain = (prompt: Prompt): Prompt => {
   if (typeof prompt === "string") return prompt
   const [first, second] = prompt

@@ -1,8 +1,9 @@
 /**
  * Schema of a turn's course: its attempts and waits as spans of time, for a picture of many turns.
  *
- * TurnCourse.C1. It follows from the turn's explanation: `step` and `attempt` are those of it.
- * TurnCourse.C2. Spans are in order and do not overlap. The time of a tool is between two attempts.
+ * It follows from the turn's explanation: `step` and `attempt` are those of it. The time of a tool is between two attempts.
+ *
+ * TurnCourse.C2. Spans are in order and do not overlap.
  */
 import * as Schema from "effect/Schema"
 import { TurnId } from "./Ids.ts"

@@ -1,11 +1,11 @@
 /**
  * Schemas of the events of a turn, in the order of their emission.
  *
- * TurnEvent.E1. An event is persisted or transient, according to its type: `PersistedEvent` or `TransientEvent`.
+ * An event is persisted or transient, according to its type. Events are plain objects: encoding is one `JSON.stringify`; only decoding
+ * validates. After `turn-end` no event of that turn is emitted.
+ *
  * TurnEvent.E2. A persisted event is on disk before a client receives it. A transient event is never on disk, in the history or in a
  *     prompt (D6); its comment names the persisted event that replaces it after a reconnect.
- * TurnEvent.E3. After `turn-end` no event of that turn is emitted.
- * TurnEvent.E4. Events are plain objects. Encoding is one `JSON.stringify`; only decoding validates.
  */
 import * as Schema from "effect/Schema"
 import { Failure, Reason } from "./Failure.ts"

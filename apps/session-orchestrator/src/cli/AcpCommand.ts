@@ -1,9 +1,9 @@
 /**
  * Runs `holdfast acp`: conversations for an editor, by the Agent Client Protocol over standard input and output.
  *
- * AcpCommand.P1. Standard output has protocol lines and nothing else; logs and errors go to standard error.
- * AcpCommand.P2. The end of standard input, Ctrl-C and SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
- * AcpCommand.P3. The process owns the database: a session that another process runs could not be loaded.
+ * Standard output has protocol lines and nothing else; logs and errors go to standard error. The end of standard input, Ctrl-C and
+ * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk. The process owns the database: a session that
+ * another process runs could not be loaded.
  */
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
@@ -58,7 +58,6 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-/** AcpCommand.P3 */
 const SHARED = new Refused({
   message:
     "acp: with database.url the conversations belong to the runners. Give --config with a database.path of the editor's own.",
@@ -78,5 +77,5 @@ const serve = (version: string, system: string | undefined, config: Pick<Values,
     yield* Effect.raceFirst(
       AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
       Effect.asVoid(signals.first)
-    ) // AcpCommand.P2
+    )
   }).pipe(Effect.scoped)

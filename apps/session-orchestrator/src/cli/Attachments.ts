@@ -1,8 +1,8 @@
 /**
  * Reads the files of `--attach` into a prompt: its text, then the files in their order.
  *
- * Attachments.A1. A file that cannot be read, or is above `server.maxFileBytes`, is refused before the model is called.
- * Attachments.A2. An https address is sent as it is: the provider reads it.
+ * A file that cannot be read, or is above `server.maxFileBytes`, is refused before the model is called. An https address is sent as it
+ * is: the provider reads it.
  */
 import { FilePart, type Prompt } from "@holdfast/wire"
 import { Effect, FileSystem, Schema } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Runs the command line `holdfast` and its commands to an exit code.
  *
- * Cli.C1. Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`.
- * Cli.C2. A wrong command line prints the mistake and the command for help; it does not print the help.
+ * Every failure is one paragraph on standard error, without a stack trace, and an exit code of `ExitCode.ts`. A wrong command line
+ * prints the mistake and the command for help; it does not print the help.
  */
 import { Cause, Effect, type FileSystem, Layer, type Path, type Stdio, type Terminal as EffectTerminal } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
@@ -95,7 +95,7 @@ export const make = <E extends StartFailure>(
 
 // --- internal
 
-/** Prints an expected failure (Cli.C1). */
+/** Prints an expected failure. */
 const failed = (terminal: Terminal["Service"], error: CliError.CliError | Ended | Refused): ExitCode.ExitCode => {
   if (error instanceof Ended) return error.exitCode
   // The presenter has printed it.
@@ -131,7 +131,6 @@ const presentation = (terminal: Terminal["Service"]): Layer.Layer<never> => {
               return terminal.stdout(`${event.name} ${event.version}\n`)
             case "InvalidInvocation": {
               const problems = event.errors.map(({ message }) => message).join("\n")
-              // Cli.C2
               return printError(terminal, `${problems}\nSee: ${event.commandPath.join(" ")} --help`)
             }
             default:

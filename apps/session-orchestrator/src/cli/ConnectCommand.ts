@@ -1,8 +1,9 @@
 /**
- * Runs `holdfast connect`: prints how a client is given Holdfast's address as its base URL, or sets it in the client's own configuration.
+ * Runs `holdfast connect`: prints how a client is given Holdfast's address as its base URL, or sets it in the client's own
+ * configuration.
  *
- * ConnectCommand.N1. A file is written with `--write` alone, and keeps its mode and all other bytes. What it was before is kept beside it, and `--undo`
- *     puts the former value back.
+ * A file is written with `--write` alone, and keeps its mode and all other bytes. What it was before is kept beside it, and `--undo`
+ * puts the former value back.
  */
 import { Effect, FileSystem, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -87,7 +88,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-/** The end of the name of the file that keeps the former text (ConnectCommand.N1). */
+/** The end of the name of the file that keeps the former text. */
 const BEFORE = ".before-holdfast"
 
 const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`

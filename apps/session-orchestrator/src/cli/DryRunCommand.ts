@@ -1,7 +1,7 @@
 /**
  * Runs `holdfast dry-run`: tries a configuration against an outage, in seconds and without a call (X10).
  *
- * DryRunCommand.D1. Nothing is sent, started or stored, except the picture that `--svg` names.
+ * Nothing is sent, started or stored, except the picture that `--svg` names.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Count, Target } from "@holdfast/wire"

@@ -1,7 +1,7 @@
 /**
  * `holdfast dry-run --replay SINCE`: runs the recorded turns of a database again under a configuration (X10).
  *
- * ReplayCommand.R1. The database is only read, with a service running or without.
+ * The database is only read, with a service running or without.
  */
 import { Count, type Target } from "@holdfast/wire"
 import type { Option } from "effect"

@@ -1,8 +1,8 @@
 /**
  * Runs `holdfast rpc`: one conversation over standard input and output, for programs (rule P16).
  *
- * RpcCommand.P1. Standard output has protocol lines and nothing else; logs and errors go to standard error.
- * RpcCommand.P2. The end of standard input, Ctrl-C and SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
+ * Standard output has protocol lines and nothing else; logs and errors go to standard error. The end of standard input, Ctrl-C and
+ * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, Option, Stdio } from "effect"
@@ -99,7 +99,7 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure, R>(
   const { stdin } = yield* Stdio.Stdio
   const conversationId = yield* begin
   const session = RpcSession.run({ conversationId, after, input: stdin, write })
-  yield* Effect.raceFirst(session, Effect.asVoid(signals.first)) // RpcCommand.P2
+  yield* Effect.raceFirst(session, Effect.asVoid(signals.first))
 })
 
 const readAfter = (given: Option.Option<number>, conversationId: string | undefined) => {

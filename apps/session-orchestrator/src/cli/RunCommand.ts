@@ -1,9 +1,8 @@
 /**
  * Runs `holdfast run "prompt"`: one turn in this process, shown in the terminal.
  *
- * RunCommand.R1. Standard output has the answer and nothing else, or, with `--json`, the events and nothing else.
- * RunCommand.R2. Ctrl-C aborts the turn and waits for its seal; a second Ctrl-C does not wait.
- * RunCommand.R3. The exit code reports the turn's status.
+ * Standard output has the answer and nothing else, or, with `--json`, the events and nothing else. Ctrl-C aborts the turn and waits for
+ * its seal; a second Ctrl-C does not wait. The exit code reports the turn's status.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stream } from "effect"
@@ -152,7 +151,7 @@ export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCod
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Events as they are, for programs (RunCommand.R1). */
+/** Events as they are, for programs. */
 export const printEvents = Effect.fnUntraced(function* (
   frames: Stream.Stream<Frame, StartFailure>,
   terminal: Terminal["Service"],

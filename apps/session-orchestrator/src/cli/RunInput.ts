@@ -1,7 +1,7 @@
 /**
  * Reads the input of `holdfast run`: prompt, system prompt, turn and conversation.
  *
- * RunInput.I1. A mistake is refused before the model is called or the disk is written, with exit code 2.
+ * A mistake is refused before the model is called or the disk is written, with exit code 2.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Ids, Text } from "@holdfast/wire"

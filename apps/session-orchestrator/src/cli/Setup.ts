@@ -1,9 +1,8 @@
 /**
  * Sets up a command that reads the configuration.
  *
- * Setup.S1. The body gets the configuration, its secrets, and a logger that redacts them.
- * Setup.S2. `--log-level` overrides the log level of the configuration.
- * Setup.S3. Every failure of the body becomes one paragraph without secrets.
+ * The body gets the configuration, its secrets, and a logger that redacts them. `--log-level` overrides the log level of the
+ * configuration. Every failure of the body becomes one paragraph without secrets.
  */
 import { defined } from "@holdfast/wire"
 import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
@@ -56,7 +55,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
       write: terminal.stderr
     })
     const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
-    const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level)) // Setup.S2
+    const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level))
     return yield* body(config).pipe(
       Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
       Effect.catchDefect((defect) => Effect.die(secrets.redact(describe(defect)))),
@@ -67,7 +66,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
 
 // --- internal
 
-/** A defect as text without secrets: a thrown value may contain anything (Setup.S3). */
+/** A defect as text without secrets: a thrown value may contain anything. */
 const describe = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 

@@ -1,8 +1,9 @@
 /**
  * Handles Ctrl-C and SIGTERM for commands that must finish work first.
  *
+ * A command without this layer has Node's behaviour: a signal ends it.
+ *
  * Signals.G1. The command receives the first signal. The second one ends the process at once.
- * Signals.G2. A command without this layer has Node's behaviour: a signal ends it.
  */
 import { Context, Deferred, Effect, Layer } from "effect"
 import * as ExitCode from "./ExitCode.ts"

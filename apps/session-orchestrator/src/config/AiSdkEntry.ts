@@ -1,8 +1,8 @@
 /**
  * Builds a provider of the AI SDK from its entry under `providers`.
  *
- * AiSdkEntry.A1. Key, address and headers have the keys that every provider has. What the package takes besides stands in `options`, where
- *     `${NAME}` stands for a variable.
+ * Key, address and headers have the keys that every provider has. What the package takes besides stands in `options`, where `${NAME}`
+ * stands for a variable.
  */
 import { defined } from "@holdfast/wire"
 import { Redacted, type Schema } from "effect"

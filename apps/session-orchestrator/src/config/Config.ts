@@ -1,8 +1,8 @@
 /**
  * Defines the configuration in force, which the rest of the service reads.
  *
- * Config.G1. A value of `Config` is valid: every name in it exists, and every key that `model` needs is there, unless `missing` reports it.
- * Config.G2. Keys, tokens and headers are `Redacted` from the moment they are read.
+ * A value of `Config` is valid: every name in it exists, and every key that `model` needs is there, unless `missing` reports it. Keys,
+ * tokens and headers are `Redacted` from the moment they are read.
  */
 import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"

@@ -1,8 +1,9 @@
 /**
  * Finds and reads the configuration file, and resolves it with the environment and the flags.
  *
- * Load.L1. A file that was named must exist; the default file need not.
- * Load.L2. A file that cannot be read stops the start. Its cause is in one `ConfigError` together with all other problems.
+ * A file that was named must exist; the default file need not. A file that cannot be read stops the start. Its cause is in one
+ * `ConfigError` together with all other problems.
+ *
  * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
 import { defined, Text } from "@holdfast/wire"

@@ -1,10 +1,11 @@
 /**
  * Chooses the model of conversations that name none.
  *
- * ModelChoice.M1. A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem.
- * ModelChoice.M2. Without a configured model the first built-in provider with a key is used. A notice names it and its variable.
- * ModelChoice.M3. Without a key and without a configured provider a simulated model answers. With a configured provider there is no model: its
- *     operator does not want a simulation, and calls through the gateway name their own.
+ * A configured model is used if its provider exists and has the key that it needs; otherwise it is a problem. Without a configured model
+ * the first built-in provider with a key is used. A notice names it and its variable. Without a key and without a configured provider a
+ * simulated model answers. With a configured provider there is no model: its operator does not want a simulation, and calls through the
+ * gateway name their own.
+ *
  * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { Quote, Target } from "@holdfast/wire"
@@ -41,7 +42,7 @@ export const choose = (
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
-    const refusal = refusalOf(written, providers, models) // ModelChoice.M1
+    const refusal = refusalOf(written, providers, models)
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
     return { model: written, notices: [], problems: refusal === undefined ? [] : [{ place, ...refusal }] }
   }
@@ -53,7 +54,6 @@ export const choose = (
     const model = { provider: first.name, model: first.defaultModel }
     return { model, notices: [foundKey(first, others, providers)], problems: [] }
   }
-  // ModelChoice.M3
   const [own] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
     type === "simulated" ? [] : [name]
   )

@@ -1,9 +1,10 @@
 /**
  * Builds the table of providers, with their addresses and keys.
  *
- * ProviderTable.T1. Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
- * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets
- *     only keys that it names: a key belongs to the host it was issued for.
+ * Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
+ *
+ * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address
+ *     gets only keys that it names: a key belongs to the host it was issued for.
  */
 import { defined, Target } from "@holdfast/wire"
 import { Schema } from "effect"

@@ -1,8 +1,7 @@
 /**
  * Reads the common proxy variables: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
  *
- * ProxyChoice.C1. The lower-case name overrides the upper-case one, as in curl.
- * ProxyChoice.C2. An address may contain a user and a password. They are secrets.
+ * The lower-case name overrides the upper-case one, as in curl. An address may contain a user and a password. They are secrets.
  */
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted } from "effect"
@@ -45,7 +44,6 @@ export const proxiesOf = ({ proxy }: Pick<Values, "proxy">): Proxies | undefined
 
 const EXPECTED = 'the address of an HTTP proxy, such as "http://proxy.example.org:3128"'
 
-/** ProxyChoice.C1 */
 const find = (environment: Environment.Environment, name: string) => {
   for (const known of [name.toLowerCase(), name]) {
     const value = Environment.get(environment, known)

@@ -1,12 +1,12 @@
 /**
  * Resolves file, environment and flags into the configuration in force. Pure.
  *
- * Resolve.V1. Precedence: flags, then environment, then file, then defaults.
- * Resolve.V2. Each source is checked as a whole, even where another source overrides it.
- * Resolve.V3. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
- *     reported together. A problem that may result from another mistake is not reported beside it.
- * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys.
- *     They are in `missing` of the configuration, for a command that runs a service after all.
+ * Precedence: flags, then environment, then file, then defaults. Each source is checked as a whole, even where another source overrides
+ * it. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
+ * reported together. A problem that may result from another mistake is not reported beside it.
+ *
+ * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys. They are in
+ *     `missing` of the configuration, for a command that runs a service after all.
  */
 import { RetrySettings } from "@holdfast/policy"
 import * as SpendLimits from "../spend/limits/SpendLimits.ts"
@@ -41,7 +41,7 @@ const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
 export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigError> => {
   const layers = Sources.layers(sources)
   const missing = layers.flatMap((layer) => layer.missing)
-  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)] // Resolve.V2
+  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)]
 
   const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
   const origins = new Map(layers.flatMap(Sources.originsOf))
@@ -82,7 +82,7 @@ export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigE
     ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
     ...PolicyChecks.problems(settings, judged, sources.simulated)
   ]
-  const found = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))] // Resolve.V3
+  const found = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))]
   const problems = found.filter(({ isOfService }) => sources.isService || isOfService !== true) // Resolve.V4
   const refusal = (problems: ConfigError["problems"]) =>
     new ConfigError({ subject: sources.file?.name ?? "The configuration", problems })

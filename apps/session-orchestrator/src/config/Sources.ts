@@ -1,8 +1,8 @@
 /**
  * Decodes the configuration's three sources: file, environment and command line.
  *
- * Sources.S1. Each source is decoded separately, and names its values as a person wrote them: a path, a variable, a flag.
- * Sources.S2. A file that cannot be read is a mistake like any other; the other two sources are checked all the same.
+ * Each source is decoded separately, and names its values as a person wrote them: a path, a variable, a flag. A file that cannot be read
+ * is a mistake like any other; the other two sources are checked all the same.
  */
 import { defined } from "@holdfast/wire"
 import type { Origin } from "./Config.ts"
@@ -16,7 +16,7 @@ interface File {
   readonly name: string
   readonly path: string
   readonly content: unknown
-  /** Why there is no content (Sources.S2). */
+  /** Why there is no content. */
   readonly problem?: ConfigProblem.Problem | undefined
 }
 

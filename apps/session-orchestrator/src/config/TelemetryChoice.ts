@@ -1,10 +1,9 @@
 /**
  * Resolves the `telemetry` settings and their defaults. Pure.
  *
- * TelemetryChoice.T1. With a database file the retry log is on, beside that file (M4). With a database in memory or a shared one it is on
- *     only if it has a path.
- * TelemetryChoice.T2. Traces and notifications are off until they have an address or a command. The variables of OpenTelemetry count as in its
- *     specification; the file overrides them.
+ * With a database file the retry log is on, beside that file (M4). With a database in memory or a shared one it is on only if it has a
+ * path. Traces and notifications are off until they have an address or a command. The variables of OpenTelemetry count as in its
+ * specification; the file overrides them.
  *
  * Read: opentelemetry.io/docs/specs/otel/protocol/exporter.
  */

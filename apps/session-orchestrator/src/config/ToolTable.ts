@@ -1,9 +1,9 @@
 /**
  * Builds the table of tool servers, with their variables expanded.
  *
- * ToolTable.T1. `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`).
- * ToolTable.T2. The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests
- *     one; otherwise it is most likely a setting, and redacting `production` in every log would not help.
+ * `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`). The value of a variable is a secret, and so is every
+ * header's value. A literal value in `env` is a secret if its name suggests one; otherwise it is most likely a setting, and redacting
+ * `production` in every log would not help.
  */
 import { Duration, type Redacted } from "effect"
 import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"

@@ -1,15 +1,16 @@
 /**
  * Delivers the messages of the outbox: ends of turns, notices and reports (rules X12, X15).
  *
- * Deliveries.D1. Every runner takes part. A message is claimed before it is sent and settled afterwards, so one whose process dies is sent
- *     again under the same id.
- * Deliveries.D2. A message that has ended makes room for the next one at once. At most `AT_ONCE` are under way, one of each lane. A receiver with
- *     `OF_ONE_RECEIVER` of them gets no more, so a receiver that hangs delays its own messages alone.
- * Deliveries.D3. A message that is given up is logged as an error, without its address. The next one of its lane follows.
- * Deliveries.D4. A storage error is logged once, and the loop goes on. No turn waits for a delivery.
+ * Every runner takes part. A message is claimed before it is sent and settled afterwards, so one whose process dies is sent again under
+ * the same id. A message that is given up is logged as an error, without its address. The next one of its lane follows. A storage error
+ * is logged once, and the loop goes on. No turn waits for a delivery.
+ *
+ * Deliveries.D2. A message that has ended makes room for the next one at once. At most `AT_ONCE` are under way, one of each lane. A
+ *     receiver with `OF_ONE_RECEIVER` of them gets no more, so a receiver that hangs delays its own messages alone.
  * Deliveries.D5. A service that stops ends its attempts and gives their messages back, so that the next process need not wait until the
  *     claims are over.
- * Deliveries.D6. An attempt that ends with a defect of Holdfast counts as a failed attempt: it is logged, and tried again by the same schedule.
+ * Deliveries.D6. An attempt that ends with a defect of Holdfast counts as a failed attempt: it is logged, and tried again by the same
+ *     schedule.
  */
 import type { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"

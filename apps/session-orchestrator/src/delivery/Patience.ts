@@ -1,8 +1,8 @@
 /**
  * Decides when a failed delivery is tried again. Pure.
  *
- * Patience.P1. The wait is the longer of the schedule's and the receiver's hint, up to a limit.
- * Patience.P2. A receiver that is gone (410), and an address that may not be reached, are given up at once.
+ * The wait is the longer of the schedule's and the receiver's hint, up to a limit. A receiver that is gone (410), and an address that
+ * may not be reached, are given up at once.
  */
 import { Backoff } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"

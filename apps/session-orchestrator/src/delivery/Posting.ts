@@ -1,11 +1,11 @@
 /**
  * Posts a message over HTTP, within limits.
  *
+ * A receiver from a request is reached at a public address only. The checked address is the connected one, so a name that is resolved
+ * anew cannot lead elsewhere. Errors never quote the address: its path may be a secret.
+ *
  * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
  * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
- * Posting.H3. A receiver from a request is reached at a public address only. The checked address is the connected one,
- *     so a name that is resolved anew cannot lead elsewhere.
- * Posting.H4. Errors never quote the address: its path may be a secret.
  */
 import { Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
@@ -61,7 +61,7 @@ export const viaClient =
     )
   }
 
-/** To a receiver that a client named (Posting.H3). */
+/** To a receiver that a client named. */
 export const toPublic =
   ({ isAllowed = PublicAddress.isPublic, lookup = resolve }: Network = {}): Posting =>
   (post) =>

@@ -1,9 +1,8 @@
 /**
  * Distinguishes public addresses from private ones: a webhook that a client named must not reach into the operator's network. Pure.
  *
- * PublicAddress.A1. An address is public unless its block is registered for something else. An IPv6 address that carries an IPv4 address is
- *     refused: no server has one of its own.
- * PublicAddress.A2. A name is judged by each of its addresses, when it is resolved for the connection.
+ * An address is public unless its block is registered for something else. An IPv6 address that carries an IPv4 address is refused: no
+ * server has one of its own. A name is judged by each of its addresses, when it is resolved for the connection.
  */
 import { BlockList, isIP } from "node:net"
 

@@ -1,10 +1,9 @@
 /**
  * The notice of a question that a turn asks a person. Pure.
  *
- * QuestionNotice.Q1. Its id follows from the turn and the beginning of the question: a question that is asked again after one of its answers, or
- *     whose deadline is moved, is the same one.
- * QuestionNotice.Q2. It is due once the question has been open for a while. An answered question is not sent, also where it was answered after a
- *     restart.
+ * Its id follows from the turn and the beginning of the question: a question that is asked again after one of its answers, or whose
+ * deadline is moved, is the same one. It is due once the question has been open for a while. An answered question is not sent, also
+ * where it was answered after a restart.
  */
 import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Duration, Effect, Option, Schema } from "effect"
@@ -45,7 +44,7 @@ export const messagesOf = (
   }))
 }
 
-/** Whether a notice is to be sent: any but that of a question which its turn does not ask any more (QuestionNotice.Q2). */
+/** Whether a notice is to be sent: any but that of a question which its turn does not ask any more. */
 export const isDue = <E>(
   body: NoticeBody,
   stateOf: (turnId: Ids.TurnId) => Effect.Effect<TurnState.TurnState | undefined, E>

@@ -1,9 +1,10 @@
 /**
  * Puts the report of a day into the outbox at a time of day (rule X12).
  *
+ * A service that was down at the time makes the report at its start, up to `LATE_MS` later. It reports the time since the moment before:
+ * a day.
+ *
  * ReportNotices.R1. A report's id is its moment, so it is sent once, whichever runner made it and however often the service restarts.
- * ReportNotices.R2. A service that was down at the time makes the report at its start, up to `LATE_MS` later.
- * ReportNotices.R3. It reports the time since the moment before: a day.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { PeriodReport } from "@holdfast/wire"
@@ -28,7 +29,7 @@ export const run = (options: Options): Effect.Effect<never> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const missed = DailyTime.last(options.time, now)
-    if (now - missed <= LATE_MS) yield* make(options, missed) // ReportNotices.R2
+    if (now - missed <= LATE_MS) yield* make(options, missed)
     return yield* Effect.forever(
       Effect.gen(function* () {
         const at = DailyTime.next(options.time, yield* Clock.currentTimeMillis)
@@ -57,7 +58,7 @@ const RETRIES = { schedule: Schedule.spaced("1 minute"), times: 60 } as const
 
 const make = ({ add, receivers, report, time }: Options, at: number): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const found = yield* report(DailyTime.last(time, at - 1), at) // ReportNotices.R3
+    const found = yield* report(DailyTime.last(time, at - 1), at)
     yield* add(receivers.map((receiver) => messageOf(receiver, at, found)))
   }).pipe(
     Effect.retry(RETRIES),

@@ -1,8 +1,8 @@
 /**
  * Starts the deliveries of a service: ends of turns to webhooks, notices, and the report of the day (rules X12, X15).
  *
- * ServiceDeliveries.S1. Without `webhooks` and without `telemetry.notifications` nothing is started, and the outbox is not looked at.
- * ServiceDeliveries.S2. The operator's receiver may be at any address; the receiver of a request is reached at a public address only.
+ * Without `webhooks` and without `telemetry.notifications` nothing is started, and the outbox is not looked at. The operator's receiver
+ * may be at any address; the receiver of a request is reached at a public address only.
  */
 import { Timer } from "@holdfast/journal"
 import type { Failure, Ids } from "@holdfast/wire"
@@ -60,7 +60,7 @@ export const layer: Layer.Layer<
     const { notifications } = telemetry
     const time = notifications?.report === undefined ? undefined : DailyTime.parse(notifications.report)
     yield* createSeries
-    if (webhooks === undefined && notifications === undefined) return // ServiceDeliveries.S1
+    if (webhooks === undefined && notifications === undefined) return
     const outbox = yield* Outbox
     const { redact } = yield* Secrets
     const ends = webhooks === undefined ? undefined : yield* turnEnds(webhooks)
@@ -88,7 +88,7 @@ export const layer: Layer.Layer<
 const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<Values["webhooks"]>) {
   const states = yield* TurnStates
   const toOperator = Posting.viaClient(yield* HttpClient.HttpClient)
-  const toClient = Posting.toPublic() // ServiceDeliveries.S2
+  const toClient = Posting.toPublic()
   const send: Deliveries.Send = ({ receiver, turnId }) =>
     Effect.gen(function* () {
       const state = turnId === undefined ? undefined : yield* stateOf(states, turnId)

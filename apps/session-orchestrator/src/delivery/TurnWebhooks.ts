@@ -1,7 +1,7 @@
 /**
  * Checks the address that a client names for a turn's end (rule X15).
  *
- * TurnWebhooks.W1. Without a secret there is no receiver: a message that is not signed could be anyone's.
+ * Without a secret there is no receiver: a message that is not signed could be anyone's.
  */
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../config/Config.ts"
@@ -34,7 +34,7 @@ export const layer: Layer.Layer<TurnWebhooks, never, Config> = Layer.effect(
 // --- internal
 
 const refusalOf = (address: string, hasSecret: boolean): string | undefined => {
-  if (!hasSecret) return "this service has no webhooks.secret to sign messages with" // TurnWebhooks.W1
+  if (!hasSecret) return "this service has no webhooks.secret to sign messages with"
   if (address.length > LONGEST) return `found ${address.length} characters; expected ${LONGEST} at most`
   return PublicAddress.refusalOf(address)
 }

@@ -1,7 +1,7 @@
 /**
  * The text of a position in a list, as clients carry it from page to page: plain functions.
  *
- * Cursor.C1. A cursor belongs to the list and the filter that it was made for. With another one it is refused, as is any other text.
+ * A cursor belongs to the list and the filter that it was made for. With another one it is refused, as is any other text.
  */
 import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"

@@ -1,9 +1,9 @@
 /**
  * Formats an explanation as lines of text, in the order of events.
  *
- * ExplanationText.L1. A failure that repeats at the same target is printed once, with the first full response; after that each retry is one
- *     line. Other delays that its provider asks for are printed each time.
- * ExplanationText.L2. No line is wider than `columns`. A date stands before the first line of its day.
+ * A failure that repeats at the same target is printed once, with the first full response; after that each retry is one line. Other
+ * delays that its provider asks for are printed each time. No line is wider than `columns`. A date stands before the first line of its
+ * day.
  */
 import { Count, type Failure, type TurnExplanation } from "@holdfast/wire"
 import * as Prose from "../text/Prose.ts"
@@ -143,7 +143,7 @@ const writeAttempt = (
   if (before !== undefined && known?.target === attempt.target && isRepeated(attempt) && isSame(before, failure)) {
     const asked = Words.asking(failure)
     const isNews = asked !== "" && asked !== Words.asking(before)
-    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`) // ExplanationText.L1
+    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`)
   } else {
     page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), Words.body(attempt), why)
   }

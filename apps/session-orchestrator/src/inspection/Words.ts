@@ -1,8 +1,7 @@
 /**
  * Writes the sentences of an explanation. Pure; `at` formats a moment for the reader.
  *
- * Words.W1. A sentence contains the facts of the fields, and nothing else; numbers count from 1.
- * Words.W2. A provider's text is quoted, on one line.
+ * A sentence contains the facts of the fields, and nothing else; numbers count from 1. A provider's text is quoted, on one line.
  */
 import { Directive } from "@holdfast/kernel"
 import { Count, Failure, type TurnExplanation } from "@holdfast/wire"

@@ -1,9 +1,9 @@
 /**
  * Combines the configured telemetry into one `Observer` of turns.
  *
- * Telemetry.L1. Metrics are always counted; failed turns and incidents are always logged. The retry log, traces and receivers of notices
- *     exist only if they are configured, and cost nothing otherwise.
- * Telemetry.L2. Every turn of the process reports to it: the turns' fibers get it from the context of their orchestrator.
+ * Metrics are always counted; failed turns and incidents are always logged. The retry log, traces and receivers of notices exist only if
+ * they are configured, and cost nothing otherwise. Every turn of the process reports to it: the turns' fibers get it from the context of
+ * their orchestrator.
  */
 import manifest from "../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"

@@ -1,9 +1,8 @@
 /**
  * The text that a person writes: cursor, several lines, history, and what was cut. Pure.
  *
- * Editor.E1. The cursor is always between two clusters of the text.
- * Editor.E2. The text has no control character but line feeds: it has passed `Foreign.shown`.
- * Editor.E3. Browsing the history loses nothing: the way down leads back to the text that was being written.
+ * The cursor is always between two clusters of the text. The text has no control character but line feeds: it has passed
+ * `Foreign.shown`. Browsing the history loses nothing: the way down leads back to the text that was being written.
  */
 import * as Foreign from "../text/Foreign.ts"
 import * as Width from "../text/Width.ts"
@@ -114,7 +113,7 @@ const MOST_HISTORY = 200
 
 const at = (editor: Editor, cursor: number): Editor => ({ ...editor, cursor: snapped(editor.text, cursor) })
 
-/** The next place between two clusters (Editor.E1): a mark that is inserted after a letter joins it. */
+/** The next place between two clusters: a mark that is inserted after a letter joins it. */
 const snapped = (text: string, cursor: number): number => {
   const within = Math.max(0, Math.min(cursor, text.length))
   if (within === 0 || within === text.length) return within

@@ -1,11 +1,10 @@
 /**
  * Decides what a key does. Pure.
  *
- * Keyboard.K1. Esc, in this order: closes a list; cancels the retry; aborts the turn; clears the editor. Once a chain has ended it means
- *     what it meant before (rule P17).
- * Keyboard.K2. Enter on an empty editor asks the model again, only while the conversation is idle and its last response was an error or an
- *     abort (rule M2). Otherwise Enter sends the text, and does nothing without one.
- * Keyboard.K3. No key loses text: what Esc and Ctrl-C clear is in the history.
+ * Esc, in this order: closes a list; cancels the retry; aborts the turn; clears the editor. Once a chain has ended it means what it
+ * meant before (rule P17). Enter on an empty editor asks the model again, only while the conversation is idle and its last response was
+ * an error or an abort (rule M2). Otherwise Enter sends the text, and does nothing without one. No key loses text: what Esc and Ctrl-C
+ * clear is in the history.
  */
 import * as Command from "./Command.ts"
 import * as Editor from "./Editor.ts"
@@ -64,7 +63,7 @@ export const press = (state: Keyboard, situation: Situation, key: Key): readonly
     case "enter":
       return entered(next, situation)
     case "cancel":
-      if (editor.text !== "") return [{ ...next, editor: Editor.taken(editor) }, []] // K3
+      if (editor.text !== "") return [{ ...next, editor: Editor.taken(editor) }, []]
       return state.isLeaving
         ? [next, [{ type: "leave" }]]
         : [{ ...next, isLeaving: true }, [{ type: "notice", text: "Ctrl-C again leaves." }]]
@@ -115,7 +114,7 @@ const escaped = (state: Keyboard, { phase }: Situation): readonly [Keyboard, Rea
 const entered = (state: Keyboard, situation: Situation): readonly [Keyboard, ReadonlyArray<Action>] => {
   const { editor } = state
   const { text } = editor
-  if (text === "") return [state, isRetryable(situation) ? [{ type: "retry" }] : []] // K2
+  if (text === "") return [state, isRetryable(situation) ? [{ type: "retry" }] : []]
   if (text.trim() === "") return [state, []]
   if (text.slice(0, editor.cursor).endsWith("\\") && editor.cursor === text.length) {
     const joined = Editor.press(editor, { type: "backspace" }, situation.width)

@@ -1,8 +1,8 @@
 /**
  * The part of the screen that changes: text in progress, the wait, the editor. Pure.
  *
- * Frame.F1. A frame has fewer rows than the terminal, and no line is wider than it: repainting relies on both.
- * Frame.F2. The countdown and the loader are there while a turn waits or runs, and at no other time.
+ * A frame has fewer rows than the terminal, and no line is wider than it: repainting relies on both. The countdown and the loader are
+ * there while a turn waits or runs, and at no other time.
  */
 import { COMMANDS, completions } from "../editor/Command.ts"
 import * as Editor from "../editor/Editor.ts"
@@ -68,7 +68,7 @@ const tail = (lines: ReadonlyArray<Line.Line>, most: number): ReadonlyArray<Line
 const clipped = (lines: ReadonlyArray<Line.Line>, most: number): ReadonlyArray<Line.Line> =>
   lines.length <= most ? lines : lines.slice(lines.length - most)
 
-/** A line cut to the width (F1). */
+/** A line cut to the width. */
 const within = (line: Line.Line, width: number): Line.Line => {
   if (Line.widthOf(line) <= width) return line
   const spans: Array<Line.Span> = []

@@ -1,9 +1,8 @@
 /**
  * Shows a conversation line by line, for screen readers, pipes and terminals that cannot repaint.
  *
- * PlainScreen.S1. Nothing that was written is changed: no cursor is moved and no line is repainted.
- * PlainScreen.S2. A wait has a line when it begins, and a reminder now and then.
- * PlainScreen.S3. At the end of the input the last turn is waited for.
+ * Nothing that was written is changed: no cursor is moved and no line is repainted. A wait has a line when it begins, and a reminder now
+ * and then. At the end of the input the last turn is waited for.
  */
 import { createInterface } from "node:readline"
 import type * as OpenConversation from "../OpenConversation.ts"
@@ -84,7 +83,7 @@ export const show = async (
         if (hasEcho && text.trim() !== "") typed.add(Foreign.shown(text).trim())
         enter(conversation, text)
       }
-      await idle(conversation, now) // S3
+      await idle(conversation, now)
     })()
     await Promise.race([ended, conversation.left])
     reader.close()

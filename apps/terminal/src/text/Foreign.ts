@@ -1,9 +1,9 @@
 /**
  * Makes every text of a model, a provider, a tool or the clipboard safe to write to the terminal.
  *
- * Foreign.F1. The result has no control character but line feeds, no bidirectional control, and no half of a surrogate pair: it cannot move
- *     the cursor, change colours, set a title or reorder text.
- * Foreign.F2. The function is idempotent, and line feeds and printable characters keep their order.
+ * The result has no control character but line feeds, no bidirectional control, and no half of a surrogate pair: it cannot move the
+ * cursor, change colours, set a title or reorder text. The function is idempotent, and line feeds and printable characters keep their
+ * order.
  */
 import { Printable } from "@holdfast/wire"
 

@@ -1,8 +1,7 @@
 /**
  * Lines of styled text, wrapped to a width. Pure.
  *
- * Line.L1. No wrapped line is wider than its width, of ten columns or more.
- * Line.L2. Wrapping loses no character but the blank at which a line breaks.
+ * No wrapped line is wider than its width, of ten columns or more. Wrapping loses no character but the blank at which a line breaks.
  */
 import * as Width from "./Width.ts"
 

@@ -1,9 +1,8 @@
 /**
  * Lays Markdown out as lines of a terminal. Pure.
  *
- * Markdown.M1. Any text is valid. Text that ends in the middle of a mark is laid out up to there.
- * Markdown.M2. The time is linear in the length of the text, because a model chooses the text.
- * Markdown.M3. Each line feed begins a new line: models mean it so, and nothing is joined that was apart.
+ * Any text is valid. Text that ends in the middle of a mark is laid out up to there. The time is linear in the length of the text,
+ * because a model chooses the text. Each line feed begins a new line: models mean it so, and nothing is joined that was apart.
  */
 import * as Line from "./Line.ts"
 
@@ -133,7 +132,7 @@ export const ending = (text: string, most: number): string => {
 
 // --- internal
 
-/** A row of more characters than this is shown as it is (Markdown.M2). */
+/** A row of more characters than this is shown as it is. */
 const MOST_MARKED = 2_000
 
 const CODE: Line.Style = { color: "cyan" }

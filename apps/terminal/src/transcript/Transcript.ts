@@ -1,9 +1,8 @@
 /**
  * The permanent entries of a conversation on the screen, made from its events. Pure.
  *
- * Transcript.T1. Each text of an entry has passed `Foreign`.
- * Transcript.T2. A manual retry leaves no entry of its own (rule M2): its turn has no prompt.
- * Transcript.T3. A wait has its warning once, over all connections: the event of a wait comes again after a reconnect.
+ * Each text of an entry has passed `Foreign`. A manual retry leaves no entry of its own (rule M2): its turn has no prompt. A wait has
+ * its warning once, over all connections: the event of a wait comes again after a reconnect.
  */
 import { Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
 import * as Foreign from "../text/Foreign.ts"
@@ -48,7 +47,7 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
       const { asks, attempt, retryAt, turnId } = event
       const before = seen.wait
       const isSame = before?.turnId === turnId && before.attempt === attempt && before.asks === asks?.because
-      if (isSame && before.retryAt === retryAt) return [seen, []] // T3
+      if (isSame && before.retryAt === retryAt) return [seen, []]
       const text = isSame ? `The wait ends at ${timeOf(retryAt)} now.` : WaitText.warning(event)
       // A question about tools follows no error.
       const lastError = asks?.because === "tools" ? seen.lastError : event

@@ -1,8 +1,8 @@
 /**
  * The words about a retry, as rule P17 has them. Pure.
  *
- * WaitText.W1. Retries are counted from 1; events count from 0.
- * WaitText.W2. A countdown never shows less than the time left, and never more than the wait was long, whatever the clock does.
+ * Retries are counted from 1; events count from 0. A countdown never shows less than the time left, and never more than the wait was
+ * long, whatever the clock does.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import * as Foreign from "../text/Foreign.ts"
@@ -24,7 +24,7 @@ export const duration = (ms: number): string => {
   return `${hours > 0 ? `${hours}h ` : ""}${Math.floor((seconds % 3600) / 60)}m ${seconds % 60}s`
 }
 
-/** Milliseconds left of a wait (WaitText.W2). */
+/** Milliseconds left of a wait. */
 export const leftMs = ({ delayMs, retryAt }: Pick<Wait, "delayMs" | "retryAt">, now: number): number =>
   Math.max(0, Math.min(retryAt - now, Math.max(0, delayMs)))
 

@@ -1,7 +1,8 @@
 /**
- * Files that a person adds to a prompt: what fits the service's limits, and the parts of the prompt. Pure, but for the reading of a file.
+ * Files that a person adds to a prompt: what fits the service's limits, and the parts of the prompt. Pure, but for the reading of a
+ * file.
  *
- * Attached.A1. A file that the service would refuse is refused here, with its size and the limit, before anything is sent.
+ * A file that the service would refuse is refused here, with its size and the limit, before anything is sent.
  */
 import type { FilePart, Prompt } from "@holdfast/wire"
 import * as Sizes from "../text/Sizes.ts"

@@ -1,7 +1,7 @@
 /**
  * What a screen reader reads out by itself: a wait when it begins or changes, an answer when it is complete, a lost connection.
  *
- * Announcement.A1. The text has no countdown, so it changes with the state and never each second.
+ * The text has no countdown, so it changes with the state and never each second.
  */
 import type { ConversationView } from "@holdfast/client"
 import * as Durations from "../text/Durations.ts"

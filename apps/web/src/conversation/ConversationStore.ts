@@ -1,9 +1,9 @@
 /**
  * Keeps what a screen shows of one conversation up to date: the view of its events, and how the page is connected.
  *
- * ConversationStore.S1. Listeners are called once a frame of the display at most, however many deltas arrive. While a long history is read they are called
- *     ten times a second: what is drawn then is gone at once.
- * ConversationStore.S2. The stream is connected again for as long as the store is open. Only a refusal of the service ends it.
+ * Listeners are called once a frame of the display at most, however many deltas arrive. While a long history is read they are called ten
+ * times a second: what is drawn then is gone at once. The stream is connected again for as long as the store is open. Only a refusal of
+ * the service ends it.
  */
 import { type Connection, ConversationView } from "@holdfast/client"
 import * as Problems from "../service/Problems.ts"
@@ -48,7 +48,7 @@ export const make = (conversationId: string): ConversationStore => {
     if (isDue) return
     isDue = true
     const added = latest.view.history.length - shown.view.history.length
-    // ConversationStore.S1. A hidden page draws no frames.
+    // A hidden page draws no frames.
     if (document.hidden) setTimeout(show, HIDDEN_MS)
     else if (shown.isLoaded && added > LOADED_AT_ONCE) setTimeout(show, LOADING_MS)
     else requestAnimationFrame(show)

@@ -1,9 +1,9 @@
 /**
  * The levels of the headings of a text, below those of the page.
  *
- * Headings.H1. The page's own headings are of the levels 1 and 2. The first heading of a text is of level 3, and none is more than one level deeper than
- *     the heading before it, whatever the model has written: that is how screen readers find their way.
- * Headings.H2. `depth-N` is the level that the model has written; it alone decides the size, so a text that arrives in pieces does not jump.
+ * The page's own headings are of the levels 1 and 2. The first heading of a text is of level 3, and none is more than one level deeper
+ * than the heading before it, whatever the model has written: that is how screen readers find their way. `depth-N` is the level that the
+ * model has written; it alone decides the size, so a text that arrives in pieces does not jump.
  */
 
 /** A part of the tree of a text (hast). */

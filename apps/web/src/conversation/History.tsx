@@ -1,10 +1,11 @@
 /**
  * The finished part of a conversation.
  *
- * History.H1. The entries in sight are drawn, and a few around them: ten thousand messages scroll like a few. The others have an estimated height until
- *     they are drawn once.
- * History.H2. Where the page follows the end, the list never moves it: a list that is loaded grows while its entries are measured, and a correction from
- *     before would take the page back.
+ * The entries in sight are drawn, and a few around them: ten thousand messages scroll like a few. The others have an estimated height
+ * until they are drawn once.
+ *
+ * History.H2. Where the page follows the end, the list never moves it: a list that is loaded grows while its entries are measured, and a
+ *     correction from before would take the page back.
  */
 import type { ConversationView } from "@holdfast/client"
 import { useVirtualizer } from "@tanstack/react-virtual"

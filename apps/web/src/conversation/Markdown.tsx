@@ -1,13 +1,14 @@
 /**
  * Text of a model as Markdown.
  *
- * Markdown.M1. The text is untrusted. It becomes elements of React, never HTML: tags in it are shown as the text that they are. `rehype-sanitize`
- *     keeps known elements and attributes alone, which have no script, no style and no event.
- * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person follows it, in a
- *     new tab that learns nothing of this page, and names its host where its text does not.
- * Markdown.M3. Text that is still arriving is cut at blank lines outside of code: a delta renders only the last piece anew.
- * Markdown.M4. A long text stays cut when it is finished, and its pieces are kept for some time: the page does not stand still when a long answer ends,
- *     or comes into sight again. Only a text whose pieces refer to each other (footnotes, addresses at its end) is rendered whole.
+ * Text that is still arriving is cut at blank lines outside of code: a delta renders only the last piece anew. A long text stays cut
+ * when it is finished, and its pieces are kept for some time: the page does not stand still when a long answer ends, or comes into sight
+ * again. Only a text whose pieces refer to each other (footnotes, addresses at its end) is rendered whole.
+ *
+ * Markdown.M1. The text is untrusted. It becomes elements of React, never HTML: tags in it are shown as the text that they are.
+ *     `rehype-sanitize` keeps known elements and attributes alone, which have no script, no style and no event.
+ * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person
+ *     follows it, in a new tab that learns nothing of this page, and names its host where its text does not.
  */
 import { type ComponentPropsWithoutRef, memo, type ReactElement, useRef } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
@@ -20,7 +21,6 @@ import "./markdown.css"
 
 /** A text that is finished. */
 export const Markdown = memo(({ text }: { readonly text: string }) => {
-  // Markdown.M4
   if (text.length > LONG && !REFERRED.test(text)) return <Groups groups={Blocks.grouped(Blocks.none, text).groups} />
   return (
     <div className="markdown">
@@ -44,7 +44,6 @@ interface GroupsProps {
   readonly isArriving?: boolean
 }
 
-/** Markdown.M3 */
 const Groups = ({ groups, isArriving = false }: GroupsProps) => (
   <div className="markdown">
     {groups.map((group, index) => (

@@ -1,8 +1,8 @@
 /**
  * The attempts behind the next one, as the service expects them. Pure.
  *
- * WaitSchedule.W1. The next attempt's time is fixed. A later one comes not before its time: attempts take time of their own, and a part of its wait may
- *     be drawn at random.
+ * WaitSchedule.W1. The next attempt's time is fixed. A later one comes not before its time: attempts take time of their own, and a part
+ *     of its wait may be drawn at random.
  */
 import { Count, type ConversationState } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"

@@ -1,7 +1,7 @@
 /**
  * Turns on a line of time, newest first, below the outages of each endpoint; a click explains the attempt at its place.
  *
- * TurnTimeline.T1. Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
+ * Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
  */
 import type { PeriodReport } from "@holdfast/wire"
 import { memo, useEffect, useRef, useState } from "react"

@@ -1,9 +1,10 @@
 /**
  * What a person is notified of: turns that have ended, and turns that ask. Pure.
  *
- * Notices.N1. A turn's end, and each of its questions, is one notice. What was there at the first read is none.
+ * A turn's end, and each of its questions, is one notice. What was there at the first read is none. Many at once are one: when an
+ * endpoint comes back, a night's turns end together.
+ *
  * Notices.N2. The conversation that a person is looking at has none.
- * Notices.N3. Many at once are one: when an endpoint comes back, a night's turns end together.
  */
 import type { TurnState } from "@holdfast/wire"
 

@@ -1,7 +1,7 @@
 /**
  * Whether this browser shows notices on the desktop: a person has switched them on, and the browser allows it.
  *
- * Switch.S1. The browser is asked for its permission when a person switches notices on, and at no other time.
+ * The browser is asked for its permission when a person switches notices on, and at no other time.
  */
 import { useSyncExternalStore } from "react"
 
@@ -13,7 +13,6 @@ export const useSwitch = (): State => useSyncExternalStore(subscribe, read)
 
 /** Switches notices on, and asks for the permission where that is open; or off. */
 export const set = async (isOn: boolean): Promise<void> => {
-  // Switch.S1
   if (isOn && Notification.permission === "default") await Notification.requestPermission()
   try {
     localStorage.setItem(KEY, isOn ? "on" : "off")

@@ -1,7 +1,7 @@
 /**
  * The actions that a person can choose by name. Each part of the page adds its own while it is shown.
  *
- * Actions.A1. An action does what a button of its part does, so it exists exactly while that button does.
+ * An action does what a button of its part does, so it exists exactly while that button does.
  */
 import { useEffect, useId, useSyncExternalStore } from "react"
 

@@ -1,8 +1,9 @@
 /**
- * Keeps the place of the keyboard when the element that has the focus goes away: a button of a wait that is over, a filter that is taken off.
+ * Keeps the place of the keyboard when the element that has the focus goes away: a button of a wait that is over, a filter that is taken
+ * off.
  *
- * Focus.F1. The focus goes to the nearest part around it that is still there and can have it (`tabIndex`). Browsers would begin at the top of the page.
- * Focus.F2. A part that puts the focus elsewhere itself, such as a form that gives it back to its button, has precedence.
+ * The focus goes to the nearest part around it that is still there and can have it (`tabIndex`). Browsers would begin at the top of the
+ * page. A part that puts the focus elsewhere itself, such as a form that gives it back to its button, has precedence.
  */
 
 /** Keeps the focus for as long as the page is open. */
@@ -14,7 +15,7 @@ export const keep = (): void => {
     focused = target
     around = partsAround(target)
   })
-  // Its calls come after the changes of a render and the focus that the render has set (Focus.F2).
+  // Its calls come after the changes of a render and the focus that the render has set.
   new MutationObserver(() => {
     if (focused === undefined || focused.isConnected) return
     focused = undefined

@@ -1,7 +1,8 @@
 /**
  * Notices that the service has another version of the page, as after an update under an open tab.
  *
- * PageVersion.V1. A part of the page that is loaded later and is gone since an update is no error: the page is loaded anew, at the same place.
+ * A part of the page that is loaded later and is gone since an update is no error: the page is loaded anew, at the same place.
+ *
  * PageVersion.V2. A tab is loaded anew at most once for a version, so a broken build ends in an error and not in a loop.
  */
 import { useQuery } from "@tanstack/react-query"
@@ -19,7 +20,7 @@ export const useIsOutdated = (): boolean => {
   return data !== own
 }
 
-/** Loads a part of the page; waits where the service is away, and loads the page anew where the part is gone (PageVersion.V1). */
+/** Loads a part of the page; waits where the service is away, and loads the page anew where the part is gone. */
 export const load = async <A>(part: () => Promise<A>): Promise<A> => {
   for (;;) {
     try {

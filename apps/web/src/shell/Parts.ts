@@ -1,8 +1,8 @@
 /**
  * Parts of the page that are loaded behind its first paint.
  *
- * Parts.P1. The list and the form of a new conversation need none of them. The part of the page's address is loaded beside them. An opened conversation is
- *     loaded later otherwise, so that a click need not wait for it.
+ * The list and the form of a new conversation need none of them. The part of the page's address is loaded beside them. An opened
+ * conversation is loaded later otherwise, so that a click need not wait for it.
  */
 import { lazy } from "react"
 import * as PageVersion from "./PageVersion.ts"
@@ -27,7 +27,7 @@ export const HealthPage = lazy(() => PageVersion.load(health).then(({ HealthPage
 /** The schedule and its dry runs. */
 export const BeforePage = lazy(() => PageVersion.load(before).then(({ BeforePage }) => ({ default: BeforePage })))
 
-/** Loads what will be needed (Parts.P1). A failure is left to the part itself, once it is shown. */
+/** Loads what will be needed. A failure is left to the part itself, once it is shown. */
 export const loadAhead = (route: Route): void => {
   const part = route.page === "new" || route.page === "conversations" ? undefined : PARTS[route.page]
   const load = (part: () => Promise<unknown>): void => void part().catch(() => undefined)

@@ -1,7 +1,7 @@
 /**
  * Files of prompts, of tools' results and of responses in the forms of the AI SDK's model versions.
  *
- * Files.F1. A file goes as it is: bytes as bytes, an address as an address. What a model cannot take, its provider refuses.
+ * A file goes as it is: bytes as bytes, an address as an address. What a model cannot take, its provider refuses.
  */
 import type {
   LanguageModelV4FilePart,

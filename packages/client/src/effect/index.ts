@@ -1,8 +1,8 @@
 /**
  * The client as Effects and Streams. The calls are those of `HoldfastClient`.
  *
- * EffectClient.F1. The interruption of a call or a stream ends its request or connection; the turn runs on.
- * EffectClient.F2. Every failure is a `ClientError`. Any other rejection is a bug of the client, and a defect.
+ * The interruption of a call or a stream ends its request or connection; the turn runs on. Every failure is a `ClientError`. Any other
+ * rejection is a bug of the client, and a defect.
  *
  * **Example** (A turn through an outage)
  *
@@ -141,7 +141,6 @@ export const layer = (options?: ClientOptions): Layer.Layer<Client> => Layer.eff
 
 // --- internal
 
-/** EffectClient.F2 */
 const refusal = (error: unknown): ClientError => {
   if (error instanceof ClientError) return error
   throw error
@@ -150,7 +149,6 @@ const refusal = (error: unknown): ClientError => {
 const call = <A>(make: (options: { readonly signal: AbortSignal }) => Promise<A>): Call<A> =>
   Effect.tryPromise({ try: (signal) => make({ signal }), catch: refusal })
 
-/** EffectClient.F1 */
 const stream = <A>(
   make: (options: { readonly signal: AbortSignal }) => AsyncIterable<A>
 ): Stream.Stream<A, ClientError> =>

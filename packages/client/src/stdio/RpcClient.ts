@@ -1,10 +1,12 @@
 /**
  * Talks to a process of `holdfast rpc`: commands as promises, events by listener or async iterable (rule P16).
  *
- * RpcClient.C1. `prompt` and `retry` end with their turn, after all its retries (P13); other commands end when they are on disk.
- * RpcClient.C2. When the process ends, every call that waits fails with an `RpcError` that has the process's last words.
- * RpcClient.C3. The end of this program ends the process: its standard input closes. Turns that have not ended stay on disk.
- * RpcClient.C4. Persisted events come in order and without a gap, so their count is the id of the last one: what the next process continues after (X3).
+ * `prompt` and `retry` end with their turn, after all its retries (P13); other commands end when they are on disk. When the process
+ * ends, every call that waits fails with an `RpcError` that has the process's last words. The end of this program ends the process: its
+ * standard input closes. Turns that have not ended stay on disk.
+ *
+ * RpcClient.C4. Persisted events come in order and without a gap, so their count is the id of the last one: what the next process
+ *     continues after (X3).
  */
 import { LineSplitter } from "@holdfast/wire/rpc"
 import type { RpcLines } from "@holdfast/wire/rpc"
@@ -260,7 +262,6 @@ export class RpcClient implements AsyncDisposable {
     else pending?.reject(new RpcError("refused", error ?? "The command was refused.", { problem: code }))
   }
 
-  /** RpcClient.C2 */
   #fail(failure: RpcError): void {
     this.#failure ??= failure
     for (const { reject } of this.#pending.values()) reject(this.#failure)

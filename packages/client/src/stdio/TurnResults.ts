@@ -1,7 +1,7 @@
 /**
  * Collects the results of turns from their events.
  *
- * TurnResults.R1. An end may arrive before the answer that names its turn: ends are kept while such an answer is expected, and no longer.
+ * An end may arrive before the answer that names its turn: ends are kept while such an answer is expected, and no longer.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { answerOf, resultOf, type TurnResult } from "../TurnResult.ts"
@@ -45,7 +45,7 @@ export class TurnResults {
     if (event.type !== "turn-end") return
     const result = resultOf(event, this.texts.get(turnId) ?? "")
     this.texts.delete(turnId)
-    if (this.expected > 0) this.ended.set(turnId, result) // TurnResults.R1
+    if (this.expected > 0) this.ended.set(turnId, result)
     this.waiting.get(turnId)?.resolve(result)
     this.waiting.delete(turnId)
   }

@@ -1,8 +1,8 @@
 /**
  * Estimates how far the server's clock is ahead of this one, from messages that have the server's time.
  *
- * ClockSkew.K1. It corrects only what is proven: where the clocks may be equal, the estimate is 0.
- * ClockSkew.K2. Observations narrow the estimate. A contradicting observation replaces them: a clock was set.
+ * It corrects only what is proven: where the clocks may be equal, the estimate is 0. Observations narrow the estimate. A contradicting
+ * observation replaces them: a clock was set.
  */
 
 /** The least and the most milliseconds that the server's clock may be ahead. */

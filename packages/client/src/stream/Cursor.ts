@@ -1,12 +1,13 @@
 /**
  * Decides what a client subscribes from, which events it passes on, and when it reconnects. Pure: the shell connects and sleeps.
  *
- * Cursor.C1. Persisted events are passed on in the order of their ids, each once, over any number of connections (X3). A connection that leaves
- *     one out is given up. A stream of a turn begins with whichever event comes first.
- * Cursor.C2. Transient events are passed on as they come: `step-start` begins the text of its step anew, so nothing of them is held twice.
- * Cursor.C3. A stream of one turn ends with its `turn-end`, and nothing after that is passed on.
- * Cursor.C4. A reconnect is immediate after a connection that lasted or that passed an event on. Connections that fail in a row are made less and
- *     less often.
+ * A stream of one turn ends with its `turn-end`, and nothing after that is passed on. A reconnect is immediate after a connection that
+ * lasted or that passed an event on. Connections that fail in a row are made less and less often.
+ *
+ * Cursor.C1. Persisted events are passed on in the order of their ids, each once, over any number of connections (X3). A connection that
+ *     leaves one out is given up. A stream of a turn begins with whichever event comes first.
+ * Cursor.C2. Transient events are passed on as they come: `step-start` begins the text of its step anew, so nothing of them is held
+ *     twice.
  */
 import type { Sse, TurnEvent } from "@holdfast/wire"
 
@@ -88,7 +89,7 @@ export const received = (cursor: Cursor, frames: ReadonlyArray<Frame>): Passed =
   const so = (then: Passed["then"]): Passed => ({ cursor: { ...cursor, after, hasBegun, isOver }, passed, then })
   for (const frame of frames) {
     const { event, id } = frame
-    if (isOver) break // Cursor.C3
+    if (isOver) break
     if (cursor.turnId !== undefined && event.turnId !== cursor.turnId) continue
     if (id !== undefined) {
       if (id <= after) {

@@ -1,7 +1,7 @@
 /**
  * Cuts a stream of server-sent events into its frames, wherever the text was cut.
  *
- * SseFrames.F1. A line ends with `\n`, `\r\n` or `\r`; a frame ends with an empty line. A frame that has no end is no frame.
+ * A line ends with `\n`, `\r\n` or `\r`; a frame ends with an empty line. A frame that has no end is no frame.
  */
 
 /** One frame. Comments are none. */

@@ -1,10 +1,9 @@
 /**
  * Reaches the service over HTTP, with server-sent events for streams.
  *
- * HttpTransport.H1. A call that may be made twice is made again while the service cannot be reached or is about to be back (503), for
- *     `retryForMs` at most.
- * HttpTransport.H2. The token is in a header alone: in no address, and in no message of an error.
- * HttpTransport.H3. A connection that is silent for longer than two intervals of keep-alives is cut. Time in which the reader is busy does not count.
+ * A call that may be made twice is made again while the service cannot be reached or is about to be back (503), for `retryForMs` at
+ * most. The token is in a header alone: in no address, and in no message of an error. A connection that is silent for longer than two
+ * intervals of keep-alives is cut. Time in which the reader is busy does not count.
  */
 import type { Sse } from "@holdfast/wire"
 import { ClientError, type ProblemCode, type ProblemDetails } from "../ClientError.ts"
@@ -92,7 +91,7 @@ class HttpTransport implements Transport {
         signal.throwIfAborted()
         if (!isPassing(error) || !call.isRepeatable) throw finalOf(error, this.options.url)
         const { cursor: next, delayMs } = Cursor.ended(cursor, endingOf(error, 0), this.options.backoff)
-        if (Date.now() + delayMs - beganAt > this.options.retryForMs) throw finalOf(error, this.options.url) // HttpTransport.H1
+        if (Date.now() + delayMs - beganAt > this.options.retryForMs) throw finalOf(error, this.options.url)
         cursor = next
         await sleep(delayMs, signal)
       }
@@ -113,7 +112,6 @@ class HttpTransport implements Transport {
   async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
     const connection = new AbortController()
     const signal = either(either(outer, this.closing.signal), connection.signal)
-    // HttpTransport.H3
     const lively = async <A>(work: Promise<A>): Promise<A> => {
       const silence = setTimeout(() => connection.abort(new ConnectionLost("The connection was silent.")), SILENCE_MS)
       try {
@@ -167,7 +165,7 @@ class HttpTransport implements Transport {
       cache: "no-store",
       headers: {
         ...(headers as Record<string, string>),
-        ...(token === undefined ? undefined : { authorization: `Bearer ${token}` }), // HttpTransport.H2
+        ...(token === undefined ? undefined : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? undefined : { "content-type": "application/json" })
       },
       ...(body === undefined ? undefined : { body })

@@ -1,11 +1,12 @@
 /**
  * One WebSocket of the service: commands with their responses, and the events of conversations.
  *
- * SocketConnection.W1. A conversation has one subscription on a socket, so an event belongs to it by its conversation alone. A subscription's place is
- *     free again when the service has answered its end.
- * SocketConnection.W2. The end of the socket, and a silence of `SILENCE_MS`, is the end of all that waits for it.
- * SocketConnection.W3. A browser reads a socket whether or not the program does: a subscription that is `MOST_BEHIND` frames behind is given up, and
- *     begins again behind the last event that was passed on.
+ * The end of the socket, and a silence of `SILENCE_MS`, is the end of all that waits for it.
+ *
+ * SocketConnection.W1. A conversation has one subscription on a socket, so an event belongs to it by its conversation alone. A
+ *     subscription's place is free again when the service has answered its end.
+ * SocketConnection.W3. A browser reads a socket whether or not the program does: a subscription that is `MOST_BEHIND` frames behind is
+ *     given up, and begins again behind the last event that was passed on.
  */
 import type { Sse } from "@holdfast/wire"
 import type { SocketMessages } from "@holdfast/wire/rpc"
@@ -219,7 +220,6 @@ export class SocketConnection {
     this.events.over()
   }
 
-  /** SocketConnection.W2 */
   private listen(): void {
     clearTimeout(this.silence)
     this.silence = setTimeout(() => this.over(new ConnectionLost("The WebSocket was silent.")), SILENCE_MS)

@@ -1,10 +1,9 @@
 /**
  * Reaches the service over a WebSocket: commands and streams. Other calls go over HTTP.
  *
- * SocketTransport.T1. Streams share one socket; a second stream of a conversation has a socket of its own (SocketConnection.W1).
- * SocketTransport.T2. A browser reports no reason for a socket that was refused. Then a call over HTTP finds it: a wrong token, or a conversation that
- *     does not exist.
- * SocketTransport.T3. A command that may be sent twice is sent again while the socket is lost, for `retryForMs` at most.
+ * Streams share one socket; a second stream of a conversation has a socket of its own (SocketConnection.W1). A browser reports no reason
+ * for a socket that was refused. Then a call over HTTP finds it: a wrong token, or a conversation that does not exist. A command that
+ * may be sent twice is sent again while the socket is lost, for `retryForMs` at most.
  */
 import type { SocketMessages } from "@holdfast/wire/rpc"
 import * as ClockSkew from "../stream/ClockSkew.ts"
@@ -83,7 +82,7 @@ class SocketTransport implements Transport {
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof ConnectionLost)) throw error
-        if (!connection.wasOpen) await this.explain(conversationId, signal) // SocketTransport.T2
+        if (!connection.wasOpen) await this.explain(conversationId, signal)
         const { code, message } = error
         const again = Cursor.ended(cursor, { openMs: 0, code, spread: Math.random() }, this.options.backoff)
         if (!isRepeatable || Date.now() + again.delayMs - beganAt > this.options.retryForMs) {
@@ -125,7 +124,6 @@ class SocketTransport implements Transport {
     return first ?? this.connect()
   }
 
-  /** SocketTransport.T1 */
   private free(conversationId: string): SocketConnection {
     for (const connection of this.connections) if (connection.isFree(conversationId)) return connection
     return this.connect()
@@ -149,7 +147,7 @@ class SocketTransport implements Transport {
     return connection
   }
 
-  /** Rejects with the reason for which the service refuses this client, if it does (SocketTransport.T2). */
+  /** Rejects with the reason for which the service refuses this client, if it does. */
   private async explain(conversationId: string, signal: AbortSignal | undefined): Promise<void> {
     const path = `/v1/conversations/${encodeURIComponent(conversationId)}`
     try {

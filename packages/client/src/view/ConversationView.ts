@@ -1,11 +1,12 @@
 /**
  * Folds the events of a conversation into what a screen shows.
  *
- * ConversationView.V1. A view is an immutable value. An event returns the next view; what the event did not change is the same object, so a
- *     delta costs one append to a text, however long the history is.
- * ConversationView.V2. A view that was kept over a reconnect, and a new one over the same events, show the same. Only text that became void while a
- *     client was away is missing in `voided`, and a wait whose time is over may be gone.
- * ConversationView.V3. Nothing here reads a clock. `retry.dueAt` is by this client's clock, once `withClockSkew` was given the difference.
+ * A view is an immutable value. An event returns the next view; what the event did not change is the same object, so a delta costs one
+ * append to a text, however long the history is. Nothing here reads a clock. `retry.dueAt` is by this client's clock, once
+ * `withClockSkew` was given the difference.
+ *
+ * ConversationView.V2. A view that was kept over a reconnect, and a new one over the same events, show the same. Only text that became
+ *     void while a client was away is missing in `voided`, and a wait whose time is over may be gone.
  *
  * **Example** (A terminal's loop)
  *

@@ -1,7 +1,8 @@
 /**
  * Reads and writes the metadata that a provider gives with a part and must get back.
  *
- * Metadata.M1. The signature and the redacted data of a reasoning block have fields of their own in a message. All else is a part's `proof`.
+ * Metadata.M1. The signature and the redacted data of a reasoning block have fields of their own in a message. All else is a part's
+ *     `proof`.
  */
 import { defined } from "@holdfast/wire"
 import type { Json, ReasoningPart } from "../Events.ts"

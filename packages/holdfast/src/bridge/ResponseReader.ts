@@ -3,9 +3,9 @@
  *
  * The AI SDK and Effect AI have the same parts, under other names; a `PartNames` has the difference.
  *
- * ResponseReader.E1. The metadata of a reasoning block, wherever in it the provider gives it, of a tool call and of a file goes into the message.
- * ResponseReader.E2. A reasoning block ends where other content begins: Google's ends it after the tool call that follows it.
- * ResponseReader.E3. A tool call that the provider runs itself is no call of ours. A response without a finish was cut, and has no event for it (rule C6).
+ * The metadata of a reasoning block, wherever in it the provider gives it, of a tool call and of a file goes into the message. A
+ * reasoning block ends where other content begins: Google's ends it after the tool call that follows it. A tool call that the provider
+ * runs itself is no call of ours. A response without a finish was cut, and has no event for it (rule C6).
  */
 import type { FilePart, Usage } from "../Events.ts"
 import type { ModelEvent } from "../Model.ts"
@@ -90,7 +90,7 @@ export class ResponseReader<Part extends AnyPart> {
     return ended
   }
 
-  /** Ends the open block (ResponseReader.E2). A block without text and metadata is none. */
+  /** Ends the open block. A block without text and metadata is none. */
   private end(): ReadonlyArray<Event> {
     if (this.block === undefined) return []
     const { hasText, metadata } = this.block

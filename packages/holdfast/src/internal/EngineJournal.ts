@@ -1,12 +1,13 @@
 /**
  * A turn in the journal of a durable engine, as the kernel's `Checkpoint`, `EventSink` and `sleep`.
  *
- * EngineJournal.J1. The engine gives results on request alone, so there is no look-ahead and no mark (`Checkpoint`).
- * EngineJournal.J2. A wait is slept by the engine's own timer, outside of `run`, and its end is recorded afterwards.
- * EngineJournal.J3. Tool calls begin in the order of their numbers (Engine.E1): without it, the order of two journals would depend on which
- *     answer of the engine came first.
- * EngineJournal.J4. A cancellation comes by the engine alone, at the same call in every run. The call's effect is entered then, because the turn
- *     takes an abort where an effect would run (`AbortGate`), before it runs.
+ * The engine gives results on request alone, so there is no look-ahead and no mark (`Checkpoint`). A wait is slept by the engine's own
+ * timer, outside of `run`, and its end is recorded afterwards.
+ *
+ * EngineJournal.J3. Tool calls begin in the order of their numbers (Engine.E1): without it, the order of two journals would depend on
+ *     which answer of the engine came first.
+ * EngineJournal.J4. A cancellation comes by the engine alone, at the same call in every run. The call's effect is entered then, because
+ *     the turn takes an abort where an effect would run (`AbortGate`), before it runs.
  */
 import { Records, TurnStopped } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"

@@ -1,7 +1,8 @@
 /**
- * Models by name, such as `openai/gpt-5`: providers that are known by heart, with the keys of the environment, over the runtime's own `fetch`.
+ * Models by name, such as `openai/gpt-5`: providers that are known by heart, with the keys of the environment, over the runtime's own
+ * `fetch`.
  *
- * NamedModels.N1. A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
+ * A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Anthropic, BuiltIn, Http, OpenAiCompatible } from "@holdfast/providers"

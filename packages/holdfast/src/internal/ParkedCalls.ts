@@ -1,7 +1,7 @@
 /**
  * The records of parked calls in a `Store`.
  *
- * ParkedCalls.C1. A value is written when a call parks, and emptied when the call has content or ends: the next call of that id begins anew.
+ * A value is written when a call parks, and emptied when the call has content or ends: the next call of that id begins anew.
  */
 import type { Records } from "@holdfast/kernel"
 import { Durations } from "@holdfast/policy"

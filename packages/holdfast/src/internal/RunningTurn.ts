@@ -1,8 +1,8 @@
 /**
  * A turn in this process: its kernel run over a store or an engine, and the commands on it.
  *
- * RunningTurn.R1. Listeners and readers get an event after the store has it, where it is persisted. An engine keeps no events.
- * RunningTurn.R2. When the run has ended, nothing of it is left: no timer, no listener on a signal.
+ * Listeners and readers get an event after the store has it, where it is persisted. An engine keeps no events. When the run has ended,
+ * nothing of it is left: no timer, no listener on a signal.
  */
 import {
   Checkpoint,
@@ -91,7 +91,7 @@ export class RunningTurn implements Turn {
       } catch (error) {
         throw error instanceof HoldfastError ? error : failed(id, error)
       } finally {
-        signal?.removeEventListener("abort", abort) // RunningTurn.R2
+        signal?.removeEventListener("abort", abort)
         this.log.end()
       }
     })()

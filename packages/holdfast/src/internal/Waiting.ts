@@ -1,8 +1,8 @@
 /**
  * The waits of one turn: they end at their time, or at a command.
  *
- * Waiting.W1. A command that moves a wait or extends its budget ends one sleep, and the wait continues with another. A command between the two is
- *     kept for the second.
+ * A command that moves a wait or extends its budget ends one sleep, and the wait continues with another. A command between the two is
+ * kept for the second.
  */
 import { RetryStrategy, TurnParked } from "@holdfast/kernel"
 import { RetryStrategies } from "@holdfast/policy"

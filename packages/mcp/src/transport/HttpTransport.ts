@@ -1,13 +1,13 @@
 /**
  * Connects to a tool server over HTTP, by MCP's "streamable HTTP".
  *
- * HttpTransport.H1. A message is read up to `MAX_MESSAGE_BYTES`, as over standard output: a body as a whole, a stream from one event to the
- *     next. A batch, which no request of Holdfast asks for, is read up to `MAX_BATCH_BYTES`.
- * HttpTransport.H2. The stream on which a server reports changed tools is opened again when it breaks. Calls are not repeated.
+ * A message is read up to `MAX_MESSAGE_BYTES`, as over standard output; a batch, which no request of Holdfast asks for, up to
+ * `MAX_BATCH_BYTES`. The stream on which a server reports changed tools is opened again when it breaks. Calls are not repeated. A
+ * session is ended with the scope, if the server supports that.
+ *
  * HttpTransport.H3. A call ends when its answer breaks off; the SDK alone would wait without end.
- * HttpTransport.H4. A session is ended with the scope, if the server supports that.
- * HttpTransport.H5. A whole stream is read at the rate of unrequested messages, in pieces between turns of the event loop; text that is no
- *     message has a budget (`Intake`). Opening a stream counts as `OPENING` messages, because the server decides how often that happens.
+ * HttpTransport.H5. A whole stream is read at the rate of unrequested messages, in pieces between turns of the event loop; text that is
+ *     no message has a budget (`Intake`). Opening a stream counts as `OPENING` messages, because the server decides how often that happens.
  */
 import {
   isJSONRPCRequest,
@@ -26,7 +26,7 @@ import { BROKE_OFF, type ServerTransport } from "../Connection.ts"
 import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck, WORK_PER_TURN } from "./Intake.ts"
 import { MAX_MESSAGE_BYTES } from "./LineTransport.ts"
 
-/** HttpTransport.H2, in milliseconds. */
+/** In milliseconds. */
 const RECONNECTION = {
   initialReconnectionDelay: 1_000,
   reconnectionDelayGrowFactor: 2,
@@ -34,7 +34,7 @@ const RECONNECTION = {
   maxRetries: Infinity
 }
 
-/** HttpTransport.H1. The messages of a batch are read in one turn of the event loop. */
+/** The messages of a batch are read in one turn of the event loop. */
 const MAX_BATCH_BYTES = 65_536
 
 /** HttpTransport.H5. It allows ten streams a second in the long run. */
@@ -69,7 +69,7 @@ export const make = ({
     ).pipe(Effect.map((transport) => ({ transport: new AnsweringTransport(transport, intake, lost), lost })))
   })
 
-/** Limits a response: reading it fails at a message that is too long (HttpTransport.H1), and is slowed down to the rate (HttpTransport.H5). */
+/** Limits a response: reading it fails at a message that is too long, and is slowed down to the rate (HttpTransport.H5). */
 export const bounded = (response: Response, intake: Intake, most: number = MAX_MESSAGE_BYTES): Response => {
   if (response.body === null) return response
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
@@ -189,7 +189,6 @@ class AnsweringTransport implements Transport {
     })
   }
 
-  /** HttpTransport.H4 */
   close(): Promise<void> {
     return this.inner
       .terminateSession()

@@ -3,11 +3,12 @@
  *
  * The limits are for lines that are no message, for unrequested messages, and for the work in one turn of the event loop.
  *
- * Intake.I1. A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
- * Intake.I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again with its
- *     growing delays.
- * Intake.I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the server
- *     waits and this process does not.
+ * A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
+ *
+ * Intake.I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again
+ *     with its growing delays.
+ * Intake.I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the
+ *     server waits and this process does not.
  * Intake.I4. After `WORK_PER_TURN` the next read waits for a new turn of the event loop.
  */
 
@@ -49,7 +50,7 @@ export const spend = ({ burst, perSecond }: Rate, { at, left }: Account, cost: n
 export const debtMs = ({ perSecond }: Rate, { left }: Account): number =>
   left >= 0 ? 0 : Math.ceil((-left * 1_000) / perSecond)
 
-/** The cost of a line of `bytes` (Intake.I1). */
+/** The cost of a line of `bytes`. */
 export const costOf = (bytes: number): number => 1 + Math.floor(bytes / 1_024)
 
 /** The decision about a message. */

@@ -3,9 +3,10 @@
  *
  * It reads a server's output and writes its input.
  *
- * LineTransport.L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part that
- *     was read takes memory.
- * LineTransport.L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
+ * LineTransport.L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part
+ *     that was read takes memory.
+ * LineTransport.L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print
+ *     statement.
  * LineTransport.L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
  */
 import {

@@ -1,10 +1,11 @@
 /**
  * Runs a tool server as a child process, over its standard input and output.
  *
+ * Its output is read within the limits of `LineTransport`; output beyond them ends the connection. Its standard error is read in pieces,
+ * between turns of the event loop.
+ *
  * StdioTransport.P1. The process ends with the scope, together with its children: SIGTERM to its process group, SIGKILL after `GRACE`.
  * StdioTransport.P2. It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
- * StdioTransport.P3. Its output is read within the limits of `LineTransport`; output beyond them ends the connection.
- * StdioTransport.P4. Its standard error is read in pieces, between turns of the event loop.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import * as Deferred from "effect/Deferred"
@@ -78,7 +79,7 @@ export const make = Effect.fnUntraced(function* (
         Effect.sync(() => {
           output = conceal(output + text).slice(-KEPT_OUTPUT) // in this order: half a secret is not recognised
         }),
-        Effect.yieldNow // StdioTransport.P4
+        Effect.yieldNow
       )
     ).pipe(Effect.ignore)
   )
@@ -88,7 +89,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.ignore(Stream.run(Stream.encodeText(lines), child.stdin)))
   const reading = yield* Stream.runForEach(child.stdout, (chunk) => transport.read(chunk)).pipe(
-    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)), // StdioTransport.P3
+    Effect.catch((error) => (typeof error === "string" ? end(error) : Effect.void)),
     Effect.forkScoped
   )
   yield* child.exitCode.pipe(

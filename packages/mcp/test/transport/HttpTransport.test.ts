@@ -36,7 +36,7 @@ const read = async (
 const x = (count: number): string => "x".repeat(count)
 
 describe("a body", () => {
-  it("HttpTransport.H1: is read up to its limit, with any chunks, and the limit is given in the largest unit", async () => {
+  it("is read up to its limit, with any chunks, and the limit is given in the largest unit", async () => {
     assert.deepStrictEqual(await read([x(1_000), x(24)], 1_024), [x(1_000), x(24)])
     assert.strictEqual(await read([x(1_000), x(25)], 1_024), "it sent a message of more than 1 KiB")
     assert.strictEqual(await read([x(1_048_576)], 1_048_575), `it sent a message of more than ${1_048_575 / 1_024} KiB`)
@@ -66,7 +66,7 @@ describe("a body", () => {
 })
 
 describe("a stream of events", () => {
-  it("HttpTransport.H1: has its limit from one blank line to the next, with any line ends and chunks", async () => {
+  it("has its limit from one blank line to the next, with any line ends and chunks", async () => {
     const tooLong = "it sent a message of more than 0.0625 KiB"
     for (const end of ["\n\n", "\r\n\r\n"]) {
       const event = `${x(64 - end.length)}${end}`

@@ -110,7 +110,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("StdioTransport.P3: that prints too much ends for that reason, and not for a pipe that breaks", () =>
+  it.effect("that prints too much ends for that reason, and not for a pipe that breaks", () =>
     Effect.gen(function* () {
       const { prints, way } = yield* start()
       yield* prints("x".repeat(MAX_MESSAGE_BYTES + 1))

@@ -1,14 +1,9 @@
 /**
  * Classifies a failure once, at the edge (C1): no other code reads error texts.
  *
- * Every function is pure and total: for any input it returns a `Failure`, and the same one every time.
- *
- * Classification.K1. Typed before written: codes, then status, then text (`Reasons.ts`).
- * Classification.K2. Patterns read the provider's error envelope only, never text of a user or a model (C4, `Envelope.ts`).
- * Classification.K3. `message` is the provider's own, verbatim, cut at `MESSAGE_LIMIT`; a page is represented by its title. No part of a
- *     request gets into it.
- * Classification.K4. A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
- * Classification.K5. A context overflow is never retryable (P2).
+ * Every function is pure and total: for any input it returns a `Failure`, and the same one every time. `Reasons.ts` decides, from the
+ * provider's error envelope alone (C4, `Envelope.ts`). `message` is the provider's own, verbatim, and no part of a request gets into it.
+ * A 2xx status is not reported: it has no information about the failure, and a person would read it as the error's code.
  */
 import { defined, Failure, Millis, Redaction } from "@holdfast/wire"
 import * as Option from "effect/Option"
@@ -271,7 +266,7 @@ const build = (
 
 /** `passes`: a used-up quota has a reset. */
 const isRetryable = (reason: Failure.Reason, passes: boolean, told: string | undefined): boolean => {
-  if (reason === "context-overflow") return false // Classification.K5
+  if (reason === "context-overflow") return false
   if (told === "true" || told === "false") return told === "true"
   return reason === "quota-exhausted" ? passes : Reasons.isRetryable(reason)
 }
@@ -319,6 +314,6 @@ const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.
   ...defined({ code, defect: entry.defect })
 })
 
-/** The description of a thrown value without a message. An object is not printed: it may contain a request (Classification.K3). */
+/** The description of a thrown value without a message. An object is not printed: it may contain a request. */
 const describe = (error: unknown): string =>
   Fields.isObject(error) || typeof error === "function" ? "An error without a message" : `Thrown: ${String(error)}`

@@ -1,14 +1,12 @@
 /**
  * Maps the error codes of providers to reasons.
  *
- * Codes.K1. An exact code decides alone, before status and text (P1: "a typed code wins over text").
- * Codes.K2. A family decides too, unless the provider's wording names a member of the family with another reason: OpenAI and Groq send
- *     rate_limit_exceeded for "your request is larger than your limit", and no wait cures that.
- * Codes.K3. Every error may have a vague code: it is weaker than the status and than a narrow wording, and decides only if there is
- *     neither. So a 400 with `server_error` is a bad request, or an overflow by its text (C2).
+ * An exact code decides alone, before status and text (P1). A family decides too, unless the provider's wording names a member of it
+ * with another reason: OpenAI and Groq send rate_limit_exceeded for "your request is larger than your limit", and no wait cures that. A
+ * vague code, which every error may have, is weaker than the status and than a narrow wording: a 400 with `server_error` is a bad
+ * request, or an overflow by its text (C2).
  *
- * Codes are compared without case, punctuation and a final "error" or "exception": `RATE_LIMIT_EXCEEDED`,
- * `rateLimitExceeded` and `rate_limit_exceeded` are one.
+ * Codes are compared without case, punctuation and a final "error" or "exception".
  *
  * Sources: the error pages of OpenAI, Anthropic, Google (google.rpc.Code, ErrorInfo), OpenRouter, Azure OpenAI, Groq, Mistral, xAI,
  * DeepSeek, Amazon Bedrock, GitHub Models and Copilot, Moonshot, Alibaba Model Studio, Z.ai; the corpus of the tests has most of them
@@ -16,7 +14,7 @@
  */
 import type { Failure } from "@holdfast/wire"
 
-/** How strong a code is (Codes.K1 to Codes.K3). */
+/** How strong a code is: exact, of a family, or vague. */
 export type Weight = "exact" | "family" | "vague"
 
 /** The reason of a code, and its weight. */

@@ -1,12 +1,14 @@
 /**
  * Extracts the provider's error envelope, the only text that patterns may read (C4).
  *
- * Envelope.N1. It has the message, the codes and the status of the error object, and of the errors that it wraps: an upstream's error in
- *     OpenRouter's `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI, LiteLLM, SDK messages such as `429
- *     {"type":"error",...}`), ErrorInfo and QuotaFailure in Google's `details`.
- * Envelope.N2. Never read: a model's output (Groq's `failed_generation`, `choices[].message`), a user's input (`param`, `input`,
- *     OpenRouter's `flagged_input`), and anything that is not an error object.
- * Envelope.N3. The message is the innermost one, verbatim: it is the provider's own, the outer ones are packaging.
+ * It has the message, the codes and the status of the error object, and of the errors that it wraps: an upstream's error in OpenRouter's
+ * `metadata.raw`, a whole envelope written as JSON into a message (Gemini CLI, LiteLLM, SDK messages such as `429
+ * {"type":"error",...}`), ErrorInfo and QuotaFailure in Google's `details`. The innermost message is the provider's own; the outer ones
+ * are packaging.
+ *
+ * Never read: a model's output (Groq's `failed_generation`, `choices[].message`), a user's input (`param`, `input`, OpenRouter's
+ * `flagged_input`), and anything that is not an error object.
+ *
  * Envelope.N4. Bounded: a limited number of levels and of entries of a list, for any input.
  */
 import { defined, type Failure, JsonShape } from "@holdfast/wire"

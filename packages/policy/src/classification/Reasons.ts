@@ -1,12 +1,12 @@
 /**
  * Decides the reason of a failure, and whether a retry makes sense.
  *
- * Reasons.V1. Overflow comes first, for any wording or status, and is never retried (P2): it goes to compaction.
- * Reasons.V2. Then a typed code, then the reason in typed details, then the provider's fixed wordings if the status is too broad, then the
- *     status, then a vague code, then P1's text.
- * Reasons.V3. A used-up quota is retryable only if its reset is named (C2). A "usage limit" without a typed code takes the next key like
- *     a quota (P7), and is retried like a rate limit where there is none (P1).
- * Reasons.V4. `x-should-retry` overrides the `retryable` of status and code, but never Reasons.V1.
+ * In this order: overflow, for any wording or status, which goes to compaction and is never retried (P2); a typed code; the reason in
+ * typed details; the provider's fixed wordings if the status is too broad; the status; a vague code; P1's text. `x-should-retry`
+ * overrides the `retryable` of status and code, but never of an overflow.
+ *
+ * A used-up quota is retryable only if its reset is named (C2). A "usage limit" without a typed code takes the next key like a quota
+ * (P7), and is retried like a rate limit where there is none (P1).
  */
 import type { Failure } from "@holdfast/wire"
 import * as Codes from "./Codes.ts"
@@ -43,11 +43,10 @@ export const decide = (evidence: Evidence): Classified | undefined => {
 
   const wording = narrowest(texts)
   const exact = known?.weight === "exact" ? known.reason : undefined
-  // Reasons.V1. An exact code for another reason outweighs the wording, but never 413.
+  // An exact code for another reason outweighs the wording, but never 413.
   if (status === 413 || exact === "context-overflow" || (exact === undefined && wording === "context-overflow")) {
     return of("context-overflow")
   }
-  // Reasons.V2
   if (exact !== undefined) return of(exact)
   if (implied !== undefined) return of(implied)
   const byStatus = Status.reasonOf(status)
@@ -80,9 +79,9 @@ export const isRetryable = (reason: Failure.Reason): boolean => {
     case "aborted": // M3
     case "unknown": // D3
       return true
-    case "quota-exhausted": // Reasons.V3: see `Classification`, which has the hint
+    case "quota-exhausted": // See `Classification`, which has the hint
     case "auth":
-    case "context-overflow": // Reasons.V1
+    case "context-overflow":
     case "refused":
     case "model-unavailable":
     case "bad-request":

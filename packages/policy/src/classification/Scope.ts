@@ -1,11 +1,9 @@
 /**
  * Finds the scope of a limit: a model, the credential, or its account (C12).
  *
- * Scope.B1. A scope that the error does not name is not guessed: a balance may belong to an account, but if the error names none, one call
- *     of a chain's other model is tried.
- * Scope.B2. Typed before written: quotas by name, then codes, then text. If a model is named beside an account ("for model x in
- *     organization y"), the model counts, because it is narrower.
- * Scope.B3. The text is the provider's own, and quoted parts are blanked (`Wording.readable`).
+ * A scope that the error does not name is not guessed: a balance may belong to an account, but if the error names none, one call of a
+ * chain's other model is tried. Quotas by name come before codes, and codes before text. If a model is named beside an account ("for
+ * model x in organization y"), the model counts, because it is narrower. Quoted parts of the text are blanked (`Wording.readable`).
  */
 import type { Failure } from "@holdfast/wire"
 import type * as ResponseBody from "./ResponseBody.ts"

@@ -1,10 +1,9 @@
 /**
  * Lists the errors in a thrown value, with their codes, status and body (C5).
  *
- * Thrown.T1. Causes are followed five deep, AggregateErrors and AI SDK RetryErrors into their parts, Effect errors into their `reason`.
- *     Cycles end; at most `MAX_LINKS` errors are read.
- * Thrown.T2. Only data from the endpoint is read: status, response headers, response body. A request, its headers and the prompt in it
- *     (`request`, `requestBodyValues`, `config`) are never touched.
+ * Causes are followed five deep, AggregateErrors and AI SDK RetryErrors into their parts, Effect errors into their `reason`; cycles end.
+ * Only data from the endpoint is read: status, response headers, response body. A request, its headers and the prompt in it (`request`,
+ * `requestBodyValues`, `config`) are never touched.
  */
 import * as Fields from "./Fields.ts"
 import * as Status from "./Status.ts"

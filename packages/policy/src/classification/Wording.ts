@@ -1,12 +1,12 @@
 /**
  * Recognises the fixed wordings of providers, when no typed code decides (P1, P2).
  *
- * Wording.W1. `narrow` knows the fixed wordings of reasons for which providers' codes and statuses are too broad: overflow, a used-up
- *     quota, a missing model, a refusal, a key. It refines; it never guesses.
- * Wording.W2. `transient` is P1: used last, and only if nothing typed decides.
- * Wording.W3. Quoted spans are blanked first (C4): a quotation is text of a user, a model or a client. So "Invalid value: 'rate limit 500'"
- *     is no rate limit.
- * Wording.W4. A bare 500 or 429 counts only as a separate word, not as a part of `1,500`, `$500`, `at most 500`, `500 tokens` or `id-500`.
+ * `narrow` knows those of reasons for which codes and statuses are too broad: overflow, a used-up quota, a missing model, a refusal, a
+ * key. It refines; it never guesses. `transient` is P1: used last, and only if nothing typed decides.
+ *
+ * Quoted spans are blanked first (C4): a quotation is text of a user, a model or a client. So "Invalid value: 'rate limit 500'" is no
+ * rate limit. A bare 500 or 429 counts only as a separate word, not as a part of `1,500`, `$500`, `at most 500`, `500 tokens` or
+ * `id-500`.
  */
 import type { Failure } from "@holdfast/wire"
 
@@ -137,7 +137,6 @@ const narrowing: ReadonlyArray<Pattern> = [
   ["model-unavailable", /deployment for this resource does not exist/]
 ]
 
-/** Wording.W4 */
 const digits = (statuses: string): RegExp =>
   new RegExp(
     `(?<![\\w.,$#/=<>-])(?<!\\b(?:most|least|than|max|maximum|limit|exceeds?|equal to|up to) )(?:${statuses})(?![\\w%-]|[.,:/]\\d| *(?:tokens?|characters?|chars|items?|bytes?|k?b\\b|m?s\\b|seconds?|messages?|requests?))`
@@ -170,7 +169,7 @@ const passing: ReadonlyArray<Pattern> = [
 /** Characters of a text that are searched: errors have their meaning at the start, and patterns must stay cheap. */
 const LOOKED_AT = 2_000
 
-/** Returns the text for patterns, in lower case and without quotations (Wording.W3). An apostrophe inside a word is no quotation mark. */
+/** Returns the text for patterns, in lower case and without quotations. An apostrophe inside a word is no quotation mark. */
 export const readable = (text: string): string =>
   text
     .slice(0, LOOKED_AT)
@@ -186,10 +185,10 @@ const matcher = (patterns: ReadonlyArray<Pattern>): ((text: string) => Failure.R
   }
 }
 
-/** Finds a reason by the narrow wordings (Wording.W1). */
+/** Finds a reason by the narrow wordings. */
 export const narrow = matcher(narrowing)
 
-/** Finds a reason by the wordings of P1 (Wording.W2). */
+/** Finds a reason by the wordings of P1. */
 export const transient = matcher(passing)
 
 /** Whether a text names a limit of usage: that of a plan, which a key uses up (P7). */

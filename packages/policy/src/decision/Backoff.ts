@@ -1,8 +1,6 @@
 /**
- * Computes the delay before each retry from its number alone.
- *
- * Backoff.B1. `delayAt` is a pure function of the schedule and the number; limits, jitter and hints are in other files.
- * Backoff.B2. A delay is a whole number of milliseconds from 0 to `LONGEST_MS`: finite, for any schedule.
+ * Computes the delay before each retry from its number alone: a whole number of milliseconds from 0 to `LONGEST_MS`, for any schedule.
+ * Limits, jitter and hints are in other files.
  */
 
 /** Delays one by one, then `tailMs` repeatedly. */

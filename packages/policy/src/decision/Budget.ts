@@ -1,13 +1,10 @@
 /**
- * Limits the total waiting time of a step.
+ * Limits the total waiting time of a step: what was spent plus what is granted never exceeds the total, of which an extension by a
+ * person (X4) is a part.
  *
- * Budget.B1. The time spent plus the time granted never exceeds the total.
- * Budget.B2. `measure` selects the time that counts: the scheduled sleep, or the time since the step's first failure, which includes the
- *     attempts themselves (D2).
- * Budget.B3. Strict, the default: a wait that does not fit is refused as a whole, so a rest of the budget stays unused (D1: 1,695 s of 8
- *     h). With `clip` the last wait is cut to the rest.
- * Budget.B4. An extension by a person (X4) counts as part of the total.
- * Budget.B5. Clipping never shortens a wait below a provider's hint (P5): that attempt would come too early and fail.
+ * `measure` selects the time that counts: the scheduled sleep, or the time since the step's first failure, attempts included (D2). By
+ * default a wait that does not fit is refused as a whole, so a rest of the budget stays unused (D1: 1,695 s of 8 h). With `clip` the
+ * last wait is cut to the rest, but never below a provider's hint (P5): that attempt would come too early and fail.
  */
 import { RetryStrategy } from "@holdfast/kernel"
 
@@ -46,7 +43,7 @@ export const isExceeded = (budget: Budget, spent: Spent): boolean => RetryStrate
  *
  * **Details**
  *
- * `atLeastMs` is the part of the wait that must not be cut (Budget.B5); 0 without a hint.
+ * `atLeastMs` is the part of the wait that must not be cut; 0 without a hint.
  */
 export const grant = (budget: Budget, leftMs: number, delayMs: number, atLeastMs: number = 0): number | undefined => {
   if (delayMs <= leftMs) return delayMs

@@ -1,8 +1,8 @@
 /**
  * Adds random jitter to a delay, to spread simultaneous retries.
  *
- * Jitter.J1. Jitter only adds (P5): a provider's hint is a lower bound, and so is the schedule's delay.
- * Jitter.J2. The random draw is an argument: `spread`, from 0 (included) to 1 (excluded). The same spread gives the same jitter.
+ * It only adds (P5): a provider's hint is a lower bound, and so is the schedule's delay. The random draw is an argument: `spread`, from
+ * 0 (included) to 1 (excluded).
  */
 
 /** Adds from 0 up to `factor` times the delay. `factor` is from 0 to 1. */

@@ -1,10 +1,8 @@
 /**
- * Limits the retries and the waiting for failures of one reason (X11).
+ * Limits the retries and the waiting for failures of one reason (X11), beside the step's own limits.
  *
- * ReasonLimits.L1. A limit of a reason only restricts: the step's own limits hold too.
- * ReasonLimits.L2. It counts only failures of its reason, so the order of failures does not matter: four rate limits are four, with any
- *     other failures between them.
- * ReasonLimits.L3. A person's extension of the step's budget (X4) counts here too: otherwise the extension would have no effect.
+ * Only failures of its reason count, in any order: four rate limits are four, with any other failures between them. A person's extension
+ * of the step's budget (X4) counts here too: otherwise it would have no effect.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure, TurnEvent } from "@holdfast/wire"

@@ -4,13 +4,9 @@
  * The kernel has already decided that the failure may be retried; this module decides how long to wait, or that the limits are reached.
  * Nothing here reads a clock or draws a number.
  *
- * RetryPolicy.R1. A wait is never negative and always finite.
- * RetryPolicy.R2. It is never shorter than the wait of `Waits` (by default the longer of schedule and hint, P5), unless the budget clips
- *     it.
- * RetryPolicy.R3. It is never above `maxDelayMs`: a longer wait is refused at once (P6).
- * RetryPolicy.R4. No budget is ever exceeded, neither the step's nor a reason's (X11); jitter is cut before a retry is refused because of
- *     it.
- * RetryPolicy.R5. Everything else equal, more spending gives a shorter wait, down to none.
+ * A wait is finite, and never shorter than that of `Waits` (by default the longer of schedule and hint, P5), unless the budget clips it.
+ * A wait above `maxDelayMs` is refused at once (P6). No budget is exceeded, neither the step's nor a reason's (X11); jitter is cut
+ * before a retry is refused because of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
@@ -185,7 +181,7 @@ const granted = (
   spent: RetryStrategy.Spent
 ): Decision => {
   const capMs = maxDelayOf(policy)
-  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs }) // RetryPolicy.R3
+  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs })
 
   let leftMs = Infinity
   let grantedMs = baseMs
@@ -197,7 +193,7 @@ const granted = (
     grantedMs = Math.min(grantedMs, ownMs)
   }
 
-  // RetryPolicy.R4: jitter takes at most the rest of the budget, and never causes a refusal.
+  // Jitter takes at most the rest of the budget, and never causes a refusal.
   const roomMs = Math.min(leftMs, capMs) - grantedMs
   const jitterMs = Math.min(Jitter.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
   return Decision.Delay({

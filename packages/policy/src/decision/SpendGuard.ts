@@ -2,12 +2,11 @@
  * Asks a person before an expensive request after a long wait (X11). After such a wait no provider has the context in its cache, so the
  * answer may no longer be worth its price.
  *
- * SpendGuard.G1. It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long.
- *     The exception is SpendGuard.G4.
- * SpendGuard.G2. It asks when a limit is exceeded, not when it is met.
- * SpendGuard.G3. Tokens are counted only if there is a limit, and only after a long wait or a void attempt.
- * SpendGuard.G4. An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long wait, so
- *     repeated voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
+ * It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long. Tokens are
+ * counted only if there is a limit, and only after a long wait or a void attempt.
+ *
+ * SpendGuard.G4. An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long
+ *     wait, so repeated voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Count, type Message, Millis, type TurnEvent } from "@holdfast/wire"
@@ -39,7 +38,7 @@ export const ask = (
 ): RetryStrategy.Question | undefined => {
   const { afterMs, answerWithinMs, maxInputTokens, maxTurnTokens } = guard
   const isLong = waitedMs >= afterMs
-  if (!isLong && voids === 0) return undefined // SpendGuard.G1
+  if (!isLong && voids === 0) return undefined
   const question = (because: TurnEvent.Asks["because"], tokens: number, limit: number | undefined) =>
     limit !== undefined && tokens > limit
       ? {
@@ -49,7 +48,7 @@ export const ask = (
       : undefined
   const { target, ...sent } = request
   const isEstimated = maxTurnTokens !== undefined && unreported > 0 // SpendGuard.G4
-  const ofRequest = isEstimated || (isLong && maxInputTokens !== undefined) ? countTokens(sent, target) : 0 // SpendGuard.G3
+  const ofRequest = isEstimated || (isLong && maxInputTokens !== undefined) ? countTokens(sent, target) : 0
   const ofTurn = tokensOf(usage) + unreported * ofRequest
   return (
     (isLong ? question("request", ofRequest, maxInputTokens) : undefined) ?? question("turn", ofTurn, maxTurnTokens)

@@ -2,17 +2,15 @@
  * Computes the wait after a failure, before limits apply. The rule of the failure's reason decides, if the policy has one; otherwise the
  * policy's own schedule.
  *
- * Waits.W1. A wait is finite and never negative.
- * Waits.W2. Without a rule, or with the hint "lengthen", it is never shorter than schedule and hint, up to `mostMs`.
- * Waits.W3. A rule without a wait applies only if the number of retries is limited, in total or for that reason; otherwise they would not
- *     end.
+ * Without a rule, or with the hint "lengthen", it is never shorter than schedule and hint, up to `mostMs`. A rule without a wait applies
+ * only if the number of retries is limited, in total or for that reason; otherwise they would not end.
  */
 import type { Failure } from "@holdfast/wire"
 import * as Backoff from "./Backoff.ts"
 
 /** The rule of waits for one reason. Absent: the policy's own value. */
 export interface ReasonWait {
-  /** `none`: retry at once (Waits.W3). */
+  /** `none`: retry at once. */
   readonly schedule?: Backoff.Schedule | "none"
   /**
    * The effect of a provider's hint on the schedule's delay: it can only lengthen it (P5), replaces it (A6), or is ignored. Absent: it can
@@ -56,7 +54,7 @@ export const of = (
 ): Wait => {
   const rule: ReasonWaits[Failure.Reason] = (failure && reasons[failure.reason]) ?? {}
   const isLimited = maxRetries !== undefined || rule.maxRetries !== undefined
-  const chosen = rule.schedule === "none" && !isLimited ? schedule : (rule.schedule ?? schedule) // Waits.W3
+  const chosen = rule.schedule === "none" && !isLimited ? schedule : (rule.schedule ?? schedule)
   const scheduledMs = within(rule, chosen === "none" ? 0 : Backoff.delayAt(chosen, attempt))
   const asked = hints && rule.hint !== "ignore" ? askedMs(failure) : undefined
   if (asked === undefined) return { ms: scheduledMs, scheduledMs }

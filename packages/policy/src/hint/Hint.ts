@@ -1,20 +1,17 @@
 /**
  * Finds a provider's retry hint in a failed response (P5).
  *
- * Hint.H1. A hint is finite, above 0 and at most `LONGEST_MS`. A value that is past, negative, not a number or absurd is ignored, and the
- *     next source is used.
- * Hint.H2. It is rounded up to a whole millisecond: a lower bound must not shrink.
- * Hint.H3. Time is an argument. Dates and epochs are compared with the response's own `date` header if it has one, so a wrong local clock
- *     does not affect the wait.
- * Hint.H4. Text is searched in the provider's error only (C4).
+ * A hint is above 0 and at most `LONGEST_MS`, rounded up to a whole millisecond: a lower bound must not shrink. A value that is past,
+ * not a number or absurd is ignored, and the next source is used. Dates and epochs are compared with the response's own `date` header if
+ * it has one, so a wrong local clock does not affect the wait. Text is searched in the provider's error only (C4).
  *
  * Precedence, the first usable source wins:
  *
- *   1. `retry-after-ms`, `x-ms-retry-after-ms`, `retry-after`: an answer to this very request, the finer one first.
- *   2. Fields of the error: Google's RetryInfo, `retry_after*`, `resets_in_seconds`, `resets_at`.
+ * 1. `retry-after-ms`, `x-ms-retry-after-ms`, `retry-after`: an answer to this very request, the finer one first.
+ * 2. Fields of the error: Google's RetryInfo, `retry_after*`, `resets_in_seconds`, `resets_at`.
  * 3. Text of the error: "Please try again in 6m0s".
- * 4. The longest reset header of a used-up limit (`LimitHeaders.ts`). Last, because these come with every response and give the time when a
- * limit is full again, which is later than when it has room for one more request.
+ * 4. The longest reset header of a used-up limit (`LimitHeaders.ts`). Last, because these come with every response and give the time
+ * when a limit is full again, which is later than when it has room for one more request.
  *
  * Headers inside the error (OpenRouter) replace 1 and 4 if the response has none.
  */
@@ -57,7 +54,7 @@ export const find = ({ headers, body, now }: Source): Failure.Hint | undefined =
 
 /** `find` for a response whose body has been read. */
 export const findIn = ({ headers, body, now }: Source<ResponseBody.Body>): Failure.Hint | undefined => {
-  const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now // Hint.H3
+  const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now
   const said = BodyHint.sourcesIn(body)
   const inner = BodyHint.headersOf(said)
   return (
@@ -72,10 +69,10 @@ export const findIn = ({ headers, body, now }: Source<ResponseBody.Body>): Failu
 
 // --- internal
 
-const isUsable = (ms: number): boolean => ms > 0 && ms <= LONGEST_MS // Hint.H1; NaN is neither
+const isUsable = (ms: number): boolean => ms > 0 && ms <= LONGEST_MS // NaN is neither
 
 const hint = (ms: number | undefined, source: string): Failure.Hint | undefined =>
-  // Hint.H2; the subtrahend removes the error of binary fractions: 34.07 s are 34070.00000000001 ms.
+  // The subtrahend removes the error of binary fractions: 34.07 s are 34070.00000000001 ms.
   ms !== undefined && isUsable(ms) ? { retryAfterMs: Math.max(1, Math.ceil(ms - 1e-6)), source } : undefined
 
 const fromBody = (ms: number | undefined): Failure.Hint | undefined => hint(ms, "body")

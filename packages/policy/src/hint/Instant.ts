@@ -1,8 +1,7 @@
 /**
  * Parses points in time in the notations of providers to epoch milliseconds.
  *
- * Instant.I1. Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day. `Rfc3339.parse` is as strict, for dates of
- *     that form.
+ * Strict, unlike `Date.parse`, which takes "12" for a month and "try 5" for a day. `Rfc3339.parse` is as strict, for dates of that form.
  */
 import { Rfc3339 } from "@holdfast/wire"
 

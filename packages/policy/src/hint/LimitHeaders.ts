@@ -1,13 +1,13 @@
 /**
  * Reads the headers with the reset times of rate limits.
  *
- * LimitHeaders.L1. Providers send them with every response, also when that limit has room. A reset counts only if the limit's companion headers
- *     do not show room: `-remaining` above 0, `-status` other than `rejected`, `-utilization` below 1.
- * LimitHeaders.L2. The last reset of several used-up limits decides: before it the request would fail again.
+ * Providers send them with every response, also when that limit has room. A reset counts only if the limit's companion headers do not
+ * show room: `-remaining` above 0, `-status` other than `rejected`, `-utilization` below 1. The last reset of several used-up limits
+ * decides: before it the request would fail again.
  *
- * Sources: platform.openai.com/docs/guides/rate-limits (`x-ratelimit-reset-tokens: 6m0s`), console.groq.com/docs/rate-limits
- * (`7.66s`), openrouter.ai/docs/api-reference/limits (epoch ms), docs.anthropic.com/en/api/rate-limits (RFC 3339); the
- * `unified` ones (epoch seconds, a status and a spent fraction) come with Anthropic's subscriptions.
+ * Sources: platform.openai.com/docs/guides/rate-limits (`x-ratelimit-reset-tokens: 6m0s`), console.groq.com/docs/rate-limits (`7.66s`),
+ * openrouter.ai/docs/api-reference/limits (epoch ms), docs.anthropic.com/en/api/rate-limits (RFC 3339); the `unified` ones (epoch
+ * seconds, a status and a spent fraction) come with Anthropic's subscriptions.
  */
 import { Rfc3339 } from "@holdfast/wire"
 import * as Instant from "./Instant.ts"
@@ -79,7 +79,7 @@ const companions = (prefix: string, suffix: string): Companions => ({
   utilization: `${prefix}utilization${suffix}`
 })
 
-/** LimitHeaders.L1. An unreadable companion is ignored. */
+/** An unreadable companion is ignored. */
 const hasRoom = (headers: Headers, companions: Companions): boolean => {
   const remaining = Span.parseNumber(headers[companions.remaining] ?? "")
   if (remaining !== undefined && remaining > 0) return true

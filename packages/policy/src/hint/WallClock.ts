@@ -1,10 +1,9 @@
 /**
  * Finds times of day with a zone in an error's text: "resets 6:20pm (Europe/Berlin)", "resets Nov 27, 7:05pm (UTC)".
  *
- * Coding agents and their relays write resets like this. A time without a zone is not read: it is in the zone of a machine that is not known.
- *
- * WallClock.W1. Without a day, the next such time is meant; a time up to `JUST_PASSED_MS` ago is past, and not tomorrow's.
- * WallClock.W2. Without a year, the occurrence is meant that is nearest to now.
+ * Coding agents and their relays write resets like this. A time without a zone is not read: it is in the zone of a machine that is not
+ * known. Without a day, the next such time is meant; a time up to `JUST_PASSED_MS` ago is past, and not tomorrow's. Without a year, the
+ * occurrence nearest to now is meant.
  */
 import { Rfc3339 } from "@holdfast/wire"
 import * as Instant from "./Instant.ts"
@@ -66,14 +65,13 @@ const offsetIn = (zone: string): Offset | undefined => {
 /** The epoch of a local time, which is given as if it were UTC. The second step corrects a change of the offset in between. */
 const epochOf = (local: number, offset: Offset): number => local - offset(local - offset(local))
 
-/** WallClock.W1 */
 const nextAt = (time: number, offset: Offset, now: number): number => {
   const today = Math.floor((now + offset(now)) / DAY_MS) * DAY_MS
   const times = [-1, 0, 1, 2].map((days) => epochOf(today + days * DAY_MS + time, offset))
   return times.find((epoch) => epoch > now - JUST_PASSED_MS) ?? now
 }
 
-/** WallClock.W2. `undefined`: there is no such day. */
+/** `undefined`: there is no such day. */
 const dateAt = (
   month: string,
   day: number,

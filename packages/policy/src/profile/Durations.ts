@@ -1,10 +1,9 @@
 /**
  * Schemas of durations in a configuration: "30 minutes" or "100 millis".
  *
- * The notation is Effect's; this file adds ranges. A wait is a whole number of milliseconds, so below `SHORTEST_MS` there would be no wait.
- *
- * Durations.D1. The patterns are for editors (JSON Schema). Each accepts every text that its schema accepts, and rejects what a pattern can
- *     reject: other text, another sign. Only the schema checks the longest and the shortest duration.
+ * The notation is Effect's; this file adds ranges. A wait is a whole number of milliseconds, so below `SHORTEST_MS` there would be no
+ * wait. The patterns are for editors (JSON Schema): each accepts every text that its schema accepts, and only the schema checks the
+ * longest and the shortest duration.
  */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"

@@ -1,8 +1,8 @@
 /**
  * Reads the `retry` object of a configuration. `Profile.ts` resolves it; its parts are in the other files of this folder.
  *
- * RetrySettings.S1. Reading is strict: an unknown key, unit or value is an error with its path and the expected value.
- * RetrySettings.S2. Every schedule that was read makes progress: none repeats a delay of 0 without end.
+ * An unknown key, unit or value is an error with its path and the expected value. Every schedule that was read makes progress: none
+ * repeats a delay of 0 without end.
  */
 import { Checks } from "@holdfast/wire"
 import type * as Result from "effect/Result"
@@ -89,7 +89,7 @@ export type RetrySettings = typeof RetrySettings.Type
 /** Reads a `retry` object. The error's message has two lines for each fault: the expected value and the path. */
 export const decode: (input: unknown) => Result.Result<RetrySettings, Schema.SchemaError> = Schema.decodeUnknownResult(
   RetrySettings,
-  { onExcessProperty: "error", errors: "all" } // RetrySettings.S1
+  { onExcessProperty: "error", errors: "all" }
 )
 
 /** Returns every target in settings, `provider/model`, with its path. */

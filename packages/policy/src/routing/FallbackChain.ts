@@ -1,22 +1,18 @@
 /**
  * Decides routes along fallback chains (P6 to P9).
  *
- * `Plan.ts` has the order of targets, `Prospect.ts` their availability.
+ * `Plan.ts` has the order of targets, `Prospect.ts` their availability. A used-up quota limits what the error names (C12) until its
+ * reset, and another credential is used, without a wait; a rate limit keeps its credential: it is over within a minute, and a new
+ * credential would lose the prompt cache (P7). Any other failure that a target may have caused puts it into cooldown, and the next
+ * target takes over, without a wait (P8). Faults of the request, bugs of the program (C10) and rejected responses (A9) would occur
+ * everywhere, so they cause no switch.
  *
- * FallbackChain.F1. A used-up quota limits the credential, model or account that the error names (C12) until its reset, and the retry uses
- *     another credential, without a wait. A rate limit keeps its credential: it is over within a minute, and a new credential would lose
- *     the prompt cache (P7).
- * FallbackChain.F2. Any other failure that a target may have caused puts the target into cooldown, and the next one takes over, without a
- *     wait (P8). A fault of the request would occur everywhere, so it causes no switch; neither does a bug of the program itself (C10), or
- *     a rejected response (A9).
- * FallbackChain.F3. Between two waits no target, and no credential of a target, is left twice. So every round has a wait, however short
- *     cooldowns are and however long attempts take, and the schedule bounds the retries.
- * FallbackChain.F4. Without another target the policy's wait follows; then the first target in order whose pause is over by then is called,
- *     or else the target whose pause ends first. A provider's hint counts for its own target only, and is never undercut (P5).
- * FallbackChain.F5. There is no wait for a failure that time does not cure: if that holds for every target, a failure that is not retryable
- *     ends the step. A permanently broken fallback does not shorten a turn's retries.
- * FallbackChain.F6. Every retry counts, also without a wait: retry number n takes delay n of the schedule.
- * FallbackChain.F7. With one target, one credential and no known pauses it decides like the policy alone.
+ * FallbackChain.F3. Between two waits no target, and no credential of a target, is left twice. So every round has a wait, and the
+ *     schedule bounds the retries, each of which counts.
+ * FallbackChain.F4. Without another target the policy's wait follows; then the first target in order whose pause is over by then is
+ *     called, or else the target whose pause ends first. A hint counts for its own target only, and is never undercut (P5).
+ * FallbackChain.F5. There is no wait for a failure that time does not cure: if that holds for every target, the step ends. A permanently
+ *     broken fallback does not shorten a turn's retries.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
@@ -92,7 +88,7 @@ interface Scene {
   readonly changes: Standing.Standing
   /** The targets with those findings, in order. */
   readonly prospects: ReadonlyArray<Prospect.Prospect>
-  /** Another credential of this target, for a used-up one (FallbackChain.F1). */
+  /** Another credential of this target, for a used-up one. */
   readonly spare: string | undefined
   /** Another turn had put the target into cooldown. */
   readonly isCooling: boolean
@@ -106,7 +102,7 @@ interface Move {
   readonly tried: Tried
 }
 
-/** Whether the target or a credential may have caused the failure, and not the request (FallbackChain.F2). */
+/** Whether the target or a credential may have caused the failure, and not the request. */
 const isOfTarget = ({ failure: { defect, reason, retryable }, whole }: Directive.Situation): boolean => {
   if (defect === true || whole === true) return false
   switch (reason) {

@@ -1,9 +1,10 @@
 /**
  * Determines when a target can be called, and with which credential.
  *
- * Prospect.Q1. A free credential comes before a limited one, and the credential in use before others, because the provider's prompt cache
- *     belongs to it. For the same reason a rate limit does not move a call to another credential.
- * Prospect.Q2. A route names a credential only if it is not the provider's first.
+ * A free credential comes before a limited one, and the credential in use before others, because the provider's prompt cache belongs to
+ * it. For the same reason a rate limit does not move a call to another credential. A route names a credential only if it is not the
+ * provider's first.
+ *
  * Prospect.Q3. A credential whose quota is used up can be called with another model, because errors often name a model's quota as if it
  *     were for all models (C12). It comes after credentials without known limits.
  */
@@ -56,7 +57,7 @@ export const of = (
   const asked = Math.max(...pauses.map(({ askedUntil = -Infinity }) => askedUntil))
   return {
     target,
-    ...(chosen === undefined || chosen.name === names[0] ? {} : { credential: chosen.name }), // Prospect.Q2
+    ...(chosen === undefined || chosen.name === names[0] ? {} : { credential: chosen.name }),
     freeAt: Math.max(now, ...pauses.map(({ until }) => until)),
     ...(asked > now ? { askedUntil: asked } : {}),
     isHopeful: pauses.every(({ retryable }) => retryable)
@@ -144,7 +145,7 @@ const usedOf = (
   return used !== undefined && names.includes(used) ? used : undefined
 }
 
-/** Prospect.Q1, Prospect.Q3 */
+/** Prospect.Q3 */
 const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice | undefined => {
   const free = choices.filter(({ pauses }) => pauses.length === 0)
   return (

@@ -1,12 +1,11 @@
 /**
  * Takes targets in turn (A2 to A7).
  *
- * The cursor is the target of the last attempt, and a step begins at its primary. A cycle is the time between two waits for rate limits; it
- * skips a target that the request does not fit, unless it is the primary.
+ * The cursor is the target of the last attempt, and a step begins at its primary. A cycle is the time between two waits for rate limits;
+ * it skips a target that the request does not fit, unless it is the primary. The cursor moves only on a skip and on a rate limit, by one
+ * target (A4). There is no wait for a rate limit while a target of the cycle is not limited; after that there is one wait, the longest
+ * of the cycle (A5).
  *
- * RoundRobin.C1. The cursor moves only on a skip and on a rate limit, by one target (A4).
- * RoundRobin.C2. There is no wait for a rate limit while a target of the cycle is not limited; after that there is one wait, the longest of
- *     the cycle (A5).
  * RoundRobin.C3. If the number of retries has no limit, the policy's own wait follows a round without a wait, and a round in which every
  *     failure was final is the last. Otherwise the step would not end.
  */

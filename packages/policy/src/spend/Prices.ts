@@ -1,8 +1,8 @@
 /**
  * Computes what tokens cost, from a table of prices (X12).
  *
- * Prices.P1. A model without a price has no cost: `undefined`, never 0.
- * Prices.P2. Tokens are added as whole numbers, and multiplied once: the order of turns changes no figure.
+ * A model without a price has no cost: `undefined`, never 0. Tokens are added as whole numbers, and multiplied once: the order of turns
+ * changes no figure.
  */
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
@@ -54,7 +54,7 @@ export const known: Prices = Object.fromEntries(
 
 /**
  * The price of a target: the configured one, or else the known one. A dated name (`gpt-5-2025-08-07`) has the price of the model without
- * its date. `undefined`: it is not known (Prices.P1).
+ * its date. `undefined`: it is not known.
  */
 export const find = (configured: Prices, target: string): Price | undefined => {
   const undated = target.replace(DATE, "")

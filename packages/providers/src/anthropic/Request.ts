@@ -1,10 +1,9 @@
 /**
  * Encodes the body of a Messages request.
  *
- * Request.R1. Consecutive messages of one role become one, its tool results first: a result must be at the start of the message after
- *     its call.
- * Request.R2. Signed and redacted thinking is sent back unchanged, only to the model that made it. Unsigned thinking is left out.
- * Request.R3. There is no empty text: the API rejects it.
+ * Consecutive messages of one role become one, its tool results first: a result must be at the start of the message after its call.
+ * Signed and redacted thinking is sent back unchanged, only to the model that made it; unsigned thinking is left out. There is no empty
+ * text: the API rejects it.
  *
  * Source: Claude API documentation, "Messages", "Extended thinking", "Prompt caching", "Handling tool use".
  */
@@ -70,7 +69,7 @@ const messagesOf = (request: Provider.ProviderRequest, cache: Json | undefined):
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content })
   }
-  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b)) // Request.R1
+  for (const turn of turns) turn.content.sort((a, b) => rank(a) - rank(b))
   const last = turns.at(-1)
   const block = last?.content.pop()
   // The last message is a prompt or the results of tools, whose last part is never thinking, which cannot be marked.
@@ -105,7 +104,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
 
 const inputBlocks = (part: Message.InputPart): ReadonlyArray<Json> => {
   if (part.type === "file") return [Files.encode(part)]
-  return part.text === "" ? [] : [{ type: "text", text: part.text }] // Request.R3
+  return part.text === "" ? [] : [{ type: "text", text: part.text }]
 }
 
 const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyArray<Json> => {

@@ -1,7 +1,6 @@
 /**
- * The state machine that decodes Anthropic's stream events.
- *
- * Response.A1. Only `message_stop` ends a message; without it the stream has broken off (C6).
+ * The state machine that decodes Anthropic's stream events. Only `message_stop` ends a message; without it the stream has broken off
+ * (C6).
  *
  * Source: Claude API documentation, "Streaming messages".
  */

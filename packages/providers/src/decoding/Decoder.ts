@@ -1,14 +1,13 @@
 /**
  * Decodes a response's bytes to events: framing, `JSON.parse`, and the protocol's state machine.
  *
- * It is synchronous and has no clock, so tests can try every way of cutting a recording in a loop.
+ * It is synchronous and has no clock, so tests can try every way of cutting a recording in a loop. Consecutive frames of one text are
+ * matched by a template (`DeltaTemplate`); all others go through `JSON.parse`. A frame that is not JSON, or is named `error`, is an
+ * error of the endpoint (C3), unless the body's end cut it off (C6).
  *
  * Decoder.D1. Nothing is read after an error or after the provider's terminal frame.
- * Decoder.D2. Consecutive frames of one text are matched by a template (`DeltaTemplate`); all other frames go through `JSON.parse`.
- * Decoder.D3. A frame that is not JSON, or is named `error`, is an error of the endpoint (C3), unless the body's end cut it off: then
- *     rule C6 applies.
- * Decoder.D4. The emitted events and the state that the machine keeps are bounded together (C11), and so is an incomplete frame. The
- *     frame that exceeds the bound emits nothing.
+ * Decoder.D4. The emitted events, the state that the machine keeps and an incomplete frame are bounded together (C11). The frame that
+ *     exceeds the bound emits nothing.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
@@ -77,7 +76,6 @@ export const make = (
     return true
   }
 
-  /** Decoder.D2 */
   const skip = (text: string, start: number): number => {
     if (template === undefined || isOver(standing)) return start
     const match = DeltaTemplate.match(template, text, start, most - emitted - machine.kept())
@@ -96,7 +94,7 @@ export const make = (
     const before = out.length
     if (isTooDeep(data)) return fail(TOO_DEEP)
     const frame = parse(data)
-    if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event)) // Decoder.D3
+    if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event))
     if (frame === undefined) return
     const kept = machine.kept()
     standing = machine.frame(frame, event, out)

@@ -1,19 +1,15 @@
 /**
  * Reads consecutive text frames without a parser, by their identical surroundings.
  *
- * A model's response arrives in hundreds of frames of some 200 characters, of which five are new. The template learns a frame's text as it
- * stood in the stream, before and after the delta. Later frames with the same surroundings are the same JSON with another string in it.
+ * A model's response arrives in hundreds of frames of some 200 characters, of which five are new. The template learns a frame's text as
+ * it stood in the stream, before and after the delta. Later frames with the same surroundings are the same JSON with another string in
+ * it. OpenAI's `obfuscation` of varying length may vary too, without a backslash: its escape may be invalid.
  *
- * DeltaTemplate.T1. A match gives the same text as `JSON.parse` and the protocol's machine. The surroundings are compared as a
- *     whole, and the text must be one JSON string, so it can hide nothing else.
- * DeltaTemplate.T2. Only a frame that gave one delta and changed nothing else is learned, and only the frames directly after it are
- *     matched: without another frame in between, the machine's state is unchanged. A frame that is split over reads, or whose other lines
- *     differ, such as `id:`, is parsed.
- * DeltaTemplate.T3. OpenAI pads frames with an `obfuscation` of varying length; its value may vary too. Padding with a backslash is
- *     no match: its escape may be invalid.
- * DeltaTemplate.T4. A delta keeps no part of its network read alive: its text is parsed, which makes a string of its own.
- * DeltaTemplate.T5. The frames of one read give one delta. From one text to the next, all characters are compared at once: V8 compares a
- *     slice word by word, and `startsWith` character by character.
+ * DeltaTemplate.T1. A match gives the same text as `JSON.parse` and the protocol's machine: the surroundings are compared as a whole,
+ *     and the text must be one JSON string. Only a frame that gave one delta and changed nothing else is learned, and only the frames
+ *     directly after it are matched.
+ * DeltaTemplate.T5. The frames of one read give one delta, whose text is parsed, so it keeps no part of the read alive. All characters
+ *     between two texts are compared at once: V8 compares a slice word by word, and `startsWith` character by character.
  */
 import type { Provider } from "@holdfast/kernel"
 

@@ -2,16 +2,14 @@
  * Parses server-sent events: from a socket's bytes to the data of each frame.
  *
  * It makes one pass per read: the bytes are decoded at once, lines are found by native search, and the value of a `data:` line is a
- * slice, not a copy. The protocol interprets the frames.
+ * slice, not a copy. An incomplete frame takes little more memory than its characters, even one of a million short lines. A line `error:
+ * ...`, which is llama.cpp's form of an error, is a frame of its own, named `error`.
  *
  * EventStream.E1. Any way of cutting the same bytes into reads gives the same frames.
- * EventStream.E2. Lines end in LF, CR or CRLF; a byte order mark at the start is dropped; several `data:` lines of a frame are joined
- *     by LF. Comments, `id:` and `retry:` give nothing. (WHATWG HTML, section 9.2.6)
+ * EventStream.E2. Lines end in LF, CR or CRLF; a byte order mark at the start is dropped; several `data:` lines of a frame are joined by
+ *     LF. Comments, `id:` and `retry:` give nothing. (WHATWG HTML, section 9.2.6)
  * EventStream.E3. Unlike in that standard, a frame that the end of the stream cuts off is passed on: several providers leave out the
  *     last blank line. The reader must be able to handle half a frame.
- * EventStream.E4. A line `error: ...`, which is llama.cpp's form of an error, is a frame of its own, named `error`.
- * EventStream.E5. An incomplete frame takes little more memory than its characters, even one of a million short lines, or a line of a
- *     million short reads.
  */
 import { TextBuffer } from "@holdfast/kernel/host"
 
@@ -66,7 +64,7 @@ export const make = (onFrame: OnFrame, skip = (_text: string, start: number): nu
     } else if (text.startsWith("event", start)) {
       event = valueOf(text, start + 5, end) ?? event
     } else if (text.startsWith("error:", start)) {
-      onFrame(valueOf(text, start + 5, end) ?? "", "error", "") // EventStream.E4
+      onFrame(valueOf(text, start + 5, end) ?? "", "error", "")
     }
   }
 

@@ -2,11 +2,11 @@
  * The interface of a wire format; the transport handles HTTP.
  *
  * A protocol encodes a request as a body, and decodes frames to events by a state machine that lives for one attempt. The machine is
- * synchronous and appends to an array that is passed in, so a read of many frames becomes one array.
+ * synchronous and appends to an array that is passed in, so a read of many frames becomes one array. Its `finish` is called once, after
+ * a frame that left the stream `finishing` or `finished`, and appends last.
  *
  * Protocol.M1. A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8).
  * Protocol.M2. State that a machine keeps for later counts in `kept`, so an endless tool call is bounded like an endless text (C11).
- * Protocol.M3. `finish` is called once, after a frame that left the stream `finishing` or `finished`, and appends last.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { JsonObject } from "./Json.ts"

@@ -1,10 +1,9 @@
 /**
  * Keeps the end of an answer that passes, and reads it once the answer is over: usage, end mark, a late error.
  *
- * All formats have these in their last frames, so nothing is read while the text goes by: a read costs one copy of its last bytes.
- *
- * AnswerEnd.E1. Twice `KEPT` bytes are kept at most. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
- *     answer); of that frame only the token counts are read, by their place in its text.
+ * All formats have these in their last frames, so nothing is read while the text goes by: a read costs one copy of its last bytes. Twice
+ * `KEPT` bytes are kept at most. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
+ * answer); of that frame only the token counts are read, by their place in its text.
  */
 import * as EventStream from "../decoding/EventStream.ts"
 import { isObject, type JsonObject } from "../decoding/Json.ts"
@@ -131,7 +130,7 @@ class Judgements {
   }
 }
 
-/** The token counts of a frame whose beginning is gone (AnswerEnd.E1). */
+/** The token counts of a frame whose beginning is gone. */
 const countsIn = (text: string): JsonObject | undefined => {
   const at = text.search(/"usage(?:Metadata)?"\s*:\s*\{(?![\s\S]*"usage(?:Metadata)?"\s*:\s*\{)/)
   if (at === -1) return undefined

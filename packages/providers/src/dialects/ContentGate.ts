@@ -1,14 +1,13 @@
 /**
  * Holds one attempt's answer back until it has content, and then lets its bytes pass as they come.
  *
- * It is synchronous and pure over bytes: a gateway feeds it what it reads, and writes down what it returns.
+ * It is synchronous and pure over bytes: a gateway feeds it what it reads, and writes down what it returns. After content nothing is
+ * parsed but the end of the answer. What is held is bounded: an answer that exceeds the bound before content passes as if it had
+ * content.
  *
- * ContentGate.G1. Nothing of a failed attempt passes: an error status, an error in a success, a page, an empty body, JSON that was cut, a
- *     stream that ends without its end mark before content (X13).
+ * ContentGate.G1. Nothing of a failed attempt passes: an error status, an error in a success, a page, an empty body, JSON that was cut,
+ *     a stream that ends without its end mark before content (X13).
  * ContentGate.G2. The bytes that pass are the bytes that were fed, in their order, from the first one on.
- * ContentGate.G3. After content every byte passes at once, and nothing is parsed: only the end of the answer is kept, and is read when the
- *     answer is over, for its usage and for how it ended.
- * ContentGate.G4. What is held is bounded. An answer that exceeds the bound before content passes as if it had content.
  */
 import { Classification } from "@holdfast/policy"
 import { defined, type Message } from "@holdfast/wire"

@@ -1,13 +1,12 @@
 /**
  * A dialect: what a gateway has to know about one wire format to hold an answer back until it has content.
  *
- * A dialect is a pure value. It decodes nothing for a reader: bytes pass as they came, and a judgement only decides when they may.
+ * A dialect is a pure value. It decodes nothing for a reader: bytes pass as they came, and a judgement only decides when they may. A
+ * judgement needs one frame alone. Errors are classified by `Classification` (C1).
  *
- * Dialect.D1. A judgement needs one frame alone. It depends on nothing that came before.
- * Dialect.D2. Content is text, reasoning, the arguments of a tool call, a refusal and a file. A name or an id alone, an empty delta, a status, a
- *     ping, a comment and usage are preamble (C8): held a little longer they cost nothing, and an overload right after them can still be retried.
- * Dialect.D3. An event of an unknown type is preamble: held too long it still passes with the end, passed too early it could not be taken back.
- * Dialect.D4. Errors are classified by `Classification`, and nowhere else (C1).
+ * Content is text, reasoning, the arguments of a tool call, a refusal and a file. A name or an id alone, an empty delta, a status, a
+ * ping, a comment and usage are preamble (C8): held a little longer they cost nothing, and an overload right after them can still be
+ * retried. So is an event of an unknown type: passed too early it could not be taken back.
  */
 import { Classification } from "@holdfast/policy"
 import { defined, type Failure, type Message } from "@holdfast/wire"

@@ -1,11 +1,12 @@
 /**
  * Splits a response's bytes into whole frames, and keeps the bytes of each.
  *
+ * A frame of a stream of events ends with its blank line; lines end in LF, CR or CRLF (WHATWG HTML, section 9.2.6). A frame of a JSON
+ * array ends with an element; the brackets and commas around it belong to the next frame.
+ *
  * Frames.F1. The bytes of all frames and of the rest, one after the other, are the bytes that were fed.
- * Frames.F2. Any way of cutting the same bytes gives the same frames. After a blank line that ends in CR the next byte decides whether an LF
- *     belongs to it.
- * Frames.F3. A frame of a stream of events ends with its blank line. Lines end in LF, CR or CRLF. (WHATWG HTML, section 9.2.6)
- * Frames.F4. A frame of a JSON array ends with an element; the brackets and commas around it belong to the next frame.
+ * Frames.F2. Any way of cutting the same bytes gives the same frames. After a blank line that ends in CR the next byte decides whether
+ *     an LF belongs to it.
  */
 import * as EventStream from "../decoding/EventStream.ts"
 
@@ -106,7 +107,7 @@ const splitter = (boundary: Boundary, frameOf: (bytes: Uint8Array) => Frame): Sp
 const LF = 0x0a
 const CR = 0x0d
 
-/** Lines of server-sent events (Frames.F3). */
+/** Lines of server-sent events. */
 class EventLines implements Boundary {
   private isLineEmpty = true
   private wasCr = false
@@ -147,7 +148,7 @@ const OPENS = new Set([0x7b, 0x5b])
 const CLOSES = new Set([0x7d, 0x5d])
 const BRACKET = 0x5b
 
-/** Elements of a JSON array (Frames.F4). A body that does not begin with a bracket is one element. */
+/** Elements of a JSON array. A body that does not begin with a bracket is one element. */
 class Elements implements Boundary {
   private depth = 0
   private isInString = false
@@ -184,7 +185,7 @@ class Elements implements Boundary {
 const eventFrame = (bytes: Uint8Array): Frame => {
   let found: { data: string; event: string | undefined } | undefined
   const lines = EventStream.make((data, event) => {
-    // llama.cpp's line `error:` comes before the frame's own data (EventStream.E4).
+    // llama.cpp's line `error:` comes before the frame's own data.
     found ??= { data, event }
   })
   lines.feed(bytes)

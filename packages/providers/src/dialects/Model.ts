@@ -1,7 +1,6 @@
 /**
- * The model that a request names: in its body, or in its path for Gemini.
- *
- * Model.N1. Another model changes that field alone; every other byte of the request stays.
+ * The model that a request names: in its body, or in its path for Gemini. Another model changes that field alone; every other byte of
+ * the request stays.
  */
 import { objectOf, textOf } from "../decoding/Json.ts"
 import type { Call, Dialect, Format, Request } from "./Dialect.ts"

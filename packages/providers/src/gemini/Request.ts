@@ -1,10 +1,10 @@
 /**
  * Encodes the body of a Gemini request.
  *
- * Request.R1. Consecutive messages of one role become one: the results of a step's calls must stand together.
- * Request.R2. Thought signatures are sent back with their parts, only to the model that made them. Thoughts without a signature are left out.
- *     Where a model requires a signature and a call or a file has none of its own, it gets the foreign one (`Signature.FOREIGN`).
- * Request.R3. Files of tool results follow all results of their step, each after the name of its call.
+ * Consecutive messages of one role become one: the results of a step's calls must stand together. Files of tool results follow all of
+ * them, each after the name of its call. Thought signatures are sent back with their parts, only to the model that made them; thoughts
+ * without a signature are left out. Where a model requires a signature and a call or a file has none of its own, it gets the foreign one
+ * (`Signature.FOREIGN`).
  *
  * Source: Gemini API reference, "Generating content"; documentation, "Function calling", "Thought signatures", "System instructions".
  */
@@ -90,7 +90,7 @@ const modelParts = (
   const calls = message.content.filter((part) => part.type === "tool-call")
   const isSigned = calls.some((call) => signatureOf(call) !== undefined)
   const isStrict = Signature.isRequired(request.target.model)
-  const foreign = isSigned || !isStrict ? undefined : calls[0] // Request.R2
+  const foreign = isSigned || !isStrict ? undefined : calls[0]
   const parts = message.content.flatMap((part): ReadonlyArray<Json> => {
     switch (part.type) {
       case "text":
@@ -132,7 +132,6 @@ const responseOf = (result: Message.ToolResultPart, ids: ReadonlySet<string>): J
   }
 }
 
-/** Request.R3 */
 const filesOf = (result: Message.ToolResultPart): ReadonlyArray<Json> => {
   const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)
   if (files.length === 0) return []

@@ -1,11 +1,10 @@
 /**
  * The state machine that decodes a Gemini stream.
  *
- * Response.G1. A stream has no end mark but a finish reason; without it the stream has broken off (C6).
- * Response.G2. A call comes as a whole. It is held until the next part or the finish reason: one without arguments may have been cut at the
- *     token limit (C7).
- * Response.G3. A thought signature ends the part that it comes with: of a call or a file it is that part's proof, of anything else a reasoning
- *     block's.
+ * A stream has no end mark but a finish reason; without it the stream has broken off (C6). A call comes as a whole. It is held until the
+ * next part or the finish reason: one without arguments may have been cut at the token limit (C7). A thought signature ends the part
+ * that it comes with: of a call or a file it is that part's proof, of anything else a reasoning block's.
+ *
  * Response.G4. A signature ahead of any output is held until there is some: an overload right after it is still before content (D4).
  *
  * Source: Gemini API reference, "Generating content" (`Candidate`, `FinishReason`, `PromptFeedback`); "Thought signatures".

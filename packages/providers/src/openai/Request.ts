@@ -1,8 +1,8 @@
 /**
  * Encodes the body of a chat completion request.
  *
- * Request.R1. Files of tool results follow all results of their step in one user message, each after the id of its call: a `tool` message
- *     carries text alone, and no other message may stand between results. The result itself has their placeholders.
+ * Files of tool results follow all results of their step in one user message, each after the id of its call: a `tool` message carries
+ * text alone, and no other message may stand between results. The result itself has their placeholders.
  *
  * Source: OpenAI, API reference, "Create chat completion"; limited to the fields that compatible servers accept, too.
  */
@@ -86,7 +86,6 @@ const contentOf = (parts: ReadonlyArray<Message.InputPart>): string | ReadonlyAr
         part.type === "file" ? [Files.encode(part)] : part.text === "" ? [] : [{ type: "text", text: part.text }]
       )
 
-/** Request.R1 */
 const filesOfResults = ({ content }: Message.ToolMessage): ReadonlyArray<Json> => {
   const parts = content.flatMap((result) => {
     const files = (result.content ?? []).filter((part) => part.type === "file" && Files.refuses(part) === undefined)

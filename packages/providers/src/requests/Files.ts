@@ -1,12 +1,10 @@
 /**
  * Decides which files of a request its model takes, before the call.
  *
- * Files.F1. A file in a prompt that the format or the model cannot take fails the call before it is made, with an error that names the model,
- *     the part and the remedy. It is never left out, and never retried: it would fail the same way.
- * Files.F2. A file in a tool's result or of a model that the model cannot take is sent as its placeholder: no person chose the file, and the
- *     model can go on without it.
- * Files.F3. Where a format has no place for a file in a model's own message, the file follows in a message of the user, behind the results of
- *     that message's calls.
+ * A file in a prompt that the format or the model cannot take fails the call before it is made, with an error that names the model, the
+ * part and the remedy. It is never left out, and never retried: it would fail the same way. A file in a tool's result or of a model is
+ * sent as its placeholder instead: no person chose it, and the model can go on without it. Where a format has no place for a file in a
+ * model's own message, the file follows in a message of the user, behind the results of that message's calls.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Failure, FilePart, type Message, type Prompt, Target } from "@holdfast/wire"
@@ -14,7 +12,7 @@ import { Failure, FilePart, type Message, type Prompt, Target } from "@holdfast/
 /** Why a format or a model cannot take a file; `undefined`: it can. */
 export type Refuses = (part: FilePart.FilePart) => string | undefined
 
-/** The failure of a request with a file that its model cannot take; `undefined`: there is none (Files.F1). */
+/** The failure of a request with a file that its model cannot take; `undefined`: there is none. */
 export const refusalOf = (
   { messages, target, turnId }: Provider.ProviderRequest,
   refuses: Refuses
@@ -43,7 +41,7 @@ export const refusalOf = (
 /** The code of a file that was refused before the call. */
 export const UNSUPPORTED = "unsupported-file"
 
-/** A result's parts, with a placeholder for each file that is refused; `undefined` for a result without files (Files.F2). */
+/** A result's parts, with a placeholder for each file that is refused; `undefined` for a result without files. */
 export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): Prompt.Parts | undefined => {
   if (content === undefined) return undefined
   const [first, ...more] = content
@@ -51,7 +49,7 @@ export const partsOf = ({ content }: Message.ToolResultPart, refuses: Refuses): 
   return [shown(first), ...more.map(shown)]
 }
 
-/** The messages with the files of models in messages of the user, but for those that stay where they are (Files.F3). */
+/** The messages with the files of models in messages of the user, but for those that stay where they are. */
 export const handedOver = (
   messages: ReadonlyArray<Message.Message>,
   refuses: Refuses,

@@ -1,11 +1,11 @@
 /**
- * Decodes the output items of one response: messages, reasoning, images and tool calls.
+ * Decodes the output items of one response: messages, reasoning, images and tool calls. A generated image is a file. Items of other
+ * types, such as another hosted tool's, emit nothing.
  *
- * OutputParts.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token limit
- *     ends like any other, and a call without arguments looks complete (C7). The order of items is kept.
- * OutputParts.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen nothing, so
- *     an overload right after it is still before content (D4).
- * OutputParts.I3. A generated image is a file. Items of other types, such as another hosted tool's, emit nothing.
+ * OutputParts.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token
+ *     limit ends like any other, and a call without arguments looks complete (C7). The order of items is kept.
+ * OutputParts.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen
+ *     nothing, so an overload right after it is still before content (D4).
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"

@@ -1,11 +1,12 @@
 /**
  * Encodes the body of a Responses request.
  *
- * Request.R1. The conversation's state stays with Holdfast: `store` is false, and a model's reasoning is sent back to that model alone, as the
- *     encrypted item that it came in. Reasoning without encrypted content is left out: without storage its id means nothing.
- * Request.R2. Tools are not strict: a strict tool's schema must name every property as required, and tools of others do not.
+ * The conversation's state stays with Holdfast: `store` is false, and a model's reasoning is sent back to that model alone, as the
+ * encrypted item that it came in. Reasoning without encrypted content is left out: without storage its id means nothing. Tools are not
+ * strict: a strict tool's schema must name every property as required, and tools of others do not.
  *
- * Source: OpenAI, API reference, "Create a model response"; "Conversation state", "Reasoning models" (encrypted reasoning items), "Function calling".
+ * Source: OpenAI, API reference, "Create a model response"; "Conversation state", "Reasoning models" (encrypted reasoning items),
+ * "Function calling".
  */
 import type { Provider } from "@holdfast/kernel"
 import { defined, type Message } from "@holdfast/wire"
@@ -43,7 +44,7 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
   )
 }
 
-/** The data of a reasoning item that goes back with it, as a part's `proof`; `undefined`: there is nothing to send back (Request.R1). */
+/** The data of a reasoning item that goes back with it, as a part's `proof`; `undefined`: there is nothing to send back. */
 export const proofOf = (item: { readonly [key: string]: unknown }): string | undefined => {
   const { encrypted_content, id } = item
   if (textOf(encrypted_content) === undefined) return undefined

@@ -1,9 +1,9 @@
 /**
  * The state machine that decodes the stream events of the Responses API.
  *
- * Response.O1. Only `response.completed` and `response.incomplete` end a response; without them the stream has broken off (C6).
- * Response.O2. A reasoning item ends with the encrypted content that must go back with it. The one at the item's start is incomplete.
- * Response.O3. What a server leaves out of its deltas is read from the end of an item, or from the whole response at the end.
+ * Only `response.completed` and `response.incomplete` end a response; without them the stream has broken off (C6). A reasoning item ends
+ * with the encrypted content that must go back with it; the one at the item's start is incomplete. What a server leaves out of its
+ * deltas is read from the end of an item, or from the whole response at the end.
  *
  * Source: OpenAI, API reference, "Streaming events" of Responses.
  */
@@ -23,7 +23,6 @@ export const make = (idOf: (n: number) => string): Machine => {
 
   const ended = (response: JsonObject, out: Array<Provider.ProviderEvent>) => {
     if (isObject(response.usage)) usage.set(Usage.read(response.usage))
-    // Response.O3
     for (const [index, item] of (items.hasBegun ? [] : objectsOf(response.output)).entries())
       items.end(index, item, out)
     finishReason = finishReasonOf(response)

@@ -4,12 +4,11 @@
  * This file defines scripts and decides the next phase. `Syntax.ts` parses a script, `Description.ts` describes it in words, and
  * `ResponseAction.ts` turns an outcome into a response.
  *
- * Script.S1. Phases apply in order, each to its number of requests. After the last phase every request is answered.
- * Script.S2. A timed outage applies exactly as long as it lasts, to any number of requests. It begins with the turn, so a turn that
- *     another process resumes has the same outage.
- * Script.S3. The functions here are pure: the count of served requests is an argument, and so are time and chance.
- * Script.S4. A phase with a span applies by the endpoint's clock, to all turns alike: the spans of a script follow each other from the
- *     opening of the endpoint on, and a turn that comes later meets the rest.
+ * Phases apply in order, each to its number of requests. After the last phase every request is answered. A timed outage applies exactly
+ * as long as it lasts, to any number of requests. It begins with the turn, so a turn that another process resumes has the same outage.
+ * The functions here are pure: the count of served requests is an argument, and so are time and chance. A phase with a span applies by
+ * the endpoint's clock, to all turns alike: the spans of a script follow each other from the opening of the endpoint on, and a turn that
+ * comes later meets the rest.
  */
 import * as Data from "effect/Data"
 import type { ErrorBody, Name } from "../ErrorBody.ts"
@@ -62,7 +61,7 @@ export type Until = Data.TaggedEnum<{
 /** Constructors of the ends. */
 export const Until = Data.taggedEnum<Until>()
 
-/** How long a phase applies by the endpoint's clock (Script.S4). */
+/** How long a phase applies by the endpoint's clock. */
 export type Span = Exclude<Until, { readonly _tag: "Never" }>
 
 /** The requests that a phase refuses while it applies; the others are answered. */
@@ -160,7 +159,7 @@ export const next = (script: Script, position: Position): Step => {
     const outcome = isMeant(phase, position) ? phase.outcome : Outcome.Answer()
     if (span !== undefined) {
       clock = endOf(span, clock)
-      if (position.now < clock) return { outcome, served: Math.max(position.served, before), last: false } // Script.S4
+      if (position.now < clock) return { outcome, served: Math.max(position.served, before), last: false }
       before += times
     } else if (position.served >= before + times) {
       before += times
@@ -168,12 +167,12 @@ export const next = (script: Script, position: Position): Step => {
       const served = Math.max(position.served, before) + 1
       return { outcome, served, last: served >= lengthOf(script.phases) }
     } else if (position.now < endOf(phase.outcome.until, position.startedAt)) {
-      return { outcome, served: before, last: false } // Script.S2
+      return { outcome, served: before, last: false }
     } else {
       before += times
     }
   }
-  return { outcome: Outcome.Answer(), served: before, last: true } // Script.S1
+  return { outcome: Outcome.Answer(), served: before, last: true }
 }
 
 /**

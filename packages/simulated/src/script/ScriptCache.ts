@@ -3,8 +3,8 @@
  *
  * One model is requested repeatedly, and parsing its name costs more than most responses.
  *
- * ScriptCache.R1. Invalid names are not cached: they fail every call anyway.
- * ScriptCache.R2. At most `MAX_SCRIPTS` are cached, with names of at most `MAX_LENGTH`: a prompt may contain any name.
+ * Invalid names are not cached: they fail every call anyway. At most `MAX_SCRIPTS` are cached, with names of at most `MAX_LENGTH`: a
+ * prompt may contain any name.
  */
 import * as Result from "effect/Result"
 import type { Script } from "./Script.ts"

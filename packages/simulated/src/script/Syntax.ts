@@ -8,9 +8,8 @@
  *     phase  = outcome [ "x" times / [ only ] [ " for " duration / " until " time ] ] *( ";" name "=" value )
  *     only   = " at " percent "%" / " over " size      without a time for all further requests
  *
- * Syntax.N1. An invalid script is rejected, and the error lists the valid parts: a mistyped name must not look like a provider that
- *     works.
- * Syntax.N2. `parse(Notation.format(script))` gives the same script, for every script that can be written.
+ * An invalid script is rejected, and the error lists the valid parts: a mistyped name must not look like a provider that works.
+ * `parse(Notation.format(script))` gives the same script, for every script that can be written.
  */
 import { Quote } from "@holdfast/wire"
 import * as Result from "effect/Result"

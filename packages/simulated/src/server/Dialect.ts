@@ -3,8 +3,8 @@
  *
  * A dialect reads requests and encodes actions as frames.
  *
- * Dialect.L1. A dialect neither waits nor counts; it turns values into text.
- * Dialect.L2. The frames that a provider sends before content belong to `Open`: roles, preambles and pings, none of it content (C8).
+ * A dialect neither waits nor counts; it turns values into text. The frames that a provider sends before content belong to `Open`:
+ * roles, preambles and pings, none of it content (C8).
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

@@ -1,12 +1,12 @@
 /**
  * An HTTP/1.1 server whose user controls every byte; base of both servers.
  *
- * It uses Node's own server, because frameworks prevent the cases that matter here: responses that never arrive, frames that stop
- * in the middle, connections that are reset.
+ * It uses Node's own server, because frameworks prevent the cases that matter here: responses that never arrive, frames that stop in the
+ * middle, connections that are reset.
  *
- * LoopbackServer.H1. Every request is counted and recorded before it gets a response (C9).
- * LoopbackServer.H2. A request's fiber ends when its client disconnects, and all fibers end with the scope; no socket is left then.
- * LoopbackServer.H3. A write has left this process when its effect is done, so a cut after it loses no written data.
+ * Every request is counted and recorded before it gets a response (C9). A request's fiber ends when its client disconnects, and all
+ * fibers end with the scope; no socket is left then. A write has left this process when its effect is done, so a cut after it loses no
+ * written data.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -90,9 +90,9 @@ export const listen = (
           return
         }
         const request = recorded(incoming, body)
-        log.add(request) // LoopbackServer.H1
+        log.add(request)
         const fiber = fork(handle(exchange(request, response)))
-        response.once("close", () => void Effect.runFork(Fiber.interrupt(fiber))) // LoopbackServer.H2
+        response.once("close", () => void Effect.runFork(Fiber.interrupt(fiber)))
       })
     })
     yield* Effect.acquireRelease(
@@ -161,7 +161,7 @@ const exchange = (request: RecordedRequest, response: ServerResponse): Exchange 
     text === ""
       ? Effect.void
       : Effect.callback<void>((resume) => {
-          response.write(text, () => resume(Effect.void)) // LoopbackServer.H3
+          response.write(text, () => resume(Effect.void))
         }),
   end: Effect.callback<void>((resume) => {
     response.end(() => resume(Effect.void))

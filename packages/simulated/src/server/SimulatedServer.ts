@@ -1,12 +1,13 @@
 /**
  * Serves the simulated provider over HTTP, in OpenAI's and Anthropic's formats.
  *
- * The calls are `POST /v1/chat/completions` (OpenAI), `POST /v1/messages` (Anthropic) and `GET /v1/models`, so any client can use it
- * as its provider. Only this folder needs Node; a program that does not import it does not load it.
+ * The calls are `POST /v1/chat/completions` (OpenAI), `POST /v1/messages` (Anthropic) and `GET /v1/models`, so any client can use it as
+ * its provider. Only this folder needs Node; a program that does not import it does not load it.
  *
- * SimulatedServer.W1. A turn is identified by its format, its model and its messages up to the last prompt, so every attempt, and
- *     every step after a tool call, belongs to the same turn. Two turns with identical text count as one while they fail.
- * SimulatedServer.W2. Keys are neither required nor read.
+ * Keys are neither required nor read.
+ *
+ * SimulatedServer.W1. A turn is identified by its format, its model and its messages up to the last prompt, so every attempt, and every
+ *     step after a tool call, belongs to the same turn. Two turns with identical text count as one while they fail.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,8 +1,8 @@
 /**
  * Defines the HTTP API for server, typed client, `/openapi.json` and `/docs`.
  *
- * Api.A1. An unknown key in a body is an error that names the key's path, so a misspelt setting is never ignored silently.
- * Api.A2. A response reports all mistakes of a request, not only the first.
+ * An unknown key in a body is an error that names the key's path, so a misspelt setting is never ignored silently. A response reports
+ * all mistakes of a request.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { UiMessagesGroup } from "./UiMessagesGroup.ts"
@@ -31,9 +31,7 @@ const description = [
 /** All calls, with their problems and descriptions. */
 export const Api = HttpApi.make("holdfast")
   .add(ConversationsGroup, TurnsGroup, WorkGroup, DryRunGroup, UiMessagesGroup, SocketGroup, HealthGroup, SystemGroup)
-  // Api.A1
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
-  // Api.A2
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   // A request can be rejected before it reaches a call, so some problems belong to no call.
   .annotate(HttpApi.AdditionalSchemas, Object.values(problems))

@@ -1,9 +1,8 @@
 /**
  * Commands to all turns that a filter names (rule X15).
  *
- * BulkCommands.B1. One call is bounded by a page of the list, and reports each turn. `next` continues.
- * BulkCommands.B2. A filter has at least one key, so no call can mean every turn by mistake.
- * BulkCommands.B3. A filter with `turnIds` means these turns and no other, so that a person gets what was counted and confirmed.
+ * One call is bounded by a page of the list, and reports each turn; `next` continues. A filter has at least one key, so no call can mean
+ * every turn by mistake. A filter with `turnIds` means these turns and no other, so that a person gets what was counted and confirmed.
  */
 import * as Schema from "effect/Schema"
 import { Extension } from "../Command.ts"

@@ -1,8 +1,8 @@
 /**
  * The call that tries a policy before it is trusted (X10).
  *
- * DryRunGroup.G1. A run is bounded: by its turns, its hours and its calls. A request beyond that is refused, with the limit; of a record the newest
- *     turns are replayed.
+ * A run is bounded: by its turns, its hours and its calls. A request beyond that is refused, with the limit; of a record the newest
+ * turns are replayed.
  */
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"

@@ -1,8 +1,8 @@
 /**
  * Lists of turns and conversations: what is asked for, and what a page is.
  *
- * Listing.L1. A page may be shorter than its limit, and empty, while there is a `next`: a filter that few match is looked for in steps.
- * Listing.L2. A cursor belongs to the filter that it came with. With another one, and for text that is no cursor, it is refused.
+ * A page may be shorter than its limit, and empty, while there is a `next`: a filter that few match is looked for in steps. A cursor
+ * belongs to the filter that it came with. With another one, and for text that is no cursor, it is refused.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

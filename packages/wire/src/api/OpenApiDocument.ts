@@ -1,12 +1,9 @@
 /**
- * Completes the generated document at `/openapi.json`.
+ * Completes the generated document at `/openapi.json` with the facts that the generator does not derive from the schemas.
  *
- * It adds the facts that the generator does not derive from the schemas.
- *
- * OpenApiDocument.O1. Request bodies are closed: an unknown key is an error. Responses are open: a client must accept keys that
- *     later versions add.
- * OpenApiDocument.O2. A call lists the token where it may need it; an empty list means that it never does.
- * OpenApiDocument.O3. Every body has complete examples, and every stream has a command that reads it.
+ * Request bodies are closed: an unknown key is an error. Responses are open: a client must accept keys that later versions add. A call
+ * lists the token where it may need it; an empty list means that it never does. Every body has complete examples, and every stream has a
+ * command that reads it.
  */
 import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
@@ -87,7 +84,7 @@ const examplesOf = (body: Json, schemas: Json): ReadonlyArray<unknown> => {
   return Array.isArray(examples) ? examples : []
 }
 
-/** Adds an example of the body, so that tools show it instead of one made up from its keys (OpenApiDocument.O3). */
+/** Adds an example of the body, so that tools show it instead of one made up from its keys. */
 const withExamples = (body: Json, examples: ReadonlyArray<unknown>): Json => ({
   ...body,
   content: mapValues(objectAt(body, "content"), (media) => ({
@@ -121,7 +118,7 @@ const completeSchemas = (schemas: Json): Json => {
   return completed
 }
 
-/** The bodies of requests (OpenApiDocument.O1). */
+/** The bodies of requests. */
 const SENT = new Set([
   "CreateConversation",
   "RunTurn",

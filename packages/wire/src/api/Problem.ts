@@ -1,8 +1,8 @@
 /**
  * Defines the API's errors as RFC 9457 problem details (`application/problem+json`).
  *
- * A problem's `type` links to its explanation: a section of the page at `/docs`, so the link works wherever the service runs.
- * `title` is the same for all problems of a type; `detail` describes the occurrence and what to do about it.
+ * A problem's `type` links to its explanation: a section of the page at `/docs`, so the link works wherever the service runs. `title` is
+ * the same for all problems of a type; `detail` describes the occurrence and what to do about it.
  *
  * ConfigProblem.P1. No problem contains a stack trace, a file name or a secret: an unexpected one has an `incident`, and the log has the
  *     rest under the same id.

@@ -1,9 +1,9 @@
 /**
  * Defines the calls of `useChat` of the AI SDK, which are those of its `DefaultChatTransport`.
  *
- * UiMessagesGroup.C1. The id of a chat is the id of its conversation: all other calls take it, and it is opened by the first message.
- * UiMessagesGroup.C2. A message of the user is one turn, whose id follows from the message's: the same message sent again is the same turn.
- * UiMessagesGroup.C3. The body is the AI SDK's, so it is open: keys that are not known here are ignored.
+ * The id of a chat is the id of its conversation: all other calls take it, and it is opened by the first message. A message of the user
+ * is one turn, whose id follows from the message's: the same message sent again is the same turn. The body is the AI SDK's, so it is
+ * open: keys that are not known here are ignored.
  */
 import * as Schema from "effect/Schema"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -93,7 +93,6 @@ const problems = [
 ] as const
 
 const send = HttpApiEndpoint.post("send", "/v1/chat", { payload: SendUiMessages, success: stream, error: problems })
-  // UiMessagesGroup.C3
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "ignore", errors: "first" })
   .annotateMerge(
     OpenApi.annotations({

@@ -1,7 +1,7 @@
 /**
  * Calls for work that is left: turns that are submitted, watched, ended and listed by their own ids (X15).
  *
- * WorkGroup.W1. None of these calls needs the conversation's id: a client that left has the turn's id alone.
+ * None of these calls needs the conversation's id: a client that left has the turn's id alone.
  */
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"

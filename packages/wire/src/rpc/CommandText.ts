@@ -1,8 +1,8 @@
 /**
  * Decodes the text of one command. A refusal names its mistakes.
  *
- * CommandText.C1. Commands are closed: an unknown key is an error, so a misspelt one is never ignored.
- * CommandText.C2. A refusal has the id and the type of the command, where they can be read.
+ * Commands are closed: an unknown key is an error, so a misspelt one is never ignored. A refusal has the id and the type of the command,
+ * where they can be read.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -39,7 +39,7 @@ export const unreadable = (error: string): Refusal => ({
 
 /** Makes the decoder of commands. `noun` is what one text is called; `types` are the commands' types. */
 export const decoder = <A>(noun: string, types: ReadonlyArray<string>, schema: Schema.ConstraintDecoder<A>) => {
-  const decodeCommand = Schema.decodeUnknownResult(schema, { onExcessProperty: "error", errors: "all" }) // CommandText.C1
+  const decodeCommand = Schema.decodeUnknownResult(schema, { onExcessProperty: "error", errors: "all" })
   return (text: string): Result.Result<A, Refusal> => {
     const excess = JsonShape.excessOf(text)
     if (excess !== undefined) return refused({}, `The ${noun} ${Quote.of(text)} has ${excess}.`)

@@ -1,9 +1,9 @@
 /**
  * Splits bytes into lines of text, wherever the bytes were cut.
  *
- * LineSplitter.L1. Only a line feed ends a line, with a carriage return before it or without: JSON may contain U+2028, which is no end.
- * LineSplitter.L2. Memory is bounded: a longer line is dropped while it arrives, and one `TooLong` stands in its place.
- * LineSplitter.L3. A line that is no UTF-8 is `NotUtf8`: replacement characters would make it another text.
+ * Only a line feed ends a line, with a carriage return before it or without: JSON may contain U+2028, which is no end. Memory is
+ * bounded: a longer line is dropped while it arrives, and one `TooLong` stands in its place. A line that is no UTF-8 is `NotUtf8`:
+ * replacement characters would make it another text.
  */
 
 /** The most bytes of a command's line, without its end. */
@@ -66,7 +66,7 @@ export class LineSplitter {
   private keep(bytes: Uint8Array): void {
     // One byte more than the limit may be the carriage return.
     if (this.isTooLong || this.length + bytes.length > this.most + 1) {
-      this.isTooLong = true // LineSplitter.L2
+      this.isTooLong = true
       this.length = 0
       return
     }

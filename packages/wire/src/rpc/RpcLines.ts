@@ -1,8 +1,8 @@
 /**
  * Schemas of the lines of `holdfast rpc`: commands in; responses and events out (rule P16).
  *
- * RpcLines.R1. Every line in gets one response, with the line's id where the id can be read.
- * RpcLines.R2. An event is the JSON of `TurnEvent`, unchanged. No event has the type `response`, so the type distinguishes them.
+ * Every line in gets one response, with the line's id where the id can be read. An event is the JSON of `TurnEvent`, unchanged. No event
+ * has the type `response`, so the type distinguishes them.
  */
 import * as Schema from "effect/Schema"
 import { Extension, toolAnswer } from "../Command.ts"

@@ -4,10 +4,12 @@
  * Every message is a text with one JSON object. The commands are those of `RpcLines`, each with the conversation that it is for, so one
  * socket serves several conversations.
  *
- * SocketMessages.M1. Every command gets one response, with its id where the id can be read.
- * SocketMessages.M2. An event is the JSON of `TurnEvent`. A persisted one has one key more, `eventId`: event and position arrive together, or not at
- *     all (rule X3). The other types that the server sends are no types of events.
- * SocketMessages.M3. Commands of one conversation take effect in their order; those of different conversations do not wait for each other.
+ * Every command gets one response, with its id where the id can be read.
+ *
+ * SocketMessages.M2. An event is the JSON of `TurnEvent`. A persisted one has one key more, `eventId`: event and position arrive
+ *     together, or not at all (rule X3). The other types that the server sends are no types of events.
+ * SocketMessages.M3. Commands of one conversation take effect in their order; those of different conversations do not wait for each
+ *     other.
  */
 import * as Schema from "effect/Schema"
 import { Base64Url } from "effect/encoding"

@@ -4,8 +4,8 @@
  * `JSON.parse` reads any depth; `JSON.stringify`, schemas and most code that walks a value recurse, and overflow the stack at a few
  * thousand levels. Everything here is iterative.
  *
- * JsonShape.J1. An array or object is one level; `{"a":[1]}` has two, a number none.
- * JsonShape.J2. The work is bounded: each value counts at least one character, and measuring stops at either limit. A cycle is too deep.
+ * An array or object is one level; `{"a":[1]}` has two, a number none. The work is bounded: each value counts at least one character,
+ * and measuring stops at either limit. A cycle is too deep.
  */
 import type * as Schema from "effect/Schema"
 
@@ -39,7 +39,7 @@ export const measure = (value: unknown, most = Infinity, levels = MOST_LEVELS): 
   let characters = 1
   let isTooDeep = levels < 1
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (isTooDeep || characters > most) break // JsonShape.J2
+    if (isTooDeep || characters > most) break
     const depth = (depths.pop() ?? 0) + 1
     const children: ReadonlyArray<unknown> = Array.isArray(next) ? next : Object.values(next)
     if (!Array.isArray(next)) for (const key of Object.keys(next)) characters += key.length

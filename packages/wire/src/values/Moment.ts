@@ -3,7 +3,7 @@
  *
  * A request has epoch milliseconds or a date of RFC 3339.
  *
- * Moment.M1. A command always has milliseconds, in either case.
+ * A command always has milliseconds, in either case.
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -28,7 +28,7 @@ const FORMS =
   'epoch milliseconds, as in 1771052400000, or a date as RFC 3339 writes it, as in "2026-02-14T07:00:00Z" or ' +
   '"2026-02-14T08:00:00+01:00", from 1970 to the end of the year 9999'
 
-/** A moment in a request: epoch milliseconds, or a date with `Z` or an offset. It decodes to milliseconds (Moment.M1). */
+/** A moment in a request: epoch milliseconds, or a date with `Z` or an offset. It decodes to milliseconds. */
 export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
   .annotate({
     message: `expected ${FORMS}`,

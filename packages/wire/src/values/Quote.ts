@@ -1,7 +1,7 @@
 /**
  * Quotes foreign text in a message: escaped as in JSON, and cut short.
  *
- * Quote.Q1. A quotation is short however long the text is, so the message stays readable.
+ * A quotation is short however long the text is, so the message stays readable.
  */
 
 /** The most characters of a quoted text: longer than any intended name. */

@@ -1,8 +1,8 @@
 /**
  * `holdfast attach ID`: watches a turn of the running service, as `holdfast run` shows its own.
  *
- * Attach.A1. Ctrl-C leaves; the turn goes on. `holdfast cancel` ends it.
- * Attach.A2. A connection that breaks off is made again, for as long as it takes: the turn outlives the service's restarts too.
+ * Ctrl-C leaves; the turn goes on. `holdfast cancel` ends it. A connection that breaks off is made again, for as long as it takes: the
+ * turn outlives the service's restarts too.
  */
 import { TurnEvent, type Ids } from "@holdfast/wire"
 import { Effect, Option, Schedule, Schema, Stream } from "effect"
@@ -54,7 +54,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
                 advice: "Ctrl-C leaves it running",
                 head: `Turn ${turnId} of conversation ${conversationId}.`
               })
-          const end = yield* Effect.raceFirst(shown, Effect.as(signals.first, "left" as const)) // A1
+          const end = yield* Effect.raceFirst(shown, Effect.as(signals.first, "left" as const))
           if (end === "left") {
             terminal.stderr(`The turn goes on. ${Prose.oneLine(`\`holdfast attach ${turnId}\``)} watches it again.\n`)
             return yield* new Ended({ exitCode: ExitCode.ABORTED })
@@ -74,7 +74,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ])
   )
 
-/** A turn's events from the first to the last, over any number of connections (A2). */
+/** A turn's events from the first to the last, over any number of connections. */
 export const framesOf = (
   client: ServiceClient.ServiceClient,
   turnId: Ids.TurnId

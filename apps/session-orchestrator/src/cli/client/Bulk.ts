@@ -1,8 +1,8 @@
 /**
  * `holdfast retry`, `give-up` and `switch`: one command for all turns of the running service that a filter names.
  *
- * Bulk.B1. Each turn is printed with what became of it. The command continues page by page until the filter names no more turns.
- * Bulk.B2. A filter is required; `--dry-run` prints the turns and does nothing.
+ * Each turn is printed with what became of it. The command continues page by page until the filter names no more turns. A filter is
+ * required; `--dry-run` prints the turns and does nothing.
  */
 import { defined } from "@holdfast/wire"
 import { BulkCommands } from "@holdfast/wire/api"
@@ -93,7 +93,7 @@ const run = <E extends StartFailure>(
     Effect.gen(function* () {
       const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {
-        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.") // Bulk.B2
+        return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.")
       }
       const client = yield* ServiceClient.of(given.url, parts.environment, server)
       const filter = { ...named, status }

@@ -1,8 +1,8 @@
 /**
  * `holdfast export`: prints whole conversations of the running service, as JSONL or Markdown.
  *
- * Export.E1. Conversations come newest first, each as soon as it is read. A conversation that is deleted meanwhile is left out.
- * Export.E2. Files are placeholders in both forms: an export is for reading, and a file may have megabytes.
+ * Conversations come newest first, each as soon as it is read. A conversation that is deleted meanwhile is left out. Files are
+ * placeholders in both forms: an export is for reading, and a file may have megabytes.
  */
 import { type ConversationState, defined, Message } from "@holdfast/wire"
 import { ConversationsGroup, Listing } from "@holdfast/wire/api"
@@ -71,7 +71,7 @@ const queryOf = (query: Readonly<Record<string, string | number | undefined>>): 
     Object.entries(defined(query)).map(([key, value]): [string, string] => [key, String(value)])
   ).toString()
 
-/** The history; `undefined` for a conversation that was deleted since the list was read (Export.E1). */
+/** The history; `undefined` for a conversation that was deleted since the list was read. */
 const messagesOf = (client: ServiceClient.ServiceClient, { conversationId }: ConversationState.ConversationSummary) =>
   client.call({ path: `/v1/conversations/${conversationId}/messages` }, ConversationsGroup.Messages).pipe(
     Effect.map(({ messages }) => messages),

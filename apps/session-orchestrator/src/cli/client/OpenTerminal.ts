@@ -1,9 +1,9 @@
 /**
  * `holdfast chat`: a conversation in the terminal, of the running service, or of a service in this process.
  *
- * OpenTerminal.O1. Without `--url` and `HOLDFAST_URL`, where no service answers at the configured address, this process runs the service until
- *     the terminal is left. Its log goes to a file beside the database, because the screen is taken.
- * OpenTerminal.O2. The terminal's program is loaded by this command alone: no other command starts slower for it.
+ * Without `--url` and `HOLDFAST_URL`, where no service answers at the configured address, this process runs the service until the
+ * terminal is left. Its log goes to a file beside the database, because the screen is taken. The terminal's program is loaded by this
+ * command alone: no other command starts slower for it.
  */
 import { ConversationState, Ids } from "@holdfast/wire"
 import { Listing } from "@holdfast/wire/api"
@@ -130,7 +130,7 @@ const addressOf = <E extends StartFailure>(url: Option.Option<string>, parts: Pa
     (message) => new Refused({ message, exitCode: ExitCode.USAGE })
   )
 
-/** The running service, or a service in this process (OpenTerminal.O1). */
+/** The running service, or a service in this process. */
 const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
   parts: Parts<E>,
   flags: Pick<Flags, "url">,

@@ -1,9 +1,8 @@
 /**
  * Reads a file of prompts: one prompt a line, or one JSON object a line (JSONL). A plain function.
  *
- * PromptFile.P1. Every mistake is reported with its line, all at once, and nothing of such a file is used.
- * PromptFile.P2. Each prompt has an id, its own or one made from its line, so the same file again gives the same ids. Equal lines of one
- *     file have different ids.
+ * Every mistake is reported with its line, all at once, and nothing of such a file is used. Each prompt has an id, its own or one made
+ * from its line, so the same file again gives the same ids. Equal lines of one file have different ids.
  */
 import { Ids } from "@holdfast/wire"
 import { WorkGroup } from "@holdfast/wire/api"
@@ -119,7 +118,7 @@ const readJson = (content: string): Result.Result<Line, string> => {
   )
 }
 
-/** P2. The same line again in a file counts up. */
+/** The same line again in a file counts up. */
 const madeId = (submission: object, salt: string, taken: ReadonlyMap<string, number>): Ids.TurnId => {
   for (let copy = 0; ; copy++) {
     const hash = createHash("sha256")

@@ -1,8 +1,8 @@
 /**
  * Calls a running service over HTTP, for the commands that leave work to it and read it later.
  *
- * ServiceClient.S1. A call that cannot reach the service is made again for some seconds: every call of these commands can be repeated.
- * ServiceClient.S2. A refusal is the problem's own words. Nothing of the token is in a message.
+ * A call that cannot reach the service is made again for some seconds: every call of these commands can be repeated. A refusal is the
+ * problem's own words. Nothing of the token is in a message.
  */
 import { Ndjson } from "@holdfast/wire"
 import { Data, Effect, Option, Schedule, Schema, Stream } from "effect"
@@ -92,7 +92,6 @@ export const make = ({ token, url }: Address.Address): ServiceClient => {
       Effect.flatMap((response) =>
         response.ok ? Effect.succeed(response) : Effect.flatMap(refusalOf(response), Effect.fail)
       ),
-      // ServiceClient.S1
       Effect.retry({ schedule: AGAIN, while: isPassing })
     )
   const textOf = (response: Response): Effect.Effect<string, Unreachable> =>

@@ -1,10 +1,9 @@
 /**
  * `holdfast submit`: leaves turns to a running service, and prints their ids.
  *
- * Submit.S1. Every prompt is read and checked before the first is sent.
- * Submit.S2. Standard output has the ids alone, in the order of the file; with `--json` an object a line.
- * Submit.S3. A prompt that the service refuses is reported with its line, and the others are submitted all the same. A service that is gone
- *     ends the command: the same command again submits what is missing.
+ * Every prompt is read and checked before the first is sent. Standard output has the ids alone, in the order of the file; with `--json`
+ * an object a line. A prompt that the service refuses is reported with its line, and the others are submitted all the same. A service
+ * that is gone ends the command: the same command again submits what is missing.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Ids, Labels } from "@holdfast/wire"
@@ -72,7 +71,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     (flags) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
         Effect.gen(function* () {
-          const entries = yield* readEntries(flags, server) // Submit.S1
+          const entries = yield* readEntries(flags, server)
           const client = yield* ServiceClient.of(flags.url, parts.environment, server)
           yield* submitAll(client, entries, flags.json)
         })

@@ -1,7 +1,7 @@
 /**
  * `holdfast wait ID...`: waits until turns have ended, and prints each with how it ended.
  *
- * Wait.W1. The service may restart meanwhile: it is asked again until `--timeout`, or without end.
+ * The service may restart meanwhile: it is asked again until `--timeout`, or without end.
  */
 import { Clock, Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -88,7 +88,7 @@ export const untilEnded = Effect.fnUntraced(function* (
             ended.push(state)
             show(state)
           }),
-          Effect.catchTag("Unreachable", () => Effect.void), // W1
+          Effect.catchTag("Unreachable", () => Effect.void),
           Effect.catchIf(
             (error) => error.status === 503,
             () => Effect.void

@@ -1,7 +1,7 @@
 /**
  * Sets one value in the text of a client's own configuration, and takes it out again.
  *
- * ClientFile.F1. All other text stays as it is, byte for byte: comments, order, indentation, line endings.
+ * All other text stays as it is, byte for byte: comments, order, indentation, line endings.
  */
 import { findNodeAtLocation, modify, type Node, type ParseError, parseTree, applyEdits } from "jsonc-parser"
 

@@ -1,7 +1,7 @@
 /**
  * The clients that `holdfast connect` knows: how each is given a base URL, and where it keeps that.
  *
- * Clients.T1. A client's change is a line here.
+ * A client's change is a line here.
  */
 import type { Place } from "./ClientFile.ts"
 

@@ -5,8 +5,8 @@
  *
  * Keyboard.K1. After `release` the terminal is as it was before `hold`, for any number of calls. Node also restores it when the process
  *     ends, after a crash and `process.exit` too. A signal that would end the process without that is caught while the keyboard is held.
- * Keyboard.K2. The keyboard is held only if a key can be read: from a terminal in the foreground whose input has not ended. The system would
- *     stop a process in the background for it.
+ * Keyboard.K2. The keyboard is held only if a key can be read: from a terminal in the foreground whose input has not ended. The system
+ *     would stop a process in the background for it.
  * Keyboard.K3. Typed keys are dropped, except those that stand for signals.
  */
 import { readFileSync } from "node:fs"

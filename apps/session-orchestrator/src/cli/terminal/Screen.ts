@@ -2,8 +2,8 @@
  * Writes a turn to a terminal: the answer, and status lines below it.
  *
  * Screen.W1. The status lines are erased before anything else is written, so no text mixes with them.
- * Screen.W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break at
- *     the end.
+ * Screen.W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break
+ *     at the end.
  */
 import * as Prose from "../../text/Prose.ts"
 import type { Terminal } from "./Terminal.ts"

@@ -1,12 +1,11 @@
 /**
  * Decides what a terminal shows of a turn. Pure.
  *
- * `update` folds events into a state and returns the permanent output; `view` returns the status lines below it, which change with
- * time (D13).
+ * `update` folds events into a state and returns the permanent output; `view` returns the status lines below it, which change with time
+ * (D13).
  *
- * TurnView.V1. The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
- *     negative.
- * TurnView.V2. No line of the view is wider than the terminal: repainting relies on that.
+ * The time left is the time until `retryAt`, at most the length of the wait and at least 0: it never grows with time, and is never
+ * negative. No line of the view is wider than the terminal: repainting relies on that.
  */
 import { Count, Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
 import * as Words from "../../inspection/Words.ts"
@@ -111,7 +110,7 @@ interface Display {
   readonly advice?: string | undefined
 }
 
-/** Milliseconds left of a wait (TurnView.V1). */
+/** Milliseconds left of a wait. */
 export const timeLeft = (wait: TurnEvent.ProviderRetry, now: number): number =>
   Math.max(0, Math.min(wait.retryAt - now, Math.max(0, wait.delayMs)))
 

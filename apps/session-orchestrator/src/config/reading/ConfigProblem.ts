@@ -2,8 +2,8 @@
  * Describes problems of a configuration for the person who has to correct it.
  *
  * ConfigProblem.P1. A problem names its path, the value that was found there and the value that was expected.
- * ConfigProblem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a variable's name, as
- *     the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
+ * ConfigProblem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a
+ *     variable's name, as the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
  */
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"

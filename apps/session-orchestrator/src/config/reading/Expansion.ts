@@ -1,8 +1,7 @@
 /**
  * Expands `${NAME}` in a configured value to the environment variable of that name.
  *
- * Expansion.E1. A variable that is not set is a problem of a service, not an empty string.
- * Expansion.E2. The value of a variable is a secret in every place.
+ * A variable that is not set is a problem of a service, not an empty string. The value of a variable is a secret in every place.
  */
 import { Redacted, type Schema } from "effect"
 import * as Environment from "./Environment.ts"

@@ -3,7 +3,8 @@
  *
  * `jsonc-parser` reads the text. This file adds the wording of mistakes and refuses text that is valid JSON but no configuration.
  *
- * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse` refuses it.
+ * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse`
+ *     refuses it.
  * JsonText.J2. A duplicate key is refused: `JSON.parse` would drop the first value silently.
  * JsonText.J3. Nesting is limited, so a text of any depth gets an answer and not a stack overflow.
  * JsonText.J4. A message quotes one character of the text, or a key, and never a value: a value may be a secret.

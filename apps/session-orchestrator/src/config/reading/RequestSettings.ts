@@ -1,16 +1,16 @@
 /**
  * Checks the fields that an operator adds to request bodies, and the address that requests go to.
  *
- * RequestSettings.R1. A field that Holdfast writes from the conversation, or that changes what it reads back, is refused.
- * RequestSettings.R2. An address that ends in the path which the adapter adds is refused, with the address to write instead.
- * RequestSettings.R3. A field of an "ai-sdk" provider is an option of a call of the AI SDK, which ignores all others without a word: they are refused.
+ * A field that Holdfast writes from the conversation, or that changes what it reads back, is refused. An address that ends in the path
+ * which the adapter adds is refused, with the address to write instead. A field of an "ai-sdk" provider is an option of a call of the AI
+ * SDK, which ignores all others without a word: they are refused.
  */
 import type { BuiltIn } from "@holdfast/providers"
 import { Schema } from "effect"
 import { formatPath, type Problem } from "./ConfigProblem.ts"
 import { nearest } from "./Nearest.ts"
 
-/** RequestSettings.R1: each refused field, with the reason. */
+/** Each refused field, with the reason. */
 const RESERVED: ReadonlyMap<string, string> = new Map([
   ["model", "the turn's model goes there. Choose it with `model`, or by conversation"],
   ["messages", "the conversation goes there"],
@@ -44,7 +44,7 @@ export const Body = Schema.Record(Schema.String, Schema.Json)
   )
 export type Body = typeof Body.Type
 
-/** The problem of a provider's address (RequestSettings.R2); `undefined` if there is none. The message leaves the query out: it may contain a key. */
+/** The problem of a provider's address; `undefined` if there is none. The message leaves the query out: it may contain a key. */
 export const addressProblem = (place: string, type: BuiltIn.Format, baseUrl: string): Problem | undefined => {
   const url = URL.parse(baseUrl)
   if (url === null) return undefined
@@ -57,7 +57,7 @@ export const addressProblem = (place: string, type: BuiltIn.Format, baseUrl: str
   return { place, message: `it ends in ${found.suffix}, which Holdfast adds itself. Write "${base}"${other}.` }
 }
 
-/** Options of a call of the AI SDK (RequestSettings.R3); Holdfast writes the others. */
+/** Options of a call of the AI SDK; Holdfast writes the others. */
 const CALL_OPTIONS = [
   "maxOutputTokens",
   "temperature",
@@ -73,7 +73,7 @@ const CALL_OPTIONS = [
   "providerOptions"
 ]
 
-/** The problems of fields that are no option of a call of the AI SDK (RequestSettings.R3). */
+/** The problems of fields that are no option of a call of the AI SDK. */
 export const callProblems = (path: ReadonlyArray<string>, body: Body): ReadonlyArray<Problem> =>
   Object.keys(body)
     .filter((field) => !CALL_OPTIONS.includes(field))

@@ -1,8 +1,10 @@
 /**
  * Lists the configuration in force: every key with its value in words and its source. Pure.
  *
- * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted after that.
- * InForce.I2. A key without a source of its own has that of the object around it. A setting of `retry` that no source has is the profile's.
+ * A key without a source of its own has that of the object around it. A setting of `retry` that no source has is the profile's.
+ *
+ * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted
+ *     after that.
  */
 import { Profile } from "@holdfast/policy"
 import { Count, defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
@@ -63,7 +65,6 @@ const rowsOf = (config: Values, secrets: Secrets.Secrets["Service"]): ReadonlyAr
   ...webhooks(config)
 ]
 
-/** InForce.I2 */
 const sourceOf = (config: Values, key: string): EffectiveConfiguration.Source => {
   const { lines, origins } = config
   const path = key.replace(/\[(\d+)\]/, ".$1")

@@ -1,8 +1,8 @@
 /**
  * Writes a report of a period for a terminal, and as Markdown. Pure.
  *
- * PeriodText.X1. Text from outside is on one line, without control characters; in Markdown it is in code spans, or escaped.
- * PeriodText.X2. Commands are whole, on a line of their own: people copy them.
+ * Text from outside is on one line, without control characters; in Markdown it is in code spans, or escaped. Commands are whole, on a
+ * line of their own: people copy them.
  */
 import { Count, type PeriodReport } from "@holdfast/wire"
 import * as Columns from "../../text/Columns.ts"
@@ -254,7 +254,7 @@ const named = ({ code, reason }: { readonly reason: string; readonly code?: stri
 const noteLines = ({ advice, command, text }: Note): ReadonlyArray<string> => [
   `  ${text}`,
   ...(advice === undefined ? [] : [`    ${advice}`]),
-  ...(command === undefined ? [] : [`    ${Prose.oneLine(command)}`]) // PeriodText.X2
+  ...(command === undefined ? [] : [`    ${Prose.oneLine(command)}`])
 ]
 
 const noteMarkdown = ({ advice, command, text }: Note): ReadonlyArray<string> => [
@@ -262,5 +262,4 @@ const noteMarkdown = ({ advice, command, text }: Note): ReadonlyArray<string> =>
   ...(command === undefined ? [] : ["", "  ```sh", `  ${Prose.oneLine(command)}`, "  ```"])
 ]
 
-/** PeriodText.X1. */
 const escaped = (text: string): string => Prose.oneLine(text).replaceAll(/[\\`*_{}[\]<>|#~]/g, "\\$&")

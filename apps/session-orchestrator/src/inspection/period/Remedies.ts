@@ -1,8 +1,8 @@
 /**
  * Names what helps against a cause of failures: a command, and what to do before it. Pure.
  *
- * Remedies.R1. A command runs as it is printed, in a shell: what it quotes has no character that a shell would read.
- * Remedies.R2. Turns that would fail in the same way again are not retried by the command.
+ * A command runs as it is printed, in a shell: what it quotes has no character that a shell would read. Turns that would fail in the
+ * same way again are not retried by the command.
  */
 import { Failure, type PeriodReport, Target } from "@holdfast/wire"
 
@@ -81,5 +81,5 @@ export const of = (
 
 // --- internal
 
-/** Remedies.R1: names of models and turns come from configurations and clients. */
+/** Names of models and turns come from configurations and clients. */
 const quoted = (text: string): string => (/^[\w./:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

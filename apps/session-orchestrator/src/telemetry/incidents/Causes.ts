@@ -3,11 +3,12 @@
  *
  * However many turns fail of one cause, there is one notice.
  *
- * Causes.K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no turn has
- *     failed of it for `QUIET_MS`; the next failed turn begins it anew.
- * Causes.K2. A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
- * Causes.K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice is due
- *     they are not reported. If another turn waits again, the end is postponed, and the failed turns are reported like any others.
+ * A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
+ *
+ * Causes.K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no
+ *     turn has failed of it for `QUIET_MS`; the next failed turn begins it anew.
+ * Causes.K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice
+ *     is due they are not reported. If another turn waits again, the end is postponed, and the failed turns are reported like any others.
  */
 import { Failure, Target } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"

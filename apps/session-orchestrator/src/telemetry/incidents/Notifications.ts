@@ -1,18 +1,16 @@
 /**
  * Puts one notice per incident's begin and end, per cause of failed turns, and per question to a person, into the outbox (X12).
  *
- * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents` rows,
- * `QuestionNotices` has questions, and `Deliveries` sends what is in the outbox.
+ * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents`
+ * rows, `QuestionNotices` has questions, and `Deliveries` sends what is in the outbox. A turn reports its facts and continues: a fiber
+ * of its own writes them to the database. A notice of quiet hours is due at their end.
  *
- * Notifications.N1. A turn reports its facts and continues: a fiber of its own writes them to the database.
- * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made twice. The
- *     id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments. The turns that failed then
- *     are uncounted in the database (`IncidentStates.S2`): the next process counts them, or another runner does. An incident whose turns ended
- *     then is given up all the same (`Incidents.unanswered`).
+ * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made
+ *     twice. The id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments; the turns
+ *     that failed then are uncounted in the database (`IncidentStates.S2`), and are counted by the next process or another runner.
  * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
- * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs
- *     failed turns.
- * Notifications.N5. A notice of quiet hours is due at their end.
+ * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without.
+ *     `TurnLog` logs failed turns.
  */
 import type { StorageError, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
@@ -168,7 +166,7 @@ export const make = Effect.fnUntraced(function* ({
         const folded = fold(SharedIncidents.adopt(written, rows, reader), [...facts, ...asked, passed], afterMs)
         next = folded.state
         notices = folded.notices
-        const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now // Notifications.N5
+        const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now
         const messages = notices.flatMap((notice) => receivers.map((to) => messageOf(notice, to, dueAt)))
         return { ...SharedIncidents.changes(next, rows, reader, isLeaving), messages }
       }

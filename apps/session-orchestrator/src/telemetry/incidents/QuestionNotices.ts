@@ -1,7 +1,7 @@
 /**
  * Puts one notice per question to a person into the outbox (rule X12).
  *
- * QuestionNotices.N1. A turn reports and continues. A process that is killed before the write loses the notice; the report has the question.
+ * A turn reports and continues. A process that is killed before the write loses the notice; the report has the question.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"

@@ -1,12 +1,12 @@
 /**
  * Translates between the incidents of this process and the rows that all runners share. Pure.
  *
- * SharedIncidents.R1. A row has an endpoint's trouble and its causes. What another runner has changed replaces what this process knew; the
- *     turns that this process counts stay.
- * SharedIncidents.R2. A row names the runners whose turns wait, and until when. A runner that has not renewed its entry for `ALIVE_MS` is gone: its
- *     turns continue elsewhere, and one of them counts as waiting until the last of its waits was due.
- * SharedIncidents.R3. A row that cannot be read counts as none: an outage that lasts is detected again.
- * SharedIncidents.R4. Outcomes that a process takes over are marked as a part if another process may have died with facts that it had not written.
+ * A row has an endpoint's trouble and its causes. What another runner has changed replaces what this process knew; the turns that this
+ * process counts stay. A row that cannot be read counts as none: an outage that lasts is detected again. Outcomes that a process takes
+ * over are marked as a part if another process may have died with facts that it had not written.
+ *
+ * SharedIncidents.R2. A row names the runners whose turns wait, and until when. A runner that has not renewed its entry for `ALIVE_MS`
+ *     is gone: its turns continue elsewhere, and one of them counts as waiting until the last of its waits was due.
  */
 import { defined, Target } from "@holdfast/wire"
 import { HashMap, Option, Schema } from "effect"
@@ -56,7 +56,7 @@ export interface Reader {
   readonly now: number
 }
 
-/** The state of this process with what the rows have (SharedIncidents.R1). */
+/** The state of this process with what the rows have. */
 export const adopt = (
   state: Incidents.IncidentState,
   rows: ReadonlyArray<IncidentRow>,
@@ -113,13 +113,12 @@ const codec = Schema.fromJsonString(Shared)
 const decode = Schema.decodeUnknownOption(codec)
 const encode = Schema.encodeSync(codec)
 
-/** SharedIncidents.R3. */
 const readable = (rows: ReadonlyArray<IncidentRow>) =>
   rows.flatMap(({ endpoint, state }) =>
     Option.match(decode(state), { onNone: () => [], onSome: (shared) => [{ endpoint, shared }] })
   )
 
-/** SharedIncidents.R4: whether a runner has not left, and is not alive. */
+/** Whether a runner has not left, and is not alive. */
 const hasLostFacts = (holders: Readonly<Record<string, Holder>>, runner: string, now: number): boolean =>
   Object.entries(holders).some(([name, { isDone, seenAt }]) =>
     name === runner ? seenAt > 0 || isDone === true : seenAt > 0 && seenAt + ALIVE_MS <= now

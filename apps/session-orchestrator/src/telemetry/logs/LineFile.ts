@@ -2,8 +2,8 @@
  * Appends lines to a file in the background and rotates it when it is full.
  *
  * LineFile.F1. Adding a line is one push: it neither waits nor fails. A line beyond `MOST_WAITING` is dropped and counted.
- * LineFile.F2. A failed write is logged once, and once more when the disk works again, with the number of missing lines. Lines that could
- *     not be written are not kept: the log is for people, and the journal has all the facts.
+ * LineFile.F2. A failed write is logged once, and once more when the disk works again, with the number of missing lines. Lines that
+ *     could not be written are not kept: the log is for people, and the journal has all the facts.
  * LineFile.F3. The file in use has the given name; older files have the suffix `.1` (the newest), `.2` …, `keep` of them.
  * LineFile.F4. Lines that were added before the scope closes are written if the disk takes them within `LAST_WORDS`.
  */

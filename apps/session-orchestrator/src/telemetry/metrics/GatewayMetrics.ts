@@ -1,7 +1,7 @@
 /**
  * Counts the calls through the gateway that were no turns: answered at once, or refused by their first attempt.
  *
- * GatewayMetrics.M1. A call that becomes a turn is counted by `TurnMetrics`, its first attempt too.
+ * A call that becomes a turn is counted by `TurnMetrics`, its first attempt too.
  */
 import { Failure, type Message, type Target } from "@holdfast/wire"
 import { type Context, Metric } from "effect"

@@ -3,7 +3,8 @@
  *
  * Clients and models make up names, and each name is a series.
  *
- * MetricLabels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as `other`.
+ * MetricLabels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as
+ *     `other`.
  * MetricLabels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
  * MetricLabels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
  */

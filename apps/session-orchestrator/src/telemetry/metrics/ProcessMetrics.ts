@@ -1,10 +1,10 @@
 /**
  * Measures the process: processor time, memory, open files, event loop lag, version.
  *
- * `prom-client` measures the process, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose
- * text follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
+ * `prom-client` measures the process, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose text
+ * follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
  *
- * ProcessMetrics.P1. The process is measured once, however many services run in it: the event loop monitor is never taken down.
+ * The process is measured once, however many services run in it: the event loop monitor is never taken down.
  */
 import manifest from "../../../package.json" with { type: "json" }
 import { Effect, Metric } from "effect"
@@ -33,5 +33,4 @@ const start = async () => {
 
 let started: ReturnType<typeof start> | undefined
 
-/** ProcessMetrics.P1 */
 const registry = (): ReturnType<typeof start> => (started ??= start())

@@ -1,12 +1,13 @@
 /**
  * Counts attempts, retries, tokens, tool calls and seals of turns for Prometheus.
  *
- * TurnMetrics.M1. Every metric is defined here with its name, labels and description; tests check docs/telemetry.md and the dashboard
- *     against these.
- * TurnMetrics.M2. A label has few values (`Labels`). Nothing is counted per token.
- * TurnMetrics.M3. Counters begin at 0 with the process: Prometheus keeps the counts of earlier processes.
- * TurnMetrics.M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series:
- *     series of fixed labels and of configured targets exist from the start; those of another target from the first observation of it.
+ * Every metric is defined here with its name, labels and description; tests check docs/telemetry.md and the dashboard against these. A
+ * label has few values (`Labels`). Nothing is counted per token. Counters begin at 0 with the process: Prometheus keeps the counts of
+ * earlier processes.
+ *
+ * TurnMetrics.M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a
+ *     series: series of fixed labels and of configured targets exist from the start; those of another target from the first observation of
+ *     it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"

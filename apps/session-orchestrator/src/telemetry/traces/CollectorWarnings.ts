@@ -3,9 +3,8 @@
  *
  * The exporter itself drops batches without a log line.
  *
- * CollectorWarnings.W1. A loss is logged once, with the collector and the cause, and once more when batches are accepted again: no line per batch.
- * CollectorWarnings.W2. A transient failure is logged after `TRIES` failures in a row, when the exporter drops the batch; a permanent failure is logged
- *     at once.
+ * A loss is logged once, with the collector and the cause, and once more when batches are accepted again: no line per batch. A transient
+ * failure is logged after `TRIES` failures in a row, when the exporter drops the batch; a permanent failure is logged at once.
  */
 import { Duration, Effect, References } from "effect"
 import { HttpClient, type HttpClientError } from "effect/http"
