@@ -35,6 +35,8 @@ export interface Service {
   /** Options of Node. */
   readonly node?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
+  /** The most descriptors of the process; absent: as many as of the benchmark. */
+  readonly files?: number | undefined
 }
 
 export interface Process {
@@ -49,12 +51,12 @@ export const NURSERY = "--max-semi-space-size=16"
 export const serve = (
   children: Array<ChildProcess>,
   folder: string,
-  { config, env, name, node = [], tree = here }: Service
+  { config, env, files, name, node = [], tree = here }: Service
 ): Promise<Process> => {
   const file = join(folder, `${name}.json`)
   writeFileSync(file, JSON.stringify({ server: { port: 0 }, ...config }))
   const main = join(tree.folder, "apps/session-orchestrator/src/main.ts")
-  return listening({ children, folder }, [NURSERY, ...node, main, "serve", "--config", file], env)
+  return listening({ children, folder }, [NURSERY, ...node, main, "serve", "--config", file], env, files)
 }
 
 /** Starts a program of this folder that prints the port it listens on. */
@@ -75,10 +77,12 @@ export const start = (
   cwd: string,
   args: ReadonlyArray<string>,
   pattern: RegExp,
-  env: Readonly<Record<string, string>> = {}
+  env: Readonly<Record<string, string>> = {},
+  files?: number
 ): Promise<string> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, {
+    const limited = ["-c", `ulimit -n ${files}; exec "$0" "$@"`, process.execPath, ...args]
+    const child = spawn(files === undefined ? process.execPath : "sh", files === undefined ? args : limited, {
       cwd,
       stdio: ["ignore", "pipe", "ignore"],
       env: { ...process.env, ...env }
@@ -148,9 +152,10 @@ export const residentBytes = ({ pid }: ChildProcess): number =>
 const listening = async (
   { children, folder }: Place,
   args: ReadonlyArray<string>,
-  env?: Readonly<Record<string, string>>
+  env?: Readonly<Record<string, string>>,
+  files?: number
 ): Promise<Process> => {
-  const started = start(children, folder, args, PORT, env)
+  const started = start(children, folder, args, PORT, env, files)
   // `start` has added it before it waits.
   const child = children.at(-1)
   const port = Number(await started)

@@ -128,6 +128,8 @@ interface Attack {
   readonly name: string
   readonly path: string
   readonly config?: object
+  /** The most descriptors of the service. */
+  readonly files?: number | undefined
   readonly run: (attacked: Attacked) => Promise<void>
 }
 
@@ -156,6 +158,8 @@ const requests =
     attacker?.kill("SIGKILL")
   }
 
+const FILES: { readonly [kind: string]: number } = { descriptors: 300 }
+
 const ATTACKS: ReadonlyArray<Attack> = [
   ...Object.entries({
     prompt: "prompts of 30 MB of {}",
@@ -167,9 +171,9 @@ const ATTACKS: ReadonlyArray<Attack> = [
     names: "models with names of 20 kB",
     answers: "dry runs of long answers",
     turns: "dry runs of a thousand turns",
-    bodies: "bodies that never end, of a quarter of the memory",
+    bodies: "bodies of 29 MB that never end",
     descriptors: "connections that take all descriptors"
-  }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind) })),
+  }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind), files: FILES[kind] })),
   { name: "an endless answer", path: "endless-answer", run: turns(1) },
   { name: "an endless tool call", path: "endless-call", run: turns(1) },
   {
@@ -207,13 +211,14 @@ const ATTACKS: ReadonlyArray<Attack> = [
 
 let services = 0
 
-const serve = (children: Array<ChildProcess>, folder: string, provider: string, { config, path }: Attack) => {
+const serve = (children: Array<ChildProcess>, folder: string, provider: string, { config, files, path }: Attack) => {
   const name = String(++services)
   const providers = { hostile: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/${path}` } }
   const database = { path: join(folder, `${name}.db`) }
   return Processes.serve(children, folder, {
     name,
     config: { database, model: "hostile/m", providers, ...config },
+    files,
     node: ["--max-old-space-size=512", `--import=${MOMENTS}`],
     env: { HOLDFAST_BENCH_MOMENTS: join(folder, MOMENT_FILE) }
   })

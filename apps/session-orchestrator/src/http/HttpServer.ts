@@ -7,7 +7,7 @@
  *     connections `SHUTDOWN_GRACE`.
  * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
-import { DefaultAddress, JsonShape } from "@holdfast/wire"
+import { DefaultAddress, JsonShape, LongJson } from "@holdfast/wire"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api, Problem } from "@holdfast/wire/api"
@@ -234,13 +234,12 @@ const bounded = <E, R>(
         HttpServerError.isHttpServerError(error)
           ? Effect.fail(error)
           : Effect.map(ProblemResponse.toResponse(error, request), unread),
-      onSuccess: (text) =>
+      onSuccess: (text) => {
         // It was read: the call gets its text.
-        Effect.provideService(
-          call,
-          HttpServerRequest.HttpServerRequest,
-          Object.create(request, { text: { value: Effect.succeed(text) } })
-        )
+        const known = Object.create(request, { text: { value: Effect.succeed(text) } })
+        const answer = Effect.provideService(call, HttpServerRequest.HttpServerRequest, known)
+        return LongJson.isLong(text) ? Effect.andThen(Effect.yieldNow, answer) : answer
+      }
     })
     return Effect.ensuring(answer, Effect.sync(share.release))
   })

@@ -30,8 +30,18 @@ export interface Arrival {
 export const openingOf = (turn: TurnTable.NewTurn): Effect.Effect<EventTable.Opening> => {
   const events = firstEventsOf(turn)
   const rows = EventTable.rowsOf(turn)
-  if (EventText.isKeptWhole(rows))
-    return Effect.succeed(events.map((event) => ({ event, json: EventText.opened(event, rows), payload: "" })))
+  if (EventText.isKeptWhole(rows)) {
+    const opening = Effect.sync(() =>
+      events.map((event) => ({ event, json: EventText.opened(event, rows), payload: "" }))
+    )
+    // 30 MB take some 50 ms here, as much as their decoding before and their write after this.
+    return LongJson.isLong(rows.content ?? rows.prompt ?? "")
+      ? Effect.andThen(
+          Effect.yieldNow,
+          Effect.tap(opening, () => Effect.yieldNow)
+        )
+      : opening
+  }
   return Effect.forEach(events, (event) =>
     Effect.map(LongJson.stringify(event), (json) => ({ event, json, payload: EventText.pack(json, event, rows) }))
   )

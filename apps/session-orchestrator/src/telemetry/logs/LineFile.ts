@@ -8,6 +8,7 @@
  * LineFile.F4. Lines that were added before the scope closes are written if the disk takes them within `LAST_WORDS`.
  */
 import { Effect, Fiber, FileSystem, Path, type PlatformError, Queue, type Scope } from "effect"
+import * as PlatformFailure from "../../system/PlatformFailure.ts"
 
 /** Some megabytes: a disk that hangs must not fill the service's memory. */
 export const MOST_WAITING = 10_000
@@ -126,7 +127,9 @@ const write = Effect.fnUntraced(function* (
       state.lost += lines.length - written
       if (state.isRefused) return Effect.void
       state.isRefused = true
-      return Effect.logError(`The retry log at ${path} cannot be written; turns go on without it. ${error.message}`)
+      return Effect.logError(
+        `The retry log at ${path} cannot be written; turns go on without it. ${PlatformFailure.causeOf(error)}`
+      )
     })
   )
 })
