@@ -16,7 +16,7 @@ import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
 /** A parked turn. */
-interface Parked {
+export interface Parked {
   readonly turnId: Ids.TurnId
   /** Epoch milliseconds. */
   readonly wakeAt: number
@@ -35,7 +35,7 @@ export interface ParkingListener {
   /** A turn has left. */
   readonly takeUp: (conversationId: Ids.ConversationId, turnId: Ids.TurnId, prepare: Preparation) => void
   /** The time of a turn is near. */
-  readonly near: (conversationId: Ids.ConversationId) => void
+  readonly near: (conversationId: Ids.ConversationId, parked: Parked) => void
   /** A turn is due and held, until `until` (epoch milliseconds) as far as known. */
   readonly held: (conversationId: Ids.ConversationId, until: number) => void
 }
@@ -123,9 +123,10 @@ export class Parking {
   }
 
   /** The time of a turn is near, or has come. */
-  private reached(conversationId: Ids.ConversationId, { left, sleeper }: Entry, isDue: boolean): void {
+  private reached(conversationId: Ids.ConversationId, entry: Entry, isDue: boolean): void {
+    const { left, sleeper } = entry
     if (!isDue) {
-      if (this.isReadable(conversationId)) this.listener.near(conversationId)
+      if (this.isReadable(conversationId)) this.listener.near(conversationId, entry)
       return
     }
     left()

@@ -10,7 +10,7 @@
  *     read ahead is not reported: at its time the turn is read again.
  */
 import type { Ids } from "@holdfast/wire"
-import { Parking, type Preparation, type ParkingListener } from "./Parking.ts"
+import { type Parked, Parking, type Preparation, type ParkingListener } from "./Parking.ts"
 import * as ReadAhead from "../pacing/ReadAhead.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
@@ -24,7 +24,7 @@ export class Waking implements ParkingListener {
   private readonly sessions: Sessions
   private readonly begin: (session: Session) => void
   private readonly turnstile: Turnstile
-  private readonly ahead: ReadAhead.ReadAhead<Ids.ConversationId>
+  private readonly ahead: ReadAhead.ReadAhead<Near>
 
   /** `begin` runs the turns of a session, where none of them runs: the turn ahead of its time, or the queued turns. */
   constructor({ place, sessions, timer }: TurnServices, begin: (session: Session) => void) {
@@ -34,7 +34,7 @@ export class Waking implements ParkingListener {
     this.ahead = new ReadAhead.ReadAhead(
       AHEAD,
       () => this.turnstile.waiting === 0,
-      (id, slot) => this.read(id, slot)
+      (near, slot) => this.read(near, slot)
     )
     this.parking = new Parking(timer, place, this)
   }
@@ -47,9 +47,9 @@ export class Waking implements ParkingListener {
   }
 
   /** Waking.U2 */
-  private read(conversationId: Ids.ConversationId, slot: ReadAhead.Slot): boolean {
-    const parked = this.parking.find(conversationId)
-    if (parked === undefined || !this.parking.isReadable(conversationId)) return false
+  private read({ conversationId, parked }: Near, slot: ReadAhead.Slot): boolean {
+    // It may have been due meanwhile, and wait anew: that wait is reported when it is near.
+    if (this.parking.find(conversationId) !== parked || !this.parking.isReadable(conversationId)) return false
     const session = this.sessions.wake(conversationId)
     session.add(parked.turnId, { _tag: "Ahead", slot }, "first")
     this.begin(session)
@@ -77,8 +77,8 @@ export class Waking implements ParkingListener {
     })
   }
 
-  near(conversationId: Ids.ConversationId): void {
-    this.ahead.near(conversationId)
+  near(conversationId: Ids.ConversationId, parked: Parked): void {
+    this.ahead.near({ conversationId, parked })
   }
 
   held(conversationId: Ids.ConversationId, until: number): void {
@@ -89,6 +89,12 @@ export class Waking implements ParkingListener {
 }
 
 // --- internal
+
+/** A wait that is nearly over. */
+interface Near {
+  readonly conversationId: Ids.ConversationId
+  readonly parked: Parked
+}
 
 /**
  * How many turns come back into memory at once: as many as are read in one query, and whose waits end in one commit. More would make the

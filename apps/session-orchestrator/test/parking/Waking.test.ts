@@ -14,6 +14,9 @@ const { answer, emits, overloaded } = ScriptedProvider
 /** Several times the number that is taken up at once. */
 const CROWD = 200
 
+/** Turns that go on at the same time (`Turnstile`). */
+const PLACES = 64
+
 /** Fewer than all: shows that turns are not read all together. */
 const AT_MOST = 100
 
@@ -34,6 +37,8 @@ class Inside {
     })
   }
 }
+
+const turnOfTheLoop = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
 /** Lets all work run that is possible at this time. */
 const settle = TestClock.adjust(0)
@@ -89,7 +94,7 @@ it.effect(
 
 it.effect("Waking.U1: a turn that is due while it is being read does not pass the waiting turns", () => {
   const [admitted, read] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
-  const [inside, outside, slow] = [crowd.slice(0, 64), crowd.slice(64, 72), crowd.slice(72, 80)]
+  const [inside, outside, slow] = [crowd.slice(0, PLACES), crowd.slice(PLACES, 72), crowd.slice(72, 80)]
   const all = [...inside, ...outside, ...slow]
   const wakes: Array<string> = []
   let areParked = false
@@ -138,13 +143,16 @@ it.effect("Waking.U1: a turn that is due while it is being read does not pass th
 it.effect("Waking.U1: a turn with a command passes the waiting turns", () => {
   const door = Deferred.makeUnsafe<void>()
   const wanted = crowd.at(-1)
+  let inside = 0
   return withService(
     {
       scripts: parksThenAnswers,
       retry: waits(60),
-      journal: recordingWakes((append, turnIds) =>
-        turnIds.some((turnId) => turnId !== wanted) ? Effect.andThen(Deferred.await(door), append) : append
-      )
+      journal: recordingWakes((append, turnIds) => {
+        if (turnIds.every((turnId) => turnId === wanted)) return append
+        inside += turnIds.length
+        return Effect.andThen(Deferred.await(door), append)
+      })
     },
     Effect.fnUntraced(function* ({ conversations }) {
       let c: Ids.ConversationId | undefined
@@ -155,6 +163,8 @@ it.effect("Waking.U1: a turn with a command passes the waiting turns", () => {
       if (c === undefined || wanted === undefined) return assert.fail("there is no crowd")
       yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
       yield* TestClock.adjust("1 minute")
+      // The record of a turn that came inside together with the command would take the command's with it.
+      yield* Effect.repeat(settle, { until: () => inside === PLACES })
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: c }, "a test"))
       assert.strictEqual((yield* conversations.result(wanted)).text, "At last")
       yield* Deferred.succeed(door, undefined)
@@ -212,16 +222,23 @@ it.effect("Waking.U1: a command, a prompt and a fault in the crowd cost no turn 
 
 it.effect("Waking.U1: turns whose end is moved while they wait for a place cost no other turn its place", () => {
   const door = Deferred.makeUnsafe<void>()
-  const [inside, moved] = [crowd.slice(0, 64), crowd.slice(64, 134)]
+  const [inside, moved] = [crowd.slice(0, PLACES), crowd.slice(PLACES, 134)]
   const behind = crowd.slice(134, 140)
   const all = [...inside, ...moved, ...behind]
+  const held = new Set<string>()
   return withService(
     {
       scripts: [...all.map(() => emits(overloaded)), ...all.map(() => answer("At last"))],
       retry: waits(60),
-      journal: recordingWakes((append, turnIds) =>
-        inside.some((turnId) => turnIds.includes(turnId)) ? Effect.andThen(Deferred.await(door), append) : append
-      )
+      // Slow: most turns are due before they could be read ahead. What is near then is not near any more when its end has moved.
+      store: (real) => ({
+        resumption: (turnId) => Effect.andThen(Effect.repeat(turnOfTheLoop, { times: 200 }), real.resumption(turnId))
+      }),
+      journal: recordingWakes((append, turnIds) => {
+        const isHeld = inside.some((turnId) => turnIds.includes(turnId))
+        for (const turnId of isHeld ? turnIds : []) held.add(turnId)
+        return isHeld ? Effect.andThen(Deferred.await(door), append) : append
+      })
     },
     Effect.fnUntraced(function* ({ conversations, provider }) {
       const ids = new Map<Ids.TurnId, Ids.ConversationId>()
@@ -232,6 +249,8 @@ it.effect("Waking.U1: turns whose end is moved while they wait for a place cost 
       }
       yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === all.length })
       yield* TestClock.adjust("1 minute")
+      // As above.
+      yield* Effect.repeat(settle, { until: () => held.size === PLACES })
       const until = 10 * 60_000
       for (const turnId of moved) {
         const conversationId = ids.get(turnId) ?? assert.fail("it was not prompted")
