@@ -265,7 +265,7 @@ describe("a turn that is stepped", () => {
     const unchanged = (input: Engine.Input) => {
       const { state } = turn
       assert.deepStrictEqual(turn.take(input), [])
-      assert.strictEqual(turn.state, state)
+      assert.deepStrictEqual(turn.state, state)
     }
     unchanged(now)
     unchanged({ _tag: "Due" })
