@@ -192,8 +192,8 @@ export interface State {
   readonly isTakenUp: boolean
   /** When the last call of this life began, until there is no decision due about it. Epoch milliseconds. */
   readonly calledAt: number | undefined
-  /** When the tool calls of the step began, by number. */
-  readonly toolsAt: ReadonlyMap<number, number>
+  /** When the tool calls that run now began, by number; `undefined`: the end of the call has been observed. */
+  readonly toolsAt: ReadonlyMap<number, number | undefined>
 }
 
 /** Makes the state of a turn before `Begin`. */
@@ -453,6 +453,7 @@ export class Turn {
     if (setup.memo === undefined && this.performed(commands)) return true
     if (this.hasUnwritten && !this.isKept(command)) return this.append()
     this.draft.open = commands
+    if (command._tag === "RunTool") this.draft.toolsAt = new Map()
     for (const command of commands) this.begin(command)
     return false
   }
@@ -552,10 +553,17 @@ export class Turn {
   }
 
   private report(record: Records.TurnRecord, before: Ledger): void {
-    const { call, calledAt, setup, toolsAt } = this.state
+    const { call, calledAt, open, setup, toolsAt } = this.state
     if (setup.observer === undefined) return
     const startedAt = record.kind === "Tool" ? toolsAt.get(record.number) : calledAt
-    const times = record.kind === "Attempt" ? (call ?? { startedAt: undefined }) : { startedAt }
+    if (record.kind === "Tool") this.draft.toolsAt = new Map(toolsAt).set(record.number, undefined)
+    const isRunning = ({ number }: Command) =>
+      number !== record.number && !(toolsAt.has(number) && toolsAt.get(number) === undefined)
+    const times = {
+      startedAt,
+      othersRunning: open.filter(isRunning).length,
+      ...(record.kind === "Attempt" ? call : undefined)
+    }
     const observed = Observing.ofRecord(setup.observer, before, record, times, this.now)
     if (observed !== undefined) this.observe(observed)
   }
