@@ -265,7 +265,7 @@ describe("a turn that is stepped", () => {
     const unchanged = (input: Engine.Input) => {
       const { state } = turn
       assert.deepStrictEqual(turn.take(input), [])
-      assert.strictEqual(turn.state, state)
+      assert.deepStrictEqual(turn.state, state)
     }
     unchanged(now)
     unchanged({ _tag: "Due" })
@@ -295,6 +295,33 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(at(5_001), ["Repeat", "sleep 0"])
     // The clock was set back.
     assert.deepStrictEqual(at(-60_000), ["Repeat", "provider-retry", "sleep 5000"])
+  })
+
+  it("A16: the last of the tool calls to end is observed as the last, on disk or not", () => {
+    const observer = { tool: () => {} }
+    const running = (turn: Stepped, ...inputs: ReadonlyArray<Engine.Input>) =>
+      inputs.map((input) => {
+        turn.take(input)
+        const [effect] = turn.effects
+        return effect?._tag === "Observe" && effect.kind === "tool" ? effect.observation.othersRunning : undefined
+      })
+    const stepped = (setup: Partial<Engine.Setup>) => {
+      const turn = new Stepped({ observer, ...setup })
+      turn.take(BEGIN)
+      if (setup.memo !== undefined) turn.take(APPENDED)
+      turn.take(turn.answered(call("a"), call("b"), call("c")), APPENDED)
+      return turn
+    }
+    const logged = stepped({})
+    assert.deepStrictEqual(running(logged, logged.tool(1), logged.tool(2), logged.tool(0)), [2, 1, 0])
+    const memo = stepped({ memo: {} })
+    const commands = memo.state.open
+    for (const command of commands) memo.take({ _tag: "Performs", command })
+    const performed = (number: number): Engine.Input => {
+      const done = memo.tool(number)
+      return done._tag === "Done" ? { _tag: "Performed", record: done.record } : done
+    }
+    assert.deepStrictEqual(running(memo, performed(1), performed(2), memo.tool(2), performed(0)), [2, 1, undefined, 0])
   })
 
   it("A16: a call that its process gives up is observed as interrupted", () => {

@@ -192,8 +192,8 @@ export interface State {
   readonly isTakenUp: boolean
   /** When the last call of this life began, until there is no decision due about it. Epoch milliseconds. */
   readonly calledAt: number | undefined
-  /** When the tool calls of the step began, by number. */
-  readonly toolsAt: ReadonlyMap<number, number>
+  /** When the tool calls that run now began, by number; `undefined`: the end of the call has been observed. */
+  readonly toolsAt: ReadonlyMap<number, number | undefined>
 }
 
 /** Makes the state of a turn before `Begin`. */
@@ -220,40 +220,52 @@ export const make = (setup: Setup): State => ({
 
 /** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
 export const step = (state: State, input: Input, now: number): readonly [State, ReadonlyArray<Effect>] => {
-  const steps = new Steps(state, now)
-  try {
-    steps.take(input)
-  } catch (defect) {
-    steps.fail(defect)
-  }
-  return [steps.state, steps.effects]
+  const turn = new Turn({ ...state })
+  turn.take(input, now)
+  return [turn.state, turn.effects]
 }
 
-// --- internal
-
-/** One step, while it is taken. */
-class Steps {
-  state: State
+/** The same in place, for shells that keep no state but the last. */
+export class Turn {
+  readonly state: State
+  /** What is to be performed, in order; the shell removes it. */
   readonly effects: Array<Effect> = []
-  private readonly now: number
+  private readonly draft: { -readonly [Key in keyof State]: State[Key] }
+  private now = 0
 
-  constructor(state: State, now: number) {
+  /** Changes `state` from now on. */
+  constructor(state: State) {
     this.state = state
-    this.now = now
+    this.draft = state
   }
 
-  take(input: Input): void {
-    const { state } = this
+  /** Takes an input at a moment, in epoch milliseconds. In `memo` the moment of `Begin`, `Appended` and `Done` has no effect. */
+  take(input: Input, now: number): void {
+    this.now = now
+    try {
+      this.step(input)
+    } catch (defect) {
+      this.fail(defect)
+    }
+  }
+
+  // --- inputs
+
+  private step(input: Input): void {
+    const { draft, state } = this
     if (state.stopped !== undefined) return this.stop(state.stopped)
     switch (input._tag) {
       case "Begin": {
         const { isAhead = false, known, persisted } = input
-        this.set({ known, persisted, withheld: isAhead ? [] : undefined })
+        draft.known = known
+        draft.persisted = persisted
+        if (isAhead) draft.withheld = []
         return this.goOn()
       }
       case "Accepted":
-        this.set({ withheld: undefined })
-        return void this.effects.push(...(state.withheld ?? []))
+        this.effects.push(...(state.withheld ?? []))
+        draft.withheld = undefined
+        return
       case "Appended":
         return this.appended()
       case "Refused":
@@ -263,7 +275,8 @@ class Steps {
         return this.begins(input.command)
       case "Performed":
         this.report(input.record, state.ledger)
-        return state.call && this.set({ call: { ...state.call, isObserved: true } })
+        if (state.call !== undefined) draft.call = { ...state.call, isObserved: true }
+        return
       case "FirstContent":
         return this.firstContent()
       case "Done":
@@ -282,7 +295,7 @@ class Steps {
   }
 
   /** Engine.E3 */
-  fail(defect: unknown): void {
+  private fail(defect: unknown): void {
     const error = ofDefect(defect)
     try {
       const { message } = error
@@ -292,12 +305,10 @@ class Steps {
     }
   }
 
-  // --- inputs
-
   private appended(): void {
     const { pending } = this.state
     if (pending === undefined) return
-    this.set({ pending: undefined })
+    this.draft.pending = undefined
     for (const effect of pending.then) this.emit(effect)
     this.goOn()
   }
@@ -306,11 +317,11 @@ class Steps {
     const { call, open, records, setup } = this.state
     const [command] = open
     if (command?._tag !== "Call" || call === undefined) return
-    this.set({ call: { ...call, firstContentAt: this.now } })
+    this.draft.call = { ...call, firstContentAt: this.now }
     if (setup.memo !== undefined) return
     // The mark is not folded in: this life goes on with the attempt.
     const { number, step } = command
-    this.set({ records: [...records, named({ kind: "Content", step, number, value: true })] })
+    this.draft.records = [...records, named({ kind: "Content", step, number, value: true })]
     this.append({ _tag: "Release" })
   }
 
@@ -318,7 +329,7 @@ class Steps {
     const { open } = this.state
     const command = open.find((command) => isOf(command, record))
     if (command === undefined) return // Engine.E2
-    this.set({ open: open.filter((other) => other !== command) })
+    this.draft.open = open.filter((other) => other !== command)
     this.fold(record, isTakenUp)
     this.goOn()
   }
@@ -329,7 +340,7 @@ class Steps {
     if (wake.type !== "elapsed" && !fits(wake, Commands.callsOf(waiting))) return
     const value = Commands.wakeOf(waiting, wake, this.state.setup.strategy?.ask, this.now)
     if (value === undefined) return this.sleep(waiting)
-    this.set({ open: [] })
+    this.draft.open = []
     const { number, part, step } = waiting
     this.fold({ kind: "Wake", step, number, value }, false, part)
     this.goOn()
@@ -342,21 +353,22 @@ class Steps {
     const called = call === undefined ? undefined : ({ called: true } as const)
     const underWay = command?._tag === "Call" ? { said, ...called } : undefined
     this.interrupted()
-    this.set({ cut: { status, failure, ...underWay } })
+    this.draft.cut = { status, failure, ...underWay }
     this.goOn()
   }
 
   /** The commands under way have been ended. */
   private interrupted(): void {
     const { call, ledger, setup } = this.state
-    this.set({ open: [], call: undefined })
+    this.draft.open = []
+    this.draft.call = undefined
     if (call === undefined || call.isObserved || setup.observer?.attempt === undefined) return
     const outcome = { _tag: "Interrupted", endedAt: this.now } as const
     this.observe(Observing.ofAttempt(ledger, call.request.attempt, outcome, call))
   }
 
   private stop(error: TurnStopped): void {
-    this.set({ stopped: error })
+    this.draft.stopped = error
     this.effects.push({ _tag: "Stop", error })
   }
 
@@ -373,13 +385,13 @@ class Steps {
     const { events, known, ledger, open, setup } = this.state
     const [due, ...outbox] = ledger.outbox
     if (due?._tag === "Persist") {
-      this.set({ ledger: { ...ledger, outbox } })
+      this.draft.ledger = { ...ledger, outbox }
       return this.gather(due)
     }
     if (due !== undefined) {
       // A transient event of an earlier life has no one to receive it.
       if (known.length === 0 && this.hasUnwritten) return this.append()
-      this.set({ ledger: { ...ledger, outbox } })
+      this.draft.ledger = { ...ledger, outbox }
       if (known.length === 0) this.live(due.event)
       return true
     }
@@ -398,7 +410,7 @@ class Steps {
   private follow(): boolean {
     const [stored, ...known] = this.state.known
     if (stored === undefined) return false
-    this.set({ known })
+    this.draft.known = known
     const record = Records.parse(stored)
     try {
       if (record !== undefined) this.fold(record, true)
@@ -410,7 +422,7 @@ class Steps {
       this.stop(new TurnStopped({ message: `The journal cannot be followed: ${why}.`, defect: true }))
     }
     // A wait that this life has begun is announced, however short it is (D5).
-    if (known.length === 0 && this.state.setup.priorWork?.isTakenUp === false) this.set({ isTakenUp: false })
+    if (known.length === 0 && this.state.setup.priorWork?.isTakenUp === false) this.draft.isTakenUp = false
     return true
   }
 
@@ -424,7 +436,8 @@ class Steps {
     } else if (onDisk.length > 0) {
       this.emit({ _tag: "Repeat", events: onDisk, position })
     }
-    this.set({ events: [...this.state.events, ...events.slice(onDisk.length)] })
+    const fresh = onDisk.length === 0 ? events : events.slice(onDisk.length)
+    this.draft.events = this.state.events.length === 0 ? fresh : [...this.state.events, ...fresh]
     return true
   }
 
@@ -439,7 +452,8 @@ class Steps {
     if (command._tag === "Seal") return this.seal(command.cut && { status: "failed", failure: command.cut })
     if (setup.memo === undefined && this.performed(commands)) return true
     if (this.hasUnwritten && !this.isKept(command)) return this.append()
-    this.set({ open: commands })
+    this.draft.open = commands
+    if (command._tag === "RunTool") this.draft.toolsAt = new Map()
     for (const command of commands) this.begin(command)
     return false
   }
@@ -473,7 +487,8 @@ class Steps {
   private seal(cut: Records.Seal["cut"]): boolean {
     if (this.state.setup.memo !== undefined) {
       const command = { _tag: "Seal", step: 0, number: 0, cut: cut?.failure } as const
-      this.set({ cut, open: [command] })
+      this.draft.cut = cut
+      this.draft.open = [command]
       this.emit({ _tag: "Start", command })
       return false
     }
@@ -485,27 +500,32 @@ class Steps {
 
   /** Announces a command that is about to be performed, and keeps its time. */
   private begins(command: Command): void {
-    const { announced, calledAt, isTakenUp, toolsAt, wait } = this.state
+    const { draft } = this
+    const { announced, calledAt, isTakenUp, toolsAt, wait } = draft
     switch (command._tag) {
       case "Call": {
         if (command.isLost) return
         const startedAt = calledAt ?? this.now
         const call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
-        this.set({ call, calledAt: startedAt, announced: command.step })
+        draft.call = call
+        draft.calledAt = startedAt
+        draft.announced = command.step
         if (announced !== command.step) this.live(command.begins)
         return
       }
       case "Compact":
-        return this.set({ calledAt: this.now })
+        draft.calledAt = this.now
+        return
       case "RunTool":
-        return this.set({ toolsAt: new Map(toolsAt).set(command.number, this.now) })
+        draft.toolsAt = new Map(toolsAt).set(command.number, this.now)
+        return
       case "Wait":
       case "Ask": {
         const { event, step } = command
         if (event === undefined || RetryEvent.isAnnounced(wait, { event, step })) return
         // D5: a wait of an earlier life whose end has passed is not announced.
         if (isTakenUp && event.retryAt < this.now) return
-        this.set({ wait: { event, step } })
+        draft.wait = { event, step }
         return this.live(event)
       }
       default:
@@ -518,25 +538,32 @@ class Steps {
 
   /** Folds a record in; one of this life is reported, and is part of the next append. */
   private fold(record: Records.TurnRecord, isTakenUp = false, part?: number): void {
-    const { announced, calledAt, ledger, records, setup } = this.state
+    const { ledger, records, setup } = this.state
     const after = evolve(ledger, record)
     if (!isTakenUp && setup.memo === undefined) this.report(record, ledger)
-    this.set({ ledger: after, isTakenUp, ...(record.kind === "Attempt" ? { call: undefined } : undefined) })
+    const { draft } = this
+    draft.ledger = after
+    draft.isTakenUp = isTakenUp
+    if (record.kind === "Attempt") draft.call = undefined
     if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
     const isDue = after.phase._tag === "Deciding" || after.phase._tag === "Compacting"
-    const isKept = setup.memo !== undefined || record.kind === "Seal"
-    this.set({
-      announced: isVoid(record) ? undefined : announced,
-      calledAt: isDue ? calledAt : undefined,
-      records: isKept ? records : [...records, named(record, part)]
-    })
+    if (!isDue) draft.calledAt = undefined
+    if (isVoid(record)) draft.announced = undefined
+    if (setup.memo === undefined && record.kind !== "Seal") draft.records = [...records, named(record, part)]
   }
 
   private report(record: Records.TurnRecord, before: Ledger): void {
-    const { call, calledAt, setup, toolsAt } = this.state
+    const { call, calledAt, open, setup, toolsAt } = this.state
     if (setup.observer === undefined) return
     const startedAt = record.kind === "Tool" ? toolsAt.get(record.number) : calledAt
-    const times = record.kind === "Attempt" ? (call ?? { startedAt: undefined }) : { startedAt }
+    if (record.kind === "Tool") this.draft.toolsAt = new Map(toolsAt).set(record.number, undefined)
+    const isRunning = ({ number }: Command) =>
+      number !== record.number && !(toolsAt.has(number) && toolsAt.get(number) === undefined)
+    const times = {
+      startedAt,
+      othersRunning: open.filter(isRunning).length,
+      ...(record.kind === "Attempt" ? call : undefined)
+    }
     const observed = Observing.ofRecord(setup.observer, before, record, times, this.now)
     if (observed !== undefined) this.observe(observed)
   }
@@ -550,7 +577,10 @@ class Steps {
     const fresh = setup.observer?.event === undefined ? [] : events.filter(isFresh)
     const observed = fresh.map((event) => ({ _tag: "Observe" as const, ...Observing.ofEvent(ledger, event) }))
     const append: Append = { _tag: "Append", records, events, position }
-    this.set({ pending: { ...append, then: [...observed, ...then] }, records: [], events: [] })
+    const { draft } = this
+    draft.pending = { ...append, then: [...observed, ...then] }
+    draft.records = []
+    draft.events = []
     this.effects.push(append)
     return false
   }
@@ -568,7 +598,7 @@ class Steps {
   private emit(effect: Effect): void {
     const { withheld } = this.state
     if (withheld === undefined || effect._tag === "Start") this.effects.push(effect)
-    else this.set({ withheld: [...withheld, effect] })
+    else this.draft.withheld = [...withheld, effect]
   }
 
   private get hasUnwritten(): boolean {
@@ -583,14 +613,12 @@ class Steps {
     const midStream = strategy?.midStream
     const hasStrategy = strategy !== undefined
     const offers = { tools: toolbox.definitions, hasRouter, hasStrategy, hasCompactor, ...defined({ midStream }) }
-    this.set({ offered: { step, offers } })
+    this.draft.offered = { step, offers }
     return offers
   }
-
-  private set(change: Partial<State>): void {
-    this.state = { ...this.state, ...change }
-  }
 }
+
+// --- internal
 
 const named = (record: Records.TurnRecord, part?: number): Named => ({
   name: Records.nameOf(record.kind, record.step, record.number, part),

@@ -38,86 +38,105 @@ export interface Ports extends Performer.Ports {
 /** One life of one turn. */
 export class Life {
   private readonly ports: Ports
-  private state: Engine.State
-  /** Effects of the engine to perform, in order. */
-  private due: ReadonlyArray<Engine.Effect> = []
+  private readonly setup: Engine.Setup
+  private readonly turn: Engine.Turn
+  private name: string | undefined
   private content: Performer.Content | undefined = undefined
   private isFlushing = false
   private fiber: Fiber.Fiber<unknown, unknown> | undefined = undefined
-  private abortion: "none" | "waits" | "done" = "none"
   private isRestored = false
+  private isToAbort = false
+  /** An abort has ended the turn, which is to be cut. */
+  isAborted = false
 
-  constructor(ports: Ports, setup: Engine.Setup) {
+  /** `name` is that of the life; absent: drawn. */
+  constructor(ports: Ports, setup: Engine.Setup, name: string | undefined) {
     this.ports = ports
-    this.state = Engine.make(setup)
+    this.setup = setup
+    this.name = name
+    this.turn = new Engine.Turn(Engine.make(setup))
+  }
+
+  /** The name of this life, unique among the lives of the turn. */
+  get life(): string {
+    return (this.name ??= this.ports.draw().toString(36).slice(2))
   }
 
   /** Runs the turn to its seal. */
-  readonly toSeal: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
-    this.take({ _tag: "Begin", known: this.ports.checkpoint.known ?? [], persisted: [] })
-    return this.ending
-  }).pipe(Effect.catchDefect((defect) => this.cut({ status: "failed", failure: bug(defect) })))
+  toSeal(): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
+    return Effect.suspend(() => {
+      this.turn.take({ _tag: "Begin", known: this.ports.checkpoint.known ?? [], persisted: [] }, 0)
+      return this.goOn()
+    }).pipe(
+      Effect.catch((error) => this.failed(error)),
+      Effect.catchDefect((defect) => this.cut({ status: "failed", failure: bug(defect) }))
+    )
+  }
 
   /** The turn, whose fiber an abort ends. */
-  get abortable(): typeof this.toSeal {
+  abortable(): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
     return Effect.withFiber((fiber) => {
       this.fiber = fiber
-      return this.toSeal
+      return this.toSeal()
     })
   }
 
   /** Aborts the turn, as soon as it has restored its state (Life.L3). */
   readonly abort = (): void => {
-    if (this.abortion === "none") this.abortion = "waits"
-    if (this.isRestored) this.endForAbort()
-  }
-
-  /** An abort has ended the turn, which is to be cut. */
-  get isAborted(): boolean {
-    return this.abortion === "done"
+    this.isToAbort = true
+    if (this.isRestored) this.end()
   }
 
   /** Seals the turn; on a sealed turn it only returns the seal. */
   cut(cut: Engine.Cut): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
     return Effect.suspend(() => {
+      const { content, turn } = this
       // The log has to confirm what the engine has handed in; nothing else that it wanted happens.
-      this.due = this.due.filter(({ _tag }) => _tag === "Append" || _tag === "Observe" || _tag === "Sealed")
+      const left = turn.effects.filter(({ _tag }) => _tag === "Append" || _tag === "Observe" || _tag === "Sealed")
+      turn.effects.splice(0, Infinity, ...left)
       this.isFlushing = false
-      const { content } = this
-      this.take({ _tag: "Cut", ...cut, ...(content && { said: Performer.underWayOf(content) }) })
-      return this.ending
-    }).pipe(Effect.uninterruptible)
+      turn.take({ _tag: "Cut", ...cut, ...(content && { said: Performer.underWayOf(content) }) }, this.ports.now())
+      return this.goOn()
+    }).pipe(
+      Effect.catch((error) => this.failed(error)),
+      Effect.uninterruptible
+    )
   }
 
   /** The process gives the turn up. */
-  readonly release: Effect.Effect<void> = Effect.sync(() => {
-    this.due = []
-    this.take({ _tag: "Released" })
-    this.emitted()
-  })
+  release(): void {
+    this.turn.effects.length = 0
+    this.turn.take({ _tag: "Released" }, this.ports.now())
+    this.emit()
+  }
 
   // --- effects of the engine
 
-  private take(input: Engine.Input): void {
-    const [state, effects] = Engine.step(this.state, input, this.ports.now())
-    this.state = state
-    this.due = this.due.length === 0 ? effects : [...this.due, ...effects]
-  }
-
-  private readonly ending: Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> = Effect.suspend(() => {
+  private goOn(): Effect.Effect<TurnEvent.TurnEnd, Failed> {
     for (;;) {
       const flushed = this.flush()
       const done = hasSucceeded(flushed) ? this.next() : flushed
-      if (!hasSucceeded(done)) return Effect.flatMap(done, (end) => (end ? Effect.succeed(end) : this.ending))
+      if (!hasSucceeded(done)) return Effect.flatMap(done, (end) => (end ? Effect.succeed(end) : this.goOn()))
       if (done.value) return Effect.succeed(done.value)
     }
-  })
+  }
+
+  private failed(error: Failed): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> {
+    if (error._tag === "SleepFailure")
+      return this.cut({ status: "failed", failure: { reason: "unknown", message: error.message, retryable: false } }) // D14
+    if (error._tag === "TurnStopped") {
+      this.turn.take({ _tag: "Refused", error }, this.ports.now())
+      this.emit()
+    }
+    return Effect.fail(error)
+  }
 
   /** Performs what is due up to a command, the seal or a stop; one fiber at a time does. */
   private flush(): Effect.Effect<void, TurnStopped> {
+    const { effects } = this.turn
     for (;;) {
-      this.emitted()
-      const [effect] = this.due
+      this.emit()
+      const [effect] = effects
       if (effect?._tag === "Stop") return Effect.fail(effect.error)
       if (effect?._tag !== "Append" || this.isFlushing) return Effect.void
       const [first, ...rest] = effect.events
@@ -127,14 +146,14 @@ export class Life {
         this.isFlushing = true
         return Effect.flatMap(this.persisting(persisted), () => this.flush())
       }
-      this.shift()
-      this.take({ _tag: "Appended" })
+      effects.shift()
+      this.turn.take({ _tag: "Appended" }, 0)
     }
   }
 
   private persisting(persisted: Effect.Effect<void, TurnStopped>): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.shift()
+      this.turn.effects.shift()
       return Effect.match(persisted, {
         onFailure: (error) => this.persisted({ _tag: "Refused", error }),
         onSuccess: () => this.persisted({ _tag: "Appended" })
@@ -144,75 +163,50 @@ export class Life {
 
   private persisted(input: Engine.Input): void {
     this.isFlushing = false
-    this.take(input)
+    this.turn.take(input, this.ports.now())
   }
 
   /** Emits what is due and needs no fiber. */
-  private emitted(): void {
+  private emit(): void {
+    const { effects } = this.turn
     for (;;) {
-      const [effect] = this.due
+      const [effect] = effects
       if (effect?._tag === "Live") this.ports.sink.live(effect.event)
-      else if (effect?._tag === "Observe") notify(this.state.setup.observer, effect.kind, effect.observation)
+      else if (effect?._tag === "Observe") notify(this.setup.observer, effect.kind, effect.observation)
       else return
-      this.shift()
+      effects.shift()
     }
   }
 
-  private shift(): void {
-    this.due = this.due.slice(1)
-  }
-
   /** Performs the next commands, or returns the seal. */
-  private next(): Effect.Effect<TurnEvent.TurnEnd | void, TurnParked | TurnStopped> {
-    const [effect] = this.due
+  private next(): Effect.Effect<TurnEvent.TurnEnd | void, Failed> {
+    const { effects } = this.turn
+    const effect = effects.shift()
     if (effect?._tag === "Sealed") return Effect.succeed(effect.end)
-    const commands = this.due.flatMap((each) => (each._tag === "Start" ? [each.command] : []))
-    const [command] = commands
-    if (command === undefined) throw new Error("there is nothing left to do in the turn")
-    this.due = []
-    return commands.length === 1 ? this.performing(command) : this.together(commands)
-  }
-
-  /** Performs tool calls at the same time; the result of each is emitted as soon as those before it are. */
-  private together(commands: ReadonlyArray<Engine.Command>): Effect.Effect<void, TurnParked | TurnStopped> {
+    if (effect?._tag !== "Start") throw new Error("there is nothing left to do in the turn")
+    if (effects.length === 0) return this.begun(effect.command)
+    // Tool calls run at the same time; the result of each is emitted as soon as those before it are.
+    const others = effects.flatMap((each) => (each._tag === "Start" ? [each.command] : []))
+    effects.length = 0
     const flush = Effect.suspend(() => this.flush())
-    const each = (command: Engine.Command) => Effect.andThen(this.performing(command), flush)
-    return Effect.forEach(commands, each, { concurrency: commands.length, discard: true })
+    const each = (command: Engine.Command) => Effect.andThen(this.begun(command), flush)
+    return Effect.forEach([effect.command, ...others], each, { concurrency: "unbounded", discard: true })
   }
 
   // --- commands
 
-  private performing(command: Engine.Command): Effect.Effect<void, TurnParked | TurnStopped> {
-    const recorded = command._tag === "RunTool" ? this.begun(command) : this.recorded(command)
-    return Effect.catch(recorded, (error): Effect.Effect<void, TurnParked | TurnStopped> => {
-      if (error._tag === "TurnParked") return Effect.fail(error)
-      if (error._tag === "TurnStopped") {
-        this.take({ _tag: "Refused", error })
-        return this.flush()
-      }
-      const failure: Failure.Failure = { reason: "unknown", message: error.message, retryable: false } // D14
-      this.take({ _tag: "Cut", status: "failed", failure })
-      return Effect.void
-    })
-  }
-
-  /** Runs a tool call, whose beginning has a record of its own (X8). */
-  private begun(command: Extract<Engine.Command, { readonly _tag: "RunTool" }>) {
-    const { checkpoint } = this.ports
-    const { ledger, setup } = this.state
-    const beginning = Commands.beginningOf(setup, ledger, command)
+  /** Performs a command. The beginning of a tool call has a record of its own (X8). */
+  private begun(command: Engine.Command): Effect.Effect<void, Failed> {
+    if (command._tag !== "RunTool") return this.recorded(command)
+    const beginning = Commands.beginningOf(this, this.turn.state.ledger, command)
     if (beginning === undefined) return this.recorded(command)
-    const { number, step, value } = beginning
-    const begun = checkpoint.run(
-      Records.nameOf("Begun", step, number),
-      Records.Begun,
-      this.opened(Effect.succeed(value))
-    )
+    const name = Records.nameOf("Begun", beginning.step, beginning.number)
+    const begun = this.ports.checkpoint.run(name, Records.Begun, this.opened(Effect.succeed(beginning.value)))
     return Effect.flatMap(begun, (value) => this.recorded({ ...command, begun: value }))
   }
 
   /** Performs a command whose result is recorded, and folds it in. */
-  private recorded(command: Engine.Command): Effect.Effect<void, SleepFailure | TurnParked | TurnStopped> {
+  private recorded(command: Engine.Command): Effect.Effect<void, Failed> {
     const { checkpoint } = this.ports
     const kind = Commands.kindOf(command)
     const name = Records.nameOf(kind, command.step, command.number, "part" in command ? command.part : undefined)
@@ -221,47 +215,51 @@ export class Life {
     let isNew = checkpoint.known !== undefined
     const performed = Effect.suspend(() => {
       isNew = true
-      const value = this.perform(command)
-      if (this.state.setup.observer === undefined) return value
-      return Effect.map(value, (value) => {
-        this.take({ _tag: "Performed", record: Records.recordOf(kind, command, value) })
-        this.emitted()
-        return value
-      })
+      return this.perform(command, kind)
     })
-    const effect = kind === "Seal" ? performed : this.opened(performed)
-    const recorded = Effect.mapEager(checkpoint.run(name, Records.kinds[kind].schema, effect), (value) => {
-      this.content = undefined
-      this.take({ _tag: "Done", record: Records.recordOf(kind, command, value), isTakenUp: !isNew })
-    })
-    return kind === "Seal" ? Effect.uninterruptible(recorded) : recorded
+    const isSeal = kind === "Seal"
+    const recorded = Effect.mapEager(
+      checkpoint.run(name, Records.kinds[kind].schema, isSeal ? performed : this.opened(performed)),
+      (value) => {
+        this.content = undefined
+        this.turn.take({ _tag: "Done", record: Records.recordOf(kind, command, value), isTakenUp: !isNew }, 0)
+      }
+    )
+    return isSeal ? Effect.uninterruptible(recorded) : recorded
   }
 
-  private perform(
-    command: Engine.Command
-  ): Effect.Effect<Records.TurnRecord["value"], SleepFailure | TurnParked | TurnStopped> {
-    const { cut, ledger, setup } = this.state
+  private perform(command: Engine.Command, kind: Records.Kind): Effect.Effect<Value, Failed> {
+    const result = this.resultOf(command)
+    if (this.setup.observer === undefined) return result
+    return Effect.mapEager(result, (value) => {
+      this.turn.take({ _tag: "Performed", record: Records.recordOf(kind, command, value) }, this.ports.now())
+      this.emit()
+      return value
+    })
+  }
+
+  private resultOf(command: Engine.Command): Effect.Effect<Value, Failed> {
+    const { cut, ledger } = this.turn.state
     const at = this.ports.now()
     if (command._tag === "Seal") return Effect.succeed(cut === undefined ? { at } : { at, cut })
-    const immediate = Commands.recordOf(setup, ledger, command, at)
+    const immediate = Commands.recordOf(this.setup, ledger, command, at)
     if (immediate !== undefined) return Effect.succeed(immediate.value)
-    this.take({ _tag: "Performs", command })
-    this.emitted()
+    this.turn.take({ _tag: "Performs", command }, at)
+    this.emit()
     if (command._tag === "Wait" || command._tag === "Ask") return this.sleep(command)
-    const { content = Performer.contentOf({}) } = this
-    const life = { life: setup.life, content, mark: this.mark(command) }
-    return Effect.map(Performer.perform(this.ports, ledger, command, life), ({ value }) => value)
+    const life = command._tag === "RunTool" ? this.life : ""
+    return Performer.resultOf(this.ports, ledger, command, { life, content: this.content, mark: this.mark(command) })
   }
 
   /** Suspended: the fiber keeps this effect, and would keep the write with it. */
   private mark(command: Engine.Command): Effect.Effect<void, TurnStopped> {
     return Effect.suspend(() => {
-      this.take({ _tag: "FirstContent" })
+      this.turn.take({ _tag: "FirstContent" }, this.setup.observer === undefined ? 0 : this.ports.now())
       return this.ports.checkpoint.mark?.(Records.nameOf("Content", command.step, command.number)) ?? Effect.void
     })
   }
 
-  private sleep(waiting: Commands.Waiting): Effect.Effect<Records.Wake, SleepFailure | TurnParked | TurnStopped> {
+  private sleep(waiting: Commands.Waiting): Effect.Effect<Records.Wake, Failed> {
     const { now, strategy } = this.ports
     if (strategy === undefined) throw new Error("without a strategy there is no wait")
     const { awaited, calls, leftMs } = Commands.sleepOf(waiting, now())
@@ -278,21 +276,24 @@ export class Life {
   private opened<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
     if (this.isRestored) return effect
     return Effect.suspend(() => {
-      this.isRestored = this.abortion === "none"
+      this.isRestored = !this.isToAbort
       if (this.isRestored) return effect
-      this.endForAbort()
+      this.end()
       // Gives way to the end of the turn. Several tools may come here at once, in fibers of their own, and each gives way.
       return Effect.andThen(Effect.yieldNow, effect)
     })
   }
 
-  private endForAbort(): void {
-    this.abortion = "done"
+  private end(): void {
+    this.isAborted = true
     this.fiber?.interruptUnsafe()
   }
 }
 
 // --- internal
+
+type Failed = SleepFailure | TurnParked | TurnStopped
+type Value = Records.TurnRecord["value"]
 
 const ELAPSED: Records.Wake = { type: "elapsed" }
 

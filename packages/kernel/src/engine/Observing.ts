@@ -16,6 +16,7 @@ export interface Times {
   /** Absent: it was not begun in this life. */
   readonly startedAt: number | undefined
   readonly firstContentAt?: number | undefined
+  readonly othersRunning?: number
   /** The request of an attempt. */
   readonly request?: ProviderRequest | undefined
 }
@@ -59,8 +60,8 @@ export const ofRecord = (
       const refusal = isError ? Judging.refusalOf(call, phase.round.finishReason) : ("accepted" as const)
       const report = isReport ? refusal : undefined
       const about = { ...stepOf(before), call, startedAt, endedAt, isError, report }
-      const others = phase.round.results.filter((result, i) => result === undefined && i !== record.number)
-      return { kind: "tool", observation: { ...about, othersRunning: others.length } }
+      const { othersRunning = 0 } = times
+      return { kind: "tool", observation: { ...about, othersRunning } }
     }
     default:
       return undefined

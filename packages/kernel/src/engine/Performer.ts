@@ -23,9 +23,10 @@ import type { RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Router } from "../ports/Router.ts"
 import type { Toolbox, ToolOutcome } from "../ports/Toolbox.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
-import type * as Records from "../records/Records.ts"
+import * as Records from "../records/Records.ts"
 import * as Directives from "../turn/Directive.ts"
 import * as ModelContext from "../turn/ModelContext.ts"
+import * as Commands from "./Commands.ts"
 
 /** The ports, with the time and chance of their host. */
 export interface Ports {
@@ -49,9 +50,9 @@ export interface Life {
   /** Its name (X8). */
   readonly life: string
   /** Filled while the stream of a call comes in. */
-  readonly content: Content
+  readonly content?: Content | undefined
   /** Runs once, before the first content of a call leaves (X2). */
-  readonly mark: Effect.Effect<void, TurnStopped>
+  readonly mark?: Effect.Effect<void, TurnStopped>
 }
 
 /** The content of a call. */
@@ -73,26 +74,31 @@ export const perform = (
   ledger: Ledger,
   command: Command,
   life: Life
-): Effect.Effect<Records.TurnRecord, TurnStopped> => {
-  const { number, step } = command
+): Effect.Effect<Records.TurnRecord, TurnStopped> =>
+  Effect.map(resultOf(ports, ledger, command, life), (value) =>
+    Records.recordOf(Commands.kindOf(command), command, value)
+  )
+
+/** The same for the value of the record. */
+export const resultOf = (
+  ports: Ports,
+  ledger: Ledger,
+  command: Command,
+  life: Life
+): Effect.Effect<Records.TurnRecord["value"], TurnStopped> => {
   switch (command._tag) {
     case "Call":
-      return Effect.map(call(ports, ledger, command, life), (value) => ({ kind: "Attempt", step, number, value }))
+      return call(ports, ledger, command, life)
     case "Compact":
-      return Effect.map(compaction(ports, command), (value) => ({ kind: "Compaction", step, number, value }))
+      return compaction(ports, command)
     case "Route":
-      return Effect.map(route(ports, command), (value) => ({ kind: "Route", step, number, value }))
+      return route(ports, command)
     case "Decide":
-      return Effect.map(decision(ports, command), (value) => ({ kind: "Decision", step, number, value }))
+      return decision(ports, command)
     case "RunTool":
-      return Effect.map(tool(ports, ledger, command, life), (value) => ({ kind: "Tool", step, number, value }))
-    case "Ask":
-    case "Final":
-    case "Seal":
-    case "Wait":
-      throw new Error(`the command ${command._tag} is none that a performer performs`)
+      return tool(ports, ledger, command, life)
     default:
-      return command satisfies never
+      throw new Error(`the command ${command._tag} is none that a performer performs`)
   }
 }
 
@@ -111,7 +117,7 @@ const call = (
   ports: Ports,
   ledger: Ledger,
   { isJudged, request }: Of<"Call">,
-  { content, mark }: Life
+  { content = contentOf(request), mark = Effect.void }: Life
 ): Effect.Effect<Attempt.Made, TurnStopped> => {
   const { now, provider, router, sink } = ports
   const { route } = ledger.routing

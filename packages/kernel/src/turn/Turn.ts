@@ -22,6 +22,7 @@ import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"
 import { EventSink } from "../ports/EventSink.ts"
 import { FinalReport } from "../ports/FinalReport.ts"
+import type * as Engine from "../engine/Engine.ts"
 import * as Life from "../engine/Life.ts"
 import { firstEvents } from "../internal/machine/Evolve.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
@@ -89,24 +90,23 @@ export const runTurnOn = (
       now: () => clock.currentTimeMillisUnsafe(),
       draw: () => random.nextDoubleUnsafe()
     }
-    const { compactor, draw, router, sink, strategy, toolbox } = ports
+    const { compactor, router, sink, strategy, toolbox } = ports
     const report = Context.getOrUndefined(services, FinalReport)
-    let drawn = name
-    const life = new Life.Life(ports, {
+    const observer = Context.getOrUndefined(services, Observer)
+    const setup: Engine.Setup = {
       facts: { ...facts, report, maxRetries: strategy?.budget.maxRetries },
-      get life() {
-        return (drawn ??= draw().toString(36).slice(2))
-      },
+      life: "",
       strategy,
       toolbox,
       hasRouter: router !== undefined,
       hasCompactor: compactor !== undefined,
-      observer: Context.getOrUndefined(services, Observer),
+      observer,
       priorWork,
       memo: { isPersisted: sink.isPersisted }
-    })
-    const turn = abort === undefined && onAbort === undefined ? life.toSeal : abortable(life, onAbort, abort)
-    return Effect.onInterrupt(turn, () => life.release)
+    }
+    const life = new Life.Life(ports, setup, name)
+    const turn = abort === undefined && onAbort === undefined ? life.toSeal() : abortable(life, onAbort, abort)
+    return observer === undefined ? turn : Effect.onInterrupt(turn, () => Effect.sync(() => life.release()))
   })
 
 /** The failure of a turn that its user ended. */
@@ -120,7 +120,7 @@ const abortable = (
   onAbort: OnAbort = () => () => {},
   abort?: Effect.Effect<void>
 ): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> => {
-  const own = life.abortable
+  const own = life.abortable()
   // A fiber of its own even without another: an abort ends it alone.
   const raced = Effect.raceAllFirst(abort ? [Effect.andThen(Effect.map(abort, life.abort), Effect.never), own] : [own])
   return Effect.suspend(() => {
