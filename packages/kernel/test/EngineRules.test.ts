@@ -151,6 +151,18 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
+  it("X2: a failure after content is on disk before a router is asked", () => {
+    const { service } = new TestStrategy.TestStrategy({ delays: [5_000], midStream: () => "discard" })
+    const turn = new Stepped({ hasRouter: true, strategy: service })
+    const value = { route: { target: facts.target } }
+    turn.take(BEGIN, { _tag: "Done", record: { kind: "Route", step: 0, number: 0, value } })
+    turn.take(APPENDED, { _tag: "FirstContent" }, APPENDED)
+    const content = [{ type: "text", text: "Hel" }] as const
+    const shown = { content, failure: overloaded, contentSeen: true, spread: 0.5, endedAt: 0 }
+    assert.deepStrictEqual(turn.take(turn.attempt({ _tag: "Failed", ...shown })), ["append step/0/attempt/0"])
+    assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 0"])
+  })
+
   it("D8: an abort while a router is asked keeps the failure before it", () => {
     const turn = new Stepped({ hasRouter: true })
     turn.take(BEGIN, {

@@ -296,12 +296,10 @@ export class Turn {
 
   /** Engine.E3 */
   private fail(defect: unknown): void {
-    const error = ofDefect(defect)
     try {
-      const { message } = error
-      this.cut({ status: "failed", failure: { reason: "unknown", message, retryable: false, defect: true } })
+      this.cut({ status: "failed", failure: bug(defect) })
     } catch {
-      this.stop(error)
+      this.stop(ofDefect(defect))
     }
   }
 
@@ -617,6 +615,14 @@ export class Turn {
     return offers
   }
 }
+
+/** The failure of a turn that a defect of the kernel or of a port ends (C10). */
+export const bug = (defect: unknown): Failure.Failure => ({
+  reason: "unknown",
+  message: ofDefect(defect).message,
+  retryable: false,
+  defect: true
+})
 
 // --- internal
 

@@ -9,7 +9,7 @@
  * Life.L3. An abort takes effect when the turn has restored its state, at the first command without a record: before that it has not
  *     counted the events of its last life yet, and a seal would take the position of one of them.
  */
-import type { Failure, TurnEvent } from "@holdfast/wire"
+import type { TurnEvent } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ import type { EventSink } from "../ports/EventSink.ts"
 import { notify } from "../ports/Observer.ts"
 import { type RetryStrategy, SleepFailure } from "../ports/RetryStrategy.ts"
 import type { TurnParked } from "../ports/TurnParked.ts"
-import { ofDefect, type TurnStopped } from "../ports/TurnStopped.ts"
+import type { TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
 import * as Engine from "./Engine.ts"
 import * as Commands from "./Commands.ts"
@@ -69,7 +69,7 @@ export class Life {
       return this.goOn()
     }).pipe(
       Effect.catch((error) => this.failed(error)),
-      Effect.catchDefect((defect) => this.cut({ status: "failed", failure: bug(defect) }))
+      Effect.catchDefect((defect) => this.cut({ status: "failed", failure: Engine.bug(defect) }))
     )
   }
 
@@ -142,28 +142,26 @@ export class Life {
       const [first, ...rest] = effect.events
       if (first === undefined) throw new Error("the engine has no records to append here")
       const persisted = this.ports.sink.persist([first, ...rest], effect.position)
-      if (!hasSucceeded(persisted)) {
-        this.isFlushing = true
-        return Effect.flatMap(this.persisting(persisted), () => this.flush())
-      }
+      if (!hasSucceeded(persisted)) return this.persisting(persisted)
       effects.shift()
       this.turn.take({ _tag: "Appended" }, 0)
     }
   }
 
-  private persisting(persisted: Effect.Effect<void, TurnStopped>): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  private persisting(persisted: Effect.Effect<void, TurnStopped>): Effect.Effect<void, TurnStopped> {
+    this.isFlushing = true
+    const persisting = Effect.suspend(() => {
       this.turn.effects.shift()
       return Effect.match(persisted, {
-        onFailure: (error) => this.persisted({ _tag: "Refused", error }),
-        onSuccess: () => this.persisted({ _tag: "Appended" })
+        onFailure: (error): Engine.Input => ({ _tag: "Refused", error }),
+        onSuccess: (): Engine.Input => ({ _tag: "Appended" })
       })
-    }).pipe(Effect.uninterruptible)
-  }
-
-  private persisted(input: Engine.Input): void {
-    this.isFlushing = false
-    this.turn.take(input, this.ports.now())
+    })
+    const taken = Effect.map(persisting, (input) => {
+      this.isFlushing = false
+      this.turn.take(input, this.ports.now())
+    })
+    return Effect.flatMap(Effect.uninterruptible(taken), () => this.flush())
   }
 
   /** Emits what is due and needs no fiber. */
@@ -215,7 +213,13 @@ export class Life {
     let isNew = checkpoint.known !== undefined
     const performed = Effect.suspend(() => {
       isNew = true
-      return this.perform(command, kind)
+      const result = this.perform(command)
+      if (this.setup.observer === undefined) return result
+      return Effect.mapEager(result, (value) => {
+        this.turn.take({ _tag: "Performed", record: Records.recordOf(kind, command, value) }, this.ports.now())
+        this.emit()
+        return value
+      })
     })
     const isSeal = kind === "Seal"
     const recorded = Effect.mapEager(
@@ -228,17 +232,7 @@ export class Life {
     return isSeal ? Effect.uninterruptible(recorded) : recorded
   }
 
-  private perform(command: Engine.Command, kind: Records.Kind): Effect.Effect<Value, Failed> {
-    const result = this.resultOf(command)
-    if (this.setup.observer === undefined) return result
-    return Effect.mapEager(result, (value) => {
-      this.turn.take({ _tag: "Performed", record: Records.recordOf(kind, command, value) }, this.ports.now())
-      this.emit()
-      return value
-    })
-  }
-
-  private resultOf(command: Engine.Command): Effect.Effect<Value, Failed> {
+  private perform(command: Engine.Command): Effect.Effect<Value, Failed> {
     const { cut, ledger } = this.turn.state
     const at = this.ports.now()
     if (command._tag === "Seal") return Effect.succeed(cut === undefined ? { at } : { at, cut })
@@ -301,16 +295,8 @@ const ELAPSED: Records.Wake = { type: "elapsed" }
 const hasSucceeded = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Success<A, E> =>
   Exit.isExit(effect) && Exit.isSuccess(effect)
 
-const failed = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SleepFailure> =>
-  Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => unslept(cause)))
-
 /** D14. A sleep that interrupts itself has failed too; when the turn is interrupted no handler runs. */
-const unslept = (cause: Cause.Cause<unknown>): SleepFailure =>
-  new SleepFailure({ message: `The wait could not be slept: ${CallFailure.whyOf(cause)}` })
-
-const bug = (defect: unknown): Failure.Failure => ({
-  reason: "unknown",
-  message: ofDefect(defect).message,
-  retryable: false,
-  defect: true
-})
+const failed = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SleepFailure> => {
+  const message = `The wait could not be slept: ${CallFailure.whyOf(cause)}`
+  return Effect.fail(Option.getOrElse(Cause.findErrorOption(cause), () => new SleepFailure({ message })))
+}
