@@ -5,6 +5,7 @@
  */
 export * as BeforeContent from "./turn/BeforeContent.ts"
 export * as CallFailure from "./calls/CallFailure.ts"
+export * as History from "./turn/History.ts"
 export * as ModelContext from "./turn/ModelContext.ts"
 export * as Monotonic from "./calls/Monotonic.ts"
 export * as Opening from "./calls/Opening.ts"

@@ -14,7 +14,8 @@ import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
 import { Timeline } from "./Timeline.ts"
-import type { QuestionFact, TurnFacts, UsageFact } from "./TurnFacts.ts"
+import type { TargetUse } from "../TurnUse.ts"
+import type { QuestionFact, TurnFacts } from "./TurnFacts.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -44,7 +45,7 @@ export class PeriodTally {
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
   /** What one turn of a conversation used, or several turns together: most have one. */
-  private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<UsageFact> | SpendTally>()
+  private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<TargetUse> | SpendTally>()
   private readonly timeline: Timeline
   private spans: Array<Intervals.Span> = []
   private turnWaitedMs = 0
@@ -168,7 +169,7 @@ export class PeriodTally {
     this.failures.push({ conversationId, turnId, endedAt, target, reason, code, message })
   }
 
-  private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<UsageFact>): void {
+  private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<TargetUse>): void {
     const known = this.conversations.get(id)
     if (known instanceof SpendTally) return known.add(usage)
     if (known === undefined) return void this.conversations.set(id, usage)
