@@ -5,32 +5,17 @@
  */
 import { History } from "@holdfast/kernel/host"
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { defined, Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, type Ids, type Message, type TurnEvent, type TurnState } from "@holdfast/wire"
 import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 
 /** The state of an unsealed turn, or the status of its seal. */
-export type ReportedState = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
+export type ReportedState = TurnState.TurnState["status"]
 
 /** The wait in progress. */
-interface WaitReport {
-  /** The awaited retry; 0-based, as in `provider-retry`. */
-  readonly retry: number
-  /** Epoch milliseconds; with `asks`, until when an answer is accepted. */
-  readonly retryAt: number
+interface WaitReport extends TurnState.Wait {
   /** 0 if it is overdue. */
   readonly leftMs: number
-  readonly since: number
-  /** The question to a person; without an answer the turn gives up (rule X11). */
-  readonly asks?: TurnEvent.Asks
-}
-
-/** A failure, without the evidence that it was classified by. */
-export interface ErrorReport {
-  readonly reason: Failure.Reason
-  readonly message: string
-  /** The HTTP status, or the provider's code. */
-  readonly code?: string
 }
 
 /** The budget for waiting. Limits are absent if there are none. */
@@ -74,7 +59,7 @@ export interface TurnReport {
   readonly retriedBy?: Ids.TurnId
   readonly wait?: WaitReport
   /** The failure that caused the wait or the end. */
-  readonly error?: ErrorReport
+  readonly error?: TurnState.TurnError
   /** The budget of its present step; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
   /** The runner that has the turn; absent after the end, and if no runners share the database. */
@@ -147,7 +132,7 @@ export const lastTargetOf = (history: Pick<History.History, "attempts" | "target
   targetOf(history) ?? history.attempts.at(-1)?.target
 
 /** A failure without the evidence that it was classified by. */
-export const errorOf = (failure: Failure.Failure): ErrorReport => {
+export const errorOf = (failure: Failure.Failure): TurnState.TurnError => {
   const code = Failure.codeOf(failure)
   return { reason: failure.reason, message: failure.message, ...defined({ code }) }
 }

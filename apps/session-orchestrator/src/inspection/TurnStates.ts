@@ -187,7 +187,7 @@ const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, history:
 }
 
 /** A record may be older than the rule that would have redacted it. */
-const cleaned = (error: TurnReport.ErrorReport, redact: StoredTurn.Redact): TurnState.TurnError => ({
+const cleaned = (error: TurnState.TurnError, redact: StoredTurn.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),
   ...defined({ code: error.code === undefined ? undefined : redact(error.code) })

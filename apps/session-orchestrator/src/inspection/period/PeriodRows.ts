@@ -14,7 +14,6 @@ import type { AnsweredCalls } from "../../storage/AnsweredCalls.ts"
 import type { Page, Position, TurnFilter, TurnRow } from "../../storage/Lists.ts"
 import { type Period, PeriodTally } from "./PeriodTally.ts"
 import * as TurnUse from "../TurnUse.ts"
-import * as TurnFacts from "./TurnFacts.ts"
 
 /** Where the rows are from. */
 export interface Sources {
@@ -53,7 +52,7 @@ export const report = Effect.fn("PeriodRows.report")(function* (
       const histories = new Map(needing.map(({ turn }, i) => [turn.turnId, History.of(found[i] ?? [])]))
       for (const row of rows) {
         if (status === "open") open.add(row.turn.turnId)
-        tally.add(TurnFacts.of(row, histories.get(row.turn.turnId) ?? NO_RECORDS, until))
+        tally.add(row, histories.get(row.turn.turnId) ?? NO_RECORDS)
       }
       position = page.next
     } while (position !== undefined)
