@@ -123,13 +123,9 @@ export const stateOf = (
   hasEvents: boolean
 ): ReportedState => end?.status ?? (wait === undefined ? (hasEvents ? "running" : "queued") : "waiting")
 
-/** `provider/model` that a turn waits for, or that its attempts use; absent if no command or router has chosen one. */
+/** `provider/model` that a turn waits for, or that its attempts use, the last one at its end; absent if no command or router has chosen one. */
 export const targetOf = ({ target, wait }: Pick<History.History, "target" | "wait">): string | undefined =>
   wait === undefined ? target : wait.target
-
-/** `provider/model` that a turn waits for, or used last; absent if it has used none. */
-export const lastTargetOf = (history: Pick<History.History, "attempts" | "target" | "wait">): string | undefined =>
-  targetOf(history) ?? history.attempts.at(-1)?.target
 
 /** A failure without the evidence that it was classified by. */
 export const errorOf = (failure: Failure.Failure): TurnState.TurnError => {

@@ -43,7 +43,7 @@ export const of = (
   })
   if (end === undefined) return uses
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-  return [...uses, ...Usage.rest(end, counted, TurnReport.lastTargetOf(history) ?? model)]
+  return [...uses, ...Usage.rest(end, counted, TurnReport.targetOf(history) ?? model)]
 }
 
 /** The tokens of a turn that has ended, by target; none if it used none. */

@@ -68,7 +68,7 @@ export class PeriodTally {
     if (end !== undefined && end.endedAt < this.period.since) return
     const { attempts, wait } = history
     const state = TurnReport.stateOf(end, history, row.hasEvents)
-    const last = TurnReport.lastTargetOf(history) ?? row.model
+    const last = TurnReport.targetOf(history) ?? row.model
     this.turns[COUNTED[state]]++
     this.calls += end?.attempts ?? History.callsOf(history)
     this.savedCalls += attempts.filter(isSaved).length
