@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Records } from "@holdfast/kernel"
 import { ModelContext } from "@holdfast/kernel/host"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import * as fc from "fast-check"
 import * as Interruption from "../src/Interruption.ts"
-import { completed, failed, retry } from "../testing/GivenRecords.ts"
 
+const { completed, failed, retry } = GivenRecords
 const record = (name: string, value: unknown = true): Records.Stored => ({ name, value: JSON.stringify(value) })
 
 const LOST = record("step/0/attempt/0", { _tag: "Lost", endedAt: 1 })

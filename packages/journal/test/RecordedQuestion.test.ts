@@ -1,6 +1,6 @@
 /** Tests the wait of a turn that asks about tool calls, as its records have it. */
 import { assert, describe, it } from "@effect/vitest"
-import { GivenRecords } from "@holdfast/journal/testing"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import type { RetryStrategy } from "@holdfast/kernel"
 import * as RecordedWait from "../src/RecordedWait.ts"
 

@@ -96,7 +96,7 @@ describe("RecordedWait", () => {
 
   it("X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
     const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
-    assert.deepStrictEqual(currentBy(moved), { delayMs: 8_000, isMoved: true, retryAt: 9_000 })
+    assert.deepStrictEqual(currentBy(moved), { delayMs: 5_000, isMoved: true, retryAt: 9_000, since: 1_000 })
     const unread = Effect.die(new Error("the records were read"))
     const turnId = Ids.TurnId.make("t")
     const wait = Effect.runSync(RecordedWait.currentBy({ load: () => unread }, { turnId, tail: waiting.at(-1) }))

@@ -1,5 +1,6 @@
 export * as CheckpointSuite from "./CheckpointSuite.ts"
 export * as Eventful from "./Eventful.ts"
+export * as GivenRecords from "./GivenRecords.ts"
 export * as Life from "./Life.ts"
 export * as Property from "./Property.ts"
 export * as PushSource from "./PushSource.ts"

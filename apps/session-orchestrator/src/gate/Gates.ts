@@ -130,12 +130,20 @@ export const waitOfRecord = (
   const to = route ?? (target && { target })
   const gatekeeper = to && gates.of(to)
   if (gatekeeper === undefined) return undefined
-  const begunAt = retryAt - delayMs
   const isEarly = !isMoved && ofEndpoint !== false
-  const notBefore = isEarly ? (since ?? begunAt) + hintMs : Infinity
+  const notBefore = isEarly ? since + hintMs : Infinity
   const mayShare = isLast !== true
   const known = defined({ past })
-  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare, ...known }
+  return {
+    gatekeeper,
+    turnId,
+    since: retryAt - delayMs,
+    waitMs: delayMs,
+    notBefore,
+    isWanted: isMoved,
+    mayShare,
+    ...known
+  }
 }
 
 // --- internal

@@ -6,12 +6,11 @@
  *     redacted it, and a key may have been configured since.
  */
 import { Interruption } from "@holdfast/journal"
-import { Directive, Records, type RetryStrategy } from "@holdfast/kernel"
-import { ModelContext } from "@holdfast/kernel/host"
-import { defined, Failure, type Message, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
+import { Records, type RetryStrategy } from "@holdfast/kernel"
+import { History, ModelContext } from "@holdfast/kernel/host"
+import { defined, Failure, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
-import * as Account from "../recovery/Account.ts"
 import type { StoredTurn, Redact } from "./StoredTurn.ts"
 import * as DecisionAccount from "./DecisionAccount.ts"
 import * as TurnReport from "./TurnReport.ts"
@@ -21,17 +20,17 @@ import * as Words from "./Words.ts"
 export const of = (evidence: StoredTurn, redact: Redact): TurnExplanation.TurnExplanation => {
   const { events, records, turn } = evidence
   const { end } = turn
-  const account = Account.of(records)
+  const history = History.of(records)
   return {
     conversationId: turn.conversationId,
     turnId: turn.turnId,
-    status: TurnReport.stateOf(end, account, events.length > 0),
+    status: TurnReport.stateOf(end, history, events.length > 0),
     acceptedAt: turn.acceptedAt,
-    steps: stepsOf(evidence, account, redact),
+    steps: stepsOf(evidence, history, redact),
     ...interruptionOf(evidence),
-    ...defined({ seal: end === undefined ? undefined : sealOf(evidence, account, end, redact) }),
+    ...defined({ seal: end === undefined ? undefined : sealOf(evidence, history, end, redact) }),
     isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
-    unread: account.unread
+    unread: history.unread
   }
 }
 
@@ -46,7 +45,7 @@ const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }:
 
 const stepsOf = (
   { conversation, deaths = [], events, records, turn }: StoredTurn,
-  account: Account.Account,
+  history: History.History,
   redact: Redact
 ): ReadonlyArray<TurnExplanation.Step> => {
   const steps = new Map<
@@ -59,30 +58,14 @@ const stepsOf = (
     }
   >()
   const first = firstTarget(events) ?? turn.model ?? conversation.model
-  const bodies = bodiesOf(account.attempts)
-  for (const attempt of [...account.attempts, ...unrecorded(turn, events, records, account)]) {
-    const cause = account.finals.find(({ step }) => step === attempt.step)?.cause
-    const final = cause === undefined ? undefined : { final: cause }
-    const step = steps.get(attempt.step) ?? { step: attempt.step, ...final, attempts: [], tools: [] }
+  for (const attempt of [...history.attempts, ...unrecorded(turn, events, records, history)]) {
+    const final = history.finals.get(attempt.step)
+    const step = steps.get(attempt.step) ?? { step: attempt.step, ...defined({ final }), attempts: [], tools: [] }
     steps.set(attempt.step, step)
-    step.attempts.push(attemptOf(attempt, attempt.target ?? first, bodies.get(attempt), turn.end, deaths, redact))
-    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, account.tools, turn.end, redact)
+    step.attempts.push(attemptOf(attempt, attempt.target ?? first, turn.end, deaths, redact))
+    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, turn.end, redact)
   }
   return Array.from(steps.values())
-}
-
-/** The full responses of endpoints. A body that was repeated is recorded once per step. */
-const bodiesOf = (attempts: ReadonlyArray<Account.AttemptAccount>): ReadonlyMap<Account.AttemptAccount, string> => {
-  const bodies = new Map<Account.AttemptAccount, string>()
-  let last: string | undefined
-  for (const attempt of attempts) {
-    const { outcome } = attempt
-    const body = outcome !== undefined && "body" in outcome ? outcome.body : undefined
-    if (typeof body === "string" && outcome?._tag === "Failed" && "contentSeen" in outcome) last = body
-    const whole = body === true ? last : body
-    if (whole !== undefined) bodies.set(attempt, whole)
-  }
-  return bodies
 }
 
 /** The turn's target before the first change. */
@@ -94,46 +77,36 @@ const unrecorded = (
   { end }: Turn,
   events: ReadonlyArray<TurnEvent.PersistedEvent>,
   records: ReadonlyArray<Records.Stored>,
-  { attempts, progress, target, tools }: Account.Account
-): ReadonlyArray<Account.AttemptAccount> => {
+  { next, tally }: History.History
+): ReadonlyArray<History.Attempt> => {
   const isEnded =
-    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= Account.endedCalls(attempts)
+    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= History.callsOf({ tally })
   // A sealed turn without records may have had any number of attempts.
-  if (isEnded || (end !== undefined && records.length === 0 && hasDecided(events, end))) return []
-  const none = { target, hasContent: false, outcome: undefined, decision: undefined, wakes: [] }
-  const last = attempts.at(-1)
-  if (last === undefined) return [{ step: 0, number: 0, ...none }]
-  if (progress._tag === "Working" && progress.attempt > last.number)
-    return [{ step: last.step, number: progress.attempt, ...none }]
-  const calls = callsOf(last)
-  const answered = tools.filter(({ result, step }) => step === last.step && result !== undefined)
-  return calls.length > 0 && answered.length === calls.length ? [{ step: last.step + 1, number: 0, ...none }] : []
+  const isForgotten = end !== undefined && records.length === 0 && hasDecided(events, end)
+  return next === undefined || isEnded || isForgotten ? [] : [next]
 }
 
 const attemptOf = (
-  account: Account.AttemptAccount,
+  made: History.Attempt,
   target: string,
-  body: string | undefined,
   end: TurnEvent.TurnEnd | undefined,
   deaths: ReadonlyArray<number>,
   redact: Redact
 ): TurnExplanation.Attempt => {
-  const { decision, hasContent, number, outcome } = account
+  const { body, decision, hasContent, number, outcome } = made
   const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
   const failure = failed === undefined ? undefined : cleaned(failed, redact)
   const fields = {
     attempt: number,
     target,
-    outcome: outcomeOf(account, end),
+    outcome: outcomeOf(made, end),
     ...defined({ endedAt: outcome?.endedAt }),
     hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
     ...defined({ failure, body: body === undefined ? undefined : redact(body) }),
     ...voidOf(outcome, decision),
     ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
     ...compactionOf(outcome),
-    ...(failure === undefined || decision === undefined
-      ? {}
-      : decided(account, decision, failure, end, deaths, redact)),
+    ...(failure === undefined || decision === undefined ? {} : decided(made, decision, failure, end, deaths, redact)),
     rules: rulesOf(outcome)
   }
   return { ...fields, words: Words.attempt(fields) }
@@ -141,8 +114,8 @@ const attemptOf = (
 
 /** The facts of content that may be void (X7). */
 const voidOf = (
-  outcome: Account.AttemptAccount["outcome"],
-  decision: Account.AttemptAccount["decision"]
+  outcome: History.Attempt["outcome"],
+  decision: History.Attempt["decision"]
 ): Pick<TurnExplanation.Attempt, "isUnseen" | "usage"> => {
   if (outcome?._tag !== "Failed" || !("contentSeen" in outcome)) return {}
   const { unseen: isUnseen, usage } = outcome
@@ -150,15 +123,13 @@ const voidOf = (
 }
 
 /** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */
-const compactionOf = (
-  outcome: Account.AttemptAccount["outcome"]
-): { readonly compaction?: TurnExplanation.Compaction } => {
+const compactionOf = (outcome: History.Attempt["outcome"]): { readonly compaction?: TurnExplanation.Compaction } => {
   if (outcome?._tag === "Compacted") return { compaction: "compacted" }
   if (outcome?._tag === "Nothing") return { compaction: "nothing" }
   return outcome?._tag === "Failed" && !("contentSeen" in outcome) ? { compaction: "failed" } : {}
 }
 
-const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<string> => {
+const rulesOf = (outcome: History.Attempt["outcome"]): ReadonlyArray<string> => {
   if (outcome?._tag === "Lost") return ["X2"]
   if (outcome?._tag === "Failed" && outcome.failure.shared === true)
     return [Failure.isOfSpendLimit(outcome.failure) ? "X11" : "X5"]
@@ -166,7 +137,7 @@ const rulesOf = (outcome: Account.AttemptAccount["outcome"]): ReadonlyArray<stri
 }
 
 const outcomeOf = (
-  { outcome }: Account.AttemptAccount,
+  { outcome }: History.Attempt,
   end: TurnEvent.TurnEnd | undefined
 ): TurnExplanation.AttemptOutcome => {
   switch (outcome?._tag) {
@@ -186,8 +157,8 @@ const outcomeOf = (
 }
 
 const decided = (
-  account: Account.AttemptAccount,
-  directive: NonNullable<Account.AttemptAccount["decision"]>,
+  { wait, wakes }: History.Attempt,
+  directive: NonNullable<History.Attempt["decision"]>,
   failure: Failure.Failure,
   end: TurnEvent.TurnEnd | undefined,
   deaths: ReadonlyArray<number>,
@@ -195,28 +166,24 @@ const decided = (
 ): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
   const outcome = DecisionAccount.of(directive, failure)
   const decision = { ...outcome, words: Words.decision(outcome, failure, at) }
-  return outcome.type === "retry" && account.decision?._tag === "Retry" && !Directive.isImmediate(account.decision)
-    ? { decision, wait: waitOf(account.wakes, outcome, end, deaths, redact) }
-    : { decision }
+  return { decision, ...defined({ wait: wait && waitOf(wait, wakes, end, deaths, redact) }) }
 }
 
 const waitOf = (
+  wait: History.Wait,
   wakes: ReadonlyArray<RetryStrategy.Wake>,
-  decision: Pick<TurnExplanation.Retry, "decidedAt" | "retryAt">,
   end: TurnEvent.TurnEnd | undefined,
   deaths: ReadonlyArray<number>,
   redact: Redact
 ): TurnExplanation.Wait => {
-  const moved = wakes.findLast((wake) => wake.type === "until" || wake.type === "asked")
-  const retryAt = moved?.until ?? decision.retryAt
-  const isAsking = moved?.type === "asked"
-  const ended = wakes.map((wake) => endOf(wake, isAsking, redact)).find((end) => end !== undefined) ?? endedBy(end)
+  const { retryAt, since } = wait
+  const ended = wait.end === undefined ? endedBy(end) : endOf(wait.end, wait.asks !== undefined, redact)
   const changes = wakes.flatMap((wake) => changeOf(wake, redact))
   return {
     retryAt,
     changes,
     ...askedOf(wakes, redact),
-    ...deathsOf(deaths, decision.decidedAt, ended === undefined ? undefined : (ended.at ?? retryAt)),
+    ...deathsOf(deaths, since, ended === undefined ? undefined : (ended.at ?? retryAt)),
     ...(ended && { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
   }
 }
@@ -296,17 +263,13 @@ const commandOf = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
   ...defined({ by: by === undefined ? undefined : { commandId: by.commandId, origin: redact(by.origin) }, at })
 })
 
-const callsOf = ({ outcome }: Account.AttemptAccount): ReadonlyArray<Message.ToolCallPart> =>
-  outcome?._tag === "Completed" ? outcome.content.filter((part) => part.type === "tool-call") : []
-
 const toolsOf = (
-  attempt: Account.AttemptAccount,
-  accounts: ReadonlyArray<Account.ToolAccount>,
+  attempt: History.Attempt,
   end: TurnEvent.TurnEnd | undefined,
   redact: Redact
 ): ReadonlyArray<TurnExplanation.Tool> =>
-  callsOf(attempt).map(({ toolCallId, toolName }, tool) => {
-    const result = accounts.find(({ number, step }) => step === attempt.step && number === tool)?.result
+  History.toolCallsOf(attempt).map(({ toolCallId, toolName }, tool) => {
+    const result = attempt.results[tool]
     const approval = approvalOf(attempt.wakes, toolCallId, end, redact)
     const outcome = toolOutcomeOf(result, end)
     const fields = {
@@ -351,7 +314,7 @@ const answerIn = (wake: RetryStrategy.Wake, toolCallId: string): "approved" | "r
 }
 
 const toolOutcomeOf = (
-  result: Account.ToolAccount["result"],
+  result: History.Attempt["results"][number],
   end: TurnEvent.TurnEnd | undefined
 ): TurnExplanation.ToolOutcome => {
   if (result === undefined) return end === undefined ? "under-way" : "cut-short"
@@ -378,16 +341,16 @@ const ruleOf = ({ interruption }: StoredTurn, { error, status }: TurnEvent.TurnE
 /** A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist. */
 const waitedOf = (
   { records }: StoredTurn,
-  { attempts }: Account.Account,
+  history: History.History,
   { endedAt, waitedMs }: TurnEvent.TurnEnd
 ): { readonly waitedMs?: number } => {
   if (waitedMs !== undefined) return { waitedMs }
-  return records.length === 0 ? {} : { waitedMs: Account.waitedMs(attempts, endedAt) }
+  return records.length === 0 ? {} : { waitedMs: History.tallyAt(history, endedAt).waitedMs }
 }
 
 const sealOf = (
   evidence: StoredTurn,
-  account: Account.Account,
+  history: History.History,
   end: TurnEvent.TurnEnd,
   redact: Redact
 ): TurnExplanation.Seal => {
@@ -397,7 +360,7 @@ const sealOf = (
     endedAt,
     attempts,
     sleptMs,
-    ...waitedOf(evidence, account, end),
+    ...waitedOf(evidence, history, end),
     ...defined({ error: error === undefined ? undefined : cleaned(error, redact) }),
     rules: ruleOf(evidence, end)
   }

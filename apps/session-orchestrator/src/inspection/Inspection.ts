@@ -8,6 +8,7 @@ import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
 import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -25,7 +26,6 @@ import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
-import * as Account from "../recovery/Account.ts"
 import * as PeriodRows from "./period/PeriodRows.ts"
 import type { Period } from "./period/PeriodTally.ts"
 import type { Recording } from "../storage/Recording.ts"
@@ -197,9 +197,9 @@ const reports = Effect.fnUntraced(function* (
       found.push(openReport(TurnReport.ofQueued(turn, conversation, now)))
     } else {
       begun.add(turn.conversationId)
-      const account = Account.of(yield* recordsOf(sql, turn.turnId))
+      const history = History.of(yield* recordsOf(sql, turn.turnId))
       const policy = TurnSetting.policyOf(conversation, defaults)
-      found.push(openReport(TurnReport.ofOpen(turn, account, conversation, policy, now)))
+      found.push(openReport(TurnReport.ofOpen(turn, history, conversation, policy, now)))
     }
   }
   return found

@@ -6,11 +6,11 @@
  *     `MOST_READ` turns a page.
  */
 import type { StorageError } from "@holdfast/journal"
+import { History } from "@holdfast/kernel/host"
 import { type ConversationState, defined, type Ids, type TurnState } from "@holdfast/wire"
 import { Listing } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { ConversationNotFound, InvalidRequest } from "../conversation/Conversations.ts"
-import * as Account from "../recovery/Account.ts"
 import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
@@ -73,7 +73,7 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | Pric
     /** A turn as a list has it. Records are read of a turn that has not ended, and of no other. */
     const summaryOf = (row: TurnRow): Effect.Effect<TurnState.TurnSummary, StorageError> =>
       Effect.map(row.turn.end === undefined ? store.recordOutline(row.turn.turnId) : Effect.succeed([]), (records) =>
-        TurnStates.summaryOf(row, Account.of(records), redact, prices)
+        TurnStates.summaryOf(row, History.of(records), redact, prices)
       )
 
     return {

@@ -3,34 +3,19 @@
  *
  * A pure function of the turn's rows, its records and the present time.
  */
+import { History } from "@holdfast/kernel/host"
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { defined, Failure, type Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import { defined, Failure, type Ids, type Message, type TurnEvent, type TurnState } from "@holdfast/wire"
 import type * as Holders from "./Holders.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
-import * as Account from "../recovery/Account.ts"
 
 /** The state of an unsealed turn, or the status of its seal. */
-export type ReportedState = "queued" | "running" | "waiting" | TurnEvent.TurnStatus
+export type ReportedState = TurnState.TurnState["status"]
 
 /** The wait in progress. */
-interface WaitReport {
-  /** The awaited retry; 0-based, as in `provider-retry`. */
-  readonly retry: number
-  /** Epoch milliseconds; with `asks`, until when an answer is accepted. */
-  readonly retryAt: number
+interface WaitReport extends TurnState.Wait {
   /** 0 if it is overdue. */
   readonly leftMs: number
-  readonly since: number
-  /** The question to a person; without an answer the turn gives up (rule X11). */
-  readonly asks?: TurnEvent.Asks
-}
-
-/** A failure, without the evidence that it was classified by. */
-export interface ErrorReport {
-  readonly reason: Failure.Reason
-  readonly message: string
-  /** The HTTP status, or the provider's code. */
-  readonly code?: string
 }
 
 /** The budget for waiting. Limits are absent if there are none. */
@@ -74,7 +59,7 @@ export interface TurnReport {
   readonly retriedBy?: Ids.TurnId
   readonly wait?: WaitReport
   /** The failure that caused the wait or the end. */
-  readonly error?: ErrorReport
+  readonly error?: TurnState.TurnError
   /** The budget of its present step; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
   /** The runner that has the turn; absent after the end, and if no runners share the database. */
@@ -114,48 +99,36 @@ export const ofQueued = (turn: Turn, conversation: Conversation, now: number): T
 /** Reports the turn at the head of its conversation, by its records. */
 export const ofOpen = (
   turn: Turn,
-  account: Account.Account,
+  history: History.History,
   conversation: Conversation,
   policy: RetryPolicy.RetryPolicy,
   now: number
 ): TurnReport => {
   const head = headOf(turn, modelOf(turn, conversation), now)
-  const attempts = Account.endedCalls(account.attempts)
-  const budget = budgetOf(account.spending, policy, now)
-  const { progress } = account
-  const opened = { ...head, model: targetOf(account) ?? head.model, state: stateOf(undefined, account, true), attempts }
-  if (progress._tag !== "Waiting") return { ...opened, ...budget }
+  const { wait } = history
   return {
-    ...opened,
-    wait: {
-      retry: progress.retry,
-      retryAt: progress.wakeAt,
-      leftMs: Math.max(0, progress.wakeAt - now),
-      since: progress.since,
-      ...defined({ asks: progress.asks })
-    },
-    ...(progress.failure === undefined ? {} : { error: errorOf(progress.failure) }),
-    ...budget
+    ...head,
+    model: targetOf(history) ?? head.model,
+    state: stateOf(undefined, history, true),
+    attempts: History.callsOf(history),
+    ...(wait && waitOf(wait, now)),
+    ...budgetOf(history.spending, policy, now)
   }
 }
 
 /** The state of a turn. A turn without events is behind another one of its conversation. */
 export const stateOf = (
   end: TurnEvent.TurnEnd | undefined,
-  { progress }: Pick<Account.Account, "progress">,
+  { wait }: Pick<History.History, "wait">,
   hasEvents: boolean
-): ReportedState => end?.status ?? (progress._tag === "Waiting" ? "waiting" : hasEvents ? "running" : "queued")
+): ReportedState => end?.status ?? (wait === undefined ? (hasEvents ? "running" : "queued") : "waiting")
 
-/** `provider/model` that a turn waits for, or that its attempts use; absent if no command or router has chosen one. */
-export const targetOf = ({ progress, target }: Pick<Account.Account, "progress" | "target">): string | undefined =>
-  progress._tag === "Waiting" ? progress.target : target
-
-/** `provider/model` that a turn waits for, or used last; absent if it has used none. */
-export const lastTargetOf = (account: Account.Account): string | undefined =>
-  targetOf(account) ?? account.attempts.at(-1)?.target
+/** `provider/model` that a turn waits for, or that its attempts use, the last one at its end; absent if no command or router has chosen one. */
+export const targetOf = ({ target, wait }: Pick<History.History, "target" | "wait">): string | undefined =>
+  wait === undefined ? target : wait.target
 
 /** A failure without the evidence that it was classified by. */
-export const errorOf = (failure: Failure.Failure): ErrorReport => {
+export const errorOf = (failure: Failure.Failure): TurnState.TurnError => {
   const code = Failure.codeOf(failure)
   return { reason: failure.reason, message: failure.message, ...defined({ code }) }
 }
@@ -177,30 +150,38 @@ const headOf = (turn: Turn, model: string, until: number) => ({
 const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): { readonly tokens?: TokenReport } =>
   input === undefined && output === undefined ? {} : { tokens: defined({ input, output }) }
 
+const waitOf = (
+  { asks, failure, retry, retryAt, since }: History.Wait,
+  now: number
+): Pick<TurnReport, "wait" | "error"> => ({
+  wait: { retry, retryAt, leftMs: Math.max(0, retryAt - now), since, ...defined({ asks }) },
+  ...defined({ error: failure && errorOf(failure) })
+})
+
 /** Rule D2 */
 const budgetOf = (
-  { extendedMs, firstFailureAt, onReason, scheduledMs }: Account.Spending,
+  { extendedMs, firstFailureAt, onReason, scheduledMs }: History.StepSpending,
   policy: RetryPolicy.RetryPolicy,
   now: number
 ): { readonly budget?: BudgetReport } => {
   if (firstFailureAt === undefined) return {}
   const { measure, totalMs } = policy.budget
-  const since = (at: number): number => Math.max(0, now - at)
-  const elapsedMs = since(firstFailureAt)
-  const spent = { measure, spentMs: measure === "scheduled" ? scheduledMs : elapsedMs }
+  const spentOn = (part: Pick<History.StepSpending, "scheduledMs">, since: number) => ({
+    sleptMs: part.scheduledMs,
+    elapsedMs: Math.max(0, now - since),
+    extendedMs
+  })
+  const spent = spentOn({ scheduledMs }, firstFailureAt)
   const own = ReasonLimits.budgetOf(policy, onReason?.reason)
   const ownLeftMs =
     own === undefined || onReason === undefined
       ? Infinity
-      : Budget.remainingMs(own, {
-          sleptMs: onReason.scheduledMs,
-          elapsedMs: since(onReason.firstFailureAt),
-          extendedMs
-        })
-  const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, { sleptMs: scheduledMs, elapsedMs, extendedMs }))
+      : Budget.remainingMs(own, spentOn(onReason, onReason.firstFailureAt))
+  const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, spent))
   return {
     budget: {
-      ...spent,
+      measure,
+      spentMs: measure === "scheduled" ? scheduledMs : spent.elapsedMs,
       ...defined({
         totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
         leftMs: Number.isFinite(leftMs) ? leftMs : undefined

@@ -4,6 +4,7 @@
  * A client polls it, so what it does not give is not read: prompts, results of tools, and all answers but the last.
  */
 import type { StorageError } from "@holdfast/journal"
+import { History } from "@holdfast/kernel/host"
 import { defined, FilePart, type Ids, type PeriodReport, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Context, Effect, Layer, Option } from "effect"
 import type { Prices } from "@holdfast/policy"
@@ -12,7 +13,6 @@ import { Secrets } from "../redaction/Secrets.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import { Lists, type TurnRow } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
-import * as Account from "../recovery/Account.ts"
 import * as StoredTurn from "./StoredTurn.ts"
 import * as TurnCost from "./period/TurnCost.ts"
 import { TurnNotFound } from "../conversation/TurnNotFound.ts"
@@ -70,19 +70,19 @@ export const of = (
 ): TurnState.TurnState => {
   const { events, records, turn } = evidence
   const { acceptedAt, conversationId, end, turnId } = turn
-  const account = Account.of(records)
+  const history = History.of(records)
   return {
     conversationId,
     turnId,
-    status: TurnReport.stateOf(end, account, events.length > 0),
-    model: modelOf(evidence, account),
+    status: TurnReport.stateOf(end, history, events.length > 0),
+    model: modelOf(evidence, history),
     acceptedAt,
-    attempts: end?.attempts ?? Account.endedCalls(account.attempts),
+    attempts: end?.attempts ?? History.callsOf(history),
     ...(end === undefined
-      ? waitingOf(account, redact)
+      ? waitingOf(history, redact)
       : {
           ...endedOf(end, events, redact),
-          cost: costOf(end, evidence, account, prices)
+          cost: costOf(end, evidence, history, prices)
         })
   }
 }
@@ -90,22 +90,22 @@ export const of = (
 /** A turn in a list, by its row and what its records come to. */
 export const summaryOf = (
   { hasChangedModel, hasEvents, labels, model, turn: { acceptedAt, conversationId, end, prompt, turnId } }: TurnRow,
-  account: Account.Account,
+  history: History.History,
   redact: StoredTurn.Redact,
   prices: Prices.Prices = {}
 ): TurnState.TurnSummary => ({
   conversationId,
   turnId,
-  status: TurnReport.stateOf(end, account, hasEvents),
-  model: TurnReport.targetOf(account) ?? model,
+  status: TurnReport.stateOf(end, history, hasEvents),
+  model: TurnReport.targetOf(history) ?? model,
   acceptedAt,
-  attempts: end?.attempts ?? Account.endedCalls(account.attempts),
+  attempts: end?.attempts ?? History.callsOf(history),
   ...(end === undefined
-    ? waitingOf(account, redact)
+    ? waitingOf(history, redact)
     : {
         ...sealedOf(end, redact),
         // Only its records have which model used how much.
-        cost: hasChangedModel ? "unknown" : TurnCost.of(end, account, model, prices)
+        cost: hasChangedModel ? "unknown" : TurnCost.of(end, history, model, prices)
       }),
   ...labels,
   ...(prompt === undefined ? {} : { prompt })
@@ -117,21 +117,21 @@ export const summaryOf = (
 const costOf = (
   end: TurnEvent.TurnEnd,
   evidence: StoredTurn.StoredTurn,
-  account: Account.Account,
+  history: History.History,
   prices: Prices.Prices
 ): PeriodReport.Cost =>
-  account.attempts.length === 0 && evidence.events.some(({ type }) => type === "model-change")
+  history.attempts.length === 0 && evidence.events.some(({ type }) => type === "model-change")
     ? "unknown"
-    : TurnCost.of(end, account, modelOf(evidence, account), prices)
+    : TurnCost.of(end, history, modelOf(evidence, history), prices)
 
 const waitingOf = (
-  { progress }: Account.Account,
+  { wait }: History.History,
   redact: StoredTurn.Redact
 ): Pick<TurnState.TurnState, "wait" | "error"> => {
-  if (progress._tag !== "Waiting") return {}
-  const { asks, failure, retry, since, wakeAt } = progress
+  if (wait === undefined) return {}
+  const { asks, failure, retry, retryAt, since } = wait
   return {
-    wait: { retry, retryAt: wakeAt, since, ...defined({ asks: asks && questionOf(asks, redact) }) },
+    wait: { retry, retryAt, since, ...defined({ asks: asks && questionOf(asks, redact) }) },
     ...(failure === undefined ? {} : { error: cleaned(TurnReport.errorOf(failure), redact) })
   }
 }
@@ -176,18 +176,18 @@ const filesOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): TurnState.Tur
 }
 
 /** The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8). */
-const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, account: Account.Account): string => {
+const modelOf = ({ conversation, events, turn }: StoredTurn.StoredTurn, history: History.History): string => {
   const changed = events.findLast((event) => event.type === "model-change")?.to
   const answered = ModelAnswer.messageOf(events)?.target
   return (
-    TurnReport.targetOf(account) ??
+    TurnReport.targetOf(history) ??
     changed ??
     (answered === undefined ? (turn.model ?? conversation.model) : Target.format(answered))
   )
 }
 
 /** A record may be older than the rule that would have redacted it. */
-const cleaned = (error: TurnReport.ErrorReport, redact: StoredTurn.Redact): TurnState.TurnError => ({
+const cleaned = (error: TurnState.TurnError, redact: StoredTurn.Redact): TurnState.TurnError => ({
   ...error,
   message: redact(error.message),
   ...defined({ code: error.code === undefined ? undefined : redact(error.code) })

@@ -3,40 +3,61 @@
  *
  * TurnUse.U1. The tokens of a turn that has ended add up to those of its end; its last call has what its records lack.
  */
+import { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
-import { Failure } from "@holdfast/wire"
+import { Failure, type TurnEvent } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
-import * as Account from "../recovery/Account.ts"
 import type * as SpendSums from "../spend/limits/SpendSums.ts"
 import * as Usage from "../spend/Usage.ts"
 import type { TurnRow } from "../storage/Lists.ts"
-import * as TurnFacts from "./period/TurnFacts.ts"
 import * as TurnReport from "./TurnReport.ts"
+
+/** Whether what a turn has used is not known without its records. A turn that was answered by its first call has all of them in its row. */
+export const needsRecords = ({ turn: { end } }: TurnRow): boolean =>
+  end === undefined || end.status !== "completed" || end.attempts !== 1 || end.sleptMs > 0 || (end.waitedMs ?? 0) > 0
 
 /** Reads what turns have used. */
 export const reading: SpendReading = {
-  needsRecords: TurnFacts.needsRecords,
+  needsRecords,
   of: (row, records) => {
-    const account = Account.of(records)
-    return { uses: of(row, account), wasAsked: account.attempts.some(wasAsked) }
+    const history = History.of(records)
+    return { uses: of(row.model, row.turn.end, history), wasAsked: history.attempts.some(wasAsked) }
   }
 }
 
-/** The tokens of a turn until now. */
-export const of = ({ model, turn: { end } }: TurnRow, account: Account.Account): ReadonlyArray<SpendSums.Use> => {
-  const uses = account.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
+/** The tokens that a turn used at a target. */
+export interface TargetUse extends Pick<SpendSums.Use, "target" | "tokens"> {
+  /** The provider reported none. */
+  readonly isUnreported: boolean
+}
+
+/** The tokens of a turn until now. `model` is that of attempts which no command or router has sent elsewhere. */
+export const of = (
+  model: string,
+  end: TurnEvent.TurnEnd | undefined,
+  history: Pick<History.History, "attempts" | "target" | "wait">
+): ReadonlyArray<SpendSums.Use> => {
+  const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) return []
-    const { endedAt = end?.endedAt ?? 0 } = outcome
-    return [{ target, tokens: Usage.tokensOf(outcome.usage), at: endedAt }]
+    return [{ target, tokens: Usage.tokensOf(outcome.usage), at: outcome.endedAt }]
   })
   if (end === undefined) return uses
-  const last = TurnReport.lastTargetOf(account) ?? model
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-  return [...uses, ...Usage.rest(end, counted, last)]
+  return [...uses, ...Usage.rest(end, counted, TurnReport.targetOf(history) ?? model)]
+}
+
+/** The tokens of a turn that has ended, by target; none if it used none. */
+export const byTarget = (...[model, end, history]: Parameters<typeof of>): ReadonlyArray<TargetUse> => {
+  const targets = Map.groupBy(of(model, end, history), ({ target }) => target)
+  return Array.from(targets, ([target, uses]) => ({
+    target,
+    tokens: uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS),
+    isUnreported: uses.some(({ isUnreported }) => isUnreported === true)
+  })).filter(({ isUnreported, tokens }) => isUnreported || tokens.input > 0 || tokens.output > 0)
 }
 
 // --- internal
 
 /** Its question is on disk. A turn whose process died before that still has to ask. */
-const wasAsked = ({ outcome, wakes }: Account.AttemptAccount): boolean =>
+const wasAsked = ({ outcome, wakes }: History.Attempt): boolean =>
   outcome?._tag === "Failed" && Failure.isOfSpendLimit(outcome.failure) && wakes.some(({ type }) => type === "asked")

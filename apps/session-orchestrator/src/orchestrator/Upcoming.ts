@@ -7,10 +7,10 @@
  */
 import { RecordedWait } from "@holdfast/journal"
 import type { Records, RetryStrategy } from "@holdfast/kernel"
+import { History as Account } from "@holdfast/kernel/host"
 import { Basis, RetryPolicy } from "@holdfast/policy"
 import { type ConversationState, defined, type Failure, Target } from "@holdfast/wire"
 import { Option, Schema } from "effect"
-import * as Account from "../recovery/Account.ts"
 
 /** More waits than a night has. */
 const MOST = 32

@@ -1,4 +1,4 @@
-import { GivenRecords } from "@holdfast/journal/testing"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider, Toolbox } from "@holdfast/kernel"

@@ -75,7 +75,7 @@ describe("a turn that waits", () => {
     Effect.gen(function* () {
       const known = yield* gates
       const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
-      const begun = { delayMs: 4_000, retryAt: 5_000, isMoved: false }
+      const begun = { delayMs: 4_000, retryAt: 5_000, since: 1_000, isMoved: false }
       const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
         Gates.waitOfRecord(known, turnId, { ...begun, ...over }, model)
       const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }

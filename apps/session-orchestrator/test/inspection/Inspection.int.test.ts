@@ -1,5 +1,6 @@
 /** Tests inspections of a file, with and without a running service. */
-import { GivenRecords as Records, TemporaryFile } from "@holdfast/journal/testing"
+import { TemporaryFile } from "@holdfast/journal/testing"
+import { GivenRecords as Records } from "@holdfast/kernel/testing"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"

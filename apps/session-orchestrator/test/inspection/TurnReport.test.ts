@@ -1,8 +1,8 @@
-import { GivenRecords as Records } from "@holdfast/journal/testing"
+import { GivenRecords as Records } from "@holdfast/kernel/testing"
 import { describe, expect, it } from "@effect/vitest"
+import { History } from "@holdfast/kernel/host"
 import { Profile } from "@holdfast/policy"
 import { Duration } from "effect"
-import * as Account from "../../src/recovery/Account.ts"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -10,7 +10,7 @@ const conversation = NumberedData.conversation(1)
 const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
 const overnight = Profile.resolve({})
 
-const waiting = Account.of([
+const waiting = History.of([
   Records.failed(0, 1_000),
   Records.retry(0, 5_000, 6_000),
   Records.wake(0, 0, { type: "elapsed" }),
@@ -36,12 +36,12 @@ describe("TurnReport", () => {
   })
 
   it("P8: a running turn is on the target that it was sent to", () => {
-    const account = Account.of([
+    const history = History.of([
       Records.failed(0, 1_000),
       Records.sent(0, 5_000, 6_000, "second"),
       Records.wake(0, 0, { type: "elapsed" })
     ])
-    const { model, state } = TurnReport.ofOpen(turn, account, conversation, overnight, 9_000)
+    const { model, state } = TurnReport.ofOpen(turn, history, conversation, overnight, 9_000)
     expect([state, model]).toEqual(["running", "second/m"])
   })
 
@@ -52,13 +52,13 @@ describe("TurnReport", () => {
   })
 
   it("X4: an extension of a budget is part of it", () => {
-    const account = Account.of([
+    const history = History.of([
       Records.failed(0, 1_000),
       Records.retry(0, 5_000, 6_000),
       Records.wake(0, 0, { type: "extended", byMs: 1_000 })
     ])
     const policy = Profile.resolve({ budget: { total: Duration.seconds(10) } })
-    const { budget } = TurnReport.ofOpen(turn, account, conversation, policy, 2_000)
+    const { budget } = TurnReport.ofOpen(turn, history, conversation, policy, 2_000)
     expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
   })
 
@@ -86,17 +86,17 @@ describe("TurnReport", () => {
 
   it("X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
-    const account = Account.of([
+    const history = History.of([
       Records.failed(0, 1_000),
       Records.retry(0, 5_000, 6_000),
       Records.wake(0, 0, { type: "asked", asks, until: 90_000 })
     ])
-    const { state, wait } = TurnReport.ofOpen(turn, account, conversation, overnight, 10_000)
+    const { state, wait } = TurnReport.ofOpen(turn, history, conversation, overnight, 10_000)
     expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
   })
 
   it("a running turn has no wait, and a queued one no attempts", () => {
-    const running = TurnReport.ofOpen(turn, Account.of([Records.mark(0)]), conversation, overnight, 5)
+    const running = TurnReport.ofOpen(turn, History.of([Records.mark(0)]), conversation, overnight, 5)
     expect(running).toMatchObject({ state: "running", attempts: 0 })
     expect(running).not.toHaveProperty("wait")
     expect(TurnReport.ofQueued(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })

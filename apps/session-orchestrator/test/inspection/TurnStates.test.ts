@@ -1,4 +1,4 @@
-import { GivenRecords as Records } from "@holdfast/journal/testing"
+import { GivenRecords as Records } from "@holdfast/kernel/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"

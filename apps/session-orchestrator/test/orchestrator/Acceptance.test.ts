@@ -1,7 +1,7 @@
 /** Tests which turns are accepted and taken up, and in which order. */
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
-import { GivenRecords } from "@holdfast/journal/testing"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"

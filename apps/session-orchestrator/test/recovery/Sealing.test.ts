@@ -1,6 +1,6 @@
 /** Tests turns that are sealed without being run: their last events, from stored data. */
 import { assert, describe, it } from "@effect/vitest"
-import { GivenRecords } from "@holdfast/journal/testing"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import type { Observer, Records } from "@holdfast/kernel"
 import { type Failure, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Effect, identity } from "effect"

@@ -2,12 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Provider } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
-import * as Account from "../../src/recovery/Account.ts"
 import * as Spending from "../../src/spend/Spending.ts"
 import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
@@ -323,7 +323,7 @@ describe("X11: a limit of the day that asks", () => {
           const { end, text } = yield* service.conversations.result(turnId)
           // An answer holds for the rest of the turn: its second step asks nothing.
           assert.deepStrictEqual([end.status, text, end.attempts], ["completed", "three", 2])
-          const [first] = Account.of(yield* service.journal.load(turnId)).attempts
+          const [first] = History.of(yield* service.journal.load(turnId)).attempts
           assert.isTrue(first?.outcome?._tag === "Failed" && first.outcome.failure.code === "spend-limit")
         })
     )

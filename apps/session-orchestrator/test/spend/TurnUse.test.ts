@@ -1,10 +1,9 @@
 /** Tests the tokens of a turn, by its calls. */
+import type { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type * as Account from "../../src/recovery/Account.ts"
-import type { TurnRow } from "../../src/storage/Lists.ts"
 import * as Usage from "../../src/spend/Usage.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
 
@@ -24,12 +23,12 @@ describe("TurnUse.U1: the tokens of a turn's calls", () => {
           outcome: isRecorded ? { _tag: "Completed", usage, endedAt: n } : { _tag: "Lost", endedAt: n }
         }))
         const end = { status: "completed", endedAt: 9, usage: sumOf(calls.map(({ usage }) => usage)) }
-        const row = { model: "test/0", turn: { end } } as unknown as TurnRow
-        const account = { attempts, progress: { _tag: "Running" } } as unknown as Account.Account
-        const uses = TurnUse.of(row, account)
+        const seal = end as unknown as TurnEvent.TurnEnd
+        const history = { attempts, wait: undefined, target: undefined } as unknown as History.History
+        const uses = TurnUse.of("test/0", seal, history)
         const total = uses.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
         expect({ inputTokens: total.input, outputTokens: total.output }).toEqual(end.usage)
-        const open = TurnUse.of({ ...row, turn: { ...row.turn, end: undefined } }, account)
+        const open = TurnUse.of("test/0", undefined, history)
         expect(open.length).toBe(calls.filter(({ isRecorded }) => isRecorded).length)
       })
     )

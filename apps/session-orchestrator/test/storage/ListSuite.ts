@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
-import { GivenRecords } from "@holdfast/journal/testing"
+import { GivenRecords } from "@holdfast/kernel/testing"
 import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"

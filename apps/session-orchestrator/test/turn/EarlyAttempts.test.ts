@@ -1,9 +1,9 @@
 /** Tests that a turn is none the worse for the early attempts that its gate gives it, in the whole service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Records, RetryStrategy } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import * as Account from "../../src/recovery/Account.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { CrowdedEndpoint, onDisk, prompts, type Service, start, turnIdOf } from "../conversation/CrowdedEndpoint.ts"
 
@@ -51,7 +51,7 @@ describe("one turn that is always refused while others are answered", () => {
         assert.isAbove(early.length, 0)
         assert.strictEqual(endpoint.bad.calls.length, early.length + own.length)
         const present = own.at(-1)
-        const { spending } = Account.of(yield* recordsOf(service))
+        const { spending } = History.of(yield* recordsOf(service))
         assert.isAtMost(spending.scheduledMs, 65 * SECOND + (present?.delayMs ?? 0))
         assert.deepStrictEqual(
           own.map(({ delayMs }) => delayMs),
@@ -67,16 +67,16 @@ describe("one turn that is always refused while others are answered", () => {
         const endpoint = new PoisonedEndpoint()
         const service = yield* start({ endpoint })
         yield* prompts(service, 20, TestClock.adjust, 40 * SECOND)
-        const before = Account.of(yield* recordsOf(service))
+        const before = History.of(yield* recordsOf(service))
         const { early } = yield* decisionsOf(service)
         assert.isAbove(early.length, 0)
         yield* service.stop
         const called = endpoint.bad.calls.length
         const again = yield* start({ endpoint })
         yield* TestClock.adjust(1)
-        const after = Account.of(yield* recordsOf(again))
+        const after = History.of(yield* recordsOf(again))
         assert.deepStrictEqual(after.spending, before.spending)
-        assert.deepStrictEqual(after.progress, before.progress)
+        assert.deepStrictEqual(after.wait, before.wait)
         assert.strictEqual(endpoint.bad.calls.length, called)
         yield* TestClock.adjust("2 minutes")
         assert.isAbove(endpoint.bad.calls.length, called)

@@ -4,9 +4,22 @@
  * Outages.O1. An outage is the time from an endpoint's first failure after an answer to its next answer.
  * Outages.O2. The order in which facts are added changes nothing.
  */
-import type { PeriodReport } from "@holdfast/wire"
-import { defined } from "@holdfast/wire"
-import type { EndpointFact, Why } from "./TurnFacts.ts"
+import { defined, type Failure, type PeriodReport } from "@holdfast/wire"
+
+/** An answer or a failure of an endpoint. */
+export interface EndpointFact {
+  /** `provider/model`. */
+  readonly target: string
+  readonly at: number
+  /** Why it failed; absent: it answered. */
+  readonly why?: Why | undefined
+}
+
+/** The reason of a failure, and the provider's code. */
+export interface Why {
+  readonly reason: Failure.Reason
+  readonly code: string | undefined
+}
 
 /** The answers and failures of endpoints so far. */
 export class Outages {

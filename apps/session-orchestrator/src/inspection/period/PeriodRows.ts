@@ -2,18 +2,18 @@
  * Reads the turns of a period, page by page, and reports them (X12).
  *
  * PeriodRows.R1. A page is in memory, and what it adds to the report; never all turns.
- * PeriodRows.R2. Records are read of the turns that need them (`TurnFacts.needsRecords`), and of no other.
+ * PeriodRows.R2. Records are read of the turns that need them (`TurnUse.needsRecords`), and of no other.
  * PeriodRows.R3. Turns that have not ended are read first. A turn that ends meanwhile counts as not ended, and once.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
 import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
 import { Effect } from "effect"
-import * as Account from "../../recovery/Account.ts"
 import type { AnsweredCalls } from "../../storage/AnsweredCalls.ts"
 import type { Page, Position, TurnFilter, TurnRow } from "../../storage/Lists.ts"
 import { type Period, PeriodTally } from "./PeriodTally.ts"
-import * as TurnFacts from "./TurnFacts.ts"
+import * as TurnUse from "../TurnUse.ts"
 
 /** Where the rows are from. */
 export interface Sources {
@@ -47,12 +47,12 @@ export const report = Effect.fn("PeriodRows.report")(function* (
     do {
       const page = yield* turns({ ...among, status, ...(status === "open" ? undefined : { since }) }, position, PAGE)
       const rows = page.rows.filter(({ turn }) => !open.has(turn.turnId) && (turn.end?.endedAt ?? 0) <= until) // PeriodRows.R3
-      const needing = rows.filter(TurnFacts.needsRecords) // PeriodRows.R2
+      const needing = rows.filter(TurnUse.needsRecords) // PeriodRows.R2
       const found = needing.length === 0 ? [] : yield* records(needing.map(({ turn }) => turn.turnId))
-      const accounts = new Map(needing.map(({ turn }, i) => [turn.turnId, Account.of(found[i] ?? [])]))
+      const histories = new Map(needing.map(({ turn }, i) => [turn.turnId, History.of(found[i] ?? [])]))
       for (const row of rows) {
         if (status === "open") open.add(row.turn.turnId)
-        tally.add(TurnFacts.of(row, accounts.get(row.turn.turnId) ?? NO_RECORDS, until))
+        tally.add(row, histories.get(row.turn.turnId) ?? NO_RECORDS)
       }
       position = page.next
     } while (position !== undefined)
@@ -79,4 +79,4 @@ export const beginning = Effect.fnUntraced(function* (
 
 // --- internal
 
-const NO_RECORDS = Account.of([])
+const NO_RECORDS = History.of([])

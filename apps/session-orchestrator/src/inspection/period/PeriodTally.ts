@@ -1,20 +1,23 @@
 /**
- * Folds the facts of turns into a report of a period. Pure.
+ * Folds turns into a report of a period. Pure.
  *
  * PeriodTally.P1. Each turn is added once. The order of turns changes no figure and no word.
  * PeriodTally.P2. A turn belongs to the period if it ended in it, or has not ended. Its waits count as far as they are within the period.
  * PeriodTally.P3. Kept are sums, open questions, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
  */
+import { History } from "@holdfast/kernel/host"
 import type { Prices } from "@holdfast/policy"
-import { defined, type Ids, PeriodReport } from "@holdfast/wire"
+import { defined, Failure, type Ids, PeriodReport, type TurnEvent } from "@holdfast/wire"
 import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
+import type { TurnRow } from "../../storage/Lists.ts"
+import * as TurnReport from "../TurnReport.ts"
+import * as TurnUse from "../TurnUse.ts"
 import * as Intervals from "./Intervals.ts"
 import * as Outages from "./Outages.ts"
 import * as PeriodLine from "./PeriodLine.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
 import { Timeline } from "./Timeline.ts"
-import type { QuestionFact, TurnFacts, UsageFact } from "./TurnFacts.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -44,7 +47,7 @@ export class PeriodTally {
   private readonly spend = new SpendTally()
   private readonly tags = new Map<string, SpendTally>()
   /** What one turn of a conversation used, or several turns together: most have one. */
-  private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<UsageFact> | SpendTally>()
+  private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<TurnUse.TargetUse> | SpendTally>()
   private readonly timeline: Timeline
   private spans: Array<Intervals.Span> = []
   private turnWaitedMs = 0
@@ -59,29 +62,39 @@ export class PeriodTally {
     this.timeline = new Timeline(period.since, period.until)
   }
 
-  /** Adds a turn (PeriodTally.P1). A turn that ended before the period is left out (PeriodTally.P2). */
-  add(facts: TurnFacts): void {
-    if (facts.endedAt !== undefined && facts.endedAt < this.period.since) return
-    this.turns[COUNTED[facts.state]]++
-    this.calls += facts.calls
-    this.savedCalls += facts.savedCalls
-    if (facts.isForgotten) this.forgotten++
-    if (facts.isRetry) {
-      this.retries.set(
-        facts.conversationId,
-        Math.max(facts.acceptedAt, this.retries.get(facts.conversationId) ?? -Infinity)
-      )
-    }
+  /** Adds a turn with what its records come to (PeriodTally.P1). A turn that ended before the period is left out (PeriodTally.P2). */
+  add(row: TurnRow, history: History.History): void {
+    const { acceptedAt, conversationId, end, prompt, turnId } = row.turn
+    if (end !== undefined && end.endedAt < this.period.since) return
+    const { attempts, wait } = history
+    const state = TurnReport.stateOf(end, history, row.hasEvents)
+    const last = TurnReport.targetOf(history) ?? row.model
+    this.turns[COUNTED[state]]++
+    this.calls += end?.attempts ?? History.callsOf(history)
+    this.savedCalls += attempts.filter(isSaved).length
+    if (end !== undefined && attempts.length === 0 && end.attempts > 0 && TurnUse.needsRecords(row)) this.forgotten++
+    if (prompt === undefined)
+      this.retries.set(conversationId, Math.max(acceptedAt, this.retries.get(conversationId) ?? -Infinity))
     // A question about tool calls waits for no endpoint.
-    if (facts.state === "waiting" && facts.question?.asks.because !== "tools") this.awaited.add(facts.target)
-    if (facts.question !== undefined) this.questions.push({ ...facts, question: facts.question })
-    for (const endpoint of facts.endpoints) this.outages.add(endpoint)
-    for (const { from, to } of facts.switches) {
-      const key = `${from}\n${to}`
-      this.switches.set(key, { from, to, count: (this.switches.get(key)?.count ?? 0) + 1 })
+    if (state === "waiting" && wait?.asks?.because !== "tools") this.awaited.add(last)
+    if (end === undefined && wait?.asks !== undefined)
+      this.questions.push({ conversationId, turnId, asks: wait.asks, since: wait.since, until: wait.retryAt })
+    let before: string | undefined
+    for (const attempt of attempts) {
+      const { target = row.model } = attempt
+      this.addOutcome(attempt, target)
+      if (before !== undefined && before !== target) this.addSwitch(before, target)
+      before = target
     }
-    this.addWaits(facts)
-    this.addEnd(facts)
+    // A turn that was answered by its first call is read without its records.
+    if (before === undefined && end?.status === "completed") this.outages.add({ target: row.model, at: end.endedAt })
+    const until = end?.endedAt ?? this.period.until
+    this.addWaits(
+      attempts.flatMap(({ wait }) =>
+        wait === undefined ? [] : [{ from: wait.since, to: wait.since + History.waitedMs(wait, until) }]
+      )
+    )
+    if (end !== undefined) this.addEnd(row, end, last, TurnUse.byTarget(row.model, end, history))
   }
 
   /** Adds calls through the gateway that were answered at once. They are no turns. */
@@ -132,14 +145,28 @@ export class PeriodTally {
     return { ...report, line: PeriodLine.of(report) }
   }
 
-  private openQuestion({ conversationId, question, turnId }: Asking): PeriodReport.OpenQuestion {
-    const { asks, since, until } = question
+  private openQuestion({ asks, conversationId, since, turnId, until }: Asking): PeriodReport.OpenQuestion {
     const message = this.period.redact(asks.message)
     const command = `holdfast chat --conversation ${conversationId}`
     return { conversationId, turnId, because: asks.because, message, since, until, command }
   }
 
-  private addWaits({ waits }: TurnFacts): void {
+  /** A failure counts against an endpoint only if it may pass by itself, came before content, and was the turn's own call. */
+  private addOutcome({ outcome }: History.Attempt, target: string): void {
+    if (outcome?._tag === "Completed" || outcome?._tag === "Compacted")
+      return this.outages.add({ target, at: outcome.endedAt })
+    if (outcome?._tag !== "Failed" || !outcome.failure.retryable || outcome.failure.shared === true) return
+    if ("contentSeen" in outcome && outcome.contentSeen) return
+    const { reason } = outcome.failure
+    this.outages.add({ target, at: outcome.endedAt, why: { reason, code: Failure.codeOf(outcome.failure) } })
+  }
+
+  private addSwitch(from: string, to: string): void {
+    const key = `${from}\n${to}`
+    this.switches.set(key, { from, to, count: (this.switches.get(key)?.count ?? 0) + 1 })
+  }
+
+  private addWaits(waits: ReadonlyArray<Intervals.Span>): void {
     const spans = waits.flatMap(
       (wait) => Intervals.within(wait, { from: this.period.since, to: this.period.until }) ?? []
     )
@@ -151,24 +178,30 @@ export class PeriodTally {
     if (this.spans.length > MOST_SPANS) this.spans = [...Intervals.union(this.spans)]
   }
 
-  private addEnd(facts: TurnFacts): void {
-    const { conversationId, endedAt, error, state, tags, target, turnId, usage } = facts
-    if (endedAt === undefined) return
+  private addEnd(
+    { labels, turn }: TurnRow,
+    end: TurnEvent.TurnEnd,
+    target: string,
+    usage: ReadonlyArray<TurnUse.TargetUse>
+  ): void {
+    const { conversationId, turnId } = turn
+    const { endedAt, error, status } = end
     this.spend.add(usage)
-    for (const tag of tags) {
+    for (const tag of labels.tags ?? []) {
       const tally = this.tags.get(tag) ?? new SpendTally()
       this.tags.set(tag, tally)
       tally.add(usage)
     }
     this.addToConversation(conversationId, usage)
-    if (state === "completed") this.timeline.answered(endedAt)
-    if (state !== "failed") return
+    if (status === "completed") this.timeline.answered(endedAt)
+    if (status !== "failed") return
     this.timeline.failed(endedAt)
-    const { code, message = "", reason = "unknown" } = error ?? {}
+    const { message = "", reason = "unknown" } = error ?? {}
+    const code = error && Failure.codeOf(error)
     this.failures.push({ conversationId, turnId, endedAt, target, reason, code, message })
   }
 
-  private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<UsageFact>): void {
+  private addToConversation(id: Ids.ConversationId, usage: ReadonlyArray<TurnUse.TargetUse>): void {
     const known = this.conversations.get(id)
     if (known instanceof SpendTally) return known.add(usage)
     if (known === undefined) return void this.conversations.set(id, usage)
@@ -224,7 +257,7 @@ const MOST_SPANS = 50_000
 
 type Turns = { -readonly [Key in keyof Omit<PeriodReport.PeriodReport["turns"], "retried">]: number }
 
-const COUNTED: { readonly [State in TurnFacts["state"]]: keyof Turns } = {
+const COUNTED: { readonly [State in TurnReport.ReportedState]: keyof Turns } = {
   completed: "answered",
   failed: "failed",
   aborted: "aborted",
@@ -233,7 +266,13 @@ const COUNTED: { readonly [State in TurnFacts["state"]]: keyof Turns } = {
   queued: "queued"
 }
 
-type Asking = Pick<TurnFacts, "conversationId" | "turnId"> & { readonly question: QuestionFact }
+/** Whether another turn's failure saved a call (rule X5). */
+const isSaved = ({ outcome }: History.Attempt): boolean =>
+  outcome?._tag === "Failed" && outcome.failure.shared === true && !Failure.isOfSpendLimit(outcome.failure)
+
+interface Asking extends Pick<PeriodReport.OpenQuestion, "conversationId" | "turnId" | "since" | "until"> {
+  readonly asks: TurnEvent.Asks
+}
 
 interface FailedTurn {
   readonly conversationId: Ids.ConversationId

@@ -7,7 +7,7 @@ import { Prices } from "@holdfast/policy"
 import type { PeriodReport } from "@holdfast/wire"
 import * as PriceOf from "../../spend/limits/PriceOf.ts"
 import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
-import type { UsageFact } from "./TurnFacts.ts"
+import type { TargetUse } from "../TurnUse.ts"
 
 /** The tokens of some turns. */
 export class SpendTally {
@@ -16,7 +16,7 @@ export class SpendTally {
   private readonly models = new Map<string, { tokens: Prices.Tokens; turns: number; unreported: number }>()
 
   /** Adds the tokens of one turn. */
-  add(usage: ReadonlyArray<UsageFact>): void {
+  add(usage: ReadonlyArray<TargetUse>): void {
     if (usage.length > 0) this.turns++
     if (usage.some(({ isUnreported }) => isUnreported)) this.unreported++
     for (const { isUnreported, target, tokens } of usage) this.addTo(target, tokens, 1, isUnreported ? 1 : 0)

@@ -1,6 +1,7 @@
 /** Reads and writes incidents and causes of failed turns, a row an endpoint (`IncidentStates`). */
 import { IdList, RowNumbers, type TableError } from "@holdfast/journal/sql"
-import { Records } from "@holdfast/kernel"
+import type { Records } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
 import { type Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -108,7 +109,7 @@ interface OpenRow {
 const targetsOf = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<{ readonly number: number }>
-): Effect.Effect<ReadonlyMap<number, string>, SqlError.SqlError> =>
+): Effect.Effect<ReadonlyMap<number, string | undefined>, SqlError.SqlError> =>
   turns.length === 0
     ? Effect.succeed(new Map())
     : Effect.map(
@@ -118,13 +119,8 @@ const targetsOf = (
             AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
           ORDER BY j.turn, j.seq`,
         (rows) => {
-          const targets = new Map<number, string>()
-          for (const { turn, ...stored } of rows) {
-            const record = Records.parse(stored)
-            const target = record && Records.targetOf(record)
-            if (target !== undefined) targets.set(turn, Target.format(target))
-          }
-          return targets
+          const records = Map.groupBy(rows, ({ turn }) => turn)
+          return new Map(Array.from(records, ([turn, own]) => [turn, History.of(own).target]))
         }
       )
 

@@ -1,8 +1,14 @@
-/** The turns of one night, as facts: an outage of one endpoint, a revoked key at another one, and a fallback. */
-import { Ids } from "@holdfast/wire"
+/** The turns of one night: an outage of one endpoint, a revoked key at another one, and a fallback. */
+import type { Records } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
+import { GivenRecords } from "@holdfast/kernel/testing"
+import { defined, Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Prices } from "@holdfast/policy"
-import type { Period } from "../../../src/inspection/period/PeriodTally.ts"
-import type { TurnFacts, Why } from "../../../src/inspection/period/TurnFacts.ts"
+import type * as Intervals from "../../../src/inspection/period/Intervals.ts"
+import type { EndpointFact, Why } from "../../../src/inspection/period/Outages.ts"
+import type { Period, PeriodTally } from "../../../src/inspection/period/PeriodTally.ts"
+import type { TargetUse } from "../../../src/inspection/TurnUse.ts"
+import type { TurnRow } from "../../../src/storage/Lists.ts"
 
 export const CLAUDE = "anthropic/claude-sonnet-4-5"
 export const GPT = "openai/gpt-5"
@@ -20,7 +26,28 @@ export const period: Period = {
   redact: (text) => text.replaceAll("sk-secret", "[redacted]")
 }
 
-export const turn = (id: string, facts: Partial<TurnFacts>): TurnFacts => ({
+/** What a test gives of a turn. */
+export interface Given {
+  readonly turnId: Ids.TurnId
+  readonly conversationId: Ids.ConversationId
+  readonly state: TurnState.TurnState["status"]
+  readonly acceptedAt: number
+  readonly endedAt: number | undefined
+  readonly isRetry: boolean
+  /** Of its last attempt. */
+  readonly target: string
+  readonly tags: ReadonlyArray<string>
+  readonly error: TurnState.TurnError | undefined
+  readonly calls: number
+  readonly savedCalls: number
+  readonly waits: ReadonlyArray<Intervals.Span>
+  readonly question?: { readonly asks: TurnEvent.Asks; readonly since: number; readonly until: number }
+  /** What its attempts found, in their order. */
+  readonly endpoints: ReadonlyArray<EndpointFact>
+  readonly usage: ReadonlyArray<TargetUse>
+}
+
+export const turn = (id: string, given: Partial<Given>): Given => ({
   turnId: Ids.TurnId.make(id),
   conversationId: Ids.ConversationId.make(`c-${id}`),
   state: "completed",
@@ -34,11 +61,12 @@ export const turn = (id: string, facts: Partial<TurnFacts>): TurnFacts => ({
   savedCalls: 0,
   waits: [],
   endpoints: [],
-  switches: [],
   usage: [],
-  isForgotten: false,
-  ...facts
+  ...given
 })
+
+/** Adds a turn to a tally, as its row and the history of its records. */
+export const add = (tally: PeriodTally, given: Given): void => tally.add(rowOf(given), History.of(recordsOf(given)))
 
 export const used = (target: string, input: number, output: number) => ({
   target,
@@ -49,7 +77,7 @@ export const used = (target: string, input: number, output: number) => ({
 const OVERLOADED: Why = { reason: "overloaded", code: "529" }
 
 /** Twelve turns that waited for the outage to end, two that moved to another model, four with a revoked key, and a turn in its wait. */
-export const turns: ReadonlyArray<TurnFacts> = [
+export const turns: ReadonlyArray<Given> = [
   ...Array.from({ length: 12 }, (_, n) =>
     turn(`waited-${n}`, {
       acceptedAt: at("00:00"),
@@ -75,7 +103,6 @@ export const turns: ReadonlyArray<TurnFacts> = [
         { target: CLAUDE, at: at("00:15"), why: OVERLOADED },
         { target: GPT, at: at("00:20") }
       ],
-      switches: [{ from: CLAUDE, to: GPT }],
       usage: [used(GPT, 2_000, 500)]
     })
   ),
@@ -101,3 +128,88 @@ export const turns: ReadonlyArray<TurnFacts> = [
     endpoints: [{ target: "local/tiny", at: at("06:30"), why: { reason: "network", code: "ECONNREFUSED" } }]
   })
 ]
+
+// --- internal
+
+const rowOf = (given: Given): TurnRow => {
+  const { acceptedAt, conversationId, isRetry, state, tags, target, turnId } = given
+  return {
+    position: { at: acceptedAt, number: 1 },
+    turn: { conversationId, turnId, acceptedAt, prompt: isRetry ? undefined : "Go on.", end: endOf(given) },
+    model: target,
+    hasChangedModel: false,
+    hasEvents: state !== "queued",
+    labels: { tags }
+  }
+}
+
+const endOf = ({
+  calls: attempts,
+  conversationId,
+  endedAt,
+  error,
+  state,
+  turnId,
+  usage
+}: Given): TurnRow["turn"]["end"] => {
+  if (endedAt === undefined || state === "waiting" || state === "running" || state === "queued") return undefined
+  const total = usage.map(({ tokens }) => tokens).reduce(Prices.add, Prices.NO_TOKENS)
+  const isUnreported = usage.some((each) => each.isUnreported)
+  return {
+    type: "turn-end",
+    conversationId,
+    turnId,
+    status: state,
+    endedAt,
+    steps: 1,
+    attempts,
+    sleptMs: 0,
+    waitedMs: 0,
+    usage: { ...(isUnreported ? undefined : { inputTokens: total.input }), outputTokens: total.output },
+    ...defined({ error: error && { ...error, retryable: false } })
+  }
+}
+
+/** Its records: attempts with what they found, then those that saved a call or used tokens, and the waits. */
+const recordsOf = ({ endpoints, question, savedCalls, state, target, usage, waits }: Given) => {
+  const records: Array<Records.Stored> = []
+  let number = 0
+  const add = (name: string, value: unknown): void => void records.push({ name, value: JSON.stringify(value) })
+  const route = (target: string): void => add("step/0/route", { route: { target: Target.parse(target) } })
+  const fail = (failure: object, more: object = {}): void =>
+    add(`step/0/attempt/${number++}`, { ...FAILED, failure: { ...GivenRecords.overloaded, ...failure }, ...more })
+  const wait = ({ from, to }: Intervals.Span): void => {
+    add(`step/0/compaction/${number}`, { _tag: "Nothing", endedAt: from })
+    add(`step/0/decision/${number}`, { _tag: "Retry", attempt: 0, delayMs: to - from, retryAt: to })
+  }
+  route(endpoints[0]?.target ?? target)
+  add(`step/0/compaction/${number++}`, { _tag: "Nothing", endedAt: 0 })
+  for (const { at, target, why } of endpoints) {
+    route(target)
+    if (why !== undefined) fail({ ...why, status: undefined }, { endedAt: at })
+    else
+      add(`step/0/compaction/${number++}`, {
+        _tag: "Compacted",
+        summary: "",
+        upTo: GivenRecords.messageId,
+        endedAt: at
+      })
+  }
+  for (let i = 0; i < savedCalls; i++) fail({ shared: true })
+  for (const { tokens, ...used } of usage) {
+    route(used.target)
+    fail({ retryable: false }, { usage: { inputTokens: tokens.input, outputTokens: tokens.output } })
+  }
+  route(target)
+  for (const span of waits) {
+    wait(span)
+    add(`step/0/sleep/${number++}`, { type: "elapsed", at: span.to })
+  }
+  if (state !== "waiting") return records
+  wait({ from: question?.since ?? period.until, to: period.until })
+  if (question !== undefined)
+    add(`step/0/sleep/${number}`, { type: "asked", asks: question.asks, until: question.until })
+  return records
+}
+
+const FAILED = { _tag: "Failed", content: [], contentSeen: false, spread: 0, endedAt: 0 }

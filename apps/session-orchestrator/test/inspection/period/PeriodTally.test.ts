@@ -1,4 +1,4 @@
-/** Tests reports of a period from the facts of turns. */
+/** Tests reports of a period from turns. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Ids, PeriodReport } from "@holdfast/wire"
@@ -6,12 +6,11 @@ import * as fc from "fast-check"
 import * as Intervals from "../../../src/inspection/period/Intervals.ts"
 import * as PeriodText from "../../../src/inspection/period/PeriodText.ts"
 import { type Period, PeriodTally } from "../../../src/inspection/period/PeriodTally.ts"
-import type { TurnFacts } from "../../../src/inspection/period/TurnFacts.ts"
 import * as Night from "./Night.ts"
 
-const reportOf = (turns: ReadonlyArray<TurnFacts>, period: Period = Night.period) => {
+const reportOf = (turns: ReadonlyArray<Night.Given>, period: Period = Night.period) => {
   const tally = new PeriodTally(period)
-  for (const turn of turns) tally.add(turn)
+  for (const turn of turns) Night.add(tally, turn)
   return tally.report()
 }
 
@@ -26,7 +25,7 @@ const why = fc.record({
 const target = fc.constantFrom(...TARGETS)
 const tokens = fc.integer({ min: 0, max: 10 })
 
-const facts: fc.Arbitrary<Partial<TurnFacts>> = fc.record({
+const facts: fc.Arbitrary<Partial<Night.Given>> = fc.record({
   conversationId: fc.constantFrom("c1", "c2").map((id) => Ids.ConversationId.make(id)),
   state: fc.constantFrom("completed", "failed", "aborted", "waiting", "running", "queued"),
   acceptedAt: moment,
@@ -45,7 +44,6 @@ const facts: fc.Arbitrary<Partial<TurnFacts>> = fc.record({
     { maxLength: 3 }
   ),
   endpoints: fc.array(fc.record({ target, at: moment, why: fc.option(why, { nil: undefined }) }), { maxLength: 4 }),
-  switches: fc.array(fc.record({ from: target, to: target }), { maxLength: 2 }),
   usage: fc.uniqueArray(
     fc.record({
       target,
@@ -163,7 +161,7 @@ describe("PeriodTally", () => {
 
   it("adds calls that were answered at once, whatever key they were sent with", () => {
     const tally = new PeriodTally(Night.period)
-    tally.add(Night.turn("a", { usage: [Night.used(Night.GPT, 1_000_000, 0)] }))
+    Night.add(tally, Night.turn("a", { usage: [Night.used(Night.GPT, 1_000_000, 0)] }))
     const tokens = { input: 2_000_000, output: 0, cachedInput: 0, cacheWrite: 0 }
     tally.addAnswered([{ hour: 0, target: "openai~client/gpt-5", calls: 3, unreported: 1, tokens }])
     const { answeredCalls, calls, models, spend, turns } = tally.report()

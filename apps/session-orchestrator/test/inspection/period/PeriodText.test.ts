@@ -10,7 +10,7 @@ const read = (path: string): string => readFileSync(new URL(`../../../../../docs
 
 const reportOf = (turns: typeof Night.turns) => {
   const tally = new PeriodTally(Night.period)
-  for (const turn of turns) tally.add(turn)
+  for (const turn of turns) Night.add(tally, turn)
   return tally.report()
 }
 

@@ -1,7 +1,7 @@
 /** Makes the records of a turn as the kernel writes them, for tests. */
-import { Directive, Records, RetryStrategy, Router } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
+import * as Records from "../src/records/Records.ts"
 
 const record = <A, I>(name: string, schema: Schema.Codec<A, I>, value: A): Records.Stored => ({
   name,
@@ -46,23 +46,23 @@ export const mark = (n: number, step = 0): Records.Stored =>
 
 /** Decision `n` begins a wait until `retryAt`, in epoch milliseconds. */
 export const retry = (n: number, delayMs: number, retryAt: number, step = 0): Records.Stored =>
-  record(`step/${step}/decision/${n}`, Directive.Directive, { _tag: "Retry", attempt: n, delayMs, retryAt })
+  record(`step/${step}/decision/${n}`, Records.Directive, { _tag: "Retry", attempt: n, delayMs, retryAt })
 
 /** Decision `n` ends the retries. */
 export const giveUp = (n: number, step = 0): Records.Stored =>
-  record(`step/${step}/decision/${n}`, Directive.Directive, { _tag: "GiveUp", because: "exhausted" })
+  record(`step/${step}/decision/${n}`, Records.Directive, { _tag: "GiveUp", because: "exhausted" })
 
 /** Wait `n` has ended or was changed; `part` counts its changes. */
-export const wake = (n: number, part: number, wake: RetryStrategy.Wake, step = 0): Records.Stored =>
-  record(`step/${step}/sleep/${n}${part === 0 ? "" : `/${part}`}`, RetryStrategy.Wake, wake)
+export const wake = (n: number, part: number, wake: Records.Wake, step = 0): Records.Stored =>
+  record(`step/${step}/sleep/${n}${part === 0 ? "" : `/${part}`}`, Records.Wake, wake)
 
 /** A step begins at the model `m` of a provider. */
 export const begins = (provider: string, step = 0): Records.Stored =>
-  record(`step/${step}/route`, Router.Beginning, { route: { target: { provider, model: "m" } } })
+  record(`step/${step}/route`, Records.Beginning, { route: { target: { provider, model: "m" } } })
 
 /** Decision `n` sends the retry to the model `m` of another provider. */
 export const sent = (n: number, delayMs: number, retryAt: number, provider: string, step = 0): Records.Stored =>
-  record(`step/${step}/decision/${n}`, Directive.Directive, {
+  record(`step/${step}/decision/${n}`, Records.Directive, {
     _tag: "Retry",
     attempt: n,
     delayMs,
