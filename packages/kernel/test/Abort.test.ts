@@ -1,12 +1,13 @@
 /** Turns that end early: by their user, by a failing port, or by their process. */
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, ReplayCheckpoint, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer, type Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Checkpoint from "../src/ports/Checkpoint.ts"
 import { EventSink } from "../src/ports/EventSink.ts"
 import * as ModelContext from "../src/turn/ModelContext.ts"
 import { Provider } from "../src/ports/Provider.ts"
+import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
 import { Router } from "../src/ports/Router.ts"
 import * as Toolbox from "../src/ports/Toolbox.ts"
 import * as Turn from "../src/turn/Turn.ts"
@@ -350,6 +351,49 @@ describe("an abort of a turn that resumes", () => {
       yield* Effect.yieldNow
       yield* Deferred.succeed(restored, undefined)
       assert.strictEqual((yield* Fiber.join(second.fiber)).status, "aborted")
+      assert.deepStrictEqual(
+        sink.persisted.map(({ type }) => type),
+        ["turn-start", "message", "retry-end", "message", "turn-end"]
+      )
+      assert.deepStrictEqual(sink.contradictions, [])
+    })
+  )
+
+  it.effect("D8: waits for the results of an engine that cannot look ahead", () =>
+    Effect.gen(function* () {
+      const results = new Map<string, unknown>()
+      const [isAsked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const checkpoint: Checkpoint.Checkpoint["Service"] = {
+        run: <A, I, E, R>(name: string, _schema: Schema.Codec<A, I>, effect: Effect.Effect<A, E, R>) =>
+          Effect.suspend((): Effect.Effect<A, E, R> => {
+            if (!results.has(name)) return Effect.map(effect, (result) => (results.set(name, result), result))
+            const returned = Effect.succeed(results.get(name) as A) // what was put there under this name
+            return Deferred.succeed(isAsked, undefined).pipe(
+              Effect.andThen(Deferred.await(goOn)),
+              Effect.andThen(returned)
+            )
+          })
+      }
+      const sink = new RecordingSink.RecordingSink()
+      const { conversationId, turnId, target } = Scenario
+      const live = (abort: Effect.Effect<void>) =>
+        Turn.runTurn({ conversationId, turnId, target, history: [], prompt: "Hello", startedAt: 0, abort }).pipe(
+          Effect.provide(
+            Layer.mergeAll(
+              Layer.succeed(Provider, ScriptedProvider.make([emits(overloaded)])),
+              Layer.succeed(EventSink, sink.service),
+              Layer.succeed(RetryStrategy, strategy().service),
+              Layer.succeed(Checkpoint.Checkpoint, checkpoint),
+              Toolbox.layerNoop
+            )
+          ),
+          Effect.forkScoped({ startImmediately: true })
+        )
+      yield* Fiber.interrupt(yield* live(Effect.never))
+      const second = yield* live(Deferred.await(isAsked))
+      yield* Effect.repeat(Effect.yieldNow, { times: 5 })
+      yield* Deferred.succeed(goOn, undefined)
+      assert.strictEqual((yield* Fiber.join(second)).status, "aborted")
       assert.deepStrictEqual(
         sink.persisted.map(({ type }) => type),
         ["turn-start", "message", "retry-end", "message", "turn-end"]

@@ -184,6 +184,8 @@ export interface State {
   readonly cut: Records.Seal["cut"]
   readonly stopped: TurnStopped | undefined
   readonly offered: { readonly step: number; readonly offers: Offers } | undefined
+  /** The open commands of a ledger: a request to a model is made once, and looked at before an append and after it. */
+  readonly found: { readonly ledger: Ledger; readonly commands: ReadonlyArray<Command> } | undefined
   /** The step whose `step-start` was emitted in this life. */
   readonly announced: number | undefined
   /** The wait that was announced last in this life. */
@@ -211,6 +213,7 @@ export const make = (setup: Setup): State => ({
   cut: undefined,
   stopped: undefined,
   offered: undefined,
+  found: undefined,
   announced: setup.priorWork?.announced,
   wait: setup.priorWork?.wait,
   isTakenUp: false,
@@ -443,7 +446,9 @@ export class Turn {
   private perform(): boolean {
     const { cut, ledger, setup } = this.state
     if (cut?.failure.defect === true) return this.seal(cut)
-    const commands = commandsOf(ledger, this.offers)
+    const { found } = this.state
+    const commands = found?.ledger === ledger ? found.commands : commandsOf(ledger, this.offers)
+    this.draft.found = { ledger, commands }
     const [command] = commands
     if (cut !== undefined) return this.seal(command?._tag === "Call" ? { said: { content: [] }, ...cut } : cut)
     if (command === undefined) return false
