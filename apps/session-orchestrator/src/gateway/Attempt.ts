@@ -8,7 +8,7 @@
  * Attempt.R4. Interruption frees the endpoint's connection.
  */
 import type { Provider } from "@holdfast/kernel"
-import { ResponseProgress } from "@holdfast/providers"
+import { ResponseProgress } from "@holdfast/kernel/host"
 import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import { Failure } from "@holdfast/wire"
