@@ -5,6 +5,8 @@
  */
 export * as BeforeContent from "./turn/BeforeContent.ts"
 export * as CallFailure from "./calls/CallFailure.ts"
+export * as Engine from "./engine/Engine.ts"
+export * as Performer from "./engine/Performer.ts"
 export * as ModelContext from "./turn/ModelContext.ts"
 export * as Monotonic from "./calls/Monotonic.ts"
 export * as ProviderCall from "./calls/ProviderCall.ts"

@@ -1,4 +1,4 @@
-/** Compares a turn that a host drives to its first content with an interpreted turn. */
+/** Compares a turn that a host drives to its first content with a turn that is run. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, RecordingSink, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"
@@ -123,7 +123,7 @@ class World {
     this.records.push({ name: Records.nameOf(kind, step, number, part), value: JSON.stringify(record.value) })
   }
 
-  /** Drives the turn as a host does, and starts the interpreter some milliseconds after its records are written. */
+  /** Drives the turn as a host does, and runs the turn some milliseconds after its records are written. */
   readonly driven = (afterMs = 0) =>
     Effect.gen({ self: this }, function* () {
       const value = this.beforeContent(yield* Random.Random)
@@ -224,7 +224,7 @@ const cases: fc.Arbitrary<Case> = fc
   .map(({ compacts, delays, end, failures }) => ({ scripts: [...failures, end, answer("Done")], delays, compacts }))
 
 describe("a turn before its first content", () => {
-  Property.prop("BeforeContent.B1: emits, records, observes and requests what the interpreter would", cases, (given) =>
+  Property.prop("B1: emits, records, observes and requests what a turn that is run would", cases, (given) =>
     Effect.gen(function* () {
       const driven = yield* lived(given, (world) => world.driven())
       const run = yield* lived(given, (world) => world.run())
@@ -232,7 +232,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  Property.prop("B1: over several failures and their waits it does as the interpreter does", cases, (given) =>
+  Property.prop("B1: over several failures and their waits it does as a turn that is run does", cases, (given) =>
     Effect.gen(function* () {
       const driven = yield* lived(given, (world) => world.drivenOn)
       const run = yield* lived(given, (world) => world.run())
@@ -262,7 +262,10 @@ describe("a turn before its first content", () => {
         wait: undefined
       })
       world.sink.events.length = 0
-      second.waits(5_021)
+      const late = world.beforeContent(CHANCE)
+      assert.isTrue(late.follow(world.records))
+      late.next()
+      late.waits(5_021)
       assert.deepStrictEqual(world.sink.events, [], "the wait has passed")
       second.waits(5_020)
       assert.deepStrictEqual(
@@ -306,6 +309,7 @@ describe("a turn before its first content", () => {
       const second = world.beforeContent(CHANCE)
       assert.isTrue(second.follow(world.records))
       assert.strictEqual(second.next()?._tag, "Wait")
+      second.waits(5_000)
       const woken = second.elapsed({ type: "elapsed", at: 5_000 })
       if (woken !== undefined) world.write(woken.record, woken.part)
       const call = second.next()
@@ -325,7 +329,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it("X1: records that contradict each other, or that cannot be read, are the interpreter's", () => {
+  it("X1: records that contradict each other, or that cannot be read, are not followed", () => {
     const world = new World({ scripts: [], delays: [], compacts: false })
     const follows = (...records: ReadonlyArray<Records.Stored>) => world.beforeContent(CHANCE).follow(records)
     assert.isTrue(follows())
@@ -382,7 +386,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it("BeforeContent.B1: returns the failure of a refusal, emitted or thrown", () => {
+  it("B1: returns the failure of a refusal, emitted or thrown", () => {
     const { retryable: _, ...emitted } = overloaded
     assert.deepStrictEqual(ProviderCall.failureOf({ type: "error", failure: emitted, body: "page" }), {
       failure: { ...overloaded, retryable: false },

@@ -1,4 +1,4 @@
-/** Compares a command on a turn that is not run with the same command on an interpreted turn. */
+/** Compares a command on a turn that is not run with the same command on a turn that is run. */
 import { assert, describe, it } from "@effect/vitest"
 import { Property, RecordingSink, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
@@ -115,7 +115,7 @@ const cases = fc.record({
 
 describe("a turn that waits and is not run", () => {
   Property.prop(
-    "WaitingTurn.W1: a command records, emits and reports what it does on an interpreted turn (X4)",
+    "X4: a command records, emits and reports what it does on a turn that is run",
     cases,
     ({ afterMs, command, failures, steps }) =>
       Effect.gen(function* () {
@@ -179,7 +179,7 @@ describe("a turn that waits and is not run", () => {
   })
   const cancel = { _tag: "Steer", wake: { type: "cancelled", by }, at: 0 } as const
 
-  it.effect("WaitingTurn.W2: a turn whose events on disk are not those of its records is left to the interpreter", () =>
+  it.effect("X4: a turn whose events on disk are not those of its records has to be run", () =>
     Effect.gen(function* () {
       const turn = yield* waiting
       assert.isDefined(WaitingTurn.steer(turn, cancel))

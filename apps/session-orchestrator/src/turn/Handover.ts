@@ -100,12 +100,6 @@ export interface Handover {
   readonly refused?: Refused | undefined
 }
 
-/** A refused call, so that the interpreter receives the refusal. */
-export const ofRefusal = (refusal: ProviderCall.Refusal): Call => ({
-  goOn: (listener) => ProviderCall.refuse(listener, refusal),
-  cancel: () => {}
-})
-
 /** A call that will never yield anything: the turn is about to end. */
 export const pending = (cancel: () => void): Call => ({ goOn: () => ({ more: () => {}, cancel }), cancel })
 

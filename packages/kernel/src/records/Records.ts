@@ -346,6 +346,10 @@ export const kinds: { readonly [K in Kind]: KindOf<K> } = {
   Seal: kindOf("Seal", Seal)
 }
 
+/** Makes a record of a value that an engine has returned under the name of the record. */
+export const recordOf = (kind: Kind, { number, step }: RecordPosition, value: TurnRecord["value"]): TurnRecord =>
+  ({ kind, step, number, value }) as TurnRecord // the schema of its kind has decoded the value
+
 /** Returns the name of a record; `part` is the part of a wait that was changed. */
 export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string => {
   if (kind === "Seal") return SEAL

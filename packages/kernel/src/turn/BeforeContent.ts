@@ -11,25 +11,20 @@
  * ```
  *
  * For hosts that drive many turns at once: calls, decisions and waits, one event after the other. It is synchronous, and the host passes
- * the time in. The interpreter handles everything else: `next` and `failed` return `undefined` there, and `Turn.runTurn` continues from the
- * same records.
- *
- * BeforeContent.B1. It emits, records and reports to observers what the interpreter would: both ask the same machine.
- * BeforeContent.B2. Where it returns `undefined` it has emitted and reported nothing of that event.
+ * the time in. `Turn.runTurn` handles everything else: `next` and `failed` return `undefined` there, have emitted and reported nothing of
+ * that event, and `runTurn` continues from the same records. Both step the same engine.
  */
 import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Broken } from "../calls/CallFailure.ts"
-import * as Directives from "./Directive.ts"
-import * as RetryEvent from "./RetryEvent.ts"
-import { once } from "../internal/interpreter/ModelCalls.ts"
-import * as Observing from "../internal/interpreter/Observing.ts"
-import { evolve, follow, start } from "../internal/machine/Evolve.ts"
-import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
-import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
+import * as Engine from "../engine/Engine.ts"
+import * as Performer from "../engine/Performer.ts"
+import type { TurnFacts } from "../internal/machine/Ledger.ts"
+import type { Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
-import type { RecordOf, Stored, Wake } from "../records/Records.ts"
 import type { Deciding, PendingRetry } from "../ports/RetryStrategy.ts"
+import type { RecordOf, Stored, TurnRecord, Wake } from "../records/Records.ts"
+import type * as RetryEvent from "./RetryEvent.ts"
 
 /** The input of a turn that has no router and owes no report. */
 export type Facts = Omit<TurnFacts, "report" | "maxRetries">
@@ -47,7 +42,7 @@ export interface Ports {
   readonly offers: Offers
 }
 
-/** The work of this life of a turn before the interpreter runs it. */
+/** The work of this life of a turn before `Turn.runTurn` runs it. */
 export interface PriorWork {
   /** The step whose `step-start` was emitted. */
   readonly announced: number | undefined
@@ -73,156 +68,133 @@ export interface Woken {
 /** A turn before its first content. */
 export class BeforeContent {
   private readonly ports: Ports
-  private ledger: Ledger
-  private open: Command | undefined = undefined
-  private announced: number | undefined = undefined
-  private calledAt: number | undefined = undefined
-  private isTakenUp = false
-  private wait: RetryEvent.Announced | undefined = undefined
+  private state: Engine.State
+  private known: ReadonlyArray<Stored> = []
+  private isRestored = false
+  /** What `next` has returned, until it begins. */
+  private found: Next | undefined = undefined
 
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
-    const { maxRetries } = ports.strategy.budget
-    this.ledger = start({ ...facts, ...defined({ maxRetries }) })
+    const { observer, offers, strategy } = ports
+    const { hasCompactor, midStream, tools } = offers
+    this.state = Engine.make({
+      facts: { ...facts, ...defined({ maxRetries: strategy.budget.maxRetries }) },
+      life: "",
+      strategy: { ...strategy, ...defined({ midStream }) },
+      toolbox: { definitions: tools },
+      hasCompactor,
+      observer
+    })
   }
 
   /** The facts of this life that `Turn.runTurn` needs. */
   get priorWork(): PriorWork {
-    const { announced, calledAt, isTakenUp, wait } = this
-    return { announced, calledAt, isTakenUp, wait }
+    const { announced, call, isTakenUp, wait } = this.state
+    return { announced, calledAt: call?.startedAt, isTakenUp, wait }
   }
 
-  /** Restores the turn from the records of earlier lives; `false`: the interpreter has to do it. */
+  /** Restores the turn from the records of earlier lives; `false`: `Turn.runTurn` has to do it. */
   follow(known: ReadonlyArray<Stored>): boolean {
-    for (const stored of known) {
-      if (!this.handOver()) return false
-      const followed = follow(this.ledger, stored)
-      if (followed === undefined) return false // the interpreter reports a journal that contradicts itself
-      this.isTakenUp ||= followed !== this.ledger
-      this.ledger = followed
-    }
-    return true
+    this.known = known
+    return this.restored()
   }
 
   /** The conversation before this turn. */
   get history(): ReadonlyArray<Message.Message> {
-    return this.ledger.history
+    return this.state.ledger.history
   }
 
-  /** Returns the open command; `undefined`: the interpreter has to perform it. */
+  /** Returns the open command; `undefined`: `Turn.runTurn` has to perform it. */
   next(): Next | undefined {
-    this.open = undefined
-    if (!this.handOver()) return undefined
-    const [command] = commandsOf(this.ledger, this.ports.offers)
-    if (command?._tag === "Call") {
-      if (command.isLost || command.isJudged) return undefined
-      this.open = command
-      return { _tag: "Call", request: command.request }
+    this.found = undefined
+    if (!this.restored()) return undefined
+    const [{ open }, effects] = Engine.step(this.state, APPENDED, 0)
+    const [command] = open
+    if (effects.some(({ _tag }) => _tag === "Append")) return undefined
+    if (command?._tag === "Call" && !command.isJudged) this.found = { _tag: "Call", request: command.request }
+    if (command?._tag === "Wait" && command.wait.asks === undefined) {
+      const { awaited, wait } = command
+      this.found = { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
     }
-    if (command?._tag !== "Wait" || command.wait.asks !== undefined) return undefined
-    this.open = command
-    const { awaited, wait } = command
-    return { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
+    return this.found
   }
 
   /** Starts the call; `at` is in epoch milliseconds. */
   begins(at: number): void {
-    const { open } = this
-    if (open?._tag !== "Call") return
-    this.calledAt = at
-    if (this.announced === open.step) return
-    this.announced = open.step
-    this.emit(open.begins)
+    if (this.found?._tag === "Call") this.confirm(at)
+  }
+
+  /** Starts the wait, or continues it in this life, and announces it (D5). `at` is in epoch milliseconds. */
+  waits(at: number): void {
+    if (this.found?._tag === "Wait") this.confirm(at)
   }
 
   /**
-   * Handles the failure of the call: returns the outcome and the decision to retry, which are recorded together; `undefined`: the
-   * interpreter has to make the call and handle its failure.
+   * Handles the failure of the call: returns the outcome and the decision to retry, which are recorded together; `undefined`:
+   * `Turn.runTurn` has to make the call and handle its failure.
    */
   failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
-    const { calledAt: startedAt, ledger, open } = this
-    const { observer, offers, spread, strategy } = this.ports
-    if (open?._tag !== "Call" || startedAt === undefined) return undefined
-    const { number, request, step } = open
-    const outcome = once(this.ledger, {
-      _tag: "Failed" as const,
-      content: [],
-      endedAt,
-      ...broken,
-      contentSeen: false,
-      spread: spread()
-    })
-    const attempt: RecordOf<"Attempt"> = { kind: "Attempt", step, number, value: outcome }
-    const failing = evolve(ledger, attempt)
-    const [command] = commandsOf(failing, offers)
-    if (command?._tag !== "Decide" || command.question !== undefined) return undefined
-    const value = Directives.decide({ ...command.situation, now: endedAt }, strategy)
-    if (value._tag === "GiveUp") return undefined // its record and the turn's last events are one write
-    notify(observer, "attempt", {
-      ...Observing.attemptOf(ledger, request, startedAt),
-      firstContentAt: undefined,
-      outcome,
-      report: undefined
-    })
-    notify(observer, "decision", {
-      ...Observing.decisionOf(failing, command.failedCall, startedAt),
-      directive: value,
-      at: endedAt
-    })
-    const decision: RecordOf<"Decision"> = { kind: "Decision", step, number: command.number, value }
-    this.ledger = evolve(failing, decision)
-    this.calledAt = undefined
-    this.open = undefined
-    this.isTakenUp = false
+    const { call, ledger, open } = this.state
+    const [command] = open
+    if (command?._tag !== "Call" || call === undefined) return undefined
+    const { number, step } = command
+    const value = Performer.failed(ledger, broken, endedAt, this.ports.spread())
+    const attempt = { kind: "Attempt", step, number, value } as const
+    const [state, effects] = Engine.step(this.state, { _tag: "Done", record: attempt }, endedAt)
+    const decision = recordsOf(effects)[1]
+    // A decision to give up and the turn's last events are one write.
+    if (decision?.kind !== "Decision" || decision.value._tag === "GiveUp") return undefined
+    this.commit(state, effects)
     return [attempt, decision]
   }
 
   /** Reports that the call was abandoned because its host shuts down. */
   interrupted(endedAt: number): void {
-    const { calledAt: startedAt, ledger, open } = this
-    if (open?._tag !== "Call" || startedAt === undefined) return
-    this.calledAt = undefined
-    notify(this.ports.observer, "attempt", {
-      ...Observing.attemptOf(ledger, open.request, startedAt),
-      firstContentAt: undefined,
-      outcome: { _tag: "Interrupted", endedAt },
-      report: undefined
-    })
-  }
-
-  /** Starts the wait, or continues it in this life, and announces it (Retrying.W1). `at` is in epoch milliseconds. */
-  waits(at: number): void {
-    const { open } = this
-    if (open?._tag !== "Wait") return
-    if (RetryEvent.isAnnounced(this.wait, open) || (this.isTakenUp && open.wait.retryAt < at)) return
-    this.wait = { step: open.step, event: open.event }
-    this.emit(open.event)
+    if (this.state.call !== undefined) this.commit(...Engine.step(this.state, { _tag: "Released" }, endedAt))
   }
 
   /** Ends the wait, and returns the record to write. */
-  elapsed(wake: Extract<Wake, { readonly type: "elapsed" }> & { readonly at: number }): Woken | undefined {
-    const { ledger, open } = this
-    if (open?._tag !== "Wait") return undefined
-    const { number, part, step, wait } = open
-    Observing.reportWait(this.ports.observer, ledger, wait, wake)
-    const record: RecordOf<"Wake"> = { kind: "Wake", step, number, value: wake }
-    this.ledger = evolve(ledger, record)
-    this.open = undefined
-    this.isTakenUp = false
-    return { record, part }
+  elapsed({ at, heldMs }: Extract<Wake, { readonly type: "elapsed" }> & { readonly at: number }): Woken | undefined {
+    const [command] = this.state.open
+    if (command?._tag !== "Wait") return undefined
+    const [state, effects] = Engine.step(this.state, { _tag: "Due", ...defined({ heldMs }) }, at)
+    const [record] = recordsOf(effects)
+    if (record?.kind !== "Wake") return undefined
+    this.commit(state, effects)
+    return { record, part: command.part }
   }
 
-  /** Emits recorded events. `false`: there are live events, or events that are not recorded. */
-  private handOver(): boolean {
-    const { outbox } = this.ledger
-    if (outbox.length === 0) return true
-    if (outbox.some((due) => due._tag === "Live" || !this.ports.repeat(due.events, due.position))) return false
-    this.ledger = { ...this.ledger, outbox: [] }
+  /** Follows the records, and emits their events; `false`: there is more to do than that. */
+  private restored(): boolean {
+    if (this.isRestored) return true
+    const { known } = this
+    const [state, [append, ...others]] = Engine.step(this.state, { _tag: "Begin", known, persisted: [] }, 0)
+    if (append?._tag !== "Append" || append.records.length > 0 || others.length > 0) return false
+    if (!this.ports.repeat(append.events, append.position)) return false
+    this.isRestored = true
+    this.state = { ...state, pending: { ...append, then: [] } }
     return true
   }
 
-  private emit(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
-    this.ports.live(event)
-    Observing.reportEvent(this.ports.observer, this.ledger, event)
+  /** The records until now are on disk. */
+  private confirm(at: number): void {
+    this.found = undefined
+    this.commit(...Engine.step(this.state, APPENDED, at))
+  }
+
+  private commit(state: Engine.State, effects: ReadonlyArray<Engine.Effect>): void {
+    this.state = state
+    for (const effect of effects) {
+      if (effect._tag === "Live") this.ports.live(effect.event)
+      if (effect._tag === "Observe") notify(this.ports.observer, effect.kind, effect.observation)
+    }
   }
 }
+
+// --- internal
+
+const APPENDED = { _tag: "Appended" } as const
+
+const recordsOf = (effects: ReadonlyArray<Engine.Effect>): ReadonlyArray<TurnRecord> =>
+  effects.flatMap((effect) => (effect._tag === "Append" ? effect.records.map(({ record }) => record) : []))

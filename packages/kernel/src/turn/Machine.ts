@@ -2,7 +2,7 @@
  * A turn as a value, for engines that perform its commands themselves, and for simulations.
  *
  * Pure and synchronous. `start` begins a turn, `evolve` folds in a record, `next` returns the events to emit and the open commands. Each
- * command ends in exactly one record (`Records`). `Turn.runTurn` is the interpreter over the kernel's ports;
+ * command ends in exactly one record (`Records`). `Turn.runTurn` performs them over the kernel's ports;
  * `examples/src/05-drive-it-yourself.ts` is an engine without them.
  *
  * **Example** (A turn over its records)

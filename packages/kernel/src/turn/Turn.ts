@@ -22,10 +22,9 @@ import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"
 import { EventSink } from "../ports/EventSink.ts"
 import { FinalReport } from "../ports/FinalReport.ts"
-import { AbortGate } from "../internal/interpreter/AbortGate.ts"
-import * as Loop from "../internal/interpreter/Loop.ts"
-import { Run } from "../internal/interpreter/Run.ts"
-import { firstEvents, start } from "../internal/machine/Evolve.ts"
+import type * as Engine from "../engine/Engine.ts"
+import * as Life from "../engine/Life.ts"
+import { firstEvents } from "../internal/machine/Evolve.ts"
 import type { TurnFacts } from "../internal/machine/Ledger.ts"
 import { Observer } from "../ports/Observer.ts"
 import { Provider } from "../ports/Provider.ts"
@@ -33,7 +32,7 @@ import { RetryStrategy } from "../ports/RetryStrategy.ts"
 import { Router } from "../ports/Router.ts"
 import { Toolbox } from "../ports/Toolbox.ts"
 import type { TurnParked } from "../ports/TurnParked.ts"
-import * as TurnStopped from "../ports/TurnStopped.ts"
+import type { TurnStopped } from "../ports/TurnStopped.ts"
 
 export { firstEvents }
 
@@ -47,7 +46,7 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
    * at random.
    */
   readonly life?: string | undefined
-  /** The work of this life of the turn before the interpreter took it over. */
+  /** The work of this life of the turn before it is run here. */
   readonly priorWork?: PriorWork | undefined
   /** Succeeds when the user aborts the turn. */
   readonly abort?: Effect.Effect<void>
@@ -61,9 +60,7 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target. An
  * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
  */
-export const runTurn = (
-  input: TurnInput
-): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped, Services> =>
+export const runTurn = (input: TurnInput): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped, Services> =>
   Effect.contextWith((services: Context.Context<Services>) => runTurnOn(services, input))
 
 /** Calls `act` when the user aborts the turn, at once if he has. Returns a function that makes it call no more. */
@@ -77,39 +74,39 @@ export const runTurnOn = (
   services: Context.Context<Services>,
   input: TurnInput,
   onAbort?: OnAbort
-): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped.TurnStopped> =>
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> =>
   Effect.contextWith((own: Context.Context<never>) => {
-    const { abort, priorWork, life, ...facts } = input
-    const checkpoint = Context.get(services, Checkpoint)
-    const gate = abort === undefined && onAbort === undefined ? undefined : new AbortGate(checkpoint)
-    const strategy = Context.getOrUndefined(services, RetryStrategy)
-    const run = new Run(
-      {
-        provider: Context.get(services, Provider),
-        toolbox: Context.get(services, Toolbox),
-        sink: Context.get(services, EventSink),
-        checkpoint: gate?.checkpoint ?? checkpoint,
-        strategy,
-        router: Context.getOrUndefined(services, Router),
-        compactor: Context.getOrUndefined(services, Compactor),
-        observer: Context.getOrUndefined(services, Observer),
-        clock: Context.get(own, Clock.Clock),
-        random: Context.get(own, Random.Random)
-      },
-      checkpoint,
-      start({
-        ...facts,
-        report: Context.getOrUndefined(services, FinalReport),
-        maxRetries: strategy?.budget.maxRetries
-      }),
-      life,
-      priorWork
-    )
-    const resumed = checkpoint.known?.length
-      ? Effect.andThen(Loop.resume(run, checkpoint.known), Loop.toSeal(run))
-      : Loop.toSeal(run)
-    const turn = Effect.catchDefect(resumed, (defect) => Loop.seal(run, { status: "failed", failure: bug(defect) }))
-    return gate === undefined ? turn : toSeal(run, turn, gate, onAbort, abort)
+    const { abort, priorWork, life: name, ...facts } = input
+    const random = Context.get(own, Random.Random)
+    const clock = Context.get(own, Clock.Clock)
+    const ports: Life.Ports = {
+      provider: Context.get(services, Provider),
+      toolbox: Context.get(services, Toolbox),
+      sink: Context.get(services, EventSink),
+      checkpoint: Context.get(services, Checkpoint),
+      strategy: Context.getOrUndefined(services, RetryStrategy),
+      router: Context.getOrUndefined(services, Router),
+      compactor: Context.getOrUndefined(services, Compactor),
+      now: () => clock.currentTimeMillisUnsafe(),
+      draw: () => random.nextDoubleUnsafe()
+    }
+    const { compactor, router, sink, strategy, toolbox } = ports
+    const report = Context.getOrUndefined(services, FinalReport)
+    const observer = Context.getOrUndefined(services, Observer)
+    const setup: Engine.Setup = {
+      facts: { ...facts, report, maxRetries: strategy?.budget.maxRetries },
+      life: "",
+      strategy,
+      toolbox,
+      hasRouter: router !== undefined,
+      hasCompactor: compactor !== undefined,
+      observer,
+      priorWork,
+      memo: { isPersisted: sink.isPersisted }
+    }
+    const life = new Life.Life(ports, setup, name)
+    const turn = abort === undefined && onAbort === undefined ? life.toSeal() : abortable(life, onAbort, abort)
+    return observer === undefined ? turn : Effect.onInterrupt(turn, () => Effect.sync(() => life.release()))
   })
 
 /** The failure of a turn that its user ended. */
@@ -118,29 +115,19 @@ export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted b
 // --- internal
 
 /** In a function of its own, so that no function of it keeps the input and the services. */
-const toSeal = <E>(
-  run: Run,
-  turn: Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped>,
-  gate: AbortGate,
+const abortable = (
+  life: Life.Life,
   onAbort: OnAbort = () => () => {},
   abort?: Effect.Effect<void>
-): Effect.Effect<TurnEvent.TurnEnd, E | TurnStopped.TurnStopped> => {
-  const own = gate.ends(turn)
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> => {
+  const own = life.abortable()
   // A fiber of its own even without another: an abort ends it alone.
-  const raced = Effect.raceAllFirst(abort ? [Effect.andThen(Effect.map(abort, gate.abort), Effect.never), own] : [own])
+  const raced = Effect.raceAllFirst(abort ? [Effect.andThen(Effect.map(abort, life.abort), Effect.never), own] : [own])
   return Effect.suspend(() => {
-    const leave = onAbort(gate.abort)
+    const leave = onAbort(life.abort)
     return Effect.ensuring(raced, Effect.sync(leave))
   }).pipe(
     Effect.exit,
-    // A turn whose restoring failed under an abort stops: a seal would be made of a part of its records.
-    Effect.flatMap((exit) => (gate.hasEnded ? Loop.seal(run, { status: "aborted", failure: aborted }) : exit))
+    Effect.flatMap((exit) => (life.isAborted ? life.cut({ status: "aborted", failure: aborted }) : exit))
   )
 }
-
-const bug = (defect: unknown): Failure.Failure => ({
-  reason: "unknown",
-  message: TurnStopped.ofDefect(defect).message,
-  retryable: false,
-  defect: true
-})

@@ -3,19 +3,16 @@
  *
  * For hosts that keep waiting turns on disk alone. The record of the command and the events that follow from it are values, for one write.
  *
- * WaitingTurn.W1. It records, emits and reports what the interpreter would: both ask the same machine.
- * WaitingTurn.W2. It returns `undefined` for a turn that does not wait, for a command that does not fit, and for a turn whose events on disk
- *     are not those of its records. The interpreter has to handle these.
+ * It returns `undefined` for a turn that does not wait, for a command that does not fit, and for a turn whose events on disk are not those
+ * of its records: that turn has to be run.
  */
 import type { TurnEvent } from "@holdfast/wire"
-import * as Observing from "../internal/interpreter/Observing.ts"
-import { evolve, follow, start } from "../internal/machine/Evolve.ts"
-import type { Ledger, TurnFacts, Wait } from "../internal/machine/Ledger.ts"
-import { commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
+import * as Engine from "../engine/Engine.ts"
+import type { TurnFacts } from "../internal/machine/Ledger.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
-import { fits, type PendingRetry } from "../ports/RetryStrategy.ts"
+import type { Deciding, PendingRetry } from "../ports/RetryStrategy.ts"
+import { noop } from "../ports/Toolbox.ts"
 import type { RecordOf, Stored, Wake } from "../records/Records.ts"
-import * as RetryEvent from "./RetryEvent.ts"
 import { aborted } from "./Turn.ts"
 
 /** The turn as it is on disk. */
@@ -53,81 +50,49 @@ export interface Steered {
   readonly report: (observer: Listeners | undefined) => void
 }
 
-/** Applies a command to a turn that waits for a retry (WaitingTurn.W2). */
-export const steer = (onDisk: OnDisk, command: Command): Steered | undefined => {
-  const waiting = restore(onDisk)
-  if (waiting === undefined) return undefined
-  const { ledger, wait } = waiting
-  if (command._tag === "Abort") {
-    const cut = { status: "aborted", failure: aborted } as const
-    return ended(undefined, evolve(ledger, sealOf({ at: command.at, cut })), () => {})
-  }
-  if (!fits(command.wake, undefined)) return undefined
+/** Applies a command to a turn that waits for a retry (see above). */
+export const steer = ({ facts, known, persisted }: OnDisk, command: Command): Steered | undefined => {
   const { at } = command
-  const wake = { ...command.wake, at }
-  const [open] = commandsOf(ledger, OFFERS)
-  if (open?._tag !== "Wait") return undefined
-  const { number, part, step } = open
-  const record: RecordOf<"Wake"> = { kind: "Wake", step, number, value: wake }
-  const woken = evolve(ledger, record)
-  const reportWait = (observer: Listeners | undefined) => Observing.reportWait(observer, ledger, wait, wake)
-  if (woken.phase._tag === "Ending") return ended({ wake: record, part }, evolve(woken, sealOf({ at })), reportWait)
-  const [next] = woken.phase._tag === "Waiting" ? commandsOf(woken, OFFERS) : []
+  const setup = { facts: { ...facts, history: [] }, life: "", strategy: NONE, toolbox: noop, observer: ALL }
+  const [waiting, begun] = Engine.step(Engine.make(setup), { _tag: "Begin", known, persisted }, at)
+  const [open] = waiting.open
+  const isOnDisk = begun.every(({ _tag }) => _tag !== "Append" && _tag !== "Stop")
+  if (open?._tag !== "Wait" || !isOnDisk || waiting.ledger.position !== persisted.length) return undefined
+  const input: Engine.Input =
+    command._tag === "Abort"
+      ? { _tag: "Cut", status: "aborted", failure: aborted }
+      : { _tag: "Steered", wake: command.wake }
+  const [steered, effects] = Engine.step(waiting, input, at)
+  const append = effects.find((effect) => effect._tag === "Append")
+  if (append === undefined) return undefined
+  const [next, others] = Engine.step(steered, { _tag: "Appended" }, at)
+  const [wake] = append.records
+  const record = wake?.record.kind === "Wake" ? { wake: wake.record, part: open.part } : undefined
+  const isOver = next.ledger.phase._tag === "Sealed"
+  const awaits = next.open[0]?._tag === "Wait" ? next.open[0] : undefined
+  const [first, ...rest] = append.events
   return {
-    record: { wake: record, part },
+    record,
     next:
-      next?._tag === "Wait"
-        ? { _tag: "Waits", retryAt: next.wait.retryAt, awaited: next.awaited }
-        : { _tag: "Continues" },
+      isOver && first !== undefined
+        ? { _tag: "Sealed", events: [first, ...rest], position: append.position }
+        : awaits === undefined
+          ? { _tag: "Continues" }
+          : { _tag: "Waits", retryAt: awaits.wait.retryAt, awaited: awaits.awaited },
     report: (observer) => {
-      reportWait(observer)
-      if (next?._tag === "Wait" && !RetryEvent.isAnnounced(open, next)) {
-        Observing.reportEvent(observer, woken, next.event)
-      }
+      // The run of the next attempt reports what follows from it.
+      for (const effect of isOver || awaits !== undefined ? [...effects, ...others] : effects)
+        if (effect._tag === "Observe") notify(observer, effect.kind, effect.observation)
     }
   }
 }
 
 // --- internal
 
-/** A wait is the same with any tools. */
-const OFFERS: Offers = { tools: [], hasRouter: false, hasStrategy: true, hasCompactor: false }
+/** A turn that waits has decided, and its wait is the same with any tools. */
+const NONE: Deciding = { delayFor: () => undefined, budget: { measure: "scheduled" } }
 
-const sealOf = (value: RecordOf<"Seal">["value"]): RecordOf<"Seal"> => ({ kind: "Seal", step: 0, number: 0, value })
+const nothing = (): void => {}
 
-/** Follows the records; `undefined` if they do not end in a wait for a retry, or are not those of the events on disk. */
-const restore = ({ facts, known, persisted }: OnDisk): { readonly ledger: Ledger; readonly wait: Wait } | undefined => {
-  let ledger = start({ ...facts, history: [] })
-  for (const stored of known) {
-    const followed = follow(ledger, stored)
-    if (followed === undefined) return undefined // the interpreter reports a journal that contradicts itself
-    ledger = followed
-  }
-  const { outbox, phase, position } = ledger
-  const recorded = outbox.flatMap((due) => (due._tag === "Persist" ? due.events : []))
-  const isOnDisk = position === persisted.length && recorded.every(({ type }, i) => type === persisted[i])
-  return phase._tag === "Waiting" && isOnDisk ? { ledger: { ...ledger, outbox: [] }, wait: phase.wait } : undefined
-}
-
-const ended = (
-  record: Steered["record"],
-  ledger: Ledger,
-  reportWait: (observer: Listeners | undefined) => void
-): Steered | undefined => {
-  const { outbox, phase, tally, turn } = ledger
-  const [first, ...rest] = outbox.flatMap((due) => (due._tag === "Persist" ? due.events : []))
-  const [due] = outbox
-  if (first === undefined || due?._tag !== "Persist" || phase._tag !== "Sealed") return undefined
-  const events = [first, ...rest] as const
-  const { end } = phase
-  return {
-    record,
-    next: { _tag: "Sealed", events, position: due.position },
-    report: (observer) => {
-      reportWait(observer)
-      for (const event of events) Observing.reportEvent(observer, ledger, event)
-      const { retryLoopMs } = tally
-      notify(observer, "seal", { ...Observing.observedStepOf(ledger), startedAt: turn.startedAt, end, retryLoopMs })
-    }
-  }
-}
+/** Listens to what a command may lead to. */
+const ALL: Listeners = { event: nothing, seal: nothing, wait: nothing }

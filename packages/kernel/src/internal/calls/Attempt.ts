@@ -40,7 +40,7 @@ export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
  */
 export const run = (
   provider: Provider["Service"],
-  sink: EventSink["Service"],
+  sink: Pick<EventSink["Service"], "live">,
   request: ProviderRequest,
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
@@ -73,13 +73,13 @@ const OVER: Pull.Pull<never> = Cause.done()
 /** Reads events; the event that ends the attempt sets `end`. */
 class EventReader {
   end: End | undefined = undefined
-  private readonly sink: EventSink["Service"]
+  private readonly sink: Pick<EventSink["Service"], "live">
   private readonly request: ProviderRequest
   private readonly content: Content
   private mark: Effect.Effect<void, TurnStopped> | undefined
 
   constructor(
-    sink: EventSink["Service"],
+    sink: Pick<EventSink["Service"], "live">,
     request: ProviderRequest,
     content: Content,
     mark: Effect.Effect<void, TurnStopped>

@@ -122,20 +122,6 @@ export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   }
 }
 
-/**
- * Folds in a record as it is stored; one of an unknown kind changes nothing (Records.R2). `undefined`: it cannot be read, or contradicts the
- * ledger.
- */
-export const follow = (ledger: Ledger, stored: Records.Stored): Ledger | undefined => {
-  const record = Records.parse(stored)
-  if (record === undefined) return Records.positionOf(stored.name) === undefined ? ledger : undefined
-  try {
-    return evolve(ledger, record)
-  } catch {
-    return undefined
-  }
-}
-
 // --- internal
 
 /** Applies attempt `expected`, or the mark that its content has left. */

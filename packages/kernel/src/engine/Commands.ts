@@ -1,0 +1,139 @@
+/**
+ * What becomes of commands without a port: records that follow at once, sleeps, and wakes. Pure, as far as the strategy is.
+ *
+ * A wait that ends by itself may ask a person first (X11): once, and on record. From then on only a person ends it, or the end of the time
+ * for an answer; an early wake by the shell does not.
+ */
+import { defined, type TurnEvent } from "@holdfast/wire"
+import { isOfItself } from "../internal/machine/Decisions.ts"
+import * as Judging from "../internal/machine/Judging.ts"
+import type { Ledger } from "../internal/machine/Ledger.ts"
+import type { Command } from "../internal/machine/OpenCommands.ts"
+import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
+import type * as Records from "../records/Records.ts"
+import * as Directives from "../turn/Directive.ts"
+import type { Setup } from "./Engine.ts"
+
+/** The kind of record that a command ends in. */
+export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_tag]
+
+/** The record of a command at a moment in epoch milliseconds; `undefined`: the command takes time. */
+export const recordOf = (
+  { hasCompactor, hasRouter, strategy }: Pick<Setup, "hasCompactor" | "hasRouter" | "strategy">,
+  ledger: Ledger,
+  command: Command,
+  now: number
+): Records.TurnRecord | undefined => {
+  const { number, step } = command
+  switch (command._tag) {
+    case "Final":
+      return { kind: "Final", step, number, value: { cause: command.cause, at: now } }
+    case "Route": {
+      const { from, question } = command
+      if (hasRouter === true && question !== undefined) return undefined
+      return { kind: "Route", step, number, value: { route: ledger.routing.route, ...defined({ from }) } }
+    }
+    case "Call":
+      return command.isLost ? { kind: "Attempt", step, number, value: { _tag: "Lost", endedAt: now } } : undefined
+    case "Compact":
+      if (hasCompactor === true) return undefined
+      return { kind: "Compaction", step, number, value: { _tag: "Nothing", endedAt: now } }
+    case "Decide": {
+      const { question, situation } = command
+      if (hasRouter === true && question !== undefined) return undefined
+      const value = Directives.marked(Directives.decide({ ...situation, now }, strategy), situation)
+      return { kind: "Decision", step, number, value }
+    }
+    case "Ask": {
+      const { asks, event, withinMs } = command
+      if (event !== undefined) return undefined
+      return { kind: "Wake", step, number, value: { type: "asked", asks, until: now + withinMs, at: now } }
+    }
+    case "Wait":
+    case "RunTool":
+    case "Seal":
+      return undefined
+    default:
+      return command satisfies never
+  }
+}
+
+/**
+ * The record that a tool call begins in a life; `undefined`: it has one, or needs none. A report is judged instead of run, and a call that
+ * a person refused is answered with that: doing it again does no harm.
+ */
+export const beginningOf = (
+  setup: Pick<Setup, "life">,
+  { turn }: Ledger,
+  command: Command
+): Records.RecordOf<"Begun"> | undefined => {
+  if (command._tag !== "RunTool" || command.begun !== undefined) return undefined
+  if (Judging.isReport(turn.report, command.call) || command.approval?.refusal !== undefined) return undefined
+  const { number, step } = command
+  return { kind: "Begun", step, number, value: { life: setup.life } }
+}
+
+/** A wait for a retry, or for a person's answer about tool calls. */
+export type Waiting = Extract<Command, { readonly _tag: "Wait" | "Ask" }>
+
+/** A sleep to perform. Times are in epoch milliseconds. */
+export interface Sleep {
+  /** The end of the wait, as recorded. */
+  readonly retryAt: number
+  /** Milliseconds until then; no more than the wait is long, because the clock may have been set back since it began. */
+  readonly leftMs: number
+  /** Absent: it waits for an answer about tool calls. */
+  readonly awaited?: PendingRetry
+  /** The tool calls (by `toolCallId`) that a person has to approve. */
+  readonly calls?: ReadonlyArray<string>
+}
+
+/** Returns the sleep of a wait at a moment in epoch milliseconds. */
+export const sleepOf = (waiting: Waiting, now: number): Sleep => {
+  const { delayMs, retryAt } = endOf(waiting)
+  const leftMs = Math.max(0, Math.min(retryAt - now, delayMs))
+  const awaited = waiting._tag === "Wait" ? waiting.awaited : undefined
+  return { retryAt, leftMs, ...defined({ awaited, calls: callsOf(waiting) }) }
+}
+
+/** The tool calls (by `toolCallId`) that a wait has a question about; `undefined`: it is for a retry. */
+export const callsOf = (waiting: Waiting): ReadonlyArray<string> | undefined =>
+  asksOf(waiting)?.calls?.map(({ toolCallId }) => toolCallId)
+
+/** Returns the record of a wake, received at a moment in epoch milliseconds; `undefined`: the wait continues without one. */
+export const wakeOf = (
+  waiting: Waiting,
+  wake: Records.Wake,
+  ask: RetryStrategy["Service"]["ask"],
+  at: number
+): (Records.Wake & { readonly at: number }) | undefined => {
+  if (!isOfItself(wake)) return { ...wake, at }
+  if (asksOf(waiting) !== undefined && (wake.type !== "elapsed" || at < endOf(waiting).retryAt)) return undefined
+  const outlook = waiting._tag === "Wait" ? waiting.outlook : undefined
+  const question =
+    outlook && waiting._tag === "Wait" ? ask?.(outlook(Math.max(0, at - waiting.awaited.since))) : undefined
+  if (question === undefined) return { ...wake, at }
+  const by = wake.by === undefined ? undefined : { by: wake.by }
+  return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
+}
+
+// --- internal
+
+const KINDS = {
+  Final: "Final",
+  Route: "Route",
+  Call: "Attempt",
+  Decide: "Decision",
+  Wait: "Wake",
+  Ask: "Wake",
+  RunTool: "Tool",
+  Compact: "Compaction",
+  Seal: "Seal"
+} as const satisfies { readonly [Tag in Command["_tag"]]: Records.Kind }
+
+const asksOf = (waiting: Waiting): TurnEvent.Asks | undefined =>
+  waiting._tag === "Wait" ? waiting.wait.asks : waiting.asks
+
+/** The end of a wait. A question that is not on record yet has none: it is recorded before it is slept. */
+const endOf = (waiting: Waiting): { readonly delayMs: number; readonly retryAt: number } =>
+  waiting._tag === "Wait" ? waiting.wait : (waiting.event ?? { delayMs: 0, retryAt: 0 })

@@ -1,0 +1,634 @@
+/**
+ * Performs the machine of a turn: one input in, the effects to perform out. Pure and synchronous.
+ *
+ * ```
+ *   Begin, Done, Due, Steered, Cut ──▶ fold ──▶ records and events ──▶ Append ── Appended ──▶ Live, Start, Sleep, Sealed
+ *                                       ▲  │ commands without a wait                                  │
+ *                                       └──┘                                                          │
+ *   Call under way: FirstContent ──▶ Append of its mark ── Appended ──▶ Release                       │
+ *        ▲                                                                                            │
+ *        └────────────────────────────────────────────────────────────────────────────────────────────┘
+ * ```
+ *
+ * A shell keeps the state of a turn, performs its effects in their order, and passes in what came of them. Commands whose record follows
+ * from the turn (a decision by the strategy alone, the last step, a seal) are performed here, so that they are one append with the record
+ * before them: a failure and its decision, an answer and its seal.
+ *
+ * Engine.E1. Nothing leaves before the records that lead there are on disk: what follows an append is withheld until `Appended`. One append
+ *     is open at most.
+ * Engine.E2. A cut takes effect when the turn has followed its records, and no append is open. Records of commands that it has ended are
+ *     dropped.
+ * Engine.E3. A defect in here seals the turn as failed (C10); one in its seal stops it.
+ */
+import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
+import { evolve, start } from "../internal/machine/Evolve.ts"
+import type { Emission, Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
+import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
+import type { Listeners } from "../ports/Observer.ts"
+import type { ProviderRequest } from "../ports/Provider.ts"
+import { type Deciding, fits, type RetryStrategy } from "../ports/RetryStrategy.ts"
+import type { Toolbox } from "../ports/Toolbox.ts"
+import { ofDefect, TurnStopped } from "../ports/TurnStopped.ts"
+import * as Records from "../records/Records.ts"
+import type { PriorWork } from "../turn/BeforeContent.ts"
+import * as RetryEvent from "../turn/RetryEvent.ts"
+import * as Commands from "./Commands.ts"
+import * as Observing from "./Observing.ts"
+
+export type { Command } from "../internal/machine/OpenCommands.ts"
+export type { Sleep } from "./Commands.ts"
+
+/** What a life of a turn runs on. The functions in it are pure. */
+export interface Setup {
+  readonly facts: TurnFacts
+  /** The name of this life, unique among the lives of the turn (X8). */
+  readonly life: string
+  /** Absent: there are no retries (D9). */
+  readonly strategy?: (Deciding & Pick<RetryStrategy["Service"], "ask" | "midStream">) | undefined
+  /** Read once a step: a change during a step would change its request. */
+  readonly toolbox: Pick<Toolbox["Service"], "definitions">
+  readonly hasRouter?: boolean
+  readonly hasCompactor?: boolean
+  /** The kinds of observations that are made are those that it listens to. The shell passes them on (`Observe`). */
+  readonly observer?: Listeners | undefined
+  /** The work of this life before the engine took it over. */
+  readonly priorWork?: PriorWork | undefined
+  /**
+   * The log is an engine that returns recorded results on request (`Checkpoint.run`): every command is a `Start`, whose record is on disk when
+   * `Done` comes, `Append` has events alone, and the shell makes the mark of content itself. Absent: the log takes records and
+   * events in one append, and `Begin` has all records of earlier lives.
+   */
+  readonly memo?: {
+    /** Whether the event at a position was persisted before this life. */
+    readonly isPersisted?: ((position: number) => boolean) | undefined
+  }
+}
+
+/** A record with its name in the log. */
+export interface Named {
+  readonly name: string
+  readonly record: Records.TurnRecord
+}
+
+/** One commit. */
+export interface Append {
+  readonly _tag: "Append"
+  /** In order, none for a write of events alone. A seal has no record: it is the last of the events. */
+  readonly records: ReadonlyArray<Named>
+  /** Published when the append is on disk. */
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  /** Of the first of the events among those of the turn, from 0. */
+  readonly position: number
+}
+
+/** What a shell passes in. */
+export type Input =
+  /** The turn starts, or goes on after earlier lives: from their records, and the types of their events by position. */
+  | {
+      readonly _tag: "Begin"
+      readonly known: ReadonlyArray<Records.Stored>
+      readonly persisted: ReadonlyArray<string>
+      /** The turn is not accepted yet: until `Accepted`, only `Start` and `Append` are returned. */
+      readonly isAhead?: boolean
+    }
+  | { readonly _tag: "Accepted" }
+  /** The open append is on disk. */
+  | { readonly _tag: "Appended" }
+  /** The log has refused the open append, or a port has stopped the turn. */
+  | { readonly _tag: "Refused"; readonly error: TurnStopped }
+  /** Only in `memo`: a started command has no record, and is about to be performed. */
+  | { readonly _tag: "Performs"; readonly command: Command }
+  /** Only in `memo`: it has its record, which is not on disk yet. */
+  | { readonly _tag: "Performed"; readonly record: Records.TurnRecord }
+  /** Content of the call under way is there, and waits for `Release` (X2). */
+  | { readonly _tag: "FirstContent" }
+  | {
+      /** A started command has its record. */
+      readonly _tag: "Done"
+      readonly record: Records.TurnRecord
+      /** It is of an earlier life. */
+      readonly isTakenUp?: boolean
+    }
+  /** The time of the sleep has come. `heldMs`: how long the gate held the turn after it (X5). */
+  | { readonly _tag: "Due"; readonly heldMs?: number }
+  /** A command of a person, or an early wake, for the sleep. One that does not fit, or comes without a sleep, has no effect at all. */
+  | { readonly _tag: "Steered"; readonly wake: Exclude<Records.Wake, { readonly type: "elapsed" | "asked" }> }
+  /** The turn is sealed: an abort, or a failure of its host. The shell has ended the commands under way. */
+  | ({
+      readonly _tag: "Cut"
+      /** The content of the call under way. */
+      readonly said?: Said
+    } & Cut)
+  /** The process gives the turn up, unsealed, and has ended its commands. */
+  | { readonly _tag: "Released" }
+
+/** The content of a response under way. */
+type Said = NonNullable<NonNullable<Records.Seal["cut"]>["said"]>
+
+/** Why a turn is cut off. */
+export interface Cut {
+  readonly status: "failed" | "aborted"
+  readonly failure: Failure.Failure
+}
+
+/** What a shell performs. */
+export type Effect =
+  | Append
+  /** To be published at once. */
+  | { readonly _tag: "Live"; readonly event: TurnEvent.ProviderRetry | TurnEvent.StepStart }
+  /** Events of an earlier life, which are on disk. */
+  | {
+      readonly _tag: "Repeat"
+      readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+      readonly position: number
+    }
+  /** A command to perform (`Performer`), which ends in `Done`. Only tool calls are under way several at once. */
+  | { readonly _tag: "Start"; readonly command: Command }
+  /** The content of the call under way may leave, from its first on. */
+  | { readonly _tag: "Release" }
+  /** A wait, which ends in `Due` or `Steered`. It replaces the sleep before it. */
+  | ({ readonly _tag: "Sleep" } & Commands.Sleep)
+  /** For observers (`Observer.notify`). */
+  | ({ readonly _tag: "Observe" } & Observing.Observed)
+  /** The turn stops, unsealed. Commands under way are to be ended. */
+  | { readonly _tag: "Stop"; readonly error: TurnStopped }
+  /** The turn is sealed, on disk. */
+  | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
+
+/** A turn in one of its lives. */
+export interface State {
+  readonly setup: Setup
+  readonly ledger: Ledger
+  /** The commands under way. */
+  readonly open: ReadonlyArray<Command>
+  /** The call that was made and has no record yet. */
+  readonly call:
+    | {
+        readonly request: ProviderRequest
+        readonly startedAt: number
+        readonly firstContentAt: number | undefined
+        /** Its end has been observed. */
+        readonly isObserved: boolean
+      }
+    | undefined
+  /** The append that is not confirmed. */
+  readonly pending: (Append & { readonly then: ReadonlyArray<Effect> }) | undefined
+  /** Records and events for the next append. */
+  readonly records: ReadonlyArray<Named>
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  /** Records that are still to be followed. */
+  readonly known: ReadonlyArray<Records.Stored>
+  readonly persisted: ReadonlyArray<string>
+  /** Effects until the turn is accepted; `undefined`: it is. */
+  readonly withheld: ReadonlyArray<Effect> | undefined
+  readonly cut: Records.Seal["cut"]
+  readonly stopped: TurnStopped | undefined
+  readonly offered: { readonly step: number; readonly offers: Offers } | undefined
+  /** The step whose `step-start` was emitted in this life. */
+  readonly announced: number | undefined
+  /** The wait that was announced last in this life. */
+  readonly wait: RetryEvent.Announced | undefined
+  /** The last record is of an earlier life. */
+  readonly isTakenUp: boolean
+  /** When the last call of this life began, until there is no decision due about it. Epoch milliseconds. */
+  readonly calledAt: number | undefined
+  /** When the tool calls that run now began, by number; `undefined`: the end of the call has been observed. */
+  readonly toolsAt: ReadonlyMap<number, number | undefined>
+}
+
+/** Makes the state of a turn before `Begin`. */
+export const make = (setup: Setup): State => ({
+  setup,
+  ledger: start(setup.facts),
+  open: [],
+  call: undefined,
+  pending: undefined,
+  records: [],
+  events: [],
+  known: [],
+  persisted: [],
+  withheld: undefined,
+  cut: undefined,
+  stopped: undefined,
+  offered: undefined,
+  announced: setup.priorWork?.announced,
+  wait: setup.priorWork?.wait,
+  isTakenUp: false,
+  calledAt: setup.priorWork?.calledAt,
+  toolsAt: new Map()
+})
+
+/** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
+export const step = (state: State, input: Input, now: number): readonly [State, ReadonlyArray<Effect>] => {
+  const turn = new Turn({ ...state })
+  turn.take(input, now)
+  return [turn.state, turn.effects]
+}
+
+/** The same in place, for shells that keep no state but the last. */
+export class Turn {
+  readonly state: State
+  /** What is to be performed, in order; the shell removes it. */
+  readonly effects: Array<Effect> = []
+  private readonly draft: { -readonly [Key in keyof State]: State[Key] }
+  private now = 0
+
+  /** Changes `state` from now on. */
+  constructor(state: State) {
+    this.state = state
+    this.draft = state
+  }
+
+  /** Takes an input at a moment, in epoch milliseconds. In `memo` the moment of `Begin`, `Appended` and `Done` has no effect. */
+  take(input: Input, now: number): void {
+    this.now = now
+    try {
+      this.step(input)
+    } catch (defect) {
+      this.fail(defect)
+    }
+  }
+
+  // --- inputs
+
+  private step(input: Input): void {
+    const { draft, state } = this
+    if (state.stopped !== undefined) return this.stop(state.stopped)
+    switch (input._tag) {
+      case "Begin": {
+        const { isAhead = false, known, persisted } = input
+        draft.known = known
+        draft.persisted = persisted
+        if (isAhead) draft.withheld = []
+        return this.goOn()
+      }
+      case "Accepted":
+        this.effects.push(...(state.withheld ?? []))
+        draft.withheld = undefined
+        return
+      case "Appended":
+        return this.appended()
+      case "Refused":
+        this.interrupted()
+        return this.stop(input.error)
+      case "Performs":
+        return this.begins(input.command)
+      case "Performed":
+        this.report(input.record, state.ledger)
+        if (state.call !== undefined) draft.call = { ...state.call, isObserved: true }
+        return
+      case "FirstContent":
+        return this.firstContent()
+      case "Done":
+        return this.done(input.record, input.isTakenUp === true)
+      case "Due":
+        return this.woken({ type: "elapsed", ...defined({ heldMs: input.heldMs }) })
+      case "Steered":
+        return this.woken(input.wake)
+      case "Cut":
+        return this.cut(input, input.said)
+      case "Released":
+        return this.interrupted()
+      default:
+        return input satisfies never
+    }
+  }
+
+  /** Engine.E3 */
+  private fail(defect: unknown): void {
+    const error = ofDefect(defect)
+    try {
+      const { message } = error
+      this.cut({ status: "failed", failure: { reason: "unknown", message, retryable: false, defect: true } })
+    } catch {
+      this.stop(error)
+    }
+  }
+
+  private appended(): void {
+    const { pending } = this.state
+    if (pending === undefined) return
+    this.draft.pending = undefined
+    for (const effect of pending.then) this.emit(effect)
+    this.goOn()
+  }
+
+  private firstContent(): void {
+    const { call, open, records, setup } = this.state
+    const [command] = open
+    if (command?._tag !== "Call" || call === undefined) return
+    this.draft.call = { ...call, firstContentAt: this.now }
+    if (setup.memo !== undefined) return
+    // The mark is not folded in: this life goes on with the attempt.
+    const { number, step } = command
+    this.draft.records = [...records, named({ kind: "Content", step, number, value: true })]
+    this.append({ _tag: "Release" })
+  }
+
+  private done(record: Records.TurnRecord, isTakenUp: boolean): void {
+    const { open } = this.state
+    const command = open.find((command) => isOf(command, record))
+    if (command === undefined) return // Engine.E2
+    this.draft.open = open.filter((other) => other !== command)
+    this.fold(record, isTakenUp)
+    this.goOn()
+  }
+
+  private woken(wake: Records.Wake): void {
+    const [waiting] = this.state.open
+    if (waiting?._tag !== "Wait" && waiting?._tag !== "Ask") return
+    if (wake.type !== "elapsed" && !fits(wake, Commands.callsOf(waiting))) return
+    const value = Commands.wakeOf(waiting, wake, this.state.setup.strategy?.ask, this.now)
+    if (value === undefined) return this.sleep(waiting)
+    this.draft.open = []
+    const { number, part, step } = waiting
+    this.fold({ kind: "Wake", step, number, value }, false, part)
+    this.goOn()
+  }
+
+  private cut({ failure, status }: Cut, said: Said = { content: [] }): void {
+    const { call, cut, ledger, open } = this.state
+    const [command] = open
+    if (cut !== undefined || ledger.phase._tag === "Sealed" || command?._tag === "Seal") return
+    const called = call === undefined ? undefined : ({ called: true } as const)
+    const underWay = command?._tag === "Call" ? { said, ...called } : undefined
+    this.interrupted()
+    this.draft.cut = { status, failure, ...underWay }
+    this.goOn()
+  }
+
+  /** The commands under way have been ended. */
+  private interrupted(): void {
+    const { call, ledger, setup } = this.state
+    this.draft.open = []
+    this.draft.call = undefined
+    if (call === undefined || call.isObserved || setup.observer?.attempt === undefined) return
+    const outcome = { _tag: "Interrupted", endedAt: this.now } as const
+    this.observe(Observing.ofAttempt(ledger, call.request.attempt, outcome, call))
+  }
+
+  private stop(error: TurnStopped): void {
+    this.draft.stopped = error
+    this.effects.push({ _tag: "Stop", error })
+  }
+
+  // --- the way on
+
+  /** Goes on until something has to come from outside. */
+  private goOn(): void {
+    let isMoving = true
+    while (isMoving && this.state.stopped === undefined && this.state.pending === undefined) isMoving = this.advance()
+  }
+
+  /** Returns whether there may be more to do. */
+  private advance(): boolean {
+    const { events, known, ledger, open, setup } = this.state
+    const [due, ...outbox] = ledger.outbox
+    if (due?._tag === "Persist") {
+      this.draft.ledger = { ...ledger, outbox }
+      return this.gather(due)
+    }
+    if (due !== undefined) {
+      // A transient event of an earlier life has no one to receive it.
+      if (known.length === 0 && this.hasUnwritten) return this.append()
+      this.draft.ledger = { ...ledger, outbox }
+      if (known.length === 0) this.live(due.event)
+      return true
+    }
+    // An engine that returns results one by one persists the events in the groups of their records.
+    if (known.length > 0) return setup.memo !== undefined && events.length > 0 ? this.append() : this.follow()
+    if (open.length > 0) return this.hasUnwritten && this.append()
+    if (ledger.phase._tag !== "Sealed") return this.perform()
+    if (this.hasUnwritten) return this.append()
+    const { end } = ledger.phase
+    if (setup.observer?.seal !== undefined) this.observe(Observing.ofSeal(ledger, end))
+    this.emit({ _tag: "Sealed", end })
+    return false
+  }
+
+  /** Folds in the next record of an earlier life. */
+  private follow(): boolean {
+    const [stored, ...known] = this.state.known
+    if (stored === undefined) return false
+    this.draft.known = known
+    const record = Records.parse(stored)
+    try {
+      if (record !== undefined) this.fold(record, true)
+      else if (Records.positionOf(stored.name) !== undefined)
+        throw new Error(`the record ${stored.name} cannot be read`)
+    } catch (error) {
+      // A journal that contradicts itself is a defect of the host, which counts it (C10).
+      const why = error instanceof Error ? error.message : String(error)
+      this.stop(new TurnStopped({ message: `The journal cannot be followed: ${why}.`, defect: true }))
+    }
+    // A wait that this life has begun is announced, however short it is (D5).
+    if (known.length === 0 && this.state.setup.priorWork?.isTakenUp === false) this.draft.isTakenUp = false
+    return true
+  }
+
+  /** Adds events to the next append, without those that are on disk. */
+  private gather({ events, position }: Extract<Emission, { readonly _tag: "Persist" }>): boolean {
+    const { ledger, persisted, setup } = this.state
+    const onDisk = setup.memo === undefined ? events.slice(0, Math.max(0, persisted.length - position)) : []
+    if (onDisk.some(({ type }, i) => type !== persisted[position + i])) {
+      const message = `Turn ${ledger.turn.turnId} diverged from its journal; what is on disk was left as it is.`
+      this.stop(new TurnStopped({ message, defect: true }))
+    } else if (onDisk.length > 0) {
+      this.emit({ _tag: "Repeat", events: onDisk, position })
+    }
+    const fresh = onDisk.length === 0 ? events : events.slice(onDisk.length)
+    this.draft.events = this.state.events.length === 0 ? fresh : [...this.state.events, ...fresh]
+    return true
+  }
+
+  /** Performs the open commands whose record follows from the turn, or begins the others. */
+  private perform(): boolean {
+    const { cut, ledger, setup } = this.state
+    if (cut?.failure.defect === true) return this.seal(cut)
+    const commands = commandsOf(ledger, this.offers)
+    const [command] = commands
+    if (cut !== undefined) return this.seal(command?._tag === "Call" ? { said: { content: [] }, ...cut } : cut)
+    if (command === undefined) return false
+    if (command._tag === "Seal") return this.seal(command.cut && { status: "failed", failure: command.cut })
+    if (setup.memo === undefined && this.performed(commands)) return true
+    if (this.hasUnwritten && !this.isKept(command)) return this.append()
+    this.draft.open = commands
+    if (command._tag === "RunTool") this.draft.toolsAt = new Map()
+    for (const command of commands) this.begin(command)
+    return false
+  }
+
+  private performed(commands: ReadonlyArray<Command>): boolean {
+    const { ledger, setup } = this.state
+    const beginnings = commands.flatMap((command) => Commands.beginningOf(setup, ledger, command) ?? [])
+    for (const record of beginnings) this.fold(record)
+    if (beginnings.length > 0) return true
+    const [command] = commands
+    const record = command && Commands.recordOf(setup, ledger, command, this.now)
+    if (record === undefined) return false
+    this.fold(record, false, command?._tag === "Ask" ? command.part : undefined)
+    return true
+  }
+
+  private begin(command: Command): void {
+    if (this.state.setup.memo !== undefined) return this.emit({ _tag: "Start", command })
+    this.begins(command)
+    if (command._tag === "Wait" || command._tag === "Ask") this.sleep(command)
+    else this.emit({ _tag: "Start", command })
+  }
+
+  /** Whether a router may be asked while the failure is not on disk: the attempt has shown nothing, and may be lost and made again. */
+  private isKept(command: Command): boolean {
+    const { events, records } = this.state
+    if (command._tag !== "Decide" || events.length > 0) return false
+    return records.every(({ record }) => record.kind === "Attempt" && Records.isKeptForDecision(record.value))
+  }
+
+  private seal(cut: Records.Seal["cut"]): boolean {
+    if (this.state.setup.memo !== undefined) {
+      const command = { _tag: "Seal", step: 0, number: 0, cut: cut?.failure } as const
+      this.draft.cut = cut
+      this.draft.open = [command]
+      this.emit({ _tag: "Start", command })
+      return false
+    }
+    this.fold({ kind: "Seal", step: 0, number: 0, value: { at: this.now, ...defined({ cut }) } })
+    return true
+  }
+
+  // --- parts
+
+  /** Announces a command that is about to be performed, and keeps its time. */
+  private begins(command: Command): void {
+    const { draft } = this
+    const { announced, calledAt, isTakenUp, toolsAt, wait } = draft
+    switch (command._tag) {
+      case "Call": {
+        if (command.isLost) return
+        const startedAt = calledAt ?? this.now
+        const call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
+        draft.call = call
+        draft.calledAt = startedAt
+        draft.announced = command.step
+        if (announced !== command.step) this.live(command.begins)
+        return
+      }
+      case "Compact":
+        draft.calledAt = this.now
+        return
+      case "RunTool":
+        draft.toolsAt = new Map(toolsAt).set(command.number, this.now)
+        return
+      case "Wait":
+      case "Ask": {
+        const { event, step } = command
+        if (event === undefined || RetryEvent.isAnnounced(wait, { event, step })) return
+        // D5: a wait of an earlier life whose end has passed is not announced.
+        if (isTakenUp && event.retryAt < this.now) return
+        draft.wait = { event, step }
+        return this.live(event)
+      }
+      default:
+    }
+  }
+
+  private sleep(waiting: Commands.Waiting): void {
+    this.emit({ _tag: "Sleep", ...Commands.sleepOf(waiting, this.now) })
+  }
+
+  /** Folds a record in; one of this life is reported, and is part of the next append. */
+  private fold(record: Records.TurnRecord, isTakenUp = false, part?: number): void {
+    const { ledger, records, setup } = this.state
+    const after = evolve(ledger, record)
+    if (!isTakenUp && setup.memo === undefined) this.report(record, ledger)
+    const { draft } = this
+    draft.ledger = after
+    draft.isTakenUp = isTakenUp
+    if (record.kind === "Attempt") draft.call = undefined
+    if (isTakenUp) return // what this life has announced and begun came after the records of earlier ones
+    const isDue = after.phase._tag === "Deciding" || after.phase._tag === "Compacting"
+    if (!isDue) draft.calledAt = undefined
+    if (isVoid(record)) draft.announced = undefined
+    if (setup.memo === undefined && record.kind !== "Seal") draft.records = [...records, named(record, part)]
+  }
+
+  private report(record: Records.TurnRecord, before: Ledger): void {
+    const { call, calledAt, open, setup, toolsAt } = this.state
+    if (setup.observer === undefined) return
+    const startedAt = record.kind === "Tool" ? toolsAt.get(record.number) : calledAt
+    if (record.kind === "Tool") this.draft.toolsAt = new Map(toolsAt).set(record.number, undefined)
+    const isRunning = ({ number }: Command) =>
+      number !== record.number && !(toolsAt.has(number) && toolsAt.get(number) === undefined)
+    const times = {
+      startedAt,
+      othersRunning: open.filter(isRunning).length,
+      ...(record.kind === "Attempt" ? call : undefined)
+    }
+    const observed = Observing.ofRecord(setup.observer, before, record, times, this.now)
+    if (observed !== undefined) this.observe(observed)
+  }
+
+  /** `then` follows it, besides the observation of its events. */
+  private append(...then: ReadonlyArray<Effect>): boolean {
+    const { events, ledger, records, setup } = this.state
+    const left = ledger.outbox.reduce((sum, due) => (due._tag === "Persist" ? sum + due.events.length : sum), 0)
+    const position = ledger.position - left - events.length
+    const isFresh = (_: unknown, i: number) => setup.memo?.isPersisted?.(position + i) !== true
+    const fresh = setup.observer?.event === undefined ? [] : events.filter(isFresh)
+    const observed = fresh.map((event) => ({ _tag: "Observe" as const, ...Observing.ofEvent(ledger, event) }))
+    const append: Append = { _tag: "Append", records, events, position }
+    const { draft } = this
+    draft.pending = { ...append, then: [...observed, ...then] }
+    draft.records = []
+    draft.events = []
+    this.effects.push(append)
+    return false
+  }
+
+  private live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
+    const { ledger, setup } = this.state
+    this.emit({ _tag: "Live", event })
+    if (setup.observer?.event !== undefined) this.observe(Observing.ofEvent(ledger, event))
+  }
+
+  private observe(observed: Observing.Observed): void {
+    this.emit({ _tag: "Observe", ...observed })
+  }
+
+  private emit(effect: Effect): void {
+    const { withheld } = this.state
+    if (withheld === undefined || effect._tag === "Start") this.effects.push(effect)
+    else this.draft.withheld = [...withheld, effect]
+  }
+
+  private get hasUnwritten(): boolean {
+    return this.state.records.length > 0 || this.state.events.length > 0
+  }
+
+  private get offers(): Offers {
+    const { ledger, offered, setup } = this.state
+    const step = ledger.step.number
+    if (offered?.step === step) return offered.offers
+    const { hasCompactor = false, hasRouter = false, strategy, toolbox } = setup
+    const midStream = strategy?.midStream
+    const hasStrategy = strategy !== undefined
+    const offers = { tools: toolbox.definitions, hasRouter, hasStrategy, hasCompactor, ...defined({ midStream }) }
+    this.draft.offered = { step, offers }
+    return offers
+  }
+}
+
+// --- internal
+
+const named = (record: Records.TurnRecord, part?: number): Named => ({
+  name: Records.nameOf(record.kind, record.step, record.number, part),
+  record
+})
+
+/** Whether a record makes the text of its step void: the step begins again (X2, X7). */
+const isVoid = ({ kind, value }: Records.TurnRecord): boolean =>
+  (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && Records.isVoiding(value))
+
+/** Whether a command ends in a record. */
+const isOf = (command: Command, { kind, number, step }: Records.TurnRecord): boolean =>
+  Commands.kindOf(command) === kind && command.number === number && command.step === step
