@@ -10,7 +10,7 @@ import { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { EventSink } from "../src/ports/EventSink.ts"
 import { type Listeners, Observer } from "../src/ports/Observer.ts"
-import * as Opening from "../src/calls/Opening.ts"
+import * as ProviderCall from "../src/calls/ProviderCall.ts"
 import { Provider } from "../src/ports/Provider.ts"
 import * as Records from "../src/records/Records.ts"
 import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
@@ -70,7 +70,7 @@ class World {
     this.sink.persisted.push(...Turn.firstEvents(facts))
   }
 
-  run(priorWork?: PriorWork, first?: Opening.Events) {
+  run(priorWork?: PriorWork, first?: ReturnType<Provider["Service"]["stream"]>) {
     const checkpoint: Checkpoint["Service"] = {
       known: this.records.slice(),
       run: (name, schema, effect) =>
@@ -134,7 +134,7 @@ class World {
       value.begins(yield* Clock.currentTimeMillis)
       const refusal = yield* refusalOf(stream)
       if (refusal === undefined) return yield* this.run(value.priorWork, stream)
-      const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
+      const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
       if (records === undefined) return yield* this.run(value.priorWork, stream)
       for (const record of records) this.write(record)
       yield* Effect.sleep(afterMs)
@@ -160,7 +160,7 @@ class World {
       value.begins(yield* Clock.currentTimeMillis)
       const refusal = yield* refusalOf(stream)
       if (refusal === undefined) return yield* this.run(value.priorWork, stream)
-      const records = value.failed(Opening.failureOf(refusal), yield* Clock.currentTimeMillis)
+      const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
       if (records === undefined) return yield* this.run(value.priorWork, stream)
       for (const record of records) this.write(record)
     }
@@ -174,7 +174,9 @@ class World {
 }
 
 /** The refusal of a stream that ends with its first event. */
-const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | undefined> =>
+const refusalOf = (
+  stream: ReturnType<Provider["Service"]["stream"]>
+): Effect.Effect<ProviderCall.Refusal | undefined> =>
   Stream.runHead(stream).pipe(
     Effect.map((head: Option.Option<{ readonly type: string }>) => {
       if (head._tag === "None") return undefined
@@ -184,8 +186,9 @@ const refusalOf = (stream: Opening.Events): Effect.Effect<Opening.Refusal | unde
     Effect.catch((error) => Effect.succeed(error))
   )
 
-const isError = (event: { readonly type: string }): event is Extract<Opening.Refusal, { readonly type: "error" }> =>
-  event.type === "error"
+const isError = (event: {
+  readonly type: string
+}): event is Extract<ProviderCall.Refusal, { readonly type: "error" }> => event.type === "error"
 
 /** The number of draws does not matter. */
 const CHANCE = { nextDoubleUnsafe: () => 0.25, nextIntUnsafe: () => 1 }
@@ -385,11 +388,11 @@ describe("a turn before its first content", () => {
 
   it("B1: returns the failure of a refusal, emitted or thrown", () => {
     const { retryable: _, ...emitted } = overloaded
-    assert.deepStrictEqual(Opening.failureOf({ type: "error", failure: emitted, body: "page" }), {
+    assert.deepStrictEqual(ProviderCall.failureOf({ type: "error", failure: emitted, body: "page" }), {
       failure: { ...overloaded, retryable: false },
       body: "page"
     })
-    assert.deepStrictEqual(Opening.failureOf(new Failure.ProviderFailure({ failure: overloaded })), {
+    assert.deepStrictEqual(ProviderCall.failureOf(new Failure.ProviderFailure({ failure: overloaded })), {
       failure: overloaded
     })
   })

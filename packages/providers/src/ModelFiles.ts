@@ -5,9 +5,9 @@
  * ModelFiles.M2. Another file in a tool's result or of a model is sent as its placeholder.
  */
 import type { Provider } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Models } from "@holdfast/policy"
 import type { FilePart, Message, Target } from "@holdfast/wire"
-import * as Stream from "effect/Stream"
 import * as Files from "./requests/Files.ts"
 
 type Service = Provider.Provider["Service"]
@@ -16,18 +16,18 @@ type Service = Provider.Provider["Service"]
 export const limited = (
   provider: Service,
   acceptedOf: (target: Target.Target) => ReadonlyArray<string> | undefined
-): Service => ({
-  ...provider,
-  stream: (request) => {
+): Service => {
+  const call = ProviderCall.of(provider)
+  return ProviderCall.provider((request, world, listener) => {
     const accepted = acceptedOf(request.target)
-    if (accepted === undefined) return provider.stream(request)
+    if (accepted === undefined) return call(request, world, listener)
     const refuses = refusesOf(accepted)
     const refused = Files.refusalOf(request, refuses)
-    if (refused !== undefined) return Stream.fail(refused)
+    if (refused !== undefined) return ProviderCall.refuse(listener, refused)
     const messages = Files.handedOver(request.messages, refuses, (file) => refuses(file) === undefined)
-    return provider.stream({ ...request, messages: messages.map((message) => shown(message, refuses)) })
-  }
-})
+    return call({ ...request, messages: messages.map((message) => shown(message, refuses)) }, world, listener)
+  })
+}
 
 // --- internal
 

@@ -8,22 +8,19 @@
  * Transport.T4. When the stream's scope closes, for any reason, an unfinished connection is closed.
  */
 import type { Provider } from "@holdfast/kernel"
-import { Opening, Push, ResponseLimit } from "@holdfast/kernel/host"
+import { ProviderCall, Push, ResponseLimit } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { defined } from "@holdfast/wire"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import * as PlainBody from "./http/PlainBody.ts"
 import * as Decoder from "./decoding/Decoder.ts"
 import type { Endpoint } from "./http/Endpoint.ts"
 import type { HttpResponse, Broken, ResponseListener } from "./http/Http.ts"
 import * as ReadPace from "./http/ReadPace.ts"
-import { ResponseProgress } from "./limits/ResponseProgress.ts"
 import type { Machine } from "./decoding/Protocol.ts"
 import type * as KeyRedaction from "./KeyRedaction.ts"
 import * as Files from "./requests/Files.ts"
@@ -41,94 +38,79 @@ export interface Format {
 }
 
 /** A provider of a wire format. One attempt is one request (C9). */
-export const provider = ({ bodyOf, endpointOf, machineOf, refuses }: Format): Provider.Provider["Service"] => ({
-  stream: (request) => {
+export const provider = ({ bodyOf, endpointOf, machineOf, refuses }: Format): Provider.Provider["Service"] =>
+  ProviderCall.provider((request, world, listener) => {
     const refused = Files.refusalOf(request, refuses)
-    if (refused !== undefined) return Stream.fail(refused)
+    if (refused !== undefined) return ProviderCall.refuse(listener, refused)
     const { begin, conceal, post } = endpointOf(request)
-    return stream({
+    const options = {
       conceal,
-      post: (scope) => post(bodyOf(request), scope),
-      begin: begin && ((world, listener) => begin(bodyOf(request), world, listener)),
-      machine: () => machineOf(Prompt.callId(request)),
-      request
-    })
-  }
-})
+      post: (scope: Scope.Scope) => post(bodyOf(request), scope),
+      begin: begin && ((listener: ResponseListener) => begin(bodyOf(request), world, listener)),
+      machine: machineWith(machineOf, Prompt.callId(request)),
+      most: ResponseLimit.of(request)
+    }
+    return call(options, world, listener)
+  })
 
 /** One attempt: its request, its protocol, and its limits. */
 export interface Options {
   /** Sends the request. */
   readonly post: (scope: Scope.Scope) => Effect.Effect<HttpResponse, Broken>
   /** The same without a fiber, where the client supports it. */
-  readonly begin?: ((world: Opening.World, listener: ResponseListener) => () => void) | undefined
+  readonly begin?: ((listener: ResponseListener) => () => void) | undefined
   readonly machine: () => Machine
   /** Removes secrets from the endpoint's texts. */
   readonly conceal: KeyRedaction.Conceal
-  /** The limit of the response (C11). */
-  readonly request: Pick<Provider.ProviderRequest, "maxResponseCharacters">
+  /** The limit of the response, in characters (C11). */
+  readonly most: number
 }
 
-/** The events of one attempt. */
-export const stream = (options: Options): Opening.Events => {
-  const { begin } = options
-  const streamed = events(options)
-  return begin === undefined ? streamed : Opening.attach(streamed, () => opening(options, begin))
+/** Makes one attempt. A response is read by a fiber; until it is there, a call that can begin without one has none. */
+export const call = (
+  { begin, post, ...options }: Options,
+  world: ProviderCall.World,
+  listener: ProviderCall.Listener
+): ProviderCall.Running => {
+  const self = { ...options, now: world.now, progress: listener.progress }
+  if (begin === undefined)
+    return ProviderCall.pulled(world, listener, (scope) => Effect.succeed(attempt(self, post(scope))))
+  return ProviderCall.later((go) =>
+    begin({
+      broken: (broken) => go(() => ProviderCall.refuse(listener, AttemptFailures.ofBroken(self)(broken))),
+      refused: (answer, text) =>
+        go(() => ProviderCall.refuse(listener, AttemptFailures.ofResponse(self, answer, text))),
+      answered: (answer, close) => go(() => answered(self, world, listener, answer, close))
+    })
+  )
 }
 
 // --- internal
 
-/** The call without a fiber, until its response arrives. */
-const opening =
-  (options: Options, begin: NonNullable<Options["begin"]>): Opening.Opening =>
-  (world, listener) => {
-    const self = { ...options, now: world.now }
-    const refuse = (judge: () => Opening.Refusal): void => listener.refused(orDefect(judge))
-    return begin(world, {
-      broken: (broken) => refuse(() => AttemptFailures.ofBroken(self)(broken)),
-      refused: (answer, text) => refuse(() => AttemptFailures.ofResponse(self, answer, text)),
-      answered: (answer, close) => listener.answered(answered(options, answer, close))
-    })
-  }
+/** In a function of its own (ProviderCall.L4). */
+const machineWith = (machineOf: Format["machineOf"], idOf: (n: number) => string) => (): Machine => machineOf(idOf)
 
-/** Opening.O4 */
-const answered = (options: Options, answer: HttpResponse, close: () => void): Opening.Answered => {
-  const post: Options["post"] = (scope) => Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), answer)
-  return { rest: events({ ...options, post }), cancel: close }
-}
-
-const orDefect = (judge: () => Opening.Refusal): Opening.Refusal => {
-  try {
-    return judge()
-  } catch (defect) {
-    return Opening.ofDefect(defect)
-  }
-}
-
-const events = (options: Options): Opening.Events =>
-  Stream.fromChannel(
-    Channel.fromTransform((_upstream, scope) =>
-      Effect.clockWith((clock) =>
-        Effect.map(ResponseProgress, (progress) =>
-          attempt({ ...options, scope, progress, now: () => clock.currentTimeMillisUnsafe() })
-        )
-      )
-    )
-  )
-
-interface Attempt extends Options, AttemptFailures.FailureContext {
-  readonly scope: Scope.Scope
+interface Attempt extends AttemptFailures.FailureContext, Pick<Options, "machine" | "most"> {
   readonly progress: () => void
 }
 
-/** The first pull makes the request and reads its status; what it finds decides `next`, the pull after it. */
-const attempt = (self: Attempt): StreamedResponse.EventPull => {
-  type EventPull = StreamedResponse.EventPull
-  const most = ResponseLimit.of(self.request)
-  const failureOf = AttemptFailures.ofBroken(self)
-  let next: EventPull = Effect.suspend(() =>
-    Effect.flatMap(Effect.mapError(self.post(self.scope), failureOf), answered)
+/** In a function of its own (ProviderCall.L4). */
+const answered = (
+  self: Attempt,
+  world: ProviderCall.World,
+  listener: ProviderCall.Listener,
+  answer: HttpResponse,
+  close: () => void
+): ProviderCall.Running =>
+  ProviderCall.pulled(world, listener, (scope) =>
+    Effect.as(Scope.addFinalizer(scope, Effect.sync(close)), attempt(self, Effect.succeed(answer)))
   )
+
+/** The first pull makes the request and reads its status; what it finds decides `next`, the pull after it. */
+const attempt = (self: Attempt, response: Effect.Effect<HttpResponse, Broken>): StreamedResponse.EventPull => {
+  type EventPull = StreamedResponse.EventPull
+  const { most } = self
+  const failureOf = AttemptFailures.ofBroken(self)
 
   const answered = (unpaced: HttpResponse): EventPull => {
     const response = { ...unpaced, bytes: ReadPace.paced(unpaced.bytes) }
@@ -179,6 +161,7 @@ const attempt = (self: Attempt): StreamedResponse.EventPull => {
       }
     })
 
+  let next = Effect.flatMap(Effect.mapError(response, failureOf), answered)
   return Push.attach(
     Effect.suspend(() => next),
     () => Push.of(next)

@@ -1,35 +1,38 @@
 /** The test suite that every provider adapter must pass, whatever its wire format. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Net from "node:net"
 import * as Zlib from "node:zlib"
 import * as Limits from "../src/limits/Limits.ts"
+import { Http } from "../src/http/Http.ts"
 import * as Undici from "../src/http/Undici.ts"
 import { joined } from "./harness/Decode.ts"
 import type { Dialect } from "./harness/Dialect.ts"
 import { KEY, request } from "./harness/Dialect.ts"
-import {
-  advanceUntilDone,
-  calls,
-  opened,
-  reasoning,
-  run as inAFiber,
-  signal,
-  text,
-  usage
-} from "./harness/AttemptRun.ts"
+import { advanceUntilDone, calls, reasoning, run, signal, text, usage } from "./harness/AttemptRun.ts"
 import { cut, type Handler, hang, pieces, serve, SSE } from "./harness/Server.ts"
 
 /** Registers the suite for a wire format. */
 export const suite = (dialect: Dialect): void => {
-  laws(dialect, dialect.name, inAFiber)
-  laws(dialect, `${dialect.name}, begun without a fiber`, (provider, ...more) => inAFiber(opened(provider), ...more))
+  laws(dialect, dialect.name, Undici.layer)
+  laws(dialect, `${dialect.name}, over a client that needs a fiber`, Layer.provide(posting, Undici.layer))
 }
 
 // --- internal
 
-const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
+/** The same client, which cannot begin a request without a fiber. */
+const posting = Layer.effect(
+  Http,
+  Effect.map(Http, ({ endpoint }) => ({
+    endpoint: (...to) => {
+      const post = endpoint(...to)
+      return (body, scope) => post(body, scope)
+    }
+  }))
+)
+
+const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void => {
   /** A server with this handler, and a provider that calls it. */
   const set = (handler: Handler) =>
     Effect.gen(function* () {
@@ -48,7 +51,7 @@ const laws = (dialect: Dialect, name: string, run: typeof inAFiber): void => {
   const recordings = ["text", "reasoning", "toolCall", "noArguments", "parallel"] as const
 
   describe(name, () => {
-    it.layer(Undici.layer)((it) => {
+    it.layer(layer)((it) => {
       it.effect("a recorded text is emitted in its pieces, with usage before the only finish", () =>
         Effect.gen(function* () {
           const { events, isSuccess, server } = yield* answer(pieces([dialect.text.join("")]))

@@ -1,49 +1,65 @@
 /** Tests what a stream that is open keeps in memory. */
 import { expect, it } from "@effect/vitest"
-import { Opening } from "@holdfast/kernel/host"
-import { Cause, Channel, Effect, Stream } from "effect"
-import type { ResponseListener } from "../src/http/Http.ts"
+import { ProviderCall } from "@holdfast/kernel/host"
+import { Cause, Effect } from "effect"
+import type { BytePull } from "../src/http/Http.ts"
+import * as Limits from "../src/limits/Limits.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import * as Transport from "../src/Transport.ts"
 import { openAiCompatible, request } from "./harness/Dialect.ts"
 import { heapUsed } from "./harness/Heap.ts"
 
-/** Begins a call and answers it, in a function of its own, so that no variable of the test keeps the call's listener. */
-const answered = (
-  stream: Opening.Events,
-  underWay: Array<ResponseListener>,
-  answers: Array<Opening.Answered>
-): WeakRef<Opening.Listener> => {
-  const listener: Opening.Listener = { refused: () => {}, answered: (answer) => void answers.push(answer) }
-  Opening.of(stream)?.({ now: () => 0, elapsed: () => 0, after: () => () => {} }, listener)
-  const answer = { status: 200, headers: {}, bytes: Effect.never, isWhole: () => false }
-  for (const { answered } of underWay.splice(0)) answered(answer, () => {})
-  return new WeakRef(listener)
-}
-
-it.effect("Opening.O4: a response that streams keeps nothing of its opening", () =>
-  Effect.gen(function* () {
-    const underWay: Array<ResponseListener> = []
-    const stream = Transport.stream({
-      post: () => Effect.never,
-      begin: (_world, listener) => {
-        underWay.push(listener)
+const providerOf = (bytes: BytePull) =>
+  Transport.provider({
+    refuses: () => undefined,
+    bodyOf: (request) => request,
+    machineOf: () => OpenAi.make((n) => `id${n}`),
+    endpointOf: () => ({
+      post: () => Effect.succeed({ status: 200, headers: {}, bytes, isWhole: () => false }),
+      begin: (_body, _world, { answered }) => {
+        answered({ status: 200, headers: {}, bytes, isWhole: () => false }, () => {})
         return () => {}
       },
-      machine: () => {
-        throw new Error("nothing is decoded here")
-      },
-      conceal: (text) => text,
-      request
+      conceal: (text) => text
     })
-    const answers: Array<Opening.Answered> = []
-    const listener = answered(stream, underWay, answers)
-    // A weak reference keeps its object alive until the end of the task that made it.
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-    heapUsed()
-    expect(answers).toHaveLength(1)
-    expect(listener.deref()).toBeUndefined()
   })
+
+/** A weak reference keeps its object alive until the end of the task that made it. */
+const collected = Effect.gen(function* () {
+  yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  heapUsed()
+})
+
+/** Makes a call in a function of its own, so that no variable of the test keeps its request. */
+const begun = (
+  world: ProviderCall.World,
+  seen: Array<string>
+): readonly [ProviderCall.Running, WeakRef<typeof request>] => {
+  const own = { ...request }
+  const bytes = Effect.succeed([new TextEncoder().encode(openAiCompatible.delta("Hi"))] as const)
+  const provider = Limits.withLimits(providerOf(bytes), { firstContentMs: 1_000, idleMs: 1_000 })
+  const running = ProviderCall.of(provider)(own, world, {
+    events: (events) => {
+      seen.push(...events.map(({ type }) => type))
+      return false
+    },
+    end: () => {},
+    progress: () => {}
+  })
+  return [running, new WeakRef(own)]
+}
+
+it.effect("ProviderCall.L4: a response that streams keeps nothing of its request", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const [running, asked] = begun(yield* ProviderCall.worldOf(yield* Effect.scope), seen)
+      yield* collected
+      expect(seen).toEqual(["text-delta"])
+      expect(asked.deref()).toBeUndefined()
+      running.cancel()
+    })
+  )
 )
 
 it.effect("a response that streams keeps nothing of its first read", () =>
@@ -58,20 +74,15 @@ it.effect("a response that streams keeps nothing of its first read", () =>
         reads.push(new WeakRef(read))
         return Effect.succeed([read] as const)
       })
-      const stream = Transport.stream({
-        post: () => Effect.succeed({ status: 200, headers: {}, bytes, isWhole: () => false }),
-        machine: () => OpenAi.make((n) => `id${n}`),
-        conceal: (text) => text,
-        request
+      const running = ProviderCall.of(providerOf(bytes))(request, yield* ProviderCall.worldOf(yield* Effect.scope), {
+        events: () => false,
+        end: () => {},
+        progress: () => {}
       })
-      const pull = yield* Channel.toPullScoped(Stream.toChannel(stream), yield* Effect.scope)
-      yield* pull
-      // A weak reference keeps its object alive until the end of the task that made it.
-      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-      heapUsed()
+      yield* collected
       expect(reads).toHaveLength(1)
       expect(reads[0]?.deref()).toBeUndefined()
-      yield* pull
+      running.more()
     })
   )
 )

@@ -1,6 +1,7 @@
 import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
+import { ResponseProgress } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -10,7 +11,6 @@ import * as Fetch from "../src/http/Fetch.ts"
 import * as PlainBody from "../src/http/PlainBody.ts"
 import { type Http, layerClient } from "../src/http/Http.ts"
 import * as Limits from "../src/limits/Limits.ts"
-import { ResponseProgress } from "../src/limits/ResponseProgress.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
 import { AWAIT_USAGE_MS } from "../src/transport/StreamedResponse.ts"
 import * as Undici from "../src/http/Undici.ts"
@@ -30,8 +30,8 @@ const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [
 const told = ({ stream }: Provider.Provider["Service"], listener: () => void): Provider.Provider["Service"] => ({
   stream: (request) =>
     Stream.unwrap(
-      Effect.map(ResponseProgress, (progressed) =>
-        Stream.provideService(stream(request), ResponseProgress, () => {
+      Effect.map(ResponseProgress.ResponseProgress, (progressed) =>
+        Stream.provideService(stream(request), ResponseProgress.ResponseProgress, () => {
           progressed()
           listener()
         })

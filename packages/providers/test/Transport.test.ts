@@ -1,15 +1,14 @@
 /** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
-import { Push } from "@holdfast/kernel/host"
+import { ProviderCall, ResponseLimit, ResponseProgress } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
-import { Cause, Channel, Effect, Fiber, Pull, Redacted, Stream } from "effect"
+import { Cause, Effect, Fiber, Pull, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type HttpResponse, Broken, type BytePull } from "../src/http/Http.ts"
 import * as OpenAi from "../src/openai/Response.ts"
-import { ResponseProgress } from "../src/limits/ResponseProgress.ts"
 import * as KeyRedaction from "../src/KeyRedaction.ts"
 import * as Transport from "../src/Transport.ts"
-import { KEY, openAiCompatible as dialect } from "./harness/Dialect.ts"
+import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { calls, run, text, usage } from "./harness/AttemptRun.ts"
 
 interface ScriptedBody {
@@ -32,9 +31,9 @@ const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 20
     })
     return { status, headers, bytes, isWhole: () => false }
   }
-  const provider = {
-    stream: () =>
-      Transport.stream({
+  const provider = ProviderCall.provider((_request, world, listener) =>
+    Transport.call(
+      {
         post: () =>
           Effect.sync(() => {
             asked++
@@ -42,9 +41,12 @@ const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 20
           }),
         machine: () => OpenAi.make((n) => `id${n}`),
         conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
-        request: most === undefined ? {} : { maxResponseCharacters: most }
-      })
-  }
+        most: most ?? ResponseLimit.MOST_CHARACTERS
+      },
+      world,
+      listener
+    )
+  )
   return Effect.map(run(provider), (ending) => ({ ...ending, asked }))
 }
 
@@ -218,11 +220,13 @@ describe("Transport", () => {
       const [first, next] = dialect.endlessCall('{"a":1}')
       let reads = 0
       const pieces = [first, dialect.ping, next, dialect.ping, dialect.ping, stopped, done]
-      const { events } = yield* attempt({ pieces }).pipe(Effect.provideService(ResponseProgress, () => reads++))
+      const { events } = yield* attempt({ pieces }).pipe(
+        Effect.provideService(ResponseProgress.ResponseProgress, () => reads++)
+      )
       expect(calls(events)).toMatchObject([{ input: { a: 1 } }])
       expect(reads).toBe(2)
       yield* attempt({ pieces: [hi, dialect.ping, stopped] }).pipe(
-        Effect.provideService(ResponseProgress, () => reads++)
+        Effect.provideService(ResponseProgress.ResponseProgress, () => reads++)
       )
       expect(reads).toBe(2)
     })
@@ -233,21 +237,23 @@ describe("a text that is pushed", () => {
   /** Reads that a test gives, and what comes of each. */
   const listening = Effect.fnUntraced(function* () {
     const source = PushSource.make<readonly [Uint8Array, ...ReadonlyArray<Uint8Array>], Broken>()
-    const stream = Transport.stream({
-      post: () => Effect.succeed({ status: 200, headers: {}, bytes: source.pull, isWhole: () => false }),
-      machine: () => OpenAi.make((n) => `id${n}`),
-      conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
-      request: {}
-    })
-    const seen: Array<string> = []
-    const fiber = yield* Effect.scopedWith((scope) =>
-      Effect.flatMap(Channel.toPullScoped(Stream.toChannel(stream), scope), (pull) =>
-        Push.forEach(pull, (events) => {
-          seen.push(events.map((event) => ("delta" in event ? event.delta : event.type)).join(" "))
-          return undefined
-        })
+    const provider = ProviderCall.provider((_request, world, listener) =>
+      Transport.call(
+        {
+          post: () => Effect.succeed({ status: 200, headers: {}, bytes: source.pull, isWhole: () => false }),
+          machine: () => OpenAi.make((n) => `id${n}`),
+          conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
+          most: ResponseLimit.MOST_CHARACTERS
+        },
+        world,
+        listener
       )
-    ).pipe(
+    )
+    const seen: Array<string> = []
+    const fiber = yield* ProviderCall.forEach<never>(provider, request, (events) => {
+      seen.push(events.map((event) => ("delta" in event ? event.delta : event.type)).join(" "))
+      return undefined
+    }).pipe(
       Pull.catchDone(() => Effect.succeed("done")),
       Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
       Effect.forkChild({ startImmediately: true })

@@ -4,7 +4,7 @@
  * It has the responses of the provider in this process (`Simulated`): both perform the same actions, and classify failures by the same
  * function.
  */
-import { CallFailure, Opening } from "@holdfast/kernel/host"
+import { CallFailure, ProviderCall } from "@holdfast/kernel/host"
 import { ToolArguments } from "@holdfast/providers"
 import type { Failure, Message } from "@holdfast/wire"
 import * as Result from "effect/Result"
@@ -88,7 +88,7 @@ const play = (actions: Iterable<ResponseAction>, now: number, toolCallId: string
   })
   for (const action of actions) {
     const refusal = Refusal.of(action, now + at)
-    if (refusal !== undefined) return course({ _tag: "Broken", failure: Opening.failureOf(refusal).failure })
+    if (refusal !== undefined) return course({ _tag: "Broken", failure: ProviderCall.failureOf(refusal).failure })
     switch (action._tag) {
       case "Wait":
         at += action.ms

@@ -1,7 +1,7 @@
 /**
  * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown (Simulated.V1).
  */
-import type { Opening } from "@holdfast/kernel/host"
+import type { ProviderCall } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import * as ErrorBody from "./ErrorBody.ts"
@@ -15,7 +15,7 @@ export const noSuchModel = ({ message }: Syntax.NotUnderstood): Iterable<Respons
 }
 
 /** The refusal of an action that fails its request; `undefined` for the others. */
-export const of = (action: ResponseAction, now: number): Opening.Refusal | undefined => {
+export const of = (action: ResponseAction, now: number): ProviderCall.Refusal | undefined => {
   switch (action._tag) {
     case "Respond":
       // A 200 without a body is a stream that has ended before it began.
@@ -45,9 +45,9 @@ export const of = (action: ResponseAction, now: number): Opening.Refusal | undef
 
 // --- internal
 
-const emitted = (failure: Failure.Failure): Opening.Refusal => ({ type: "error", failure })
+const emitted = (failure: Failure.Failure): ProviderCall.Refusal => ({ type: "error", failure })
 
-const thrown = (failure: Failure.Failure): Opening.Refusal => new Failure.ProviderFailure({ failure })
+const thrown = (failure: Failure.Failure): ProviderCall.Refusal => new Failure.ProviderFailure({ failure })
 
 const ofResponse = (
   status: number,

@@ -8,7 +8,8 @@
  *     Both are classified by the same classifier, from the same bodies, as for a real provider.
  */
 import { Provider } from "@holdfast/kernel"
-import { OpeningStream, ToolArguments } from "@holdfast/providers"
+import { ProviderCall } from "@holdfast/kernel/host"
+import { ToolArguments } from "@holdfast/providers"
 import { defined, type Failure, Message } from "@holdfast/wire"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -17,7 +18,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
-import * as Stream from "effect/Stream"
 import * as AnswerText from "./AnswerText.ts"
 import * as Refusal from "./Refusal.ts"
 import type { ResponseAction } from "./ResponseAction.ts"
@@ -42,20 +42,17 @@ export const make: Effect.Effect<Provider.Provider["Service"]> = Effect.suspend(
 export const makeOpenedAt = (openedAt: number | undefined): Effect.Effect<Provider.Provider["Service"]> =>
   Effect.sync(() => {
     const respond = Responder.make(defined({ openedAt }))
-    return {
-      stream: (request) =>
-        OpeningStream.make(({ now }, listener) => {
-          const actions = Result.match(respond(readRequest(request, now()), now()), {
-            onFailure: Refusal.noSuchModel,
-            onSuccess: (response) => response.actions
-          })[Symbol.iterator]()
-          const first = actions.next()
-          const refusal = first.done === true ? undefined : Refusal.of(first.value, now())
-          if (refusal !== undefined) listener.refused(refusal)
-          else listener.answered({ rest: Stream.fromPull(Effect.sync(() => pullOf(first, actions, request))), cancel })
-          return cancel
-        })
-    }
+    return ProviderCall.provider((request, world, listener) => {
+      const now = world.now()
+      const actions = Result.match(respond(readRequest(request, now), now), {
+        onFailure: Refusal.noSuchModel,
+        onSuccess: (response) => response.actions
+      })[Symbol.iterator]()
+      const first = actions.next()
+      const refusal = first.done === true ? undefined : Refusal.of(first.value, world.now())
+      if (refusal !== undefined) return ProviderCall.refuse(listener, refusal)
+      return ProviderCall.pulled(world, listener, () => Effect.succeed(pullOf(first, actions, request)))
+    })
   })
 
 /** The size of a request in this process: the bytes of its instructions and messages as JSON, as a provider gets them. */
@@ -88,9 +85,6 @@ const readRequest = (request: Provider.ProviderRequest, now: number): Responder.
 type Events = ReadonlyArray<Provider.ProviderEvent>
 type EventPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>, Failure.ProviderFailure>
 
-/** A response holds no resources, so there is nothing to cancel. */
-const cancel = (): void => {}
-
 /** Performs one action at a time: a token must not wait for the next one. `first` has been taken already. */
 const pullOf = (
   first: IteratorResult<ResponseAction, unknown>,
@@ -122,7 +116,8 @@ const eventsOf = (
     case "End":
       return Effect.flatMap(Clock.currentTimeMillis, (now): Effect.Effect<Events, Failure.ProviderFailure> => {
         const refusal = Refusal.of(action, now)
-        return refusal === undefined ? Effect.succeed([]) : OpeningStream.emitted(refusal)
+        if (refusal === undefined) return Effect.succeed([])
+        return "_tag" in refusal ? Effect.fail(refusal) : Effect.succeed([refusal])
       })
     case "Silence":
       return Effect.never

@@ -25,8 +25,9 @@ import {
   type Timer
 } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { defined, type Ids } from "@holdfast/wire"
-import { Clock, Context, Deferred, Effect, Exit, Latch, References, type Scope, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Latch, References, type Scope } from "effect"
 import * as Condition from "../system/Condition.ts"
 import * as InScope from "../system/InScope.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
@@ -253,7 +254,11 @@ const sureOf = (providers: Providers["Service"], sure: Effect.Effect<void>): Pro
   ...providers,
   get: (...named) => {
     const provider = providers.get(...named)
-    return provider && { stream: (request) => Stream.unwrap(Effect.map(sure, () => provider.stream(request))) }
+    if (provider === undefined) return undefined
+    const make = ProviderCall.of(provider)
+    return ProviderCall.provider((request, world, listener) =>
+      ProviderCall.behind(sure, world, listener, () => make(request, world, listener))
+    )
   }
 })
 

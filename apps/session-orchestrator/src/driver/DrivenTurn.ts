@@ -10,6 +10,7 @@
 import type { Records, Toolbox } from "@holdfast/kernel"
 import { BeforeContent } from "@holdfast/kernel/host"
 import { defined, type TurnEvent } from "@holdfast/wire"
+import type * as Handover from "../turn/Handover.ts"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
@@ -32,8 +33,8 @@ export interface DrivenTurn {
   known: ReadonlyArray<Records.Stored>
   /** It has arrived at the wait that it was parked in, ahead of its time. */
   isStandingBy: boolean
-  /** Ends the call in progress. */
-  cancel: (() => void) | undefined
+  /** The call in progress. */
+  call: Handover.BegunCall | undefined
 }
 
 /** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
@@ -87,7 +88,7 @@ export const make = (
     setting,
     value,
     known,
-    cancel: undefined,
+    call: undefined,
     isStandingBy: false
   }
 }

@@ -18,8 +18,8 @@
  */
 import type { Journal as Port } from "@holdfast/journal"
 import { Records, type TurnStopped } from "@holdfast/kernel"
-import { type BeforeContent, Monotonic, Opening } from "@holdfast/kernel/host"
-import { Effect, Exit, MutableList, Schema } from "effect"
+import { type BeforeContent, Monotonic, ProviderCall } from "@holdfast/kernel/host"
+import { Effect, Exit, type Fiber, MutableList, Schema } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
@@ -59,8 +59,11 @@ export interface Driver {
 }
 
 /** A driver whose passes run by `fork`. */
-export const make = (services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown): Driver =>
-  new GroupDriver(services, exits, fork)
+export const make = (
+  services: TurnServices,
+  exits: Exits,
+  fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+): Driver => new GroupDriver(services, exits, fork)
 
 // --- internal
 
@@ -68,8 +71,12 @@ type DriverEvent =
   | ({ readonly _tag: "Taken" } & Entrance.Found)
   /** The turn stands by, and is to continue. */
   | { readonly _tag: "Resumed"; readonly turn: DrivenTurn.DrivenTurn }
-  | { readonly _tag: "Refused"; readonly turn: DrivenTurn.DrivenTurn; readonly refusal: Opening.Refusal }
-  | { readonly _tag: "Answered"; readonly turn: DrivenTurn.DrivenTurn; readonly answer: Opening.Answered }
+  | {
+      readonly _tag: "Begun"
+      readonly turn: DrivenTurn.DrivenTurn
+      readonly call: Handover.BegunCall
+      readonly beginning: Handover.Beginning
+    }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
   /** Records were handed in before the turn was accepted, and it is accepted now. */
   | {
@@ -93,15 +100,15 @@ type Outcome = Handover.Refused["outcome"]
 class GroupDriver implements Driver {
   private readonly services: TurnServices
   private readonly exits: Exits
-  private readonly fork: (effect: Effect.Effect<void>) => unknown
-  private readonly world: Opening.World
+  private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  private readonly world: ProviderCall.World
   private readonly inbox = MutableList.make<DriverEvent>()
   private readonly turns = new Set<DrivenTurn.DrivenTurn>()
   private readonly entrance: Entrance.Entrance
   private isRunning = false
   private isOver = false
 
-  constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => unknown) {
+  constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.services = services
     this.exits = exits
     this.fork = fork
@@ -110,7 +117,11 @@ class GroupDriver implements Driver {
     this.world = {
       now,
       elapsed: () => Monotonic.millis(clock),
-      after: (ms, act) => timer.at(now() + ms, act)
+      after: (ms, act) => timer.at(now() + ms, act),
+      run: (effect, ended) => {
+        const fiber = fork(Effect.flatMap(Effect.exit(effect), (exit) => Effect.sync(() => ended(exit))))
+        return () => fiber.interruptUnsafe()
+      }
     }
     this.entrance = new Entrance.Entrance(
       services,
@@ -130,8 +141,8 @@ class GroupDriver implements Driver {
     this.isOver = true
     MutableList.clear(this.inbox)
     const at = this.world.now()
-    for (const { cancel, life, session, value } of this.turns) {
-      cancel?.()
+    for (const { call, life, session, value } of this.turns) {
+      call?.cancel()
       value.interrupted(at)
       this.exits.stopped(session, life, why)
     }
@@ -142,7 +153,7 @@ class GroupDriver implements Driver {
     this.entrance.drop(life)
     for (const turn of this.turns) {
       if (turn.life !== life || !this.leave(turn)) continue
-      turn.cancel?.()
+      turn.call?.cancel()
       turn.value.interrupted(this.world.now())
     }
   }
@@ -171,15 +182,13 @@ class GroupDriver implements Driver {
   private process(what: DriverEvent, writes: Array<Write>): void {
     const turn = what._tag === "Taken" ? this.enter(what) : what.turn
     if (turn === undefined) return
-    if (!this.turns.has(turn)) return what._tag === "Answered" ? what.answer.cancel() : undefined // Driver.D2
+    if (!this.turns.has(turn)) return what._tag === "Begun" ? what.call.cancel() : undefined // Driver.D2
     this.guarded(turn, () => {
       switch (what._tag) {
         case "Taken":
           return this.goOn(turn, writes)
-        case "Refused":
-          return this.refused(turn, what.refusal, writes)
-        case "Answered":
-          return this.handOver(turn, { stream: what.answer.rest, cancel: what.answer.cancel, isUnderWay: true })
+        case "Begun":
+          return this.begun(turn, what.call, what.beginning, writes)
         case "Resumed":
           return this.resumed(turn, writes)
         case "Accepted":
@@ -187,7 +196,7 @@ class GroupDriver implements Driver {
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
           // While its records are written, the abort takes effect after them.
-          return turn.cancel && this.handOver(turn, Handover.pending(turn.cancel))
+          return turn.call && this.handOver(turn, Handover.pending(turn.call.cancel))
         default:
           return what satisfies never
       }
@@ -199,10 +208,10 @@ class GroupDriver implements Driver {
     try {
       act()
     } catch (defect) {
-      const { cancel } = turn
+      const { call } = turn
       const outcome = Exit.die(defect)
-      turn.cancel = undefined
-      cancel?.()
+      turn.call = undefined
+      call?.cancel()
       if (this.leave(turn)) this.give(turn, undefined, { outcome })
     }
   }
@@ -226,34 +235,26 @@ class GroupDriver implements Driver {
     writes: Array<Write>
   ): void {
     const { life, setting, value } = turn
-    const stream = setting.provider.stream(request)
-    const opening = Opening.of(stream)
-    if (opening === undefined) return this.handOver(turn, { stream, cancel: nothing, isUnderWay: false })
     life.begins(false)
     value.begins(this.world.now())
-    let refusal: Opening.Refusal | undefined
-    let isOpening = true
-    const cancel = begunSafely(opening, this.world, {
-      refused: (reported) => {
-        if (isOpening) refusal = reported
-        else this.enqueue({ _tag: "Refused", turn, refusal: reported })
-      },
-      answered: (answer) => {
-        turn.cancel = answer.cancel
-        this.enqueue({ _tag: "Answered", turn, answer })
-      }
-    })
-    isOpening = false
-    if (refusal !== undefined) return this.refused(turn, refusal, writes)
-    turn.cancel ??= cancel
+    const call = new Handover.BegunCall((beginning) => this.enqueue({ _tag: "Begun", turn, call, beginning }))
+    turn.call = call
+    const beginning = call.begin((listener) => ProviderCall.of(setting.provider)(request, this.world, listener))
+    if (beginning !== undefined) return this.begun(turn, call, beginning, writes)
     life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
   }
 
-  private refused(turn: DrivenTurn.DrivenTurn, refusal: Opening.Refusal, writes: Array<Write>): void {
+  private begun(
+    turn: DrivenTurn.DrivenTurn,
+    call: Handover.BegunCall,
+    beginning: Handover.Beginning,
+    writes: Array<Write>
+  ): void {
     const { known, life, value } = turn
-    turn.cancel = undefined
-    const records = life.isCalled ? undefined : value.failed(Opening.failureOf(refusal), this.world.now())
-    if (records === undefined) return this.handOver(turn, Handover.ofRefusal(refusal))
+    turn.call = undefined
+    const records = life.isCalled || beginning === "answered" ? undefined : value.failed(beginning, this.world.now())
+    if (records === undefined) return this.handOver(turn, call)
+    call.cancel()
     life.onAbort = undefined
     const [attempt, decision] = records
     const append: Port.Append = {
@@ -364,16 +365,6 @@ class GroupDriver implements Driver {
   }
 }
 
-/** A provider that throws has failed (rule C10). */
-const begunSafely = (opening: Opening.Opening, world: Opening.World, listener: Opening.Listener): (() => void) => {
-  try {
-    return opening(world, listener)
-  } catch (defect) {
-    listener.refused(Opening.ofDefect(defect))
-    return nothing
-  }
-}
-
 /** A record as `JournalCheckpoint` encodes it, but synchronously; `part` is that of a wait that was changed. */
 const storedOf = (
   { kind, number, step, value }: Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">,
@@ -387,5 +378,3 @@ const storedOf = (
 })
 
 const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))
-
-const nothing = (): void => {}

@@ -10,7 +10,7 @@
  * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no coding.
  */
 import type { Provider } from "@holdfast/kernel"
-import { ResponseProgress } from "@holdfast/providers"
+import { ResponseProgress } from "@holdfast/kernel/host"
 import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
 import { ContentCoding } from "@holdfast/providers/raw"
 import type * as RawCall from "@holdfast/providers/raw"

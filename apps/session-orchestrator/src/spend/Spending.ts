@@ -11,9 +11,9 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import { Directive, type Observer, type Provider, RetryStrategy, type Router } from "@holdfast/kernel"
-import { Opening, Push } from "@holdfast/kernel/host"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Failure, type Ids, Target } from "@holdfast/wire"
-import { Clock, Duration, Effect, Schedule, Stream } from "effect"
+import { Clock, Duration, Effect, Schedule } from "effect"
 import type { SpendReading, SpendSettings, TurnUse } from "../conversation/Defaults.ts"
 import * as DailyTime from "../text/DailyTime.ts"
 import type { Journal } from "../storage/EventJournal.ts"
@@ -143,38 +143,23 @@ export const make = Effect.fn("Spending.make")(function* (
     asks: limits.some((limit) => limit.then === "ask"),
     checked: (provider, turn) => {
       account.resume(turn.turnId)
-      return {
-        stream: (request) => {
-          const { tags, turnId } = turn
-          if (tags !== undefined) account.enter(turnId, tags)
-          if (request.attempt > 0) {
-            account.goesOn(turnId)
-            return provider.stream(request)
-          }
-          return Opening.through(
-            () => provider.stream(request),
-            (inner) =>
-              Push.unwrap(
-                Effect.gen(function* () {
-                  yield* warned(Target.format(request.target))
-                  yield* prepared(turn)
-                  const refusal = account.refusal(turnId, clock.currentTimeMillisUnsafe())
-                  return refusal === undefined ? inner() : Stream.make({ type: "error" as const, failure: refusal })
-                })
-              ),
-            (opening) => {
-              const target = Target.format(request.target)
-              if (!isPrepared(turn) || !logged.has(target)) return undefined
-              return (world, listener) => {
-                const refusal = account.refusal(turnId, world.now())
-                if (refusal === undefined) return opening(world, listener)
-                listener.refused({ type: "error", failure: refusal })
-                return () => {}
-              }
-            }
-          )
+      const make = ProviderCall.of(provider)
+      return ProviderCall.provider((request, world, listener) => {
+        const { tags, turnId } = turn
+        if (tags !== undefined) account.enter(turnId, tags)
+        if (request.attempt > 0) {
+          account.goesOn(turnId)
+          return make(request, world, listener)
         }
-      }
+        const checked = (): ProviderCall.Running => {
+          const failure = account.refusal(turnId, world.now())
+          if (failure === undefined) return make(request, world, listener)
+          return ProviderCall.refuse(listener, { type: "error", failure })
+        }
+        const target = Target.format(request.target)
+        if (isPrepared(turn) && logged.has(target)) return checked()
+        return ProviderCall.behind(Effect.andThen(warned(target), prepared(turn)), world, listener, checked)
+      })
     },
     asking: (strategy, turnId) => {
       let isRefused = false

@@ -11,9 +11,9 @@
  *     asked again.
  */
 import { Provider, Records, RetryStrategy, type Router } from "@holdfast/kernel"
-import { CallFailure, Opening, Push } from "@holdfast/kernel/host"
+import { CallFailure, ProviderCall } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
-import { type Cause, Effect, Pull, Result, type Schema, Scope, Stream } from "effect"
+import { Effect, type Schema } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -104,41 +104,31 @@ export const throughGates = (
     turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
     return answer
   }
-  return {
-    stream: (request) =>
-      Opening.through(
-        () => provider.stream(request),
-        (inner) =>
-          Stream.suspend(() => {
-            const gatekeeper = gates.of(request)
-            const limiter = gates.limiterOf(request.target.provider)
-            const { shareFirst, shared, ticket } = admit(gatekeeper, request.attempt)
-            if (shared !== undefined) return failedWith(shared)
-            const call = (permit?: Permit) => begun(inner(), gatekeeper?.begin(request.turnId, ticket), permit)
-            if (limiter === undefined) return call()
-            const size = limiter.countsTokens ? sizeOf(request) : 0
-            return limiter.permit(size).pipe(
-              // Admission.A4
-              Effect.onInterrupt(() => Effect.sync(() => ticket && gatekeeper?.unused(ticket))),
-              Effect.map((permit) => {
-                const shared = shareFirst()
-                return shared === undefined ? call(limiter.countsTokens ? permit : undefined) : failedWith(shared)
-              }),
-              Push.unwrap
-            )
-          }),
-        (opening) => {
-          if (gates.limiterOf(request.target.provider) !== undefined) return undefined // the call may have to wait for its permit
-          return (world, listener) => {
-            const gatekeeper = gates.of(request)
-            const { shared, ticket } = admit(gatekeeper, request.attempt)
-            if (shared === undefined) return opened(opening, gatekeeper?.begin(request.turnId, ticket))(world, listener)
-            listener.refused({ type: "error", failure: shared })
-            return () => {}
-          }
-        }
+  const make = ProviderCall.of(provider)
+  return ProviderCall.provider((request, world, listener) => {
+    const gatekeeper = gates.of(request)
+    const limiter = gates.limiterOf(request.target.provider)
+    const { shareFirst, shared, ticket } = admit(gatekeeper, request.attempt)
+    if (shared !== undefined) return failedWith(listener, shared)
+    const reported = (permit: Permit | undefined): ProviderCall.Running =>
+      begun(make, request, world, listener, gatekeeper?.begin(request.turnId, ticket), permit)
+    if (limiter === undefined) return reported(undefined)
+    // Admission.A4
+    return ProviderCall.later((go) => {
+      const leave = limiter.request(limiter.countsTokens ? sizeOf(request) : 0, (permit) =>
+        go(() => {
+          const shared = shareFirst()
+          if (shared === undefined) return reported(permit)
+          permit.release()
+          return failedWith(listener, shared)
+        })
       )
-  }
+      return () => {
+        leave()
+        if (ticket !== undefined) gatekeeper?.unused(ticket)
+      }
+    })
+  })
 }
 
 /** Decides as a turn's strategy and router do, and records what the gate of the failed call keeps of the turn (rule X1). */
@@ -198,89 +188,70 @@ export const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): n
 
 // --- internal
 
-/** Reports a call without a fiber to its gate. */
-const opened = (opening: Opening.Opening, call: Call | undefined): Opening.Opening =>
-  call === undefined
-    ? opening
-    : (world, listener) => {
-        const cancel = begunBy(opening, call)(world, {
-          refused: (refusal) => {
-            call.failed(Opening.failureOf(refusal).failure)
-            listener.refused(refusal)
-          },
-          answered: (answer) => listener.answered(answeredBy(answer, call))
-        })
-        return () => {
-          cancel()
-          call.ended()
-        }
-      }
+const failedWith = (listener: ProviderCall.Listener, failure: Failure.Failure): ProviderCall.Running =>
+  ProviderCall.refuse(listener, { type: "error", failure })
 
-/** Opening.O4 */
-const answeredBy = (answer: Opening.Answered, call: Call): Opening.Answered => ({
-  rest: begun(answer.rest, call, undefined),
-  cancel: () => {
-    answer.cancel()
-    call.ended()
+/** Makes a call that is reported to its gate, and its tokens to its permit. */
+const begun = (
+  make: ProviderCall.ProviderCall,
+  request: Provider.ProviderRequest,
+  world: ProviderCall.World,
+  listener: ProviderCall.Listener,
+  call: Call | undefined,
+  permit: Permit | undefined
+): ProviderCall.Running => {
+  if (call === undefined && permit === undefined) return make(request, world, listener)
+  const reported = new Reported(listener, call, permit)
+  return reported.of(make(request, world, reported))
+}
+
+class Reported implements ProviderCall.Listener {
+  readonly progress: () => void
+  private readonly listener: ProviderCall.Listener
+  private readonly call: Call | undefined
+  private readonly permit: Permit | undefined
+  private hasAnswered = false
+
+  constructor(listener: ProviderCall.Listener, call: Call | undefined, permit: Permit | undefined) {
+    this.listener = listener
+    this.call = call
+    this.permit = permit
+    this.progress = listener.progress
   }
-})
 
-/** A provider that throws has failed (rule C10). */
-const begunBy =
-  (opening: Opening.Opening, call: Call): Opening.Opening =>
-  (world, listener) => {
-    try {
-      return opening(world, listener)
-    } catch (defect) {
-      call.failed(CallFailure.ofDefect(defect))
-      throw defect
+  of({ cancel, more }: ProviderCall.Running): ProviderCall.Running {
+    return {
+      more,
+      cancel: () => {
+        cancel()
+        this.call?.ended()
+        this.permit?.release()
+      }
     }
   }
 
-type Events = readonly [Provider.ProviderEvent, ...ReadonlyArray<Provider.ProviderEvent>]
-type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
-type EventStream = ReturnType<Provider.Provider["Service"]["stream"]>
-
-const failedWith = (failure: Failure.Failure): EventStream => Stream.succeed({ type: "error", failure })
-
-/** Reports a call to its gate, and its tokens to its permit. */
-const begun = (stream: EventStream, call: Call | undefined, permit: Permit | undefined): EventStream => {
-  const measured =
-    permit === undefined ? stream : Stream.transformPull(stream, (pull) => Effect.succeed(counted(pull, permit)))
-  return call === undefined
-    ? measured
-    : Stream.transformPull(measured, (pull, scope) =>
-        Effect.as(Scope.addFinalizer(scope, Effect.sync(call.ended)), reporting(pull, call))
-      )
-}
-
-const counted = (pull: EventPull, permit: Permit): EventPull => {
-  const count = (events: Events): Events => {
-    for (const event of events) if (event.type === "usage") permit.counted(event.usage)
-    return events
+  readonly events = (events: ProviderCall.Events): boolean => {
+    if (this.call !== undefined) this.report(events, this.call)
+    for (const event of events) if (event.type === "usage") this.permit?.counted(event.usage)
+    return this.listener.events(events)
   }
-  return Push.through(Effect.map(pull, count), pull, count)
-}
 
-const reporting = (pull: EventPull, call: Call): EventPull => {
-  let hasAnswered = false
-  const report = (events: Events): Events => {
-    if (!hasAnswered && events.some(isAnswer)) {
-      hasAnswered = true
+  readonly end = (end: ProviderCall.End): void => {
+    this.call?.failed(ProviderCall.brokenOf(end).failure)
+    this.permit?.release()
+    this.listener.end(end)
+  }
+
+  /** Admission.A3 */
+  private report(events: ProviderCall.Events, call: Call): void {
+    if (!this.hasAnswered && events.some(isAnswer)) {
+      this.hasAnswered = true
       call.answered()
     }
     const last = events[events.length - 1]
     if (last?.type === "finish") call.ended()
     else if (last?.type === "error") call.failed(CallFailure.emitted(last.failure))
-    return events
   }
-  const reportFailure = (cause: Cause.Cause<Failure.ProviderFailure | Cause.Done<void>>): Effect.Effect<void> =>
-    Effect.sync(() => {
-      const why = Pull.filterNoDone(cause)
-      const failure = Result.isSuccess(why) ? CallFailure.failureOf(why.success) : CallFailure.incomplete
-      if (!("_tag" in failure)) call.failed(failure)
-    })
-  return Push.through(Effect.tapCause(Effect.map(pull, report), reportFailure), pull, report)
 }
 
 /** A response that only finishes is an answer too. */

@@ -4,19 +4,78 @@
  * Handover.H1. A call that is handed over is run, or cancelled: by the end of the fiber at the latest.
  */
 import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/journal"
-import type { Provider, Records } from "@holdfast/kernel"
-import { type BeforeContent, type Opening, Push } from "@holdfast/kernel/host"
-import { Effect, type Exit, Stream } from "effect"
+import { Provider, type Records } from "@holdfast/kernel"
+import { type BeforeContent, type CallFailure, ProviderCall } from "@holdfast/kernel/host"
+import { Effect, Exit } from "effect"
 import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
-import * as InScope from "../system/InScope.ts"
 
-/** A call in progress, or about to be made. */
+/** A call that has been made, and goes on with another listener. An abort takes effect after the fiber has taken it. */
 export interface Call {
-  readonly stream: Opening.Events
+  readonly goOn: (listener: ProviderCall.Listener) => ProviderCall.Running
   readonly cancel: () => void
-  /** The call has been made: an abort ends it, and takes effect after the fiber has taken the call. */
-  readonly isUnderWay: boolean
+}
+
+/** How a call has begun: it has ended before content, with a failure, or it answers. */
+export type Beginning = CallFailure.Broken | "answered"
+
+/** A call of a driven turn. The driver gets its beginning. */
+export class BegunCall implements ProviderCall.Listener, Call {
+  private driver: ((beginning: Beginning) => void) | undefined
+  private beginning: Beginning | undefined = undefined
+  private listener: ProviderCall.Listener | undefined = undefined
+  private kept: ProviderCall.Events | undefined = undefined
+  private ended: ProviderCall.End | undefined = undefined
+  private running: ProviderCall.Running | undefined = undefined
+
+  constructor(driver: (beginning: Beginning) => void) {
+    this.driver = driver
+  }
+
+  /** Makes the call. Returns how it has begun, if that is known at once; otherwise the driver is called. */
+  begin(call: (listener: ProviderCall.Listener) => ProviderCall.Running): Beginning | undefined {
+    this.running = call(this)
+    return this.beginning
+  }
+
+  readonly events = (events: ProviderCall.Events): boolean => {
+    if (this.listener !== undefined) return this.listener.events(events)
+    const first = events.find((event) => !Provider.isEmptyDelta(event))
+    if (first === undefined) return true
+    this.kept = events
+    this.begun(first.type === "error" ? ProviderCall.failureOf(first) : "answered")
+    return false
+  }
+
+  readonly end = (end: ProviderCall.End): void => {
+    if (this.listener !== undefined) return this.listener.end(end)
+    this.ended = end
+    this.begun(ProviderCall.brokenOf(end))
+  }
+
+  readonly progress = (): void => this.listener?.progress()
+
+  readonly cancel = (): void => {
+    this.driver = undefined
+    if (this.ended === undefined) this.running?.cancel()
+  }
+
+  private begun(beginning: Beginning): void {
+    if (this.running === undefined) this.beginning = beginning
+    else this.driver?.(beginning)
+  }
+
+  /** Goes on with another listener, which gets the beginning again. Nothing of the driver is kept: a stream may be open for an hour. */
+  goOn(listener: ProviderCall.Listener): ProviderCall.Running {
+    const { ended, kept } = this
+    this.driver = undefined
+    this.listener = listener
+    this.kept = undefined
+    if (ended !== undefined) return ProviderCall.end(listener, ended)
+    const running = this.running ?? ProviderCall.end(listener, Exit.void)
+    if (kept === undefined || listener.events(kept)) running.more()
+    return running
+  }
 }
 
 /** Why a turn could not continue in the driver, and the records that are still to be written. */
@@ -41,56 +100,32 @@ export interface Handover {
   readonly refused?: Refused | undefined
 }
 
-/** A refused call, so that the turn receives the refusal. */
-export const ofRefusal = (refusal: Opening.Refusal): Call => ({
-  stream: "_tag" in refusal ? Stream.fail(refusal) : Stream.succeed(refusal),
-  cancel: () => {},
-  isUnderWay: true
-})
-
 /** A call that will never yield anything: the turn is about to end. */
-export const pending = (cancel: () => void): Call => ({ stream: Stream.never, cancel, isUnderWay: true })
+export const pending = (cancel: () => void): Call => ({ goOn: () => ({ more: () => {}, cancel }), cancel })
 
 /** Takes the call out of a handover; returns a provider that uses it as its first call, or `undefined` if there is none. */
 export const takeCall = (handover: Handover, provider: Provider.Provider["Service"]) => {
   let waiting = handover.call
   handover.call = undefined
   if (waiting === undefined) return undefined
-  const { isUnderWay } = waiting
   let cancel: (() => void) | undefined = waiting.cancel
-  let isReached = !isUnderWay
   let abort: (() => void) | undefined
-  const begin = (): void => {
-    cancel = undefined
-    isReached = true
-    abort?.()
-  }
-  const own: Provider.Provider["Service"] = {
-    stream: (request) => {
-      if (waiting === undefined) return provider.stream(request)
-      const first = run(waiting, begin)
-      waiting = undefined
-      return first
-    }
-  }
+  const make = ProviderCall.of(provider)
   return {
-    provider: own,
+    provider: ProviderCall.provider((request, world, listener) => {
+      const first = waiting
+      if (first === undefined) return make(request, world, listener)
+      waiting = undefined
+      cancel = undefined
+      abort?.()
+      return first.goOn(listener)
+    }),
     /** Calls `act`, which aborts the turn, as soon as an abort may take effect. */
     abortBy: (act: () => void): void => {
-      if (isReached) act()
+      if (cancel === undefined) act()
       else abort = act
     },
     /** Handover.H1 */
     release: Effect.sync(() => cancel?.())
   }
 }
-
-// --- internal
-
-const run = ({ cancel, stream }: Call, begin: () => void): Opening.Events =>
-  Push.unwrap(
-    InScope.take(() => {
-      begin()
-      return stream
-    }, cancel)
-  )

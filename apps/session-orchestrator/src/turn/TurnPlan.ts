@@ -3,10 +3,10 @@
  * has nothing of a turn or of a conversation.
  */
 import type { Provider, RetryStrategy } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, type Target, type TurnEvent } from "@holdfast/wire"
-import { Stream } from "effect"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Providers } from "../conversation/Providers.ts"
 import * as MostRetries from "./MostRetries.ts"
@@ -71,24 +71,19 @@ export const withMostRetries = <S extends Pick<RetryStrategy.RetryStrategy["Serv
 // --- internal
 
 /** Calls each target's own provider, with the chosen credential: a turn may change between them. */
-const route = (providers: Providers["Service"]): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    (
-      providers.held?.(request.conversationId) ??
-      providers.get(request.target.provider, request.credential) ??
-      missing(request.target, providers.names)
-    ).stream(request)
-})
+const route = (providers: Providers["Service"]): Provider.Provider["Service"] =>
+  ProviderCall.provider((request, world, listener) => {
+    const found = providers.held?.(request.conversationId) ?? providers.get(request.target.provider, request.credential)
+    if (found !== undefined) return ProviderCall.of(found)(request, world, listener)
+    return ProviderCall.refuse(listener, missing(request.target, providers.names))
+  })
 
 /** TurnQueue.Q3 */
-const missing = (target: Target.Target, names: ReadonlyArray<string>): Provider.Provider["Service"] => ({
-  stream: () =>
-    Stream.make({
-      type: "error",
-      failure: {
-        reason: "model-unavailable",
-        message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
-        retryable: false
-      }
-    })
+const missing = (target: Target.Target, names: ReadonlyArray<string>): ProviderCall.Refusal => ({
+  type: "error",
+  failure: {
+    reason: "model-unavailable",
+    message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
+    retryable: false
+  }
 })

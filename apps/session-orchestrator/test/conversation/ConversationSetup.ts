@@ -1,9 +1,7 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
 import { type StorageError, Timer } from "@holdfast/journal"
-import type { Provider } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
-import { OpeningStream } from "@holdfast/providers"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/system/Condition.ts"
@@ -28,8 +26,6 @@ export const waits = (...seconds: ReadonlyArray<number>): Profile.RetrySettings 
 export interface Options {
   readonly scripts: ReadonlyArray<ScriptedProvider.Script>
   readonly retry?: Profile.RetrySettings
-  /** Calls begin without a fiber, as with the service's own providers. */
-  readonly isNative?: boolean
   /** Providers and the names of their credentials; if absent, `test` with none. */
   readonly credentials?: Routes.Known["credentials"]
   /** Wraps the store of the service. */
@@ -54,7 +50,6 @@ export const withService = <E>(
     journal = () => ({}),
     standings = () => ({}),
     gates,
-    isNative = false,
     tools,
     spend,
     systemPrompts = {},
@@ -81,7 +76,7 @@ export const withService = <E>(
     )
     const resources = Layer.mergeAll(
       Layer.succeed(Providers, {
-        get: () => (isNative ? opened(provider) : provider),
+        get: () => provider,
         names: Object.keys(credentials),
         unusable: () => undefined,
         credentials
@@ -100,15 +95,6 @@ export const withService = <E>(
     const conversations = yield* Effect.provide(Conversations, context)
     yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
   }).pipe(Effect.scoped, Effect.provide(storage))
-
-/** A provider whose calls are answered at once, and continue as its streams. */
-const opened = (provider: Provider.Provider["Service"]): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    OpeningStream.make((_world, listener) => {
-      listener.answered({ rest: provider.stream(request), cancel: () => {} })
-      return () => {}
-    })
-})
 
 /** Makes a call that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })

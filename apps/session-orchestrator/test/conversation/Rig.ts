@@ -10,7 +10,7 @@
 import { Interruptions, ProcessName, StorageError, Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
 import type { Profile } from "@holdfast/policy"
-import { OpeningStream } from "@holdfast/providers"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import * as Condition from "../../src/system/Condition.ts"
@@ -320,26 +320,28 @@ export class Rig {
     return what
   }
 
-  private readonly native: Provider.Provider["Service"] = {
-    stream: (request) => {
-      const { conversationId, turnId } = request
-      return OpeningStream.make((world, listener) => {
-        const what = this.next(request, world.now())
-        const name = `${turnId}.${this.asked.length}: `
-        const end = () => void this.answering.delete(conversationId)
-        const refuse = () => {
-          end()
-          listener.refused({ type: "error", failure: OVERLOADED })
-        }
-        if (what === "fails") refuse()
-        else if (what === "fails late") {
-          const stop = world.after(Duration.toMillis(LATE), refuse)
-          return () => (stop(), end())
-        } else listener.answered({ rest: Stream.ensuring(saying(what, name), Effect.sync(end)), cancel: end })
-        return end
-      })
+  private readonly native: Provider.Provider["Service"] = ProviderCall.provider((request, world, listener) => {
+    const { conversationId, turnId } = request
+    const what = this.next(request, world.now())
+    const end = () => void this.answering.delete(conversationId)
+    const refuse = () => {
+      end()
+      return ProviderCall.refuse(listener, { type: "error", failure: OVERLOADED })
     }
-  }
+    if (what === "fails") return refuse()
+    if (what === "fails late") {
+      const running = ProviderCall.later((go) => world.after(Duration.toMillis(LATE), () => go(refuse)))
+      return {
+        ...running,
+        cancel: () => {
+          running.cancel()
+          end()
+        }
+      }
+    }
+    const said = Stream.ensuring(saying(what, `${turnId}.${this.asked.length}: `), Effect.sync(end))
+    return ProviderCall.fromStream(() => said)(request, world, listener)
+  })
 
   private readonly provider: Provider.Provider["Service"] = {
     stream: (request) =>

@@ -5,9 +5,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
-import { Observer, type Provider } from "@holdfast/kernel"
-import type { Opening } from "@holdfast/kernel/host"
-import { OpeningStream } from "@holdfast/providers"
+import { Observer } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -23,18 +22,24 @@ import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 const OVERLOADED: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
-const HELLO: ReadonlyArray<Provider.ProviderEvent> = [
+const HELLO: ProviderCall.Events = [
   { type: "text-delta", delta: "Hello" },
   { type: "finish", finishReason: "stop" }
 ]
 
-const answers = (listener: Opening.Listener): void =>
-  listener.answered({ rest: Stream.fromIterable(HELLO), cancel: () => {} })
+type Call = (listener: ProviderCall.Listener) => ProviderCall.Running
 
-const refuses = (listener: Opening.Listener): void => listener.refused({ type: "error", failure: OVERLOADED })
+const UNDER_WAY: ProviderCall.Running = { more: () => {}, cancel: () => {} }
+
+const answers: Call = (listener) => (listener.events(HELLO) ? ProviderCall.end(listener, Exit.void) : UNDER_WAY)
+
+const refuses: Call = (listener) => ProviderCall.refuse(listener, { type: "error", failure: OVERLOADED })
+
+/** Never comes to anything. */
+const silent: Call = () => UNDER_WAY
 
 /** The outcomes of calls, one after the other; the last one repeats. */
-type Script = ReadonlyArray<(listener: Opening.Listener) => void>
+type Script = ReadonlyArray<Call>
 
 interface Service {
   readonly conversations: Conversations["Service"]
@@ -62,14 +67,10 @@ const withService = <E>(
     const observe = (kind: string) => () => void observed.push(kind)
     const store = yield* Store
     const journal = yield* Journal
-    const provider: Provider.Provider["Service"] = {
-      stream: () =>
-        OpeningStream.make((_world, listener) => {
-          const act = script[Math.min(calls.made++, script.length - 1)]
-          act?.(listener)
-          return () => void calls.cancelled++
-        })
-    }
+    const provider = ProviderCall.provider((_request, _world, listener) => {
+      const running = (script[Math.min(calls.made++, script.length - 1)] ?? silent)(listener)
+      return running === UNDER_WAY ? { ...running, cancel: () => void calls.cancelled++ } : running
+    })
     const context = yield* Layer.build(
       Orchestrator.layer.pipe(
         Layer.provide([
@@ -176,8 +177,8 @@ describe("turns that are driven in groups", () => {
       [
         refuses,
         (listener) => {
-          const rest = Stream.concat(Stream.fromIterable(HELLO.slice(0, 1)), Stream.never)
-          listener.answered({ rest, cancel: () => {} })
+          listener.events([HELLO[0]])
+          return UNDER_WAY
         }
       ],
       ({ conversations }) =>
@@ -238,7 +239,7 @@ describe("turns that are driven in groups", () => {
 
   it.effect("X1: a turn that is not accepted emits nothing, and its call is cancelled", () =>
     withService(
-      [() => {}, refuses],
+      [silent, refuses],
       ({ calls, conversations, observed }) =>
         Effect.gen(function* () {
           for (const made of [1, 2]) {
@@ -274,7 +275,7 @@ describe("turns that are driven in groups", () => {
   )
 
   it.effect("D8: an abort ends a call in progress, and the attempt is counted", () =>
-    withService([() => {}], ({ calls, conversations }) =>
+    withService([silent], ({ calls, conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
         const turnId = yield* conversations.prompt(id, { prompt: "Hi" })

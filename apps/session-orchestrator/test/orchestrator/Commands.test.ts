@@ -180,9 +180,11 @@ describe("a command", () => {
             scripts: [emits(overloaded), answer("ok")],
             retry: PARKED,
             journal: (real) => ({
-              append: (turnId, seq, ...records) =>
-                Effect.tap(real.append(turnId, seq, ...records), () =>
-                  records.some(({ name }) => isAttempt(name)) ? Deferred.succeed(failed, undefined) : Effect.void
+              appendAll: (appends) =>
+                Effect.tap(real.appendAll(appends), () =>
+                  appends.some(({ records }) => records.some(({ name }) => isAttempt(name)))
+                    ? Deferred.succeed(failed, undefined)
+                    : Effect.void
                 )
             })
           },

@@ -183,7 +183,15 @@ describe("a turn that begins before it is accepted", () => {
   it.effect("X1: that fails before its acceptance is on disk is parked after it", () => {
     const door = Deferred.makeUnsafe<void, StorageError>()
     return withService(
-      { scripts: [emits(overloaded)], retry: waits(10), store: behind(door) },
+      {
+        scripts: [emits(overloaded)],
+        retry: waits(10),
+        store: behind(door),
+        // What is handed in behind an acceptance is written behind it.
+        journal: (real) => ({
+          appendAll: (appends) => Effect.andThen(Effect.ignore(Deferred.await(door)), real.appendAll(appends))
+        })
+      },
       Effect.fnUntraced(function* ({ conversations, journal, provider }) {
         const c = yield* conversations.create({})
         const prompt = yield* asking(conversations.prompt(c, { prompt: "Hi" }))

@@ -25,7 +25,7 @@ const limited = (
   options: Partial<ConversationSetup.Options> = {}
 ) =>
   ConversationSetup.withService(
-    { scripts, isNative: true, ...options, spend: { limits, prices: {}, isShared: false, reading: TurnUse.reading } },
+    { scripts, ...options, spend: { limits, prices: {}, isShared: false, reading: TurnUse.reading } },
     test
   )
 
@@ -38,26 +38,20 @@ const turn = ({ conversations }: Service, tags: ReadonlyArray<string> = []) =>
   })
 
 describe("a limit of the day that fails turns", () => {
-  for (const isNative of [true, false]) {
-    it.effect(`lets the step pass that reaches it, and fails the next turn without a call (native: ${isNative})`, () =>
-      limited(
-        [{ per: "day", tokens: 30, then: "fail" }],
-        [answer("one"), answer("two")],
-        (service) =>
-          Effect.gen(function* () {
-            for (const expected of ["one", "two"]) assert.strictEqual((yield* turn(service)).text, expected)
-            const { end } = yield* turn(service)
-            assert.strictEqual(end.status, "failed")
-            assert.strictEqual(end.attempts, 0)
-            assert.strictEqual(end.error?.code, "spend-limit")
-            assert.include(end.error?.message, "it allows 30 tokens a day, and 30 tokens were spent since midnight (")
-            assert.include(end.error?.message, "spend[0]")
-            if (isNative) assert.strictEqual(service.provider.requests.length, 2)
-          }),
-        { isNative }
-      )
+  it.effect("lets the step pass that reaches it, and fails the next turn without a call", () =>
+    limited([{ per: "day", tokens: 30, then: "fail" }], [answer("one"), answer("two")], (service) =>
+      Effect.gen(function* () {
+        for (const expected of ["one", "two"]) assert.strictEqual((yield* turn(service)).text, expected)
+        const { end } = yield* turn(service)
+        assert.strictEqual(end.status, "failed")
+        assert.strictEqual(end.attempts, 0)
+        assert.strictEqual(end.error?.code, "spend-limit")
+        assert.include(end.error?.message, "it allows 30 tokens a day, and 30 tokens were spent since midnight (")
+        assert.include(end.error?.message, "spend[0]")
+        assert.strictEqual(service.provider.requests.length, 2)
+      })
     )
-  }
+  )
 
   it.effect("begins anew on the next day", () =>
     limited([{ per: "day", tokens: 15, then: "fail" }], [answer("one"), answer("two")], (service) =>
@@ -138,30 +132,24 @@ describe("a limit of a conversation", () => {
     Effect.flatMap(conversations.prompt(id, { prompt: "Hi" }), conversations.result)
   const answers = ["one", "two", "three", "four"].map((text) => answer(text))
 
-  for (const isNative of [true, false]) {
-    it.effect(`X11: fails its next turn, on another day too, and no turn of another one (native: ${isNative})`, () =>
-      limited(
-        limits,
-        answers,
-        (service) =>
-          Effect.gen(function* () {
-            const id = yield* service.conversations.create({})
-            yield* prompt(service, id)
-            yield* TestClock.adjust("24 hours")
-            assert.strictEqual((yield* prompt(service, id)).text, "two")
-            const { end } = yield* prompt(service, id)
-            assert.strictEqual(end.error?.code, "spend-limit")
-            assert.include(
-              end.error?.message,
-              "spend[0] of the configuration is reached: it allows 30 tokens a conversation, and 30 tokens were spent in this one. "
-            )
-            assert.include(end.error?.message, "or open another conversation.")
-            assert.strictEqual((yield* turn(service)).end.status, "completed")
-          }),
-        { isNative }
-      )
+  it.effect("X11: fails its next turn, on another day too, and no turn of another one", () =>
+    limited(limits, answers, (service) =>
+      Effect.gen(function* () {
+        const id = yield* service.conversations.create({})
+        yield* prompt(service, id)
+        yield* TestClock.adjust("24 hours")
+        assert.strictEqual((yield* prompt(service, id)).text, "two")
+        const { end } = yield* prompt(service, id)
+        assert.strictEqual(end.error?.code, "spend-limit")
+        assert.include(
+          end.error?.message,
+          "spend[0] of the configuration is reached: it allows 30 tokens a conversation, and 30 tokens were spent in this one. "
+        )
+        assert.include(end.error?.message, "or open another conversation.")
+        assert.strictEqual((yield* turn(service)).end.status, "completed")
+      })
     )
-  }
+  )
 
   for (const isShared of [true, false]) {
     it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
@@ -169,7 +157,7 @@ describe("a limit of a conversation", () => {
         const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
         const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
         const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
-          ConversationSetup.withService({ scripts: answers, isNative: true, storage, spend: { ...spend } }, test)
+          ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
         let id: Ids.ConversationId | undefined
         yield* life((service) =>
           Effect.gen(function* () {
@@ -193,25 +181,19 @@ describe("a limit of a turn", () => {
   const limits = [{ per: "turn", tokens: 30, then: "fail" }] as const
   const step = ScriptedProvider.tools(ScriptedProvider.call("none"))
 
-  for (const isNative of [true, false]) {
-    it.effect(`X11: fails a turn of many steps, and counts anew with its retry (native: ${isNative})`, () =>
-      limited(
-        limits,
-        [step, step, answer("Done.")],
-        (service) =>
-          Effect.gen(function* () {
-            const { conversations } = service
-            const id = yield* conversations.create({})
-            const { end } = yield* conversations.result(yield* conversations.prompt(id, { prompt: "Hi" }))
-            assert.deepStrictEqual([end.status, end.error?.code, end.attempts], ["failed", "spend-limit", 2])
-            assert.include(end.error?.message, "it allows 30 tokens a turn, and 30 tokens were spent in this one. ")
-            assert.include(end.error?.message, "or retry: a retry is a turn of its own.")
-            assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
-          }),
-        { isNative }
-      )
+  it.effect(`X11: fails a turn of many steps, and counts anew with its retry`, () =>
+    limited(limits, [step, step, answer("Done.")], (service) =>
+      Effect.gen(function* () {
+        const { conversations } = service
+        const id = yield* conversations.create({})
+        const { end } = yield* conversations.result(yield* conversations.prompt(id, { prompt: "Hi" }))
+        assert.deepStrictEqual([end.status, end.error?.code, end.attempts], ["failed", "spend-limit", 2])
+        assert.include(end.error?.message, "it allows 30 tokens a turn, and 30 tokens were spent in this one. ")
+        assert.include(end.error?.message, "or retry: a retry is a turn of its own.")
+        assert.strictEqual((yield* conversations.result(yield* conversations.retry(id, {}))).text, "Done.")
+      })
     )
-  }
+  )
 
   for (const isShared of [true, false]) {
     it.effect(`X11: counts its steps before a restart (several runners: ${isShared})`, () =>
@@ -221,7 +203,7 @@ describe("a limit of a turn", () => {
         const life = (
           scripts: ReadonlyArray<ScriptedProvider.Script>,
           test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>
-        ) => ConversationSetup.withService({ scripts, isNative: true, storage, spend: { ...spend } }, test)
+        ) => ConversationSetup.withService({ scripts, storage, spend: { ...spend } }, test)
         let turnId: Ids.TurnId | undefined
         yield* life([step, emits(ScriptedProvider.overloaded)], ({ conversations }) =>
           Effect.gen(function* () {

@@ -29,7 +29,7 @@ const settled = Effect.promise(async () => {
 })
 
 /** A test of turns with a wait that they spend on disk. */
-const twice = (
+const parked = (
   title: string,
   test: (
     withService: (
@@ -38,13 +38,9 @@ const twice = (
     ) => Effect.Effect<void, unknown>
   ) => Effect.Effect<void, unknown, Scope.Scope>
 ): void => {
-  for (const isNative of [false, true]) {
-    it.effect(`${title} (${isNative ? "openings" : "fibers"})`, () =>
-      test((scripts, act) =>
-        ConversationSetup.withService({ scripts, isNative, retry: ConversationSetup.waits(10, 10) }, act)
-      )
-    )
-  }
+  it.effect(title, () =>
+    test((scripts, act) => ConversationSetup.withService({ scripts, retry: ConversationSetup.waits(10, 10) }, act))
+  )
 }
 
 const typesOf = (frames: ReadonlyArray<Frame>) => frames.map(({ event }) => event.type)
@@ -53,7 +49,7 @@ const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent
   events.filter(({ event }) => event.type === "step-discarded").length
 
 describe("an answer that breaks off", () => {
-  twice("X7: `fail` ends the turn", (withService) =>
+  parked("X7: `fail` ends the turn", (withService) =>
     withService([breaksOff(text("Hel"))], ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({ retry: { midStream: "fail" } })
@@ -64,7 +60,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  twice("X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
+  parked("X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, journal, store }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({ retry: { midStream: "discard" } })
@@ -98,7 +94,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  twice("X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
+  parked("X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
     Effect.gen(function* () {
       const scripts = [breaksOff(text("Hel")), answer("Hello")]
       yield* withService(scripts, ({ conversations }) =>
@@ -126,7 +122,7 @@ describe("an answer that breaks off", () => {
     })
   )
 
-  twice("X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry", (withService) =>
+  parked("X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry", (withService) =>
     withService(
       [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
       ({ conversations }) =>
@@ -144,7 +140,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  twice("X7, X15: so has a turn that was submitted with its conversation", (withService) =>
+  parked("X7, X15: so has a turn that was submitted with its conversation", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, store }) =>
       Effect.gen(function* () {
         const { submit } = yield* Submissions.Submissions
@@ -190,7 +186,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  twice("X7: a client that came and went in the middle of the content has received it", (withService) =>
+  parked("X7: a client that came and went in the middle of the content has received it", (withService) =>
     Effect.gen(function* () {
       const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       yield* withService([cutAfter(reached, goOn)], ({ conversations }) =>
@@ -208,7 +204,7 @@ describe("an answer that breaks off", () => {
     })
   )
 
-  twice("X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
+  parked("X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})

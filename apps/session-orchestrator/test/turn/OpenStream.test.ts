@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
-import { Opening } from "@holdfast/kernel/host"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Limits } from "@holdfast/providers"
 import { Ids } from "@holdfast/wire"
 import { Effect, Layer, Stream } from "effect"
@@ -23,8 +23,6 @@ const request: Provider.ProviderRequest = {
   tools: []
 }
 
-const world: Opening.World = { now: () => 0, elapsed: () => 0, after: () => () => {} }
-
 const gates = Gates.layer(() => ({ baseUrl: "http://own", credential: undefined })).pipe(Layer.provide(Timer.layer))
 
 /** A weak reference keeps its object alive until the end of the task that made it. */
@@ -34,43 +32,44 @@ const collected = Effect.gen(function* () {
   vm.runInNewContext("gc")()
 })
 
-/** Begins a call and answers it, in a function of its own, so that no variable of the test keeps the call's listener. */
-const answered = (
-  stream: Opening.Events,
-  underWay: Array<Opening.Listener>,
-  answers: Array<Opening.Answered>
-): WeakRef<Opening.Listener> => {
-  const listener: Opening.Listener = { refused: () => {}, answered: (answer) => void answers.push(answer) }
-  Opening.of(stream)?.(world, listener)
-  for (const { answered } of underWay.splice(0)) answered({ rest: Stream.never, cancel: () => {} })
-  return new WeakRef(listener)
+const HELLO: ProviderCall.Events = [{ type: "text-delta", delta: "Hello" }]
+
+/** Begins a call in a function of its own, so that no variable of the test keeps the driver's listener. */
+const begun = (
+  provider: Provider.Provider["Service"],
+  world: ProviderCall.World
+): readonly [Handover.BegunCall, WeakRef<(beginning: Handover.Beginning) => void>] => {
+  const driver = (beginning: Handover.Beginning) => void beginning
+  const call = new Handover.BegunCall(driver)
+  call.begin((listener) => ProviderCall.of(provider)(request, world, listener))
+  return [call, new WeakRef(driver)]
 }
 
 describe("an open stream", () => {
-  it.effect("Opening.O4: keeps nothing of its opening, behind limits and gate", () =>
-    Effect.gen(function* () {
-      const underWay: Array<Opening.Listener> = []
-      const native: Provider.Provider["Service"] = {
-        stream: () =>
-          Opening.attach(Stream.never, () => (_world, listener) => {
-            underWay.push(listener)
-            return () => {}
-          })
-      }
-      const limited = Limits.withLimits(native, { firstContentMs: 1_000, idleMs: 1_000 })
-      const turn = new TurnLife(request.turnId, { _tag: "Queued" })
-      const gated = Admission.throughGates(limited, yield* Gates.Gates, turn, () => true, Admission.isOrdered([]))
-      const answers: Array<Opening.Answered> = []
-      const listener = answered(gated.stream(request), underWay, answers)
-      yield* collected
-      assert.lengthOf(answers, 1)
-      assert.isUndefined(listener.deref())
-    }).pipe(Effect.provide(gates))
+  it.effect("a call that is handed over keeps nothing of the driver, behind limits and gate", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const native = ProviderCall.provider((_request, _world, listener) => {
+          listener.events(HELLO)
+          return { more: () => {}, cancel: () => {} }
+        })
+        const limited = Limits.withLimits(native, { firstContentMs: 1_000, idleMs: 1_000 })
+        const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+        const gated = Admission.throughGates(limited, yield* Gates.Gates, turn, () => true, Admission.isOrdered([]))
+        const [call, driver] = begun(gated, yield* ProviderCall.worldOf(yield* Effect.scope))
+        const seen: Array<ProviderCall.Events> = []
+        call.goOn({ events: (events) => seen.push(events) > 0, end: () => {}, progress: () => {} })
+        yield* collected
+        assert.deepStrictEqual(seen, [HELLO])
+        assert.isUndefined(driver.deref())
+        call.cancel()
+      })
+    ).pipe(Effect.provide(gates))
   )
 
   it.effect("takes its call out of the handover, which the fiber keeps", () =>
     Effect.sync(() => {
-      const call: Handover.Call = { stream: Stream.never, cancel: () => {}, isUnderWay: true }
+      const call = Handover.pending(() => {})
       const handover = { call } as Handover.Handover // nothing else of it is read
       assert.isDefined(Handover.takeCall(handover, { stream: () => Stream.never }))
       assert.isUndefined(handover.call)

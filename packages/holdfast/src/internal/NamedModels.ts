@@ -5,12 +5,12 @@
  * A request goes to the provider that its target names, so a turn can be switched to any other that has a key.
  */
 import type { Provider } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Anthropic, BuiltIn, Http, OpenAiCompatible } from "@holdfast/providers"
 import * as Fetch from "@holdfast/providers/fetch"
 import type { Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import * as Stream from "effect/Stream"
 import { HoldfastError } from "../HoldfastError.ts"
 
 /** The variables of a process. */
@@ -25,16 +25,15 @@ export const make = (environment: Environment, first: Target.Target): Provider.P
     return known
   }
   of(first.provider)
-  return {
-    stream: (request) => {
-      try {
-        return of(request.target.provider).stream(request)
-      } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
-        return Stream.make({ type: "error", failure: { reason: "model-unavailable", message, retryable: false } })
-      }
+  return ProviderCall.provider((request, world, listener) => {
+    try {
+      return ProviderCall.of(of(request.target.provider))(request, world, listener)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const failure = { reason: "model-unavailable", message, retryable: false } as const
+      return ProviderCall.refuse(listener, { type: "error", failure })
     }
-  }
+  })
 }
 
 // --- internal

@@ -20,9 +20,7 @@ export interface Broken {
 /** Returns the failure in a cause, with the body of the response. */
 export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
   const error = Cause.findErrorOption(cause)
-  if (Option.isNone(error)) {
-    return { failure: Cause.hasInterruptsOnly(cause) ? abortedElsewhere : ofDefect(Cause.squash(cause)) }
-  }
+  if (Option.isNone(error)) return { failure: withoutError(cause) }
   const { value } = error
   return value._tag === "TurnStopped" ? value : withBody(value.failure, value.body)
 }
@@ -51,6 +49,10 @@ export const ofDefect = (defect: unknown): Failure.Failure => ({
   retryable: true,
   defect: true
 })
+
+/** The failure of a call that ended without an error: by a bug (C10), or by an interruption from outside (M3). */
+export const withoutError = (cause: Cause.Cause<unknown>): Failure.Failure =>
+  Cause.hasInterruptsOnly(cause) ? abortedElsewhere : ofDefect(Cause.squash(cause))
 
 /** Describes why an effect of a host ended without a result, in words. */
 export const whyOf = (cause: Cause.Cause<unknown>): string =>

@@ -3,7 +3,7 @@
  *
  * Providers with the same wire format differ in these.
  */
-import type { Opening } from "@holdfast/kernel/host"
+import type { ProviderCall } from "@holdfast/kernel/host"
 import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -29,7 +29,7 @@ export interface Endpoint {
   /** Sends a body; `Http.Post`. */
   readonly post: (body: unknown, scope: Scope.Scope) => Effect.Effect<HttpResponse, Broken>
   /** The same without a fiber; `Http.Begin`. */
-  readonly begin: ((body: unknown, world: Opening.World, listener: ResponseListener) => () => void) | undefined
+  readonly begin: ((body: unknown, world: ProviderCall.World, listener: ResponseListener) => () => void) | undefined
   /** Removes all secrets from a text. */
   readonly conceal: KeyRedaction.Conceal
 }

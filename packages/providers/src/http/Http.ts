@@ -10,7 +10,7 @@
  * `Undici.ts` implements it for Node, `Fetch.ts` over the runtime's `fetch`; `layerClient` over any client of `effect/http`, at three times the cost
  * of a call.
  */
-import type { Opening } from "@holdfast/kernel/host"
+import type { ProviderCall } from "@holdfast/kernel/host"
 import type * as Arr from "effect/Array"
 import * as Channel from "effect/Channel"
 import * as Context from "effect/Context"
@@ -62,7 +62,7 @@ export interface ResponseListener {
 /** Sends a JSON body. Returns a function that cancels the request. */
 export type Begin = (
   body: string,
-  world: Pick<Opening.World, "after" | "elapsed">,
+  world: Pick<ProviderCall.World, "after" | "elapsed">,
   listener: ResponseListener
 ) => () => void
 

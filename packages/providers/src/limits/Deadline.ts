@@ -8,7 +8,7 @@
  * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
  *     has limits.
  */
-import { Monotonic, type Opening } from "@holdfast/kernel/host"
+import { Monotonic, type ProviderCall } from "@holdfast/kernel/host"
 import * as Effect from "effect/Effect"
 
 /** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */
@@ -33,7 +33,7 @@ export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>
 
 /** The same without a fiber: calls back after at least `ms`. Returns a function that cancels it. */
 export const after = (
-  world: Pick<Opening.World, "after" | "elapsed">,
+  world: Pick<ProviderCall.World, "after" | "elapsed">,
   ms: number,
   act: () => void,
   graces = GRACES

@@ -9,24 +9,14 @@
  *     the clock and sets the timer again for the remaining time.
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
  * Limits.L7. A request that is too large to be sent fails without a call (`RequestSize`).
- *
- * The provider's stream runs in a fiber of its own, which pulls on demand, so the watchdog can interrupt it without interrupting the
- * turn. Events that a native provider pushes (`Push`) bypass that fiber; the watchdog stops the push.
  */
 import { Provider } from "@holdfast/kernel"
-import { Opening, Push } from "@holdfast/kernel/host"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
-import type * as Arr from "effect/Array"
-import * as Channel from "effect/Channel"
-import * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
-import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import * as Exit from "effect/Exit"
 import * as Deadline from "./Deadline.ts"
-import * as OpeningStream from "../OpeningStream.ts"
 import * as RequestSize from "./RequestSize.ts"
-import { ResponseProgress } from "./ResponseProgress.ts"
 
 /** The limits in milliseconds; an absent key means no limit. */
 export interface Limits {
@@ -35,72 +25,100 @@ export interface Limits {
 }
 
 /** Wraps a provider: its attempts fail with a `timeout` when they are silent for too long, and without a call when their request is too large. */
-export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => ({
-  stream: (request) =>
-    Opening.through(
-      () => {
-        const refused = RequestSize.refusalOf(request) // L7
-        return refused === undefined ? provider.stream(request) : Stream.fail(refused)
-      },
-      (inner) =>
-        streamOf((scope) =>
-          Effect.flatMap(OpeningStream.worldOf, (world) =>
-            guarded(inner(), makeSilence(limits, world.elapsed), world, scope)
-          )
-        ),
-      (opening) => limited(opening, limits)
-    )
-})
+export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => {
+  const call = ProviderCall.of(provider)
+  return ProviderCall.provider((request, world, listener) => {
+    const refused = RequestSize.refusalOf(request) // L7
+    if (refused !== undefined) return ProviderCall.refuse(listener, refused)
+    const watched = new Watched(makeSilence(limits, world.elapsed), world, listener)
+    watched.begin(call(request, world, watched))
+    return watched
+  })
+}
 
 // --- internal
 
-/** The same for a call that begins without a fiber. Its response is guarded as a stream, for the rest of the limit. */
-const limited =
-  (opening: Opening.Opening, limits: Limits): Opening.Opening =>
-  (world, listener) => {
-    const silence = makeSilence(limits, world.elapsed)
-    let isSettled = false
-    let stop: (() => void) | undefined
-    const settle = (): boolean => {
-      if (isSettled) return false
-      isSettled = true
-      stop?.()
-      return true
-    }
+/** A call whose silence is watched. */
+class Watched implements ProviderCall.Listener, ProviderCall.Running {
+  private readonly silence: Silence
+  private readonly world: ProviderCall.World
+  private readonly listener: ProviderCall.Listener
+  private running: ProviderCall.Running | undefined = undefined
+  private isWaiting = true
+  private isOver = false
+  private stop: (() => void) | undefined = undefined
+
+  constructor(silence: Silence, world: ProviderCall.World, listener: ProviderCall.Listener) {
+    this.silence = silence
+    this.world = world
+    this.listener = listener
     silence.begin()
-    const cancel = opening(world, {
-      refused: (refusal) => {
-        if (settle()) listener.refused(refusal)
-      },
-      answered: ({ cancel, rest }) => {
-        if (!settle()) return cancel()
-        silence.end([])
-        listener.answered({ cancel, rest: guardedRest(rest, silence, world) })
-      }
-    })
-    if (!isSettled) {
-      stop = watching(silence, world, (over) => {
-        if (!settle()) return
-        cancel()
-        listener.refused(over)
-      })
-    }
-    return () => {
-      if (settle()) cancel()
-    }
   }
 
-/** Opening.O4 */
-const guardedRest = (rest: Opening.Events, silence: Silence, world: Opening.World): Opening.Events =>
-  streamOf((scope) => guarded(rest, silence, world, scope))
+  begin(running: ProviderCall.Running): void {
+    this.running = running
+    this.watch()
+  }
 
-const streamOf = (pull: (scope: Scope.Scope) => Effect.Effect<EventPull>): Opening.Events =>
-  Stream.fromChannel(Channel.fromTransform((_upstream, scope) => pull(scope)))
+  readonly events = (events: ProviderCall.Events): boolean => {
+    this.silence.end(events)
+    this.isWaiting = false
+    const goesOn = this.listener.events(events)
+    if (goesOn) this.wait()
+    return goesOn
+  }
+
+  readonly end = (end: ProviderCall.End): void => {
+    if (this.settle()) this.listener.end(end)
+  }
+
+  readonly progress = (): void => {
+    this.silence.progressed()
+    this.listener.progress()
+  }
+
+  readonly more = (): void => {
+    this.wait()
+    this.running?.more()
+    this.watch()
+  }
+
+  readonly cancel = (): void => {
+    if (this.settle()) this.running?.cancel()
+  }
+
+  private wait(): void {
+    this.isWaiting = true
+    this.silence.begin()
+  }
+
+  /** Limits.L5 */
+  private watch(): void {
+    if (!this.isWaiting || this.isOver || this.stop !== undefined) return
+    this.stop = nothing
+    const stop = watching(this.silence, this.world, (over) => {
+      if (!this.settle()) return
+      this.running?.cancel()
+      this.listener.end(Exit.fail(over))
+    })
+    if (this.isOver) stop()
+    else this.stop = stop
+  }
+
+  private settle(): boolean {
+    if (this.isOver) return false
+    this.isOver = true
+    this.stop?.()
+    return true
+  }
+}
+
+const nothing = (): void => {}
 
 /** Watches a silence, and calls `act` once with the failure of an exceeded limit. Returns a function that stops it. */
 const watching = (
   silence: Silence,
-  world: Opening.World,
+  world: ProviderCall.World,
   act: (over: Failure.ProviderFailure) => void
 ): (() => void) => {
   let stop: (() => void) | undefined
@@ -112,9 +130,6 @@ const watching = (
   watch()
   return () => stop?.()
 }
-
-type Events = Arr.NonEmptyReadonlyArray<Provider.ProviderEvent>
-type EventPull = Pull.Pull<Events, Failure.ProviderFailure>
 
 /** Measures the waiting time since the provider's last content. */
 interface Silence {
@@ -164,122 +179,3 @@ const makeSilence = (limits: Limits, now: () => number): Silence => {
 }
 
 const isProgress = (event: Provider.ProviderEvent): boolean => !Provider.isEmptyDelta(event)
-
-/**
- * Runs `inner` in a fiber that pulls on demand.
- *
- * The two fibers resume each other synchronously, which needs neither a queue nor a turn of the scheduler. At most one of `answer` and
- * `ask` is set: either the consumer waits, or the producer. Events that arrive before the consumer starts to wait are in `pending`;
- * no watchdog is needed then.
- */
-const guarded = (
-  inner: Opening.Events,
-  silence: Silence,
-  world: Opening.World,
-  scope: Scope.Scope
-): Effect.Effect<EventPull> => {
-  let answer: ((exit: EventPull) => void) | undefined
-  let ask: ((effect: Effect.Effect<void>) => void) | undefined
-  let pending: EventPull | undefined
-  let stopWatching: (() => void) | undefined
-  let push: () => Push.Push<Events> | undefined = () => undefined
-  let endPush: (() => void) | undefined
-
-  const deliver = (exit: EventPull) => {
-    const waiting = answer
-    answer = undefined
-    if (waiting !== undefined) return waiting(exit)
-    pending = exit
-    endPush?.()
-  }
-  const asked = Effect.callback<void>((resume) => {
-    ask = resume
-  })
-  const handOver = (events: Events) =>
-    Effect.callback<void>((resume) => {
-      ask = resume
-      silence.end(events)
-      deliver(Effect.succeed(events))
-    })
-
-  // The producer has its own scope: it is interrupted before its resources are released.
-  const producer = Effect.scopedWith((held) =>
-    Effect.flatMap(Effect.andThen(asked, Channel.toPullScoped(Stream.toChannel(inner), held)), (pull) => {
-      push = () => Push.of(pull)
-      return Effect.forever(Effect.flatMap(pull, handOver), { disableYield: true })
-    })
-  ).pipe(Effect.provideService(ResponseProgress, silence.progressed), Effect.forkIn(scope, { startImmediately: true }))
-
-  const taken = (exit: EventPull): EventPull => {
-    pending = undefined
-    return exit
-  }
-  const answered: EventPull = Effect.callback((resume) => {
-    if (pending === undefined) answer = resume
-    else resume(taken(pending)) // a limit of 0 ms
-    return Effect.sync(() => {
-      answer = undefined
-    })
-  })
-  const pull: EventPull = Effect.suspend(() => {
-    if (pending !== undefined) return taken(pending)
-    silence.begin()
-    const waiting = ask
-    ask = undefined
-    waiting?.(Effect.void)
-    if (pending !== undefined) return taken(pending)
-    stopWatching ??= watching(silence, world, (over) => deliver(Effect.fail(over)))
-    return answered
-  })
-
-  /** The same silence, without the fiber of the producer. */
-  const pushed =
-    (source: Push.Push<Events>): Push.Push<Events> =>
-    (take, over) => {
-      let isOn = true
-      const end = () => {
-        if (!isOn) return
-        isOn = false
-        endPush = undefined
-        silence.end([])
-      }
-      const ended = () => {
-        end()
-        over()
-      }
-      const cut = () => {
-        stop()
-        ended()
-      }
-      const taken = (events: Events): boolean => {
-        silence.end(events)
-        endPush = undefined
-        const goesOn = take(events)
-        isOn &&= goesOn
-        if (isOn) begin()
-        return goesOn
-      }
-      const begin = () => {
-        endPush = cut
-        silence.begin()
-      }
-      begin()
-      const stop = source(taken, ended)
-      return () => {
-        end()
-        stop()
-      }
-    }
-
-  return Effect.map(producer, (fiber) => {
-    fiber.addObserver((exit) => {
-      stopWatching?.()
-      deliver(exit)
-    })
-    return Push.attach(pull, () => {
-      // The producer waits for the next demand, and the watchdog runs.
-      const source = pending === undefined && ask !== undefined && stopWatching !== undefined ? push() : undefined
-      return source && pushed(source)
-    })
-  })
-}

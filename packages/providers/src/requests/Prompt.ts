@@ -27,9 +27,9 @@ export const reasoningText = (message: Message.AssistantMessage): string =>
  * Makes an id for a call that has none: unique in a conversation, the same when a turn is replayed, and within OpenAI's 40
  * characters.
  */
-export const callId = (request: Provider.ProviderRequest) => {
-  const turn = request.turnId.slice(-20)
-  return (n: number): string => `call_${turn}_${request.step}_${n}`
+export const callId = ({ step, turnId }: Pick<Provider.ProviderRequest, "step" | "turnId">) => {
+  const turn = turnId.slice(-20)
+  return (n: number): string => `call_${turn}_${step}_${n}`
 }
 
 /** Whether an id was made by `callId`. */

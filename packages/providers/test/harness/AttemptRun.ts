@@ -1,10 +1,8 @@
 /** Runs one attempt to its end, and reports how it ended. */
 import type { Provider } from "@holdfast/kernel"
-import { Opening } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Exit, type Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as OpeningStream from "../../src/OpeningStream.ts"
 import { request } from "./Dialect.ts"
 
 export interface Ending {
@@ -45,14 +43,6 @@ export const run = (
       }))
     )
   })
-
-/** The same provider, each of whose calls begins by its opening, as a host without a fiber makes it. */
-export const opened = (provider: Provider.Provider["Service"]): Provider.Provider["Service"] => ({
-  stream: (request) => {
-    const opening = Opening.of(provider.stream(request))
-    return opening === undefined ? Stream.die(new Error("there is no opening")) : OpeningStream.make(opening)
-  }
-})
 
 /** A signal that a callback sends and a test waits for. */
 export const signal = () => {

@@ -1,15 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
-import { type Opening, Push } from "@holdfast/kernel/host"
+import { ProviderCall, ResponseProgress } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
 import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as OpeningStream from "../../src/OpeningStream.ts"
 import * as Limits from "../../src/limits/Limits.ts"
-import { ResponseProgress } from "../../src/limits/ResponseProgress.ts"
 import { request } from "../harness/Dialect.ts"
-import { opened, run, text } from "../harness/AttemptRun.ts"
+import { run, text } from "../harness/AttemptRun.ts"
 
 const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
@@ -105,7 +103,7 @@ describe("Limits", () => {
         stream: () =>
           Stream.fromEffect(
             Effect.gen(function* () {
-              const progress = yield* ResponseProgress
+              const progress = yield* ResponseProgress.ResponseProgress
               for (let i = 0; i < 10; i++) {
                 yield* Effect.sleep(40)
                 progress()
@@ -325,28 +323,36 @@ describe("Limits", () => {
 
   describe("for a call that begins without a fiber", () => {
     /** Gets a response, or a refusal, after `afterMs`. */
-    const native = (afterMs: number, outcome: Opening.Refusal | Opening.Events, ended: () => void = () => {}) => ({
-      stream: () =>
-        OpeningStream.make((world, listener) => {
-          const stop = world.after(afterMs, () =>
-            "type" in outcome || "_tag" in outcome
-              ? listener.refused(outcome)
-              : listener.answered({ rest: outcome, cancel: ended })
+    const native = (
+      afterMs: number,
+      outcome: ProviderCall.Refusal | Provider.Provider["Service"],
+      ended: () => void = () => {}
+    ): Provider.Provider["Service"] =>
+      ProviderCall.provider((request, world, listener) => {
+        const running = ProviderCall.later((go) =>
+          world.after(afterMs, () =>
+            go(() =>
+              "stream" in outcome
+                ? ProviderCall.of(outcome)(request, world, listener)
+                : ProviderCall.refuse(listener, outcome)
+            )
           )
-          return () => {
-            stop()
+        )
+        return {
+          ...running,
+          cancel: () => {
+            running.cancel()
             ended()
           }
-        })
-    })
-    const begun = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
-      Effect.forkChild(run(opened(Limits.withLimits(inner, limits))), { startImmediately: true })
+        }
+      })
+    const begun = limited
 
     it.effect("C8: a call without a response in time has failed, and is cancelled", () =>
       Effect.gen(function* () {
         let cancelled = 0
         const fiber = yield* begun(
-          native(101, provider([0, finish]).stream(request), () => cancelled++),
+          native(101, provider([0, finish]), () => cancelled++),
           { firstContentMs: 100 }
         )
         yield* TestClock.adjust(99)
@@ -360,7 +366,7 @@ describe("Limits", () => {
 
     it.effect("C8: the time until the response counts towards the first content", () =>
       Effect.gen(function* () {
-        const fiber = yield* begun(native(60, provider([41, delta("a"), finish]).stream(request)), {
+        const fiber = yield* begun(native(60, provider([41, delta("a"), finish])), {
           firstContentMs: 100
         })
         yield* TestClock.adjust(99)
@@ -372,11 +378,11 @@ describe("Limits", () => {
 
     it.effect("C8: after the response the idle limit holds, and events in time are passed on", () =>
       Effect.gen(function* () {
-        const late = yield* begun(native(60, provider([10, delta("a")], [51, finish]).stream(request)), {
+        const late = yield* begun(native(60, provider([10, delta("a")], [51, finish])), {
           firstContentMs: 100,
           idleMs: 50
         })
-        const inTime = yield* begun(native(60, provider([10, delta("a")], [49, finish]).stream(request)), {
+        const inTime = yield* begun(native(60, provider([10, delta("a")], [49, finish])), {
           firstContentMs: 100,
           idleMs: 50
         })
@@ -409,23 +415,17 @@ describe("limits on what is pushed", () => {
       stream: () =>
         Stream.fromChannel(
           Channel.fromTransform(() =>
-            Effect.map(ResponseProgress, (heard) => {
+            Effect.map(ResponseProgress.ResponseProgress, (heard) => {
               progress = heard
               return source.pull
             })
           )
         )
     }
-    const fiber = yield* Effect.scopedWith((scope) =>
-      Effect.flatMap(
-        Channel.toPullScoped(Stream.toChannel(Limits.withLimits(inner, limits).stream(request)), scope),
-        (pull) =>
-          Push.forEach(pull, (events) => {
-            seen.push(text(events))
-            return text(events) === "slow" ? Effect.sleep(1_000) : undefined
-          })
-      )
-    ).pipe(
+    const fiber = yield* ProviderCall.forEach(Limits.withLimits(inner, limits), request, (events) => {
+      seen.push(text(events))
+      return text(events) === "slow" ? Effect.sleep(1_000) : undefined
+    }).pipe(
       Pull.catchDone(() => Effect.succeed("done")),
       Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
       Effect.forkChild({ startImmediately: true })

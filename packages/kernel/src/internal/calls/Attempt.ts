@@ -10,7 +10,6 @@
  */
 import { defined, type Failure, FilePart, type Message } from "@holdfast/wire"
 import * as Cause from "effect/Cause"
-import * as Channel from "effect/Channel"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -19,10 +18,9 @@ import * as Pull from "effect/Pull"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
-import * as Push from "../../calls/Push.ts"
+import * as ProviderCall from "../../calls/ProviderCall.ts"
 import type { EventSink } from "../../ports/EventSink.ts"
 import { isContent, type Provider, type ProviderEvent, type ProviderRequest } from "../../ports/Provider.ts"
 import type { AttemptOutcome } from "../../records/Records.ts"
@@ -47,14 +45,8 @@ export const run = (
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
 ): Effect.Effect<Made, TurnStopped> => {
-  const reader = new EventReader(sink, request, content)
-  return Effect.scopedWith((scope) =>
-    Effect.flatMap(
-      // Suspended: the fiber keeps this effect, and would keep the stream with it.
-      Effect.suspend(() => Channel.toPullScoped(Stream.toChannel(provider.stream(request)), scope)),
-      (pull) => readAll(pull, reader, mark)
-    )
-  ).pipe(
+  const reader = new EventReader(sink, request, content, mark)
+  return ProviderCall.forEach(provider, request, reader.take).pipe(
     Effect.exit,
     Effect.flatMap((exit) => conclude(reader.end ?? endOf(exit), content))
   )
@@ -84,15 +76,33 @@ class EventReader {
   private readonly sink: Pick<EventSink["Service"], "live">
   private readonly request: ProviderRequest
   private readonly content: Content
+  private mark: Effect.Effect<void, TurnStopped> | undefined
 
-  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, content: Content) {
+  constructor(
+    sink: Pick<EventSink["Service"], "live">,
+    request: ProviderRequest,
+    content: Content,
+    mark: Effect.Effect<void, TurnStopped>
+  ) {
     this.sink = sink
     this.request = request
     this.content = content
+    this.mark = mark
+  }
+
+  /** Reads events, after the mark if they are the first with content. Nothing is allocated for a read except its own events. */
+  readonly take = (events: ReadonlyArray<ProviderEvent>): Effect.Effect<void, TurnStopped | Cause.Done> | undefined => {
+    const { mark } = this
+    if (mark === undefined || !events.some(isContent)) return this.read(events)
+    this.mark = undefined
+    return Effect.andThen(
+      mark,
+      Effect.suspend(() => this.read(events) ?? Effect.void)
+    )
   }
 
   /** Reads events; returns `OVER` when the attempt has ended. */
-  readonly read = (events: ReadonlyArray<ProviderEvent>): typeof OVER | undefined => {
+  private read(events: ReadonlyArray<ProviderEvent>): typeof OVER | undefined {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
@@ -153,21 +163,6 @@ class EventReader {
     this.end = broken(failure)
     return OVER
   }
-}
-
-/** Nothing is allocated for a read except its own events. After the first content a native provider pushes its reads (`Push`). */
-const readAll = <E>(
-  pull: Pull.Pull<ReadonlyArray<ProviderEvent>, E>,
-  reader: EventReader,
-  mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<void, E | TurnStopped | Cause.Done> => {
-  const loop = Push.forEach(pull, reader.read)
-  const untilContent: Effect.Effect<void, E | TurnStopped | Cause.Done> = Effect.flatMap(pull, (events) => {
-    const hasContent = events.some(isContent)
-    const rest = Effect.suspend(() => reader.read(events) ?? (hasContent ? loop : untilContent))
-    return hasContent ? Effect.andThen(mark, rest) : rest
-  })
-  return untilContent
 }
 
 /** How a stream ended that said neither `finish` nor `error`. */

@@ -1,0 +1,250 @@
+/** What the listener of a provider call gets, and what a stream made of a call gives. */
+import { assert, describe, it } from "@effect/vitest"
+import { Property, ScriptedProvider } from "@holdfast/kernel/testing"
+import { Failure, Ids } from "@holdfast/wire"
+import { Cause, Effect, Exit, Fiber, References, Stream } from "effect"
+import * as fc from "fast-check"
+import * as ProviderCall from "../src/calls/ProviderCall.ts"
+import { ResponseProgress } from "../src/calls/ResponseProgress.ts"
+import type { Provider, ProviderEvent, ProviderRequest } from "../src/ports/Provider.ts"
+
+const delta = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
+const thrown = new Failure.ProviderFailure({ failure: ScriptedProvider.badGateway })
+const refusal: ProviderCall.Refusal = { type: "error", failure: ScriptedProvider.overloaded }
+const request: ProviderRequest = {
+  conversationId: Ids.ConversationId.make("c"),
+  turnId: Ids.TurnId.make("t"),
+  step: 0,
+  attempt: 0,
+  target: { provider: "p", model: "m" },
+  messages: [],
+  tools: []
+}
+
+/** Reads that come at once or later, and how the stream ends. */
+interface Course {
+  readonly reads: ReadonlyArray<{ readonly events: ProviderCall.Events; readonly isLate: boolean }>
+  readonly end: "over" | "fails" | "dies"
+}
+
+const courses: fc.Arbitrary<Course> = fc.record({
+  reads: fc.array(
+    fc.record({
+      events: fc
+        .array(fc.string().map(delta), { minLength: 1, maxLength: 3 })
+        .map((events) => events as [ProviderEvent, ...Array<ProviderEvent>]), // it has one at least
+      isLate: fc.boolean()
+    }),
+    { maxLength: 8 }
+  ),
+  end: fc.constantFrom("over", "fails", "dies")
+})
+
+const played = ({ end, reads }: Course): Provider["Service"] => ({
+  stream: () =>
+    Stream.concat(
+      Stream.flatMap(Stream.fromIterable(reads), ({ events, isLate }) =>
+        Stream.concat(
+          isLate ? Stream.drain(Stream.fromEffect(Effect.yieldNow)) : Stream.empty,
+          Stream.fromArray(events)
+        )
+      ),
+      end === "over" ? Stream.empty : end === "fails" ? Stream.fail(thrown) : Stream.die(BUG)
+    )
+})
+
+const BUG = new TypeError("a bug")
+
+const outcomeOf = (exit: Exit.Exit<void, unknown>): Course["end"] =>
+  Exit.isSuccess(exit) ? "over" : Cause.squash(exit.cause) === BUG ? "dies" : "fails"
+
+const collected = (provider: Provider["Service"], isSlow: (n: number) => boolean) =>
+  Effect.gen(function* () {
+    const seen: Array<ReadonlyArray<ProviderEvent>> = []
+    const exit = yield* Effect.exit(
+      Stream.runForEachArray(provider.stream(request), (events) => {
+        seen.push(events)
+        return isSlow(seen.length) ? Effect.yieldNow : Effect.void
+      })
+    )
+    return { seen, end: outcomeOf(exit) }
+  })
+
+describe("a call", () => {
+  Property.prop(
+    "ProviderCall.L1: the stream of a stream's call is the stream, read by read, at whatever pace it is read",
+    fc.record({
+      course: courses,
+      slow: fc.array(fc.boolean(), { maxLength: 8 }),
+      ops: fc.integer({ min: 3, max: 40 }) // with fewer Effect itself does not get on
+    }),
+    ({ course, ops, slow }) =>
+      Effect.gen(function* () {
+        const plain = played(course)
+        const isSlow = (n: number): boolean => slow[n] === true
+        const called = ProviderCall.provider(ProviderCall.of(plain))
+        assert.deepStrictEqual(yield* collected(called, isSlow), yield* collected(plain, isSlow))
+        const twice: Provider["Service"] = { stream: called.stream.bind(undefined) }
+        assert.deepStrictEqual(yield* collected(twice, isSlow), yield* collected(plain, isSlow))
+      }).pipe(Effect.provideService(References.MaxOpsBeforeYield, ops)) // fibers give way anywhere
+  )
+
+  Property.prop(
+    "ProviderCall.L1, L2: gives no read while it is paused, and one end, behind all reads",
+    fc.record({ course: courses, pauses: fc.array(fc.constantFrom("no", "at once", "later"), { maxLength: 8 }) }),
+    ({ course, pauses }) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const seen: Array<ProviderCall.Events> = []
+          const ends: Array<ProviderCall.End> = []
+          let isPaused = false
+          let more = (): void => {}
+          const world = yield* ProviderCall.worldOf(yield* Effect.scope)
+          const running = ProviderCall.of(played(course))(request, world, {
+            events: (events) => {
+              assert.isFalse(isPaused)
+              seen.push(events)
+              const pause = pauses[seen.length - 1] ?? "no"
+              isPaused = pause === "later"
+              if (pause === "at once") more()
+              return pause === "no"
+            },
+            end: (end) => {
+              assert.isFalse(isPaused)
+              ends.push(end)
+            },
+            progress: () => {}
+          })
+          more = running.more
+          yield* Effect.repeat(
+            Effect.andThen(
+              Effect.yieldNow,
+              Effect.sync(() => {
+                if (ends.length > 0) return
+                isPaused = false
+                running.more()
+              })
+            ),
+            { until: () => ends.length > 0 }
+          )
+          yield* Effect.yieldNow
+          assert.deepStrictEqual(
+            seen,
+            course.reads.map(({ events }) => events)
+          )
+          assert.deepStrictEqual(ends.map(outcomeOf), [course.end])
+        })
+      )
+  )
+
+  it.effect("ProviderCall.L2: calls nothing after `cancel`, and releases the stream", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const seen: Array<string> = []
+        const stream = Stream.concat(Stream.make(delta("a")), Stream.never).pipe(
+          Stream.ensuring(Effect.sync(() => seen.push("released")))
+        )
+        const world = yield* ProviderCall.worldOf(yield* Effect.scope)
+        const running = ProviderCall.fromStream(() => stream)(request, world, {
+          events: () => seen.push("events") > 0,
+          end: () => seen.push("end"),
+          progress: () => {}
+        })
+        running.cancel()
+        running.more()
+        yield* Effect.yieldNow
+        assert.deepStrictEqual(seen, ["events", "released"])
+      })
+    )
+  )
+
+  it.effect("ProviderCall.L3: what a provider throws, and what its listener throws, is the end of the call", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const world = yield* ProviderCall.worldOf(yield* Effect.scope)
+        const ends = (provider: Provider["Service"], events: () => boolean) => {
+          const seen: Array<string> = []
+          const end = (end: ProviderCall.End): void => void seen.push(outcomeOf(end))
+          ProviderCall.of(provider)(request, world, { events, end, progress: () => {} })
+          return seen
+        }
+        const throws = (): never => {
+          throw BUG
+        }
+        assert.deepStrictEqual(
+          ends({ stream: throws }, () => true),
+          ["dies"]
+        )
+        assert.deepStrictEqual(
+          ends(ProviderCall.provider(throws), () => true),
+          ["dies"]
+        )
+        assert.deepStrictEqual(ends({ stream: () => Stream.make(delta("a")) }, throws), ["dies"])
+      })
+    )
+  )
+
+  it.effect("C8: progress of a stream is the call's, and the stream's that is made of it", () =>
+    Effect.gen(function* () {
+      let count = 0
+      const plain = { stream: () => Stream.drain(Stream.fromEffect(Effect.map(ResponseProgress, (seen) => seen()))) }
+      yield* Stream.runDrain(ProviderCall.provider(ProviderCall.of(plain)).stream(request)).pipe(
+        Effect.provideService(ResponseProgress, () => count++)
+      )
+      assert.strictEqual(count, 1)
+    })
+  )
+
+  it("a copy of a provider with a stream of its own has that stream's call", () => {
+    const made = ProviderCall.provider((_request, _world, listener) => ProviderCall.refuse(listener, refusal))
+    assert.strictEqual(ProviderCall.of({ ...made }), ProviderCall.of(made))
+    assert.notStrictEqual(ProviderCall.of({ ...made, stream: (asked) => made.stream(asked) }), ProviderCall.of(made))
+  })
+
+  it.effect("a refusal is emitted, and ends the call when the listener goes on", () =>
+    Effect.gen(function* () {
+      const refused = ProviderCall.provider((_request, _world, listener) => ProviderCall.refuse(listener, refusal))
+      assert.deepStrictEqual(yield* Stream.runCollect(refused.stream(request)), [refusal])
+      const failed = ProviderCall.provider((_request, _world, listener) => ProviderCall.refuse(listener, thrown))
+      assert.strictEqual(yield* Effect.flip(Stream.runCollect(failed.stream(request))), thrown)
+    })
+  )
+
+  it.effect("a call that begins later is waited for, or left", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const left: Array<string> = []
+        let begin = (): void => {}
+        const late = ProviderCall.provider((asked, world, listener) =>
+          ProviderCall.later((go) => {
+            begin = () => go(() => ProviderCall.of(played(HELLO))(asked, world, listener))
+            return () => void left.push("left")
+          })
+        )
+        const first = yield* Effect.forkChild(
+          collected(late, () => true),
+          { startImmediately: true }
+        )
+        begin()
+        assert.deepStrictEqual(yield* Fiber.join(first), { seen: [[delta("Hello")]], end: "over" })
+        assert.deepStrictEqual(left, [])
+        const second = yield* Effect.forkChild(
+          collected(late, () => true),
+          { startImmediately: true }
+        )
+        yield* Fiber.interrupt(second)
+        begin()
+        assert.deepStrictEqual(left, ["left"])
+      })
+    )
+  )
+
+  it("returns the failure of an end", () => {
+    assert.deepStrictEqual(ProviderCall.brokenOf(Exit.fail(thrown)), { failure: ScriptedProvider.badGateway })
+    assert.strictEqual(ProviderCall.brokenOf(Exit.void).failure.reason, "network")
+    assert.strictEqual(ProviderCall.brokenOf(Exit.die(BUG)).failure.defect, true)
+    assert.strictEqual(ProviderCall.brokenOf(Exit.interrupt(1)).failure.reason, "aborted")
+  })
+})
+
+const HELLO: Course = { reads: [{ events: [delta("Hello")], isLate: false }], end: "over" }
