@@ -176,8 +176,9 @@ export interface State {
   /** Records and events for the next append. */
   readonly records: ReadonlyArray<Named>
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  /** Records that are still to be followed. */
+  /** Records of earlier lives, and how many of them were followed. */
   readonly known: ReadonlyArray<Records.Stored>
+  readonly followed: number
   readonly persisted: ReadonlyArray<string>
   /** Effects until the turn is accepted; `undefined`: it is. */
   readonly withheld: ReadonlyArray<Effect> | undefined
@@ -208,6 +209,7 @@ export const make = (setup: Setup): State => ({
   records: [],
   events: [],
   known: [],
+  followed: 0,
   persisted: [],
   withheld: undefined,
   cut: undefined,
@@ -260,7 +262,7 @@ export class Turn {
     switch (input._tag) {
       case "Begin": {
         const { isAhead = false, known, persisted } = input
-        draft.known = known
+        draft.known = known.slice()
         draft.persisted = persisted
         if (isAhead) draft.withheld = []
         return this.goOn()
@@ -383,7 +385,8 @@ export class Turn {
 
   /** Returns whether there may be more to do. */
   private advance(): boolean {
-    const { events, known, ledger, open, setup } = this.state
+    const { events, followed, known, ledger, open, setup } = this.state
+    const isRestored = followed === known.length
     const [due, ...outbox] = ledger.outbox
     if (due?._tag === "Persist") {
       this.draft.ledger = { ...ledger, outbox }
@@ -391,13 +394,13 @@ export class Turn {
     }
     if (due !== undefined) {
       // A transient event of an earlier life has no one to receive it.
-      if (known.length === 0 && this.hasUnwritten) return this.append()
+      if (isRestored && this.hasUnwritten) return this.append()
       this.draft.ledger = { ...ledger, outbox }
-      if (known.length === 0) this.live(due.event)
+      if (isRestored) this.live(due.event)
       return true
     }
     // An engine that returns results one by one persists the events in the groups of their records.
-    if (known.length > 0) return setup.memo !== undefined && events.length > 0 ? this.append() : this.follow()
+    if (!isRestored) return setup.memo !== undefined && events.length > 0 ? this.append() : this.follow()
     if (open.length > 0) return this.hasUnwritten && this.append()
     if (ledger.phase._tag !== "Sealed") return this.perform()
     if (this.hasUnwritten) return this.append()
@@ -409,9 +412,10 @@ export class Turn {
 
   /** Folds in the next record of an earlier life. */
   private follow(): boolean {
-    const [stored, ...known] = this.state.known
+    const { followed, known } = this.state
+    const stored = known[followed]
     if (stored === undefined) return false
-    this.draft.known = known
+    this.draft.followed = followed + 1
     const record = Records.parse(stored)
     try {
       if (record !== undefined) this.fold(record, true)
@@ -423,7 +427,7 @@ export class Turn {
       this.stop(new TurnStopped({ message: `The journal cannot be followed: ${why}.`, defect: true }))
     }
     // A wait that this life has begun is announced, however short it is (D5).
-    if (known.length === 0 && this.state.setup.priorWork?.isTakenUp === false) this.draft.isTakenUp = false
+    if (followed + 1 === known.length && this.state.setup.priorWork?.isTakenUp === false) this.draft.isTakenUp = false
     return true
   }
 
