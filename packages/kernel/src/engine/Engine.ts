@@ -111,7 +111,7 @@ export type Input =
     }
   /** The time of the sleep has come. `heldMs`: how long the gate held the turn after it (X5). */
   | { readonly _tag: "Due"; readonly heldMs?: number }
-  /** A command of a person, or an early wake, for the sleep. One that does not fit, or comes without a sleep, has no effect at all. */
+  /** A command of a person, or an early wake, for the sleep. A command that does not fit, or comes without a sleep, has no effect at all. */
   | { readonly _tag: "Steered"; readonly wake: Exclude<Records.Wake, { readonly type: "elapsed" | "asked" }> }
   /** The turn is sealed: an abort, or a failure of its host. The shell has ended the commands under way. */
   | ({

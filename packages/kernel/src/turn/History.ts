@@ -336,7 +336,7 @@ class Reading {
     }
   }
 
-  /** Counts a failure with the decision about it; one that resumes a wait counts nothing (X5). */
+  /** Counts a failure with the decision about it; a decision that resumes a wait counts nothing (X5). */
   private failed(
     outcome: Extract<Outcome, { readonly _tag: "Failed" }>,
     decision: Records.Directive,

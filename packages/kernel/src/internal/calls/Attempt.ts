@@ -165,7 +165,7 @@ class EventReader {
   }
 }
 
-/** How a stream ended that said neither `finish` nor `error`. */
+/** How a stream without `finish` and `error` ended. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped | Cause.Done<void>>): End | TurnStopped => {
   const cause = Exit.isSuccess(exit) ? undefined : Pull.filterNoDone(exit.cause)
   if (cause === undefined || Result.isFailure(cause)) return broken(CallFailure.incomplete)
