@@ -7,13 +7,15 @@
  *                └──────────────────────────┘
  * ```
  */
-import type { Records, Toolbox } from "@holdfast/kernel"
+import type { Records, Router, Toolbox } from "@holdfast/kernel"
 import { BeforeContent } from "@holdfast/kernel/host"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type * as Handover from "../turn/Handover.ts"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
+import * as Spending from "../spend/Spending.ts"
+import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -28,6 +30,9 @@ export interface DrivenTurn {
   readonly resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
+  readonly router: Router.Router["Service"] | undefined
+  /** What it has done and not written yet. */
+  unwritten: ReadonlyArray<Records.TurnRecord>
   /** Its records until now. */
   known: ReadonlyArray<Records.Stored>
   /** It has arrived at the wait that it was parked in, ahead of its time. */
@@ -56,6 +61,13 @@ export const make = (
   const { system } = conversation
   const early = life.state.arrival?.early
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
+  const decides = TurnRunner.switched(strategy, policy, isEnabled)
+  const { defaults, patiently, providers, standings } = services
+  const routes = TurnRouter.make(
+    { standings, credentials: providers.credentials, models: defaults.models, countTokens: () => 0 },
+    { policy, history, isEnabled, patiently: patiently(turnId), modelSince: conversation.modelSince }
+  )
+  const router = routes && (services.spending === undefined ? routes : Spending.routed(routes, decides))
   const value = new BeforeContent.BeforeContent(
     {
       conversationId,
@@ -66,7 +78,7 @@ export const make = (
       ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
     },
     {
-      strategy: TurnRunner.switched(strategy, policy, isEnabled),
+      strategy: decides,
       observer: observer && early ? early.observing(observer) : observer,
       live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {
@@ -75,7 +87,7 @@ export const make = (
         return true
       },
       spread: () => chance.nextDoubleUnsafe(),
-      offers: { tools: toolbox.definitions, hasRouter: false, hasStrategy: true, hasCompactor: true }
+      offers: { tools: toolbox.definitions, hasRouter: router !== undefined, hasStrategy: true, hasCompactor: true }
     }
   )
   if (!value.follow(known)) return undefined
@@ -86,6 +98,8 @@ export const make = (
     resumption,
     setting,
     value,
+    router,
+    unwritten: [],
     known,
     call: undefined,
     isStandingBy: false
