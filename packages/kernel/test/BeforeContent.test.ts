@@ -156,6 +156,7 @@ class World {
         if (woken !== undefined) this.write(woken.record, woken.part)
         continue
       }
+      if (next._tag === "Ask") return assert.fail("there is no router")
       const stream = this.provider.stream(next.request)
       value.begins(yield* Clock.currentTimeMillis)
       const refusal = yield* refusalOf(stream)

@@ -7,13 +7,15 @@
  *                └──────────────────────────┘
  * ```
  */
-import type { Records, Toolbox } from "@holdfast/kernel"
+import type { Records, Router, Toolbox } from "@holdfast/kernel"
 import { BeforeContent } from "@holdfast/kernel/host"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type * as Handover from "../turn/Handover.ts"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
+import * as Spending from "../spend/Spending.ts"
+import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
@@ -29,6 +31,9 @@ export interface DrivenTurn {
   readonly resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
+  readonly router: Router.Router["Service"] | undefined
+  /** What it has done and not written yet. */
+  unwritten: ReadonlyArray<Records.TurnRecord>
   /** Its records until now. */
   known: ReadonlyArray<Records.Stored>
   /** It has arrived at the wait that it was parked in, ahead of its time. */
@@ -57,6 +62,15 @@ export const make = (
   const { system } = conversation
   const early = life.state.arrival?.early
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
+  const remembering = Admission.remembering(life)
+  const decides = remembering.strategy(TurnRunner.switched(strategy, policy, isEnabled))
+  const { defaults, patiently, providers, standings } = services
+  const routes = TurnRouter.make(
+    { standings, credentials: providers.credentials, models: defaults.models, countTokens: () => 0 },
+    { policy, history, isEnabled, patiently: patiently(turnId), modelSince: conversation.modelSince }
+  )
+  const router =
+    routes && remembering.router(services.spending === undefined ? routes : Spending.routed(routes, decides))
   const value = new BeforeContent.BeforeContent(
     {
       conversationId,
@@ -67,7 +81,7 @@ export const make = (
       ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
     },
     {
-      strategy: Admission.remembering(life).strategy(TurnRunner.switched(strategy, policy, isEnabled)),
+      strategy: decides,
       observer: observer && early ? early.observing(observer) : observer,
       live: early === undefined ? live : early.emitting(live),
       repeat: (events, position) => {
@@ -76,7 +90,7 @@ export const make = (
         return true
       },
       spread: () => chance.nextDoubleUnsafe(),
-      offers: { tools: toolbox.definitions, hasRouter: false, hasStrategy: true, hasCompactor: true }
+      offers: { tools: toolbox.definitions, hasRouter: router !== undefined, hasStrategy: true, hasCompactor: true }
     }
   )
   if (!value.follow(known)) return undefined
@@ -87,6 +101,8 @@ export const make = (
     resumption,
     setting,
     value,
+    router,
+    unwritten: [],
     known,
     call: undefined,
     isStandingBy: false

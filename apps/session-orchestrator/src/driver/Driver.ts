@@ -19,7 +19,7 @@
 import type { Journal as Port } from "@holdfast/journal"
 import { Records, type TurnStopped } from "@holdfast/kernel"
 import { type BeforeContent, Monotonic, ProviderCall } from "@holdfast/kernel/host"
-import { Effect, Exit, type Fiber, MutableList, Schema } from "effect"
+import { Cause, Effect, Exit, type Fiber, MutableList, Option, Schema } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
@@ -76,6 +76,12 @@ type DriverEvent =
       readonly turn: DrivenTurn.DrivenTurn
       readonly call: Handover.BegunCall
       readonly beginning: Handover.Beginning
+    }
+  /** The router has answered. */
+  | {
+      readonly _tag: "Routed"
+      readonly turn: DrivenTurn.DrivenTurn
+      readonly outcome: Exit.Exit<Records.TurnRecord, TurnStopped.TurnStopped>
     }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
   /** Records were handed in before the turn was accepted, and it is accepted now. */
@@ -189,6 +195,8 @@ class GroupDriver implements Driver {
           return this.goOn(turn, writes)
         case "Begun":
           return this.begun(turn, what.call, what.beginning, writes)
+        case "Routed":
+          return this.routed(turn, what.outcome, writes)
         case "Resumed":
           return this.resumed(turn, writes)
         case "Accepted":
@@ -224,6 +232,8 @@ class GroupDriver implements Driver {
 
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
     const next = turn.life.isCalled ? undefined : turn.value.next()
+    if (next?._tag === "Ask") return this.ask(turn, next)
+    if (turn.unwritten.length > 0) return this.write(turn, writes)
     if (next?._tag === "Call") return this.call(turn, next, writes)
     if (next?._tag === "Wait") return this.wait(turn, next, writes)
     this.handOver(turn)
@@ -250,19 +260,51 @@ class GroupDriver implements Driver {
     beginning: Handover.Beginning,
     writes: Array<Write>
   ): void {
-    const { known, life, value } = turn
+    const { life, value } = turn
     turn.call = undefined
     const records = life.isCalled || beginning === "answered" ? undefined : value.failed(beginning, this.world.now())
     if (records === undefined) return this.handOver(turn, call)
     call.cancel()
     life.onAbort = undefined
-    const [attempt, decision] = records
-    const append: Port.Append = {
-      turnId: life.turnId,
-      seq: known.length,
-      records: [storedOf(attempt), storedOf(decision)]
+    turn.unwritten = records
+    this.goOn(turn, writes)
+  }
+
+  /** Asks the router. Its answer is written with what led to it. */
+  private ask(turn: DrivenTurn.DrivenTurn, { ask }: Extract<BeforeContent.Next, { readonly _tag: "Ask" }>): void {
+    const { router, value } = turn
+    if (router === undefined) return this.handOver(turn)
+    const { now, run } = this.world
+    let outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"] = NO_ANSWER
+    value.asks(now())
+    run(
+      Effect.map(Effect.exit(ask(router, now)), (exit) => void (outcome = exit)),
+      () => this.enqueue({ _tag: "Routed", turn, outcome })
+    )
+  }
+
+  private routed(
+    turn: DrivenTurn.DrivenTurn,
+    outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"],
+    writes: Array<Write>
+  ): void {
+    const error = Exit.findErrorOption(outcome)
+    if (Option.isSome(error)) {
+      if (this.leave(turn)) this.exits.stopped(turn.session, turn.life, error.value)
+      return
     }
-    writes.push({ turn, append })
+    if (!Exit.isSuccess(outcome)) throw Cause.squash(outcome.cause)
+    turn.value.answered(outcome.value, this.world.now())
+    turn.unwritten = [...turn.unwritten, outcome.value]
+    this.write(turn, writes)
+  }
+
+  private write(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
+    const { known, life, unwritten } = turn
+    const [first, ...others] = unwritten.map((record) => storedOf(record))
+    turn.unwritten = []
+    if (first !== undefined)
+      writes.push({ turn, append: { turnId: life.turnId, seq: known.length, records: [first, ...others] } })
   }
 
   // --- writing
@@ -366,15 +408,16 @@ class GroupDriver implements Driver {
 }
 
 /** A record as `JournalCheckpoint` encodes it, but synchronously; `part` is that of a wait that was changed. */
-const storedOf = (
-  { kind, number, step, value }: Records.RecordOf<"Attempt"> | Records.RecordOf<"Decision"> | Records.RecordOf<"Wake">,
-  part?: number
-): Records.Stored => ({
+const storedOf = ({ kind, number, step, value }: Records.TurnRecord, part?: number): Records.Stored => ({
   name: Records.nameOf(kind, step, number, part),
   // JSON has no number for a wait without end.
   value: JSON.stringify(
-    "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt) ? encodedDirective(value) : value
+    typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
+      ? encodedDirective(value)
+      : value
   )
 })
 
 const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))
+
+const NO_ANSWER = Exit.die(new Error("the router has not answered"))

@@ -32,7 +32,6 @@ export interface TurnPlans {
 /** The plans and the providers of an orchestrator. */
 export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
   const routed = route(providers)
-  const { credentials } = providers
   const attached = new WeakMap<RetryPolicy.RetryPolicy, TurnPlan>()
   const submitted = new WeakMap<RetryPolicy.RetryPolicy, TurnPlan>()
   // Nearly all turns of an orchestrator have one plan.
@@ -42,7 +41,7 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
     return {
       policy,
       strategy: withMostRetries(RetryStrategies.deciding(policy), policy),
-      plain: TurnPorts.plain({ credentials, models }, policy)
+      plain: TurnPorts.plain({ models }, policy)
     }
   }
   return {

@@ -44,19 +44,14 @@ export const make = (dependencies: Dependencies, setting: Setting): Effect.Effec
     }
   })
 
-/** The optional ports of a turn that has one target, ends with text and counts no tokens. */
+/** The optional ports of a turn that ends with text and counts no tokens, besides its router. */
 export interface Plain {
   readonly limits: TurnLimits.TurnLimits | undefined
 }
 
 /** The ports of such a turn; `undefined` for any other turn. */
-export const plain = (
-  { credentials, models }: Pick<Dependencies, "credentials" | "models">,
-  policy: RetryPolicy.RetryPolicy
-): Plain | undefined =>
-  policy.finalReport !== undefined || counts(models, policy) || TurnRouter.hasElsewhere(policy, credentials)
-    ? undefined
-    : { limits: limitsOf(policy, () => 0) }
+export const plain = ({ models }: Pick<Dependencies, "models">, policy: RetryPolicy.RetryPolicy): Plain | undefined =>
+  policy.finalReport !== undefined || counts(models, policy) ? undefined : { limits: limitsOf(policy, () => 0) }
 
 // --- internal
 

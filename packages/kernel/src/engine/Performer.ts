@@ -102,6 +102,18 @@ export const resultOf = (
   }
 }
 
+/** Asks a router, for hosts that perform other commands themselves. */
+export const asked = (
+  router: Router["Service"],
+  now: () => number,
+  command: Of<"Route"> | Of<"Decide">
+): Effect.Effect<Records.TurnRecord, TurnStopped> => {
+  const value = command._tag === "Route" ? route({ router }, command) : decision({ now, router }, command)
+  return Effect.map(value, (value: Records.TurnRecord["value"]) =>
+    Records.recordOf(Commands.kindOf(command), command, value)
+  )
+}
+
 /** The outcome of a call that failed before content, for hosts that make calls without `call`. `endedAt` is in epoch milliseconds. */
 export const failed = (
   ledger: Ledger,
@@ -134,14 +146,17 @@ const call = (
   )
 }
 
-const route = ({ router }: Ports, { from, question }: Of<"Route">): Effect.Effect<Records.Beginning, TurnStopped> => {
+const route = (
+  { router }: Pick<Ports, "router">,
+  { from, question }: Of<"Route">
+): Effect.Effect<Records.Beginning, TurnStopped> => {
   if (router === undefined || question === undefined) throw new Error("this route is no question to a router")
   const chosen = router.begin(question)
   return from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
 }
 
 const decision = (
-  { now, router }: Ports,
+  { now, router }: Pick<Ports, "now" | "router">,
   { question, situation }: Of<"Decide">
 ): Effect.Effect<Records.Directive, TurnStopped> => {
   if (router === undefined || question === undefined) throw new Error("this decision is no question to a router")

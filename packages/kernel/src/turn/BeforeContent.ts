@@ -15,6 +15,7 @@
  * that event, and `runTurn` continues from the same records. Both step the same engine.
  */
 import { defined, type Message, type TurnEvent } from "@holdfast/wire"
+import type * as Effect from "effect/Effect"
 import type { Broken } from "../calls/CallFailure.ts"
 import * as Engine from "../engine/Engine.ts"
 import * as Performer from "../engine/Performer.ts"
@@ -22,11 +23,13 @@ import type { TurnFacts } from "../internal/machine/Ledger.ts"
 import type { Offers } from "../internal/machine/OpenCommands.ts"
 import { type Listeners, notify } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
+import type { Router } from "../ports/Router.ts"
+import type { TurnStopped } from "../ports/TurnStopped.ts"
 import type { Deciding, PendingRetry } from "../ports/RetryStrategy.ts"
 import type { RecordOf, Stored, TurnRecord, Wake } from "../records/Records.ts"
 import type * as RetryEvent from "./RetryEvent.ts"
 
-/** The input of a turn that has no router and owes no report. */
+/** The input of a turn that owes no report. */
 export type Facts = Omit<TurnFacts, "report" | "maxRetries">
 
 /** The ports of the turn. */
@@ -54,9 +57,13 @@ export interface PriorWork {
   readonly wait: RetryEvent.Announced | undefined
 }
 
-/** The open command: a call or a wait. */
+/** The open command: a call, a question to the router or a wait. */
 export type Next =
   | { readonly _tag: "Call"; readonly request: ProviderRequest }
+  | {
+      readonly _tag: "Ask"
+      readonly ask: (router: Router["Service"], now: () => number) => Effect.Effect<TurnRecord, TurnStopped>
+    }
   | { readonly _tag: "Wait"; readonly retryAt: number; readonly delayMs: number; readonly awaited: PendingRetry }
 
 /** The end of part `part` of a wait (`Records`). */
@@ -77,13 +84,14 @@ export class BeforeContent {
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
     const { observer, offers, strategy } = ports
-    const { hasCompactor, midStream, tools } = offers
+    const { hasCompactor, hasRouter, midStream, tools } = offers
     this.state = Engine.make({
       facts: { ...facts, ...defined({ maxRetries: strategy.budget.maxRetries }) },
       life: "",
       strategy: { ...strategy, ...defined({ midStream }) },
       toolbox: { definitions: tools },
       hasCompactor,
+      hasRouter,
       observer
     })
   }
@@ -108,11 +116,13 @@ export class BeforeContent {
   /** Returns the open command; `undefined`: `Turn.runTurn` has to perform it. */
   next(): Next | undefined {
     this.found = undefined
-    if (!this.restored()) return undefined
+    if (!this.restored() || (this.state.pending?.events.length ?? 0) > 0) return undefined
     const [{ open }, effects] = Engine.step(this.state, APPENDED, 0)
     const [command] = open
     if (effects.some(({ _tag }) => _tag === "Append")) return undefined
     if (command?._tag === "Call" && !command.isJudged) this.found = { _tag: "Call", request: command.request }
+    if (command?._tag === "Route" || command?._tag === "Decide")
+      this.found = { _tag: "Ask", ask: (router, now) => Performer.asked(router, now, command) }
     if (command?._tag === "Wait" && command.wait.asks === undefined) {
       const { awaited, wait } = command
       this.found = { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
@@ -125,16 +135,26 @@ export class BeforeContent {
     if (this.found?._tag === "Call") this.confirm(at)
   }
 
+  /** Asks the router; `at` is in epoch milliseconds. */
+  asks(at: number): void {
+    if (this.found?._tag === "Ask") this.confirm(at)
+  }
+
+  /** Follows the answer of the router, which is to be recorded. `at` is in epoch milliseconds. */
+  answered(record: TurnRecord, at: number): void {
+    this.commit(...Engine.step(this.state, { _tag: "Done", record }, at))
+  }
+
   /** Starts the wait, or continues it in this life, and announces it (D5). `at` is in epoch milliseconds. */
   waits(at: number): void {
     if (this.found?._tag === "Wait") this.confirm(at)
   }
 
   /**
-   * Handles the failure of the call: returns the outcome and the decision to retry, which are recorded together; `undefined`:
-   * `Turn.runTurn` has to make the call and handle its failure.
+   * Handles the failure of the call: returns the outcome, and the decision to retry where no router is asked, which are recorded together;
+   * `undefined`: `Turn.runTurn` has to make the call and handle its failure.
    */
-  failed(broken: Broken, endedAt: number): readonly [RecordOf<"Attempt">, RecordOf<"Decision">] | undefined {
+  failed(broken: Broken, endedAt: number): ReadonlyArray<RecordOf<"Attempt"> | RecordOf<"Decision">> | undefined {
     const { call, ledger, open } = this.state
     const [command] = open
     if (command?._tag !== "Call" || call === undefined) return undefined
@@ -144,9 +164,10 @@ export class BeforeContent {
     const [state, effects] = Engine.step(this.state, { _tag: "Done", record: attempt }, endedAt)
     const decision = recordsOf(effects)[1]
     // A decision to give up and the turn's last events are one write.
-    if (decision?.kind !== "Decision" || decision.value._tag === "GiveUp") return undefined
+    const isAsked = decision === undefined && Engine.step(state, APPENDED, endedAt)[0].open[0]?._tag === "Decide"
+    if (!isAsked && (decision?.kind !== "Decision" || decision.value._tag === "GiveUp")) return undefined
     this.commit(state, effects)
-    return [attempt, decision]
+    return isAsked ? [attempt] : [attempt, decision as RecordOf<"Decision">]
   }
 
   /** Reports that the call was abandoned because its host shuts down. */
@@ -173,7 +194,7 @@ export class BeforeContent {
     if (append?._tag !== "Append" || append.records.length > 0 || others.length > 0) return false
     if (!this.ports.repeat(append.events, append.position)) return false
     this.isRestored = true
-    this.state = { ...state, pending: { ...append, then: [] } }
+    this.state = { ...state, pending: { ...append, events: [], then: [] } }
     return true
   }
 
