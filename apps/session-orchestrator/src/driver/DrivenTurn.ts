@@ -40,6 +40,8 @@ export interface DrivenTurn {
   isStandingBy: boolean
   /** The call in progress. */
   call: Handover.BegunCall | undefined
+  /** Ends the question to its router. */
+  asking: (() => void) | undefined
 }
 
 /** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
@@ -105,6 +107,7 @@ export const make = (
     unwritten: [],
     known,
     call: undefined,
+    asking: undefined,
     isStandingBy: false
   }
 }

@@ -147,8 +147,9 @@ class GroupDriver implements Driver {
     this.isOver = true
     MutableList.clear(this.inbox)
     const at = this.world.now()
-    for (const { call, life, session, value } of this.turns) {
+    for (const { asking, call, life, session, value } of this.turns) {
       call?.cancel()
+      asking?.()
       value.interrupted(at)
       this.exits.stopped(session, life, why)
     }
@@ -160,6 +161,7 @@ class GroupDriver implements Driver {
     for (const turn of this.turns) {
       if (turn.life !== life || !this.leave(turn)) continue
       turn.call?.cancel()
+      turn.asking?.()
       turn.value.interrupted(this.world.now())
     }
   }
@@ -203,6 +205,7 @@ class GroupDriver implements Driver {
           return this.recorded(what.write, what.outcome, writes)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
+          if (turn.asking !== undefined) return this.abandoned(turn, turn.asking, writes)
           // While its records are written, the abort takes effect after them.
           return turn.call && this.handOver(turn, Handover.pending(turn.call.cancel))
         default:
@@ -272,15 +275,24 @@ class GroupDriver implements Driver {
 
   /** Asks the router. Its answer is written with what led to it. */
   private ask(turn: DrivenTurn.DrivenTurn, { ask }: Extract<BeforeContent.Next, { readonly _tag: "Ask" }>): void {
-    const { router, value } = turn
+    const { life, router, value } = turn
     if (router === undefined) return this.handOver(turn)
     const { now, run } = this.world
     let outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"] = NO_ANSWER
     value.asks(now())
-    run(
+    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
+    turn.asking = run(
       Effect.map(Effect.exit(ask(router, now)), (exit) => void (outcome = exit)),
       () => this.enqueue({ _tag: "Routed", turn, outcome })
     )
+  }
+
+  /** An abort ends the question. What led to it is written before the turn is handed over. */
+  private abandoned(turn: DrivenTurn.DrivenTurn, cancel: () => void, writes: Array<Write>): void {
+    turn.asking = undefined
+    cancel()
+    if (turn.unwritten.length > 0) this.write(turn, writes)
+    else this.handOver(turn)
   }
 
   private routed(
@@ -288,6 +300,9 @@ class GroupDriver implements Driver {
     outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"],
     writes: Array<Write>
   ): void {
+    if (turn.asking === undefined) return // the answer was under way when an abort came
+    turn.asking = undefined
+    turn.life.onAbort = undefined
     const error = Exit.findErrorOption(outcome)
     if (Option.isSome(error)) {
       if (this.leave(turn)) this.exits.stopped(turn.session, turn.life, error.value)
