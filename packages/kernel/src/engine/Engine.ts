@@ -396,7 +396,10 @@ export class Turn {
       // A transient event of an earlier life has no one to receive it.
       if (isRestored && this.hasUnwritten) return this.append()
       this.draft.ledger = { ...ledger, outbox }
-      if (isRestored) this.live(due.event)
+      const announced = { step: ledger.step.number, event: due.event }
+      if (!isRestored || RetryEvent.isAnnounced(this.draft.wait, announced)) return true
+      this.draft.wait = announced
+      this.live(due.event)
       return true
     }
     // An engine that returns results one by one persists the events in the groups of their records.
