@@ -226,7 +226,7 @@ it.effect("a body is refused at the value that is too many, and its connection i
     ]) {
       const answer = yield* Socket.raw(port, sent)
       expect(answer).toMatch(/^HTTP\/1.1 400 /)
-      expect(answer).toContain("The body has more than 10000 values.")
+      expect(answer).toContain(String.raw`The body has more than 10000 values, in \"messages\".`)
     }
   })
 )

@@ -187,7 +187,7 @@ describe("the socket", () => {
         socket.ping()
         send("{},".repeat(10_000))
       })
-      expect(yield* closed).toEqual({ code: 1009, reason: "A message has more than 10000 values." })
+      expect(yield* closed).toEqual({ code: 1009, reason: 'A message has more than 10000 values, in "prompt".' })
     })
   )
 
