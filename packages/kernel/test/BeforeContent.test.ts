@@ -127,11 +127,11 @@ class World {
   readonly driven = (afterMs = 0) =>
     Effect.gen({ self: this }, function* () {
       const value = this.beforeContent(yield* Random.Random)
-      const next = value.next()
+      const next = value.next(yield* Clock.currentTimeMillis)
       assert.strictEqual(next?._tag, "Call")
       if (next?._tag !== "Call") return yield* Effect.die("no call")
       const stream = this.provider.stream(next.request)
-      value.begins(yield* Clock.currentTimeMillis)
+      value.begin()
       const refusal = yield* refusalOf(stream)
       if (refusal === undefined) return yield* this.run(value.priorWork, stream)
       const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
@@ -145,10 +145,10 @@ class World {
   readonly drivenOn = Effect.gen({ self: this }, function* () {
     const value = this.beforeContent(yield* Random.Random)
     for (;;) {
-      const next = value.next()
+      const next = value.next(yield* Clock.currentTimeMillis)
       if (next === undefined) return yield* this.run(value.priorWork)
       if (next._tag === "Wait") {
-        value.waits(yield* Clock.currentTimeMillis)
+        value.begin()
         assert.isDefined(value.priorWork.wait)
         yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
         const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
@@ -158,7 +158,7 @@ class World {
       }
       if (next._tag === "Ask") return assert.fail("there is no router")
       const stream = this.provider.stream(next.request)
-      value.begins(yield* Clock.currentTimeMillis)
+      value.begin()
       const refusal = yield* refusalOf(stream)
       if (refusal === undefined) return yield* this.run(value.priorWork, stream)
       const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
@@ -245,17 +245,17 @@ describe("a turn before its first content", () => {
     Effect.gen(function* () {
       const world = new World({ scripts: [answer("Hi")], delays: [5_000, 10_000], compacts: false })
       const first = world.beforeContent(CHANCE)
-      assert.strictEqual(first.next()?._tag, "Call")
-      first.begins(10)
+      assert.strictEqual(first.next(10)?._tag, "Call")
+      first.begin()
       const records = first.failed({ failure: overloaded }, 20)
       assert.isDefined(records)
       for (const record of records ?? []) world.write(record)
-      const open = first.next()
+      const open = first.next(20)
       assert.deepInclude(open, { _tag: "Wait", retryAt: 5_020, delayMs: 5_000 })
 
       const second = world.beforeContent(CHANCE)
       assert.isTrue(second.follow(world.records))
-      assert.deepStrictEqual(second.next(), open)
+      assert.deepStrictEqual(second.next(5_020), open)
       assert.deepStrictEqual(second.priorWork, {
         announced: undefined,
         calledAt: undefined,
@@ -265,10 +265,10 @@ describe("a turn before its first content", () => {
       world.sink.events.length = 0
       const late = world.beforeContent(CHANCE)
       assert.isTrue(late.follow(world.records))
-      late.next()
-      late.waits(5_021)
+      late.next(5_021)
+      late.begin()
       assert.deepStrictEqual(world.sink.events, [], "the wait has passed")
-      second.waits(5_020)
+      second.begin()
       assert.deepStrictEqual(
         world.sink.events.map(({ type }) => type),
         ["provider-retry"]
@@ -286,9 +286,9 @@ describe("a turn before its first content", () => {
 
       const third = world.beforeContent(CHANCE)
       assert.isTrue(third.follow(world.records))
-      const again = third.next()
+      const again = third.next(5_030)
       assert.strictEqual(again?._tag, "Call")
-      assert.deepStrictEqual(again, second.next())
+      assert.deepStrictEqual(again, second.next(5_030))
     })
   )
 
@@ -309,14 +309,14 @@ describe("a turn before its first content", () => {
       )
       const second = world.beforeContent(CHANCE)
       assert.isTrue(second.follow(world.records))
-      assert.strictEqual(second.next()?._tag, "Wait")
-      second.waits(5_000)
+      assert.strictEqual(second.next(5_000)?._tag, "Wait")
+      second.begin()
       const woken = second.elapsed({ type: "elapsed", at: 5_000 })
       if (woken !== undefined) world.write(woken.record, woken.part)
-      const call = second.next()
+      const call = second.next(5_000)
       if (call?._tag !== "Call") return assert.fail("there is no call")
       const { length } = world.sink.events
-      second.begins(5_000)
+      second.begin()
       yield* TestClock.setTime(5_100)
       const end = yield* world.run(second.priorWork, world.provider.stream(call.request))
       assert.strictEqual(end.status, "completed")
@@ -342,14 +342,12 @@ describe("a turn before its first content", () => {
   it("B2: out of turn it emits and records nothing", () => {
     const world = new World({ scripts: [], delays: [5_000], compacts: false })
     const value = world.beforeContent(CHANCE)
-    value.begins(1)
-    value.waits(1)
+    value.begin()
     value.interrupted(1)
     assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
     assert.isUndefined(value.failed({ failure: overloaded }, 1))
-    value.next()
+    value.next(1)
     assert.isUndefined(value.failed({ failure: overloaded }, 1), "the call has not begun")
-    value.waits(1)
     assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
     assert.deepStrictEqual(world.told, [])
     assert.deepStrictEqual(world.sink.events, [])
@@ -364,8 +362,8 @@ describe("a turn before its first content", () => {
   it("B1: a call that its host interrupts is reported once", () => {
     const world = new World({ scripts: [], delays: [5_000], compacts: false })
     const value = world.beforeContent(CHANCE)
-    value.next()
-    value.begins(10)
+    value.next(10)
+    value.begin()
     assert.strictEqual(value.priorWork.calledAt, 10)
     value.interrupted(30)
     value.interrupted(40)

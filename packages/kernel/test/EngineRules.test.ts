@@ -121,18 +121,6 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(ABORT), [], "a sealed turn stays as it is")
   })
 
-  it("X1: a turn that runs ahead of its acceptance calls and appends, and nothing of it leaves before", () => {
-    const turn = new Stepped()
-    assert.deepStrictEqual(turn.take({ ...BEGIN, isAhead: true }), ["start Call 0"])
-    assert.deepStrictEqual(turn.take(turn.failed()), ["append step/0/attempt/0 step/0/decision/0"])
-    assert.deepStrictEqual(turn.take(APPENDED), [])
-    assert.deepStrictEqual(turn.take({ _tag: "Accepted" }), ["Repeat", "step-start", "provider-retry", "sleep 5000"])
-    const other = new Stepped()
-    other.take({ ...BEGIN, isAhead: true }, { _tag: "FirstContent" })
-    assert.deepStrictEqual(other.take(APPENDED), [])
-    assert.deepStrictEqual(other.take({ _tag: "Accepted" }), ["Repeat", "step-start", "Release"])
-  })
-
   it("A1: a router is asked while the failure is not on disk, and both are one append", () => {
     const turn = new Stepped({ hasRouter: true })
     assert.deepStrictEqual(turn.take(BEGIN), ["Repeat", "start Route 0"])

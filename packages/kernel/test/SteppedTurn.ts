@@ -7,6 +7,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Context, Deferred, Duration, Effect, Fiber, Queue } from "effect"
 import * as Clock from "effect/Clock"
 import * as Random from "effect/Random"
+import { kindOf } from "../src/engine/Commands.ts"
 import * as Engine from "../src/engine/Engine.ts"
 import * as Performer from "../src/engine/Performer.ts"
 import { Compactor } from "../src/ports/Compactor.ts"
@@ -18,7 +19,7 @@ import { RetryStrategy, SleepFailure, type Wake } from "../src/ports/RetryStrate
 import { Router } from "../src/ports/Router.ts"
 import { Toolbox } from "../src/ports/Toolbox.ts"
 import type { TurnStopped } from "../src/ports/TurnStopped.ts"
-import type * as Records from "../src/records/Records.ts"
+import * as Records from "../src/records/Records.ts"
 import type { TurnInput } from "../src/turn/Turn.ts"
 
 /** The log of a turn. */
@@ -97,7 +98,10 @@ export const run = (
       const marked = Effect.andThen(Queue.offer(inputs, { _tag: "FirstContent" }), Deferred.await(mark))
       content = command._tag === "Call" ? Performer.contentOf(command.request) : undefined
       const call = { life, content: content ?? Performer.contentOf({}), mark: marked }
-      return Effect.map(Performer.perform(ports, state.ledger, command, call), (record) => ({ _tag: "Done", record }))
+      return Effect.map(Performer.resultOf(ports, state.ledger, command, call), (value) => ({
+        _tag: "Done",
+        record: Records.recordOf(kindOf(command), command, value)
+      }))
     }
     const slept = ({ awaited, calls, leftMs }: Engine.Sleep): Effect.Effect<Engine.Input, TurnStopped> =>
       (strategy?.sleep(Duration.millis(leftMs), awaited, calls) ?? Effect.never).pipe(

@@ -234,7 +234,7 @@ class GroupDriver implements Driver {
   }
 
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const next = turn.life.isCalled ? undefined : turn.value.next()
+    const next = turn.life.isCalled ? undefined : turn.value.next(this.world.now())
     if (next?._tag === "Ask") return this.ask(turn, next)
     if (turn.unwritten.length > 0) return this.write(turn, writes)
     if (next?._tag === "Call") return this.call(turn, next, writes)
@@ -249,7 +249,7 @@ class GroupDriver implements Driver {
   ): void {
     const { life, setting, value } = turn
     life.begins(false)
-    value.begins(this.world.now())
+    value.begin()
     const call = new Handover.BegunCall((beginning) => this.enqueue({ _tag: "Begun", turn, call, beginning }))
     turn.call = call
     const beginning = call.begin((listener) => ProviderCall.of(setting.provider)(request, this.world, listener))
@@ -278,13 +278,9 @@ class GroupDriver implements Driver {
     const { life, router, value } = turn
     if (router === undefined) return this.handOver(turn)
     const { now, run } = this.world
-    let outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"] = NO_ANSWER
-    value.asks(now())
+    value.begin()
     life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
-    turn.asking = run(
-      Effect.map(Effect.exit(ask(router, now)), (exit) => void (outcome = exit)),
-      () => this.enqueue({ _tag: "Routed", turn, outcome })
-    )
+    turn.asking = run(ask(router, now), (outcome) => this.enqueue({ _tag: "Routed", turn, outcome }))
   }
 
   /** An abort ends the question. What led to it is written before the turn is handed over. */
@@ -360,7 +356,7 @@ class GroupDriver implements Driver {
     const isLong = retryAt - now > RESIDENT_MS
     if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
     life.begins(true)
-    value.waits(now) // rule D5
+    value.begin()
     if (life.standsBy) return this.standBy(turn)
     const awaited = Gates.waitOf(this.services.gates, life.turnId, next.awaited)
     life.move(TurnLife.waitAt(awaited))
@@ -434,5 +430,3 @@ const storedOf = ({ kind, number, step, value }: Records.TurnRecord, part?: numb
 })
 
 const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))
-
-const NO_ANSWER = Exit.die(new Error("the router has not answered"))

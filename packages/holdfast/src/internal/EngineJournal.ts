@@ -7,7 +7,7 @@
  * EngineJournal.J3. Tool calls begin in the order of their numbers (Engine.E1): without it, the order of two journals would depend on
  *     which answer of the engine came first.
  * EngineJournal.J4. A cancellation comes by the engine alone, at the same call in every run. The call's effect is entered then, because
- *     the turn takes an abort where an effect would run (`AbortGate`), before it runs.
+ *     the turn takes an abort where an effect would run (`Life.L3`), before it runs.
  */
 import { Records, TurnStopped } from "@holdfast/kernel"
 import type { Message } from "@holdfast/wire"

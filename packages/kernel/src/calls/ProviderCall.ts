@@ -66,7 +66,7 @@ export interface World {
   /** Calls `act` after some milliseconds; returns a function that cancels it. */
   readonly after: (ms: number, act: () => void) => () => void
   /** Runs an effect, then calls `ended`; returns a function that interrupts it. */
-  readonly run: <E>(effect: Effect.Effect<void, E>, ended: (exit: Exit.Exit<void, E>) => void) => () => void
+  readonly run: <A, E>(effect: Effect.Effect<A, E>, ended: (exit: Exit.Exit<A, E>) => void) => () => void
 }
 
 /** Makes one attempt. */
@@ -238,7 +238,7 @@ export const failureOf = (refusal: Refusal): CallFailure.Broken =>
 /** The world of a fiber, with its context. What it runs ends with the scope. */
 export const worldOf = (scope: Scope.Scope): Effect.Effect<World> =>
   Effect.zipWith(
-    Scope.provide(FiberSet.makeRuntime<never, void, unknown>(), scope),
+    Scope.provide(FiberSet.makeRuntime<never, unknown, unknown>(), scope),
     Clock.Clock,
     (fork, clock): World => {
       const run: World["run"] = (effect, ended) => {

@@ -12,7 +12,7 @@ import type { Command } from "../internal/machine/OpenCommands.ts"
 import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
 import type * as Records from "../records/Records.ts"
 import * as Directives from "../turn/Directive.ts"
-import type { Setup } from "./Engine.ts"
+import type { Setup } from "./State.ts"
 
 /** The kind of record that a command ends in. */
 export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_tag]

@@ -21,207 +21,20 @@
  * Engine.E3. A defect in here seals the turn as failed (C10); one in its seal stops it.
  */
 import { defined, type Failure, type TurnEvent } from "@holdfast/wire"
-import { evolve, start } from "../internal/machine/Evolve.ts"
-import type { Emission, Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
+import { evolve } from "../internal/machine/Evolve.ts"
+import type { Emission, Ledger } from "../internal/machine/Ledger.ts"
 import { type Command, commandsOf, type Offers } from "../internal/machine/OpenCommands.ts"
-import type { Listeners } from "../ports/Observer.ts"
-import type { ProviderRequest } from "../ports/Provider.ts"
-import { type Deciding, fits, type RetryStrategy } from "../ports/RetryStrategy.ts"
-import type { Toolbox } from "../ports/Toolbox.ts"
+import { fits } from "../ports/RetryStrategy.ts"
 import { ofDefect, TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
-import type { PriorWork } from "../turn/BeforeContent.ts"
 import * as RetryEvent from "../turn/RetryEvent.ts"
 import * as Commands from "./Commands.ts"
 import * as Observing from "./Observing.ts"
+import type { Append, Cut, Effect, Input, Named, Said, State } from "./State.ts"
 
 export type { Command } from "../internal/machine/OpenCommands.ts"
 export type { Sleep } from "./Commands.ts"
-
-/** What a life of a turn runs on. The functions in it are pure. */
-export interface Setup {
-  readonly facts: TurnFacts
-  /** The name of this life, unique among the lives of the turn (X8). */
-  readonly life: string
-  /** Absent: there are no retries (D9). */
-  readonly strategy?: (Deciding & Pick<RetryStrategy["Service"], "ask" | "midStream">) | undefined
-  /** Read once a step: a change during a step would change its request. */
-  readonly toolbox: Pick<Toolbox["Service"], "definitions">
-  readonly hasRouter?: boolean
-  readonly hasCompactor?: boolean
-  /** The kinds of observations that are made are those that it listens to. The shell passes them on (`Observe`). */
-  readonly observer?: Listeners | undefined
-  /** The work of this life before the engine took it over. */
-  readonly priorWork?: PriorWork | undefined
-  /**
-   * The log is an engine that returns recorded results on request (`Checkpoint.run`): every command is a `Start`, whose record is on disk when
-   * `Done` comes, `Append` has events alone, and the shell makes the mark of content itself. Absent: the log takes records and
-   * events in one append, and `Begin` has all records of earlier lives.
-   */
-  readonly memo?: {
-    /** Whether the event at a position was persisted before this life. */
-    readonly isPersisted?: ((position: number) => boolean) | undefined
-  }
-}
-
-/** A record with its name in the log. */
-export interface Named {
-  readonly name: string
-  readonly record: Records.TurnRecord
-}
-
-/** One commit. */
-export interface Append {
-  readonly _tag: "Append"
-  /** In order, none for a write of events alone. A seal has no record: it is the last of the events. */
-  readonly records: ReadonlyArray<Named>
-  /** Published when the append is on disk. */
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  /** Of the first of the events among those of the turn, from 0. */
-  readonly position: number
-}
-
-/** What a shell passes in. */
-export type Input =
-  /** The turn starts, or goes on after earlier lives: from their records, and the types of their events by position. */
-  | {
-      readonly _tag: "Begin"
-      readonly known: ReadonlyArray<Records.Stored>
-      readonly persisted: ReadonlyArray<string>
-      /** The turn is not accepted yet: until `Accepted`, only `Start` and `Append` are returned. */
-      readonly isAhead?: boolean
-    }
-  | { readonly _tag: "Accepted" }
-  /** The open append is on disk. */
-  | { readonly _tag: "Appended" }
-  /** The log has refused the open append, or a port has stopped the turn. */
-  | { readonly _tag: "Refused"; readonly error: TurnStopped }
-  /** Only in `memo`: a started command has no record, and is about to be performed. */
-  | { readonly _tag: "Performs"; readonly command: Command }
-  /** Only in `memo`: it has its record, which is not on disk yet. */
-  | { readonly _tag: "Performed"; readonly record: Records.TurnRecord }
-  /** Content of the call under way is there, and waits for `Release` (X2). */
-  | { readonly _tag: "FirstContent" }
-  | {
-      /** A started command has its record. */
-      readonly _tag: "Done"
-      readonly record: Records.TurnRecord
-      /** It is of an earlier life. */
-      readonly isTakenUp?: boolean
-    }
-  /** The time of the sleep has come. `heldMs`: how long the gate held the turn after it (X5). */
-  | { readonly _tag: "Due"; readonly heldMs?: number }
-  /** A command of a person, or an early wake, for the sleep. A command that does not fit, or comes without a sleep, has no effect at all. */
-  | { readonly _tag: "Steered"; readonly wake: Exclude<Records.Wake, { readonly type: "elapsed" | "asked" }> }
-  /** The turn is sealed: an abort, or a failure of its host. The shell has ended the commands under way. */
-  | ({
-      readonly _tag: "Cut"
-      /** The content of the call under way. */
-      readonly said?: Said
-    } & Cut)
-  /** The process gives the turn up, unsealed, and has ended its commands. */
-  | { readonly _tag: "Released" }
-
-/** The content of a response under way. */
-type Said = NonNullable<NonNullable<Records.Seal["cut"]>["said"]>
-
-/** Why a turn is cut off. */
-export interface Cut {
-  readonly status: "failed" | "aborted"
-  readonly failure: Failure.Failure
-}
-
-/** What a shell performs. */
-export type Effect =
-  | Append
-  /** To be published at once. */
-  | { readonly _tag: "Live"; readonly event: TurnEvent.ProviderRetry | TurnEvent.StepStart }
-  /** Events of an earlier life, which are on disk. */
-  | {
-      readonly _tag: "Repeat"
-      readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-      readonly position: number
-    }
-  /** A command to perform (`Performer`), which ends in `Done`. Only tool calls are under way several at once. */
-  | { readonly _tag: "Start"; readonly command: Command }
-  /** The content of the call under way may leave, from its first on. */
-  | { readonly _tag: "Release" }
-  /** A wait, which ends in `Due` or `Steered`. It replaces the sleep before it. */
-  | ({ readonly _tag: "Sleep" } & Commands.Sleep)
-  /** For observers (`Observer.notify`). */
-  | ({ readonly _tag: "Observe" } & Observing.Observed)
-  /** The turn stops, unsealed. Commands under way are to be ended. */
-  | { readonly _tag: "Stop"; readonly error: TurnStopped }
-  /** The turn is sealed, on disk. */
-  | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
-
-/** A turn in one of its lives. */
-export interface State {
-  readonly setup: Setup
-  readonly ledger: Ledger
-  /** The commands under way. */
-  readonly open: ReadonlyArray<Command>
-  /** The call that was made and has no record yet. */
-  readonly call:
-    | {
-        readonly request: ProviderRequest
-        readonly startedAt: number
-        readonly firstContentAt: number | undefined
-        /** Its end has been observed. */
-        readonly isObserved: boolean
-      }
-    | undefined
-  /** The append that is not confirmed. */
-  readonly pending: (Append & { readonly then: ReadonlyArray<Effect> }) | undefined
-  /** Records and events for the next append. */
-  readonly records: ReadonlyArray<Named>
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  /** Records of earlier lives, and how many of them were followed. */
-  readonly known: ReadonlyArray<Records.Stored>
-  readonly followed: number
-  readonly persisted: ReadonlyArray<string>
-  /** Effects until the turn is accepted; `undefined`: it is. */
-  readonly withheld: ReadonlyArray<Effect> | undefined
-  readonly cut: Records.Seal["cut"]
-  readonly stopped: TurnStopped | undefined
-  readonly offered: { readonly step: number; readonly offers: Offers } | undefined
-  /** The open commands of a ledger: a request to a model is made once, and looked at before an append and after it. */
-  readonly found: { readonly ledger: Ledger; readonly commands: ReadonlyArray<Command> } | undefined
-  /** The step whose `step-start` was emitted in this life. */
-  readonly announced: number | undefined
-  /** The wait that was announced last in this life. */
-  readonly wait: RetryEvent.Announced | undefined
-  /** The last record is of an earlier life. */
-  readonly isTakenUp: boolean
-  /** When the last call of this life began, until there is no decision due about it. Epoch milliseconds. */
-  readonly calledAt: number | undefined
-  /** When the tool calls that run now began, by number; `undefined`: the end of the call has been observed. */
-  readonly toolsAt: ReadonlyMap<number, number | undefined>
-}
-
-/** Makes the state of a turn before `Begin`. */
-export const make = (setup: Setup): State => ({
-  setup,
-  ledger: start(setup.facts),
-  open: [],
-  call: undefined,
-  pending: undefined,
-  records: [],
-  events: [],
-  known: [],
-  followed: 0,
-  persisted: [],
-  withheld: undefined,
-  cut: undefined,
-  stopped: undefined,
-  offered: undefined,
-  found: undefined,
-  announced: setup.priorWork?.announced,
-  wait: setup.priorWork?.wait,
-  isTakenUp: false,
-  calledAt: setup.priorWork?.calledAt,
-  toolsAt: new Map()
-})
+export { type Append, type Cut, type Effect, type Input, make, type Named, type Setup, type State } from "./State.ts"
 
 /** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
 export const step = (state: State, input: Input, now: number): readonly [State, ReadonlyArray<Effect>] => {
@@ -261,16 +74,10 @@ export class Turn {
     if (state.stopped !== undefined) return this.stop(state.stopped)
     switch (input._tag) {
       case "Begin": {
-        const { isAhead = false, known, persisted } = input
-        draft.known = known.slice()
-        draft.persisted = persisted
-        if (isAhead) draft.withheld = []
+        draft.known = input.known.slice()
+        draft.persisted = input.persisted
         return this.goOn()
       }
-      case "Accepted":
-        this.effects.push(...(state.withheld ?? []))
-        draft.withheld = undefined
-        return
       case "Appended":
         return this.appended()
       case "Refused":
@@ -312,7 +119,7 @@ export class Turn {
     const { pending } = this.state
     if (pending === undefined) return
     this.draft.pending = undefined
-    for (const effect of pending.then) this.emit(effect)
+    for (const effect of pending.then) this.effects.push(effect)
     this.goOn()
   }
 
@@ -409,7 +216,7 @@ export class Turn {
     if (this.hasUnwritten) return this.append()
     const { end } = ledger.phase
     if (setup.observer?.seal !== undefined) this.observe(Observing.ofSeal(ledger, end))
-    this.emit({ _tag: "Sealed", end })
+    this.effects.push({ _tag: "Sealed", end })
     return false
   }
 
@@ -442,7 +249,7 @@ export class Turn {
       const message = `Turn ${ledger.turn.turnId} diverged from its journal; what is on disk was left as it is.`
       this.stop(new TurnStopped({ message, defect: true }))
     } else if (onDisk.length > 0) {
-      this.emit({ _tag: "Repeat", events: onDisk, position })
+      this.effects.push({ _tag: "Repeat", events: onDisk, position })
     }
     const fresh = onDisk.length === 0 ? events : events.slice(onDisk.length)
     this.draft.events = this.state.events.length === 0 ? fresh : [...this.state.events, ...fresh]
@@ -481,10 +288,10 @@ export class Turn {
   }
 
   private begin(command: Command): void {
-    if (this.state.setup.memo !== undefined) return this.emit({ _tag: "Start", command })
-    this.begins(command)
-    if (command._tag === "Wait" || command._tag === "Ask") this.sleep(command)
-    else this.emit({ _tag: "Start", command })
+    const isMemo = this.state.setup.memo !== undefined
+    if (!isMemo) this.begins(command)
+    if (!isMemo && (command._tag === "Wait" || command._tag === "Ask")) this.sleep(command)
+    else this.effects.push({ _tag: "Start", command })
   }
 
   /** Whether a router may be asked while the failure is not on disk: the attempt has shown nothing, and may be lost and made again. */
@@ -499,7 +306,7 @@ export class Turn {
       const command = { _tag: "Seal", step: 0, number: 0, cut: cut?.failure } as const
       this.draft.cut = cut
       this.draft.open = [command]
-      this.emit({ _tag: "Start", command })
+      this.effects.push({ _tag: "Start", command })
       return false
     }
     this.fold({ kind: "Seal", step: 0, number: 0, value: { at: this.now, ...defined({ cut }) } })
@@ -543,7 +350,7 @@ export class Turn {
   }
 
   private sleep(waiting: Commands.Waiting): void {
-    this.emit({ _tag: "Sleep", ...Commands.sleepOf(waiting, this.now) })
+    this.effects.push({ _tag: "Sleep", ...Commands.sleepOf(waiting, this.now) })
   }
 
   /** Folds a record in; one of this life is reported, and is part of the next append. */
@@ -597,18 +404,12 @@ export class Turn {
 
   private live(event: TurnEvent.ProviderRetry | TurnEvent.StepStart): void {
     const { ledger, setup } = this.state
-    this.emit({ _tag: "Live", event })
+    this.effects.push({ _tag: "Live", event })
     if (setup.observer?.event !== undefined) this.observe(Observing.ofEvent(ledger, event))
   }
 
   private observe(observed: Observing.Observed): void {
-    this.emit({ _tag: "Observe", ...observed })
-  }
-
-  private emit(effect: Effect): void {
-    const { withheld } = this.state
-    if (withheld === undefined || effect._tag === "Start") this.effects.push(effect)
-    else this.draft.withheld = [...withheld, effect]
+    this.effects.push({ _tag: "Observe", ...observed })
   }
 
   private get hasUnwritten(): boolean {

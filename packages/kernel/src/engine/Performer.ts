@@ -68,18 +68,7 @@ export const underWayOf = (content: Content): NonNullable<NonNullable<Records.Se
   return { content: content.parts(), ...defined({ usage }) }
 }
 
-/** Performs a command that takes time, and returns its record. `ledger` is that of the moment when the command was started. */
-export const perform = (
-  ports: Ports,
-  ledger: Ledger,
-  command: Command,
-  life: Life
-): Effect.Effect<Records.TurnRecord, TurnStopped> =>
-  Effect.map(resultOf(ports, ledger, command, life), (value) =>
-    Records.recordOf(Commands.kindOf(command), command, value)
-  )
-
-/** The same for the value of the record. */
+/** Performs a command that takes time, and returns the value of its record. `ledger` is that of the moment when the command was started. */
 export const resultOf = (
   ports: Ports,
   ledger: Ledger,
@@ -108,8 +97,8 @@ export const asked = (
   now: () => number,
   command: Of<"Route"> | Of<"Decide">
 ): Effect.Effect<Records.TurnRecord, TurnStopped> => {
-  const value = command._tag === "Route" ? route({ router }, command) : decision({ now, router }, command)
-  return Effect.map(value, (value: Records.TurnRecord["value"]) =>
+  const asked = command._tag === "Route" ? route({ router }, command) : decision({ now, router }, command)
+  return Effect.map(asked, (value: Records.TurnRecord["value"]) =>
     Records.recordOf(Commands.kindOf(command), command, value)
   )
 }

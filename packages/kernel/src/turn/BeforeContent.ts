@@ -2,12 +2,12 @@
  * Runs a turn without a fiber while its calls fail before content.
  *
  * ```
- *   next ──▶ Call ── begins ──▶ under way ── failed ──▶ records to append ── recorded ──▶ next
+ *   next ──▶ Call ── begin ──▶ under way ── failed ──▶ records to append ── recorded ──▶ next
  *     │                            │                        │
- *     ├────▶ Wait                  └ answered               └ undefined: not plain
+ *     ├────▶ Ask, Wait             └ answered               └ undefined: not plain
  *     │                                 │                        │
  *     └ undefined: not plain            ▼                        ▼
- *           └────────────────▶ Turn.runTurn, with `begun` ◀──────┘
+ *           └────────────────▶ Turn.runTurn, with `priorWork` ◀──┘
  * ```
  *
  * For hosts that drive many turns at once: calls, decisions and waits, one event after the other. It is synchronous, and the host passes
@@ -78,8 +78,8 @@ export class BeforeContent {
   private state: Engine.State
   private known: ReadonlyArray<Stored> = []
   private isRestored = false
-  /** What `next` has returned, until it begins. */
-  private found: Next | undefined = undefined
+  /** The turn after what `next` has returned, until that begins. */
+  private found: readonly [state: Engine.State, effects: ReadonlyArray<Engine.Effect>] | undefined = undefined
 
   constructor(facts: Facts, ports: Ports) {
     this.ports = ports
@@ -113,41 +113,26 @@ export class BeforeContent {
     return this.state.ledger.history
   }
 
-  /** Returns the open command; `undefined`: `Turn.runTurn` has to perform it. */
-  next(): Next | undefined {
+  /** Returns the open command at a moment in epoch milliseconds; `undefined`: `Turn.runTurn` has to perform it. */
+  next(at: number): Next | undefined {
     this.found = undefined
     if (!this.restored() || (this.state.pending?.events.length ?? 0) > 0) return undefined
-    const [{ open }, effects] = Engine.step(this.state, APPENDED, 0)
-    const [command] = open
-    if (effects.some(({ _tag }) => _tag === "Append")) return undefined
-    if (command?._tag === "Call" && !command.isJudged) this.found = { _tag: "Call", request: command.request }
-    if (command?._tag === "Route" || command?._tag === "Decide")
-      this.found = { _tag: "Ask", ask: (router, now) => Performer.asked(router, now, command) }
-    if (command?._tag === "Wait" && command.wait.asks === undefined) {
-      const { awaited, wait } = command
-      this.found = { _tag: "Wait", retryAt: wait.retryAt, delayMs: wait.delayMs, awaited }
-    }
-    return this.found
+    const found = Engine.step(this.state, APPENDED, at)
+    const [{ open }, effects] = found
+    const next = effects.some(({ _tag }) => _tag === "Append") ? undefined : nextOf(open[0])
+    if (next !== undefined) this.found = found
+    return next
   }
 
-  /** Starts the call; `at` is in epoch milliseconds. */
-  begins(at: number): void {
-    if (this.found?._tag === "Call") this.confirm(at)
-  }
-
-  /** Asks the router; `at` is in epoch milliseconds. */
-  asks(at: number): void {
-    if (this.found?._tag === "Ask") this.confirm(at)
+  /** Begins what `next` has returned: the call, the question or the wait. It is announced (D5). */
+  begin(): void {
+    if (this.found !== undefined) this.commit(...this.found)
+    this.found = undefined
   }
 
   /** Follows the answer of the router, which is to be recorded. `at` is in epoch milliseconds. */
   answered(record: TurnRecord, at: number): void {
     this.commit(...Engine.step(this.state, { _tag: "Done", record }, at))
-  }
-
-  /** Starts the wait, or continues it in this life, and announces it (D5). `at` is in epoch milliseconds. */
-  waits(at: number): void {
-    if (this.found?._tag === "Wait") this.confirm(at)
   }
 
   /**
@@ -164,7 +149,7 @@ export class BeforeContent {
     const [state, effects] = Engine.step(this.state, { _tag: "Done", record: attempt }, endedAt)
     const decision = recordsOf(effects)[1]
     // A decision to give up and the turn's last events are one write.
-    const isAsked = decision === undefined && Engine.step(state, APPENDED, endedAt)[0].open[0]?._tag === "Decide"
+    const isAsked = state.open[0]?._tag === "Decide"
     if (!isAsked && (decision?.kind !== "Decision" || decision.value._tag === "GiveUp")) return undefined
     this.commit(state, effects)
     return isAsked ? [attempt] : [attempt, decision as RecordOf<"Decision">]
@@ -198,12 +183,6 @@ export class BeforeContent {
     return true
   }
 
-  /** The records until now are on disk. */
-  private confirm(at: number): void {
-    this.found = undefined
-    this.commit(...Engine.step(this.state, APPENDED, at))
-  }
-
   private commit(state: Engine.State, effects: ReadonlyArray<Engine.Effect>): void {
     this.state = state
     for (const effect of effects) {
@@ -216,6 +195,23 @@ export class BeforeContent {
 // --- internal
 
 const APPENDED = { _tag: "Appended" } as const
+
+const nextOf = (command: Engine.Command | undefined): Next | undefined => {
+  switch (command?._tag) {
+    case "Call":
+      return command.isJudged ? undefined : { _tag: "Call", request: command.request }
+    case "Route":
+    case "Decide":
+      return { _tag: "Ask", ask: (router, now) => Performer.asked(router, now, command) }
+    case "Wait": {
+      const { awaited, wait } = command
+      const { asks, delayMs, retryAt } = wait
+      return asks === undefined ? { _tag: "Wait", retryAt, delayMs, awaited } : undefined
+    }
+    default:
+      return undefined
+  }
+}
 
 const recordsOf = (effects: ReadonlyArray<Engine.Effect>): ReadonlyArray<TurnRecord> =>
   effects.flatMap((effect) => (effect._tag === "Append" ? effect.records.map(({ record }) => record) : []))

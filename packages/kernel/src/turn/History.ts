@@ -6,7 +6,7 @@
  * open wait.
  */
 import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
-import { called, spend, waste } from "../internal/machine/Batch.ts"
+import { called, NO_TALLY, spend, waste } from "../internal/machine/Batch.ts"
 import type { Tally } from "../internal/machine/Ledger.ts"
 import { endsWait, isEarly, sinceOf } from "../ports/RetryStrategy.ts"
 import * as Records from "../records/Records.ts"
@@ -162,17 +162,6 @@ interface DraftAttempt extends Omit<Draft<Attempt>, "wait" | "wakes" | "results"
   readonly results: Array<Records.ToolResult | undefined>
 }
 
-const NOTHING: Tally = {
-  attempts: 0,
-  shared: 0,
-  sleptMs: 0,
-  waitedMs: 0,
-  usage: {},
-  unreported: 0,
-  lastUsage: undefined,
-  retryLoopMs: 0
-}
-
 const STEP = { spending: Spending.none, failure: undefined, failingSince: undefined }
 
 const usageOf = (outcome: Outcome | undefined): Message.Usage | undefined =>
@@ -207,7 +196,7 @@ class Reading {
   private readonly attempts = new Map<string, DraftAttempt>()
   private readonly finals = new Map<number, Records.FinalCause>()
   private readonly chains: Array<number> = []
-  private tally = NOTHING
+  private tally = NO_TALLY
   private step: Draft<OpenStep> = { number: 0, ...STEP }
   /** The attempt of the last record. */
   private last: DraftAttempt | undefined = undefined

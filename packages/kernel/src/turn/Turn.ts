@@ -1,8 +1,7 @@
 /**
  * Runs a turn over its ports: one prompt in, one seal out.
  *
- * There are as many steps as the model asks for tools. A pure machine decides: `Machine.evolve` folds the records into a ledger,
- * `Machine.next` returns the open commands. This module performs them.
+ * There are as many steps as the model asks for tools. The engine decides (`Engine.step`), and `Life` performs its effects over the ports.
  *
  * Turn.T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
  * Turn.T2. An abort ends it at any point: in a response, in a sleep, in a tool. The content until then stays in the history, and is not

@@ -110,6 +110,18 @@ export const headOf = ({ added, turn: { turnId } }: Ledger, createdAt: number) =
 
 // --- counts
 
+/** The counts of a turn that has done nothing. */
+export const NO_TALLY: Tally = {
+  attempts: 0,
+  shared: 0,
+  sleptMs: 0,
+  waitedMs: 0,
+  usage: {},
+  unreported: 0,
+  lastUsage: undefined,
+  retryLoopMs: 0
+}
+
 /** Counts the usage of a response. */
 export const spend = (tally: Tally, usage: Message.Usage | undefined): Tally =>
   usage === undefined ? tally : { ...tally, usage: Message.addUsage(tally.usage, usage), lastUsage: usage }

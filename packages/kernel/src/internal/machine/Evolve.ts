@@ -14,7 +14,7 @@ import type { Ledger, TurnFacts } from "./Ledger.ts"
 import * as Responses from "./Responses.ts"
 import * as ToolRounds from "./ToolRounds.ts"
 import * as RouteChanges from "./RouteChanges.ts"
-import { entering, eventOf, persist, stepOf } from "./Batch.ts"
+import { entering, eventOf, NO_TALLY, persist, stepOf } from "./Batch.ts"
 
 /** Makes the ledger of a turn without records. */
 export const start = (turn: TurnFacts): Ledger => {
@@ -26,16 +26,7 @@ export const start = (turn: TurnFacts): Ledger => {
     phase: entering,
     step: stepOf(0, startedAt),
     routing: { primary: target, route: { target }, unproven: undefined },
-    tally: {
-      attempts: 0,
-      shared: 0,
-      sleptMs: 0,
-      waitedMs: 0,
-      usage: {},
-      unreported: 0,
-      lastUsage: undefined,
-      retryLoopMs: 0
-    },
+    tally: NO_TALLY,
     history: withoutOtherTurns(history),
     added: prompts.map(({ message }) => message),
     last: limits?.maxTurns === undefined ? undefined : { step: limits.maxTurns - 1, cause: "max-turns" },
