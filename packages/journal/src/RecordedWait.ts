@@ -4,41 +4,12 @@
  * For a wait that nothing has moved the newest record is enough, so a start costs the same for turns with a long past.
  */
 import { Records, RetryStrategy, type Route } from "@holdfast/kernel"
-import { History, ToolQuestion } from "@holdfast/kernel/host"
-import { defined, type Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { History } from "@holdfast/kernel/host"
+import { defined, type Ids, Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type { Journal } from "./Journal.ts"
 import type { StorageError } from "./StorageError.ts"
-
-/** The wait of a parked turn. */
-export interface RecordedWait {
-  /** The retry that follows the wait, 0-based. */
-  readonly attempt: number
-  /** The length of the wait, in milliseconds. */
-  readonly delayMs: number
-  /** The end of the wait, in epoch milliseconds; with `asks`, the time limit of the answer. */
-  readonly retryAt: number
-  /** The question, where the turn waits for a person (rule X11), or for approval of tool calls. */
-  readonly asks: TurnEvent.Asks | undefined
-  /** The failure that the wait follows; a question about tool calls stands for it. */
-  readonly failure: Failure.Failure
-  /** The `provider/model` that failed, where a command (rule X4) or a router has sent the turn there. */
-  readonly target: string | undefined
-  /** The credential of the retry, where one was chosen. */
-  readonly credential?: string
-}
-
-/** The wait that has begun and not ended; `undefined` for a turn that is in no wait. */
-export const of = (records: ReadonlyArray<Records.Stored>): RecordedWait | undefined => {
-  const { wait } = History.of(records)
-  if (wait === undefined) return undefined
-  const { asks, decision, retry: attempt, retryAt, since, target } = wait
-  const credential = decision?.route?.credential
-  const failure = wait.failure ?? (asks && ToolQuestion.failureOf(asks))
-  const delayMs = Math.max(0, retryAt - since)
-  return failure && { attempt, delayMs, retryAt, asks, failure, target, ...defined({ credential }) }
-}
 
 /** What a gate keeps of a turn: how many of its refusals were its own, and the earliest early wake, in epoch milliseconds. */
 export interface GatePast {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import type { RetryStrategy } from "@holdfast/kernel"
-import * as RecordedWait from "../src/RecordedWait.ts"
+import * as ShownWait from "./ShownWait.ts"
 
 const calls = ["one", "two"].map((toolCallId) => ({ toolCallId, toolName: "send", quoted: "{}" }))
 const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May they?", calls } as const
@@ -11,7 +11,7 @@ const answer = (toolCallId: string): RetryStrategy.Wake => ({ type: "answered", 
 
 /** A step with a retry, and a question about its tool calls with some answers. */
 const of = (...wakes: ReadonlyArray<RetryStrategy.Wake>) =>
-  RecordedWait.of([
+  ShownWait.of([
     GivenRecords.failed(0, 1_000),
     GivenRecords.retry(0, 5_000, 6_000),
     GivenRecords.wake(0, 0, { type: "elapsed" }),

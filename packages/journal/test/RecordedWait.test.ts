@@ -3,6 +3,7 @@ import type { Records } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import * as RecordedWait from "../src/RecordedWait.ts"
+import * as ShownWait from "./ShownWait.ts"
 
 const record = (name: string, value: unknown = true) => ({ name, value: JSON.stringify(value) })
 
@@ -27,19 +28,19 @@ describe("RecordedWait", () => {
       failure: overloaded,
       target: undefined
     }
-    assert.deepStrictEqual(RecordedWait.of(waiting), wait)
+    assert.deepStrictEqual(ShownWait.of(waiting), wait)
     const moved = [...waiting, record("step/0/sleep/0", { type: "until", until: 9_000 })]
-    assert.deepStrictEqual(RecordedWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    assert.deepStrictEqual(ShownWait.of(moved), { ...wait, delayMs: 8_000, retryAt: 9_000 })
     const past = [...waiting, record("step/0/sleep/0", { type: "until", until: 500 })]
-    assert.deepStrictEqual(RecordedWait.of(past), { ...wait, delayMs: 0, retryAt: 500 })
+    assert.deepStrictEqual(ShownWait.of(past), { ...wait, delayMs: 0, retryAt: 500 })
     const extended = [...moved, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
-    assert.deepStrictEqual(RecordedWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
+    assert.deepStrictEqual(ShownWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
   })
 
   it("P7: names the credential of the retry, and the target that was used before", () => {
     const route = { target: { provider: "other", model: "m" }, credential: "SPARE_KEY" }
     const first = [waiting[0], record("step/0/decision/0", { ...retry, route })].filter((each) => each !== undefined)
-    assert.deepInclude(RecordedWait.of(first), { credential: "SPARE_KEY", target: undefined })
+    assert.deepInclude(ShownWait.of(first), { credential: "SPARE_KEY", target: undefined })
     const decided = record("step/0/decision/1", { ...retry, attempt: 1 })
     const second = [
       ...first,
@@ -47,30 +48,30 @@ describe("RecordedWait", () => {
       record("step/0/attempt/1", failed),
       decided
     ]
-    assert.deepInclude(RecordedWait.of(second), { attempt: 1, target: "other/m" })
-    assert.notProperty(RecordedWait.of(second), "credential")
+    assert.deepInclude(ShownWait.of(second), { attempt: 1, target: "other/m" })
+    assert.notProperty(ShownWait.of(second), "credential")
   })
 
   it("X11: is a wait for an answer after a question, until the answer is recorded", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
-    assert.deepInclude(RecordedWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
+    assert.deepInclude(ShownWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
     const extended = [...asked, record("step/0/sleep/0/1", { type: "extended", byMs: 1 })]
-    assert.deepInclude(RecordedWait.of(extended), { asks, retryAt: 9_000 })
+    assert.deepInclude(ShownWait.of(extended), { asks, retryAt: 9_000 })
     const answered = [...extended, record("step/0/sleep/0/2", { type: "until", until: 11_000 })]
-    assert.deepInclude(RecordedWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
-    assert.isUndefined(RecordedWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
+    assert.deepInclude(ShownWait.of(answered), { asks: undefined, delayMs: 10_000, retryAt: 11_000 })
+    assert.isUndefined(ShownWait.of([...asked, record("step/0/sleep/0/1", { type: "elapsed" })]))
     assert.include(currentBy(asked), { isMoved: true, retryAt: 9_000 })
   })
 
   it("is undefined when the wait has ended, and while the turn does something else", () => {
-    assert.isUndefined(RecordedWait.of([]))
-    assert.isUndefined(RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" })]))
+    assert.isUndefined(ShownWait.of([]))
+    assert.isUndefined(ShownWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" })]))
     assert.isUndefined(
-      RecordedWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" }), record("step/0/attempt/1/content")])
+      ShownWait.of([...waiting, record("step/0/sleep/0", { type: "elapsed" }), record("step/0/attempt/1/content")])
     )
     const gaveUp = { _tag: "GiveUp", because: "not-retryable" }
-    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
+    assert.isUndefined(ShownWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
   it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
@@ -111,13 +112,13 @@ describe("RecordedWait", () => {
       record("step/0/attempt/1", failed),
       record("step/0/decision/1", { ...retry, attempt: 1 })
     ]
-    assert.strictEqual(RecordedWait.of(records)?.target, "openai/gpt-5")
+    assert.strictEqual(ShownWait.of(records)?.target, "openai/gpt-5")
   })
 
   it("P8: is undefined when a retry went to another target at once", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
-    assert.isUndefined(RecordedWait.of([record("step/0/attempt/0", failed), at]))
+    assert.isUndefined(ShownWait.of([record("step/0/attempt/0", failed), at]))
     assert.isUndefined(currentBy([at]))
   })
 
@@ -129,14 +130,14 @@ describe("RecordedWait", () => {
       record("step/0/attempt/0", failed),
       record("step/0/decision/0", { ...retry, ...there })
     ]
-    assert.strictEqual(RecordedWait.of(records)?.target, "anthropic/big")
+    assert.strictEqual(ShownWait.of(records)?.target, "anthropic/big")
     const later = [
       ...records,
       record("step/0/sleep/0", { type: "elapsed" }),
       record("step/0/attempt/1", failed),
       record("step/0/decision/1", retry)
     ]
-    assert.strictEqual(RecordedWait.of(later)?.target, "openai/gpt-5")
+    assert.strictEqual(ShownWait.of(later)?.target, "openai/gpt-5")
   })
 
   it("P19: can follow a failed compaction", () => {
@@ -145,6 +146,6 @@ describe("RecordedWait", () => {
       record("step/0/compaction/1", { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 1_000 }),
       record("step/0/decision/1", retry)
     ]
-    assert.deepInclude(RecordedWait.of(records), { failure: overloaded, retryAt: 6_000 })
+    assert.deepInclude(ShownWait.of(records), { failure: overloaded, retryAt: 6_000 })
   })
 })

@@ -9,16 +9,29 @@ import { eventsOf, law, turns } from "./PureTurnLaw.ts"
 const { begins, compaction, completed, failed, giveUp, lost, mark, messageId, overloaded, retry, sent, wake } =
   GivenRecords
 
+/** What the step has spent when its wait is over, and the part for its last failure's reason. */
+const spent = (history: History.History) => {
+  const { extendedMs, firstFailureAt, reasons, sleptMs: scheduledMs } = History.spendingAfterWait(history)
+  const { failure } = history.step
+  const own = failure && reasons[failure.reason]
+  const onReason = own && { reason: failure.reason, scheduledMs: own.sleptMs, firstFailureAt: own.firstFailureAt }
+  return { scheduledMs, extendedMs, firstFailureAt, onReason }
+}
+
 describe("History", () => {
   it("a turn without records has not begun", () => {
-    const { attempts, chains, next, spending, unread, wait } = History.of([])
+    const history = History.of([])
+    const { attempts, chains, next, unread, wait } = history
+    const spending = spent(history)
     assert.deepStrictEqual([attempts, chains, unread, wait], [[], [], [], undefined])
     assert.deepInclude(next, { step: 0, number: 0 })
     assert.isUndefined(spending.firstFailureAt)
   })
 
   it("a decision without an end to its wait is a wait", () => {
-    const { spending, wait } = History.of([failed(0, 1_000), retry(0, 5_000, 6_000)])
+    const history = History.of([failed(0, 1_000), retry(0, 5_000, 6_000)])
+    const { wait } = history
+    const spending = spent(history)
     expect(wait).toMatchObject({ retry: 0, retryAt: 6_000, since: 1_000, isMoved: false, failure: overloaded })
     expect([wait?.asks, wait?.target]).toEqual([undefined, undefined])
     expect(spending).toEqual({
@@ -30,15 +43,16 @@ describe("History", () => {
   })
 
   it("D2: a failure with which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
-    const { spending } = History.of([
+    const history = History.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
       wake(0, 0, { type: "elapsed" }),
       failed(1, 7_000),
       giveUp(1)
     ])
+    const spending = spent(history)
     expect(spending).toMatchObject({ scheduledMs: 5_000, onReason: { scheduledMs: 5_000 } })
-    expect(History.of([failed(0, 1_000)]).spending).toMatchObject({ scheduledMs: 0, firstFailureAt: undefined })
+    expect(spent(History.of([failed(0, 1_000)]))).toMatchObject({ scheduledMs: 0, firstFailureAt: undefined })
   })
 
   it("X5: a failure that was taken over from another turn was no call", () => {
@@ -72,7 +86,9 @@ describe("History", () => {
       wake(0, 0, { type: "until", until: 90_000 }),
       wake(0, 1, { type: "extended", byMs: 30_000 })
     ]
-    const { attempts, spending, wait } = History.of(records)
+    const history = History.of(records)
+    const { attempts, wait } = history
+    const spending = spent(history)
     expect(wait).toMatchObject({ retryAt: 90_000, since: 1_000, isMoved: true })
     expect(spending.extendedMs).toBe(30_000)
     expect(attempts[0]?.wakes.map(({ type }) => type)).toEqual(["until", "extended"])
@@ -131,7 +147,7 @@ describe("History", () => {
   })
 
   it("P10: spending counts from 0 with every step", () => {
-    const { spending, step, wait } = History.of([
+    const history = History.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
       wake(0, 0, { type: "elapsed" }),
@@ -140,6 +156,8 @@ describe("History", () => {
       failed(0, 8_000, 1),
       retry(0, 5_000, 13_000, 1)
     ])
+    const { step, wait } = history
+    const spending = spent(history)
     expect([step.number, wait?.retry]).toEqual([1, 0])
     expect(spending).toEqual({
       scheduledMs: 5_000,
@@ -151,7 +169,7 @@ describe("History", () => {
 
   it("X11: spending on a reason is the cost of its own failures", () => {
     const limited = { ...overloaded, reason: "rate-limited" as const }
-    const { spending } = History.of([
+    const history = History.of([
       failed(0, 1_000, 0, limited),
       retry(0, 5_000, 6_000),
       wake(0, 0, { type: "elapsed" }),
@@ -161,6 +179,7 @@ describe("History", () => {
       failed(2, 18_000, 0, limited),
       retry(2, 30_000, 48_000)
     ])
+    const spending = spent(history)
     expect(spending.scheduledMs).toBe(45_000)
     expect(spending.onReason).toEqual({ reason: "rate-limited", scheduledMs: 35_000, firstFailureAt: 1_000 })
   })

@@ -3,7 +3,7 @@
  *
  * A pure function of the turn's rows, its records and the present time.
  */
-import { History } from "@holdfast/kernel/host"
+import { History, Spending } from "@holdfast/kernel/host"
 import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
 import { defined, Failure, type Ids, type Message, type TurnEvent, type TurnState } from "@holdfast/wire"
 import type * as Holders from "./Holders.ts"
@@ -112,7 +112,7 @@ export const ofOpen = (
     state: stateOf(undefined, history, true),
     attempts: History.callsOf(history),
     ...(wait && waitOf(wait, now)),
-    ...budgetOf(history.spending, policy, now)
+    ...budgetOf(history, policy, now)
   }
 }
 
@@ -160,28 +160,22 @@ const waitOf = (
 
 /** Rule D2 */
 const budgetOf = (
-  { extendedMs, firstFailureAt, onReason, scheduledMs }: History.StepSpending,
+  history: History.History,
   policy: RetryPolicy.RetryPolicy,
   now: number
 ): { readonly budget?: BudgetReport } => {
-  if (firstFailureAt === undefined) return {}
+  const { failure } = history.step
+  if (failure === undefined) return {}
   const { measure, totalMs } = policy.budget
-  const spentOn = (part: Pick<History.StepSpending, "scheduledMs">, since: number) => ({
-    sleptMs: part.scheduledMs,
-    elapsedMs: Math.max(0, now - since),
-    extendedMs
-  })
-  const spent = spentOn({ scheduledMs }, firstFailureAt)
-  const own = ReasonLimits.budgetOf(policy, onReason?.reason)
-  const ownLeftMs =
-    own === undefined || onReason === undefined
-      ? Infinity
-      : Budget.remainingMs(own, spentOn(onReason, onReason.firstFailureAt))
+  const spent = Spending.spentAt(History.spendingAfterWait(history), failure, now, 0)
+  const { extendedMs = 0, onReason } = spent
+  const own = ReasonLimits.budgetOf(policy, failure.reason)
+  const ownLeftMs = own && onReason ? Budget.remainingMs(own, { ...onReason, extendedMs }) : Infinity
   const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, spent))
   return {
     budget: {
       measure,
-      spentMs: measure === "scheduled" ? scheduledMs : spent.elapsedMs,
+      spentMs: measure === "scheduled" ? spent.sleptMs : spent.elapsedMs,
       ...defined({
         totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
         leftMs: Number.isFinite(leftMs) ? leftMs : undefined

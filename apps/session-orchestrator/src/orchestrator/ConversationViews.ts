@@ -4,9 +4,9 @@
  * ConversationViews.V1. A parked turn is not woken: its wait is read from its records.
  * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
  */
-import { RecordedWait, type StorageError } from "@holdfast/journal"
+import type { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
-import { RetryEvent } from "@holdfast/kernel/host"
+import { History, RetryEvent, ToolQuestion } from "@holdfast/kernel/host"
 import { type ConversationState, defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Option, type Scope, Struct } from "effect"
 import type { TurnCounts } from "../conversation/Conversations.ts"
@@ -109,22 +109,23 @@ const retryOf = (
   records: ReadonlyArray<Records.Stored>
 ): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
   Effect.gen(function* () {
-    const wait = RecordedWait.of(records)
-    if (wait === undefined) return undefined
+    const { wait } = History.of(records)
+    const failure = wait?.failure ?? (wait?.asks && ToolQuestion.failureOf(wait.asks))
+    if (wait === undefined || failure === undefined) return undefined
     // Only a conversation whose model was changed has turns with another one.
     const turn =
       wait.target === undefined && conversation.modelSince !== undefined ? yield* store.turn(turnId) : Option.none()
     const own = Option.getOrUndefined(turn)?.model ?? conversation.model
-    const { asks, attempt, credential, delayMs, failure, retryAt, target = own } = wait
+    const { asks, decision, retry: attempt, retryAt, since, target = own } = wait
     return RetryEvent.of({
       conversationId: conversation.conversationId,
       turnId,
       attempt,
-      delayMs,
+      delayMs: Math.max(0, retryAt - since),
       retryAt,
       failure,
       target,
-      credential,
+      credential: decision?.route?.credential,
       maxRetries: asks?.because === "tools" ? undefined : MostRetries.of(TurnSetting.policyOf(conversation, defaults)),
       asks
     })

@@ -60,19 +60,6 @@ export interface Wait {
   readonly end: Records.Wake | undefined
 }
 
-/** The waiting time that a step has spent; the wait that it is in counts in full. */
-export interface StepSpending {
-  readonly scheduledMs: number
-  /** Milliseconds that were added to its budget (X4). */
-  readonly extendedMs: number
-  /** Epoch milliseconds; absent before the first failure. */
-  readonly firstFailureAt: number | undefined
-  /** The part spent on failures with the reason of the last one (X11). */
-  readonly onReason:
-    | { readonly reason: Failure.Reason; readonly scheduledMs: number; readonly firstFailureAt: number }
-    | undefined
-}
-
 /** The step that a turn is in. */
 interface OpenStep {
   /** 0-based. */
@@ -92,7 +79,6 @@ export interface History {
   readonly finals: ReadonlyMap<number, Records.FinalCause>
   readonly tally: Tally
   readonly step: OpenStep
-  readonly spending: StepSpending
   /** The wait that the turn is in. */
   readonly wait: Wait | undefined
   /** The attempt that is due or in progress, and has no record yet. */
@@ -127,6 +113,10 @@ export const toolCallsOf = ({ outcome }: Pick<Attempt, "outcome">): ReadonlyArra
 /** How long a wait really took, in milliseconds, until `now` if it has not ended. */
 export const waitedMs = ({ end, retryAt, since }: Wait, now: number): number =>
   Math.max(0, (end === undefined ? now : (end.at ?? retryAt)) - since)
+
+/** The spending of the step at the end of the wait that the turn is in, which counts in full. */
+export const spendingAfterWait = ({ step: { spending }, wait }: Pick<History, "step" | "wait">): Spending.Spending =>
+  wait === undefined ? spending : Spending.extend(sleep(spending, wait), wait.extendedMs)
 
 /** Whether the process died after content of the last attempt had left, with no record since (X2). */
 export const isCutOff = ({ attempts }: Pick<History, "attempts">): boolean => {
@@ -246,7 +236,6 @@ class Reading {
       finals,
       tally,
       step,
-      spending: spendingOf(step, wait),
       wait,
       next: this.next(),
       target,
@@ -397,14 +386,6 @@ class Reading {
 
 const sleep = (spending: Spending.Spending, { decision, reason }: Wait): Spending.Spending =>
   decision === undefined || reason === undefined ? spending : Spending.sleep(spending, { reason }, decision.delayMs)
-
-const spendingOf = ({ failure, spending }: OpenStep, wait: Wait | undefined): StepSpending => {
-  const spent = wait === undefined ? spending : Spending.extend(sleep(spending, wait), wait.extendedMs)
-  const { extendedMs, firstFailureAt, reasons, sleptMs: scheduledMs } = spent
-  const own = failure && reasons[failure.reason]
-  const onReason = own && { reason: failure.reason, scheduledMs: own.sleptMs, firstFailureAt: own.firstFailureAt }
-  return { scheduledMs, extendedMs, firstFailureAt, onReason }
-}
 
 /** The wait of the last attempt, or the question about its tool calls, if that has not ended. */
 const openWaitOf = (attempt: Attempt): Wait | undefined => {
