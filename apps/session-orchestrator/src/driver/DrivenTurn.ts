@@ -14,7 +14,6 @@ import type * as Handover from "../turn/Handover.ts"
 import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import * as Spending from "../spend/Spending.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
@@ -64,15 +63,13 @@ export const make = (
   const { system } = conversation
   const early = life.state.arrival?.early
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
-  const remembering = Admission.remembering(life)
-  const decides = remembering.strategy(TurnRunner.switched(strategy, policy, isEnabled))
+  const decides = Admission.remembering(life).strategy(TurnRunner.switched(strategy, policy, isEnabled))
   const { defaults, patiently, providers, standings } = services
   const routes = TurnRouter.make(
     { standings, credentials: providers.credentials, models: defaults.models, countTokens: () => 0 },
     { policy, history, isEnabled, patiently: patiently(turnId), modelSince: conversation.modelSince }
   )
-  const router =
-    routes && remembering.router(services.spending === undefined ? routes : Spending.routed(routes, decides))
+  const router = routes && TurnRunner.routed(life, routes, decides, services.spending)
   const value = new BeforeContent.BeforeContent(
     {
       conversationId,

@@ -106,12 +106,16 @@ export const waitOf = (
 ): GateWait | undefined => {
   const gatekeeper = gates.of(route)
   if (gatekeeper === undefined) return undefined
-  const isEarly = !isMoved && Gate.concerns(failure)
-  const notBefore = isEarly ? since + (failure.hint?.retryAfterMs ?? 0) : Infinity
-  const mayShare = !RecordedWait.isLast(basis)
-  const past = defined({ past: RecordedWait.pastOf(basis) })
-  const begunAt = retryAt - delayMs
-  return { gatekeeper, turnId, since: begunAt, waitMs: delayMs, notBefore, isWanted: isMoved, mayShare, ...past }
+  return gateWait(gatekeeper, turnId, {
+    delayMs,
+    isMoved,
+    retryAt,
+    since,
+    hintMs: failure.hint?.retryAfterMs,
+    ofEndpoint: Gate.concerns(failure),
+    isLast: RecordedWait.isLast(basis),
+    past: RecordedWait.pastOf(basis)
+  })
 }
 
 /**
@@ -121,32 +125,40 @@ export const waitOf = (
 export const waitOfRecord = (
   gates: Gates["Service"],
   turnId: Ids.TurnId,
-  { isLast, isOfTools, ofEndpoint, past, ...wait }: RecordedWait.CurrentWait,
+  wait: RecordedWait.CurrentWait,
   model: string
 ): GateWait | undefined => {
-  const { delayMs, hintMs = 0, isMoved, retryAt, route, since } = wait
-  if (isOfTools === true) return undefined
+  if (wait.isOfTools === true) return undefined
   const target = Target.parse(model)
-  const to = route ?? (target && { target })
+  const to = wait.route ?? (target && { target })
   const gatekeeper = to && gates.of(to)
-  if (gatekeeper === undefined) return undefined
-  const isEarly = !isMoved && ofEndpoint !== false
-  const notBefore = isEarly ? since + hintMs : Infinity
-  const mayShare = isLast !== true
-  const known = defined({ past })
-  return {
-    gatekeeper,
-    turnId,
-    since: retryAt - delayMs,
-    waitMs: delayMs,
-    notBefore,
-    isWanted: isMoved,
-    mayShare,
-    ...known
-  }
+  return gatekeeper && gateWait(gatekeeper, turnId, wait)
 }
 
 // --- internal
+
+const gateWait = (
+  gatekeeper: Gatekeeper,
+  turnId: Ids.TurnId,
+  { delayMs, hintMs = 0, isLast, isMoved, ofEndpoint, past, retryAt, since }: WaitAtGate
+): GateWait => ({
+  gatekeeper,
+  turnId,
+  since: retryAt - delayMs,
+  waitMs: delayMs,
+  notBefore: isMoved || ofEndpoint === false ? Infinity : since + hintMs,
+  isWanted: isMoved,
+  mayShare: isLast !== true,
+  ...defined({ past })
+})
+
+/** The facts of a wait that its gate needs, of a live turn or by its records. */
+interface WaitAtGate extends Pick<RecordedWait.CurrentWait, "delayMs" | "isMoved" | "retryAt" | "since"> {
+  readonly hintMs?: number | undefined
+  readonly ofEndpoint?: boolean | undefined
+  readonly isLast?: boolean | undefined
+  readonly past?: RecordedWait.GatePast | undefined
+}
 
 /** Time between two exchanges: short enough for a crowd, negligible for a database. */
 const EXCHANGE = "1 second"

@@ -10,7 +10,7 @@
  */
 import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import { type Failure, Failure as Failures } from "@holdfast/wire"
+import { defined, type Failure, Failure as Failures } from "@holdfast/wire"
 import type { ServerResponse } from "node:http"
 import type { At } from "../system/Alarm.ts"
 import * as Headers from "./Headers.ts"
@@ -134,13 +134,11 @@ export class ClientAnswer {
 
   /** Keeps the refusal of an attempt; `undefined`: a new attempt begins. */
   refused(refusal: Refusal | undefined): void {
-    const { body, decoded = [] } = refusal ?? { body: [] }
-    const isSmall = [body, decoded].every((pieces) => Buffer.concat(pieces).length <= MOST_KEPT)
-    // A copy: a piece of a read would keep the whole read in memory.
-    const copy = (pieces: ReadonlyArray<Uint8Array>) => [Uint8Array.from(Buffer.concat(pieces))]
+    const { body = [], decoded } = refusal ?? {}
+    const isSmall = [body, decoded ?? []].every((pieces) => sizeOf(pieces) <= MOST_KEPT)
     this.last =
       refusal && isSmall
-        ? { head: refusal.head, body: copy(body), ...(refusal.decoded && { decoded: copy(decoded) }) }
+        ? { head: refusal.head, body: copied(body), ...defined({ decoded: decoded && copied(decoded) }) }
         : undefined
   }
 
@@ -207,6 +205,13 @@ export class ClientAnswer {
 
 /** Bytes of the largest refusal that is kept while a call waits: all that is read of a refused answer. */
 const MOST_KEPT = 64 * 1024
+
+const sizeOf = (pieces: ReadonlyArray<Uint8Array>): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+/** A copy: a piece of a read would keep the whole read in memory. */
+const copied = (pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<Uint8Array> => [
+  Uint8Array.from(Buffer.concat(pieces))
+]
 
 /** Whether the provider refused an attempt with this answer: a success that is cut, empty or a page is no refusal, and a limit of ours is none of it. */
 const isOf = ({ head: { status } }: Refusal, failure: Failure.Failure): boolean =>

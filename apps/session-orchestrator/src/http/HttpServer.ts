@@ -247,7 +247,7 @@ const bounded = <E, R>(
 /** The rest of the body is not read, so there is no further request on the connection. */
 const unread = HttpServerResponse.setHeader("connection", "close")
 
-/** Reads a body, and measures it while it arrives. It becomes text in the end: one that never ends has no part of the heap. */
+/** Reads a body, and measures it while it arrives. Until its end it is bytes outside of V8's heap; then it becomes text. */
 const textOf = (
   request: HttpServerRequest.HttpServerRequest,
   limitBytes: number

@@ -27,9 +27,9 @@ export const counting = ({ count, size }: Folder, now: () => number): (() => num
   return () => {
     if (now() < until) return known
     try {
-      const told = size()
-      known = told > 0 ? told : count()
-      until = now() + (told > 0 ? EVERY_MS : EVERY_READ_MS)
+      const entries = size()
+      known = entries > 0 ? entries : count()
+      until = now() + (entries > 0 ? EVERY_MS : EVERY_READ_MS)
       return known
     } catch {
       return lowestFree()

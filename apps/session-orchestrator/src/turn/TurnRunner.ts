@@ -76,11 +76,7 @@ export const run = (
   const { target, provider, ports } = setting
   const { compactor, limits, report } = ports
   const strategy = strategyOf(setting)
-  const router =
-    setting.spending === undefined || ports.router === undefined
-      ? ports.router
-      : Spending.routed(ports.router, strategy)
-  const remembering = router && Admission.remembering(setting.life).router(router)
+  const router = ports.router && routed(setting.life, ports.router, strategy, setting.spending)
   const { turn, conversation, history } = setting.resumption
   const { turnId, conversationId, acceptedAt } = turn
   const { system } = conversation
@@ -92,7 +88,7 @@ export const run = (
     Context.add(Checkpoint.Checkpoint, setting.journaled.checkpoint),
     Context.add(Toolbox.Toolbox, setting.toolbox),
     Context.add(Compactor.Compactor, compactor),
-    remembering === undefined ? identity : Context.add(Router.Router, remembering),
+    router === undefined ? identity : Context.add(Router.Router, router),
     report === undefined ? identity : Context.add(FinalReport.FinalReport, report),
     setting.observer === undefined ? identity : Context.add(Observer.Observer, setting.observer)
   )
@@ -153,6 +149,15 @@ export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.Transie
   // The wait goes on behind the beginning of an early attempt, as for clients that come later.
   if (event.type === "step-start" && ticket?.isEarly === true && retry !== undefined) hub.live(retry)
 }
+
+/** A turn's router, behind the limits of spending. It records what the gate keeps of the turn. */
+export const routed = (
+  life: TurnLife.TurnLife,
+  router: Router.Router["Service"],
+  strategy: RetryStrategy.Deciding,
+  spending: Spending.Spending | undefined
+): Router.Router["Service"] =>
+  Admission.remembering(life).router(spending === undefined ? router : Spending.routed(router, strategy))
 
 /** Decides as `strategy`, while the conversation's switch is on (rule P15). */
 export const switched = <S extends RetryStrategy.Deciding>(
