@@ -287,6 +287,7 @@ const inOrder = Effect.fnUntraced(function* (
   }
   if (acceptance._tag === "Accepted") {
     const { opening } = acceptance
+    session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
     if (early?.accept() !== true)
       yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })

@@ -19,6 +19,7 @@ import type { StoredEvent } from "../storage/Store.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type ConversationNotFound, type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import { InProgress } from "./InProgress.ts"
+import { Recent } from "./Recent.ts"
 
 /** Most subscribers written to in one turn of the event loop: all other requests wait that long. */
 const MOST_AT_ONCE = 64
@@ -26,6 +27,7 @@ const MOST_AT_ONCE = 64
 /** The events of one conversation and their subscribers. */
 export class Hub {
   readonly inProgress = new InProgress()
+  readonly recent = new Recent()
   /** Absent until the first subscription: most parked turns are never watched. */
   private audience: Audience | undefined = undefined
   private last: number | undefined = undefined
@@ -72,6 +74,7 @@ export class Hub {
       const { event, json, id } = stored
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
       this.last = id
+      this.recent.persisted(stored)
       this.inProgress.persisted(event)
       if (this.inProgress.contentOf === undefined) this.isReceived = false
       if (this.isWatched) this.audience?.push({ event, json, id })
@@ -104,6 +107,7 @@ export class Hub {
   /** The turn is run again from its records: its events in progress are void. */
   restarted(): void {
     this.inProgress.reset()
+    this.recent.clear()
     this.last = undefined
     this.isReceived = false
   }

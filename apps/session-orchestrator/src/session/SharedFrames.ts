@@ -16,5 +16,11 @@ export const mark = (frames: ReadonlyArray<Frame>): ReadonlyArray<Frame> => {
   return frames
 }
 
+/** Whether frames have so much text that a copy for each subscriber costs more than a chunk of their own. */
+export const isLong = (frames: ReadonlyArray<Frame>): boolean => {
+  let characters = 0
+  return frames.some(({ json }) => (characters += json.length) >= LONG)
+}
+
 /** Whether several subscribers may get this array. */
 export const isMarked = (frames: ReadonlyArray<Frame>): boolean => marked.has(frames)

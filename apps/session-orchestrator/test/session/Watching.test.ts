@@ -173,6 +173,44 @@ describe("a watcher", () => {
       })
   )
 
+  Property.prop(
+    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
+    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
+    ([events, a, b, isOfTurn, isPushed]) =>
+      Effect.gen(function* () {
+        const subscribes = Math.min(a, events.length - 1)
+        const driven = new DrivenConversation()
+        driven.session.hub.recent.accepted(turnId)
+        for (const event of events.slice(0, subscribes)) driven.say(event)
+        const after = isOfTurn ? 0 : Math.min(b, driven.disk.length)
+        const options = isOfTurn ? { turnId } : { after }
+        let reads = 0
+        const read = (from: number) => {
+          reads++
+          return Stream.fromIterable(driven.disk.slice(from))
+        }
+        const frames: Array<Frame> = []
+        const fiber = yield* Watching.watch(driven.session, read, options).pipe(
+          Watching.ofTurn(turnId),
+          (watched) => collected(watched, frames, isPushed),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        // A conversation without events cannot be distinguished from one whose events the client lacks.
+        const isKnown = isOfTurn || driven.disk.length > 0
+        for (const event of events.slice(subscribes)) {
+          driven.say(event)
+          if (isPushed) yield* arrived
+        }
+        yield* Fiber.join(fiber)
+        assert.strictEqual(reads, isKnown ? 0 : 1)
+        assert.deepStrictEqual(
+          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
+          driven.disk.slice(after).map(({ id }) => id)
+        )
+        assert.strictEqual(shownBy(frames).current, "")
+      })
+  )
+
   it.effect("X3: that connects late gets the text of the step in progress, as one piece", () =>
     Effect.gen(function* () {
       const { session, say } = bound(new DrivenConversation())
@@ -265,9 +303,10 @@ describe("between the disk and the hub", () => {
     assert.deepStrictEqual(hub.inProgress.events(), [retry])
   })
 
-  it.effect("X3: a turn that has stopped is read from disk, where another process may have continued it", () =>
+  it.effect("Watching.V5: a turn that has stopped is read from disk, where another process may have continued it", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
       session.hub.persisted([earlier])
       session.hub.restarted()
       const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
@@ -277,18 +316,18 @@ describe("between the disk and the hub", () => {
   )
 
   /** The chunks that two watchers of the turn get at once, with this text in progress; `after`: the id that they have. */
-  const begunBy = (text: string, after: number) =>
+  const begunBy = (text: string, after?: number) =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
       session.hub.persisted([earlier])
       session.hub.live(stepStart(1))
       session.hub.live(delta(text))
+      const options = after === undefined ? { turnId } : { after }
       return yield* Effect.replicateEffect(
         Effect.gen(function* () {
           const chunks: Array<ReadonlyArray<Frame>> = []
-          yield* Watching.watch(session, (from) => Stream.fromIterable(from < earlier.id ? [earlier] : []), {
-            after
-          }).pipe(
+          yield* Watching.watch(session, () => Stream.die("was read"), options).pipe(
             Watching.ofTurn(turnId),
             Stream.runForEachArray((chunk) => Effect.sync(() => chunks.push(chunk))),
             Effect.forkScoped({ startImmediately: true })
@@ -300,10 +339,21 @@ describe("between the disk and the hub", () => {
       )
     })
 
-  it.effect("InProgress.P4: a long text in progress is the same marked array for all subscribers", () =>
+  it.effect("Watching.V6: a short text in progress arrives together with the events in memory", () =>
+    Effect.gen(function* () {
+      for (const chunks of yield* begunBy("Hel")) {
+        assert.deepStrictEqual(
+          chunks.map((chunk) => chunk.map(({ event }) => event)),
+          [[earlier.event, stepStart(1), delta("Hel")]]
+        )
+      }
+    })
+  )
+
+  it.effect("Watching.V6: a long text in progress is the same marked array for all subscribers", () =>
     Effect.gen(function* () {
       const text = "x".repeat(SharedFrames.LONG)
-      for (const after of [earlier.id - 1, earlier.id]) {
+      for (const after of [undefined, earlier.id - 1, earlier.id]) {
         const [one = [], two = []] = yield* begunBy(text, after)
         const last = one.at(-1) ?? assert.fail("nothing arrived")
         assert.deepStrictEqual(

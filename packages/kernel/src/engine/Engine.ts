@@ -30,7 +30,7 @@ import * as Records from "../records/Records.ts"
 import * as RetryEvent from "../turn/RetryEvent.ts"
 import * as Commands from "./Commands.ts"
 import * as Observing from "./Observing.ts"
-import type { Append, Cut, Effect, Input, Named, Said, State } from "./State.ts"
+import type { Append, Cut, Effect, Input, Named, CutContent, State } from "./State.ts"
 
 export type { Command } from "../internal/machine/OpenCommands.ts"
 export type { Sleep } from "./Commands.ts"
@@ -156,7 +156,7 @@ export class Turn {
     this.goOn()
   }
 
-  private cut({ failure, status }: Cut, said: Said = { content: [] }): void {
+  private cut({ failure, status }: Cut, said: CutContent = { content: [] }): void {
     const { call, cut, ledger, open } = this.state
     const [command] = open
     if (cut !== undefined || ledger.phase._tag === "Sealed" || command?._tag === "Seal") return

@@ -90,13 +90,13 @@ export type Input =
   | ({
       readonly _tag: "Cut"
       /** The content of the call under way. */
-      readonly said?: Said
+      readonly said?: CutContent
     } & Cut)
   /** The process gives the turn up, unsealed, and has ended its commands. */
   | { readonly _tag: "Released" }
 
 /** The content of a response under way. */
-export type Said = NonNullable<NonNullable<Records.Seal["cut"]>["said"]>
+export type CutContent = NonNullable<NonNullable<Records.Seal["cut"]>["said"]>
 
 /** Why a turn is cut off. */
 export interface Cut {
