@@ -75,6 +75,11 @@ const surroundings = {
   AZURE_OPENAI_API_KEY: "k"
 }
 
+/** The pages that people read. */
+const pages = globSync("{{README,CONTRIBUTING,SECURITY}.md,docs/*.md,{packages,apps}/*/README.md}", {
+  cwd: root
+}).toSorted()
+
 /** The code blocks of a page in a language. */
 const blocksOf = (page: string, language: string): ReadonlyArray<string> =>
   Array.from(page.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\\n\`\`\``, "g")), ([, code]) => code ?? "")
@@ -191,24 +196,36 @@ describe("docs/api.md", () => {
   })
 })
 
-describe("docs/cli.md", () => {
-  it("has a row for every command, and for no other", async () => {
-    const { stdout } = await holdfast(["--help"], { cwd: root })
-    const commands = Array.from(
-      (stdout.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}([a-z-]+) /gm),
-      ([, name = ""]) => name
-    )
+describe("the commands", () => {
+  const known = holdfast(["--help"], { cwd: root }).then(({ stdout }) =>
+    Array.from((stdout.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}([a-z-]+) /gm), ([, name = ""]) => name)
+  )
+
+  it("each has a row in docs/cli.md, and nothing else has", async () => {
+    const commands = await known
     const rows = textOf("docs/cli.md").match(/^\| `holdfast .*?\|/gm) ?? []
     const named = rows.flatMap((row) => Array.from(row.matchAll(/`holdfast ([a-z-]+)/g), ([, name = ""]) => name))
     assert.isAbove(commands.length, 20)
     assert.deepStrictEqual(Array.from(new Set(named)).toSorted(), commands.toSorted())
   })
+
+  it("are all that the pages name", async () => {
+    const commands = await known
+    const named = pages.flatMap((page) =>
+      Array.from(textOf(page).matchAll(/(?:^|`|\$ |pnpm@12 )holdfast ([a-z][a-z-]*)/gm), ([, name = ""]) => ({
+        page,
+        name
+      }))
+    )
+    assert.isAbove(named.length, 100)
+    assert.deepStrictEqual(
+      named.filter(({ name }) => !commands.includes(name)),
+      []
+    )
+  })
 })
 
 describe("links between pages", () => {
-  const pages = globSync("{{README,CONTRIBUTING,SECURITY}.md,docs/*.md,{packages,apps}/*/README.md}", {
-    cwd: root
-  }).toSorted()
   /** The anchors of a page's headings, as GitHub makes them. */
   const anchorsOf = (path: string): ReadonlyArray<string> =>
     Array.from(textOf(path).matchAll(/^#+ (.*)$/gm), ([, title = ""]) =>
