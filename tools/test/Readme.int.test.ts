@@ -96,6 +96,13 @@ describe("the README", () => {
     assert.include(text, `${corpus.length} recorded and documented errors`)
   })
 
+  it("has the figures of docs/crowd.md", () => {
+    const [, gate = "", ideal = "", without = ""] =
+      /1,000 turns: all answered (\d+ s) after the outage; ideal (\d+ s), without the gate ([^|]*?) \|/.exec(text) ?? []
+    const picture = `within ${gate} of the endpoint's return with the gate, ${without} without it, and ${ideal} ideally`
+    assert.include(textOf("docs/crowd.md"), picture)
+  })
+
   it("has the beginning of the report that docs/report.md shows as printed", () => {
     const [report = ""] = blocksOf(text, "text")
     assert.isAbove(report.split("\n").length, 10)
