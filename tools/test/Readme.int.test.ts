@@ -159,20 +159,40 @@ describe("docs/configuration.md", () => {
 describe("docs/api.md", () => {
   const text = textOf("docs/api.md")
 
-  it("has a row for every call of the API, and for no other", () => {
-    const rows = Array.from(text.matchAll(/^\| (`(?:GET|POST|PUT|DELETE) .*?) \|/gm), ([, cell = ""]) => cell)
-    const named = rows.flatMap((cell) =>
-      Array.from(cell.matchAll(/`((?:GET|POST|PUT|DELETE) [^\s`]+)/g), ([, call = ""]) =>
-        call.replace("…", "/v1/conversations/:id")
+  it("has every call of the API with the fields of its body, and no other", () => {
+    const { components, paths } = OpenApi.fromApi(Api.Api)
+    const schemaOf = (schema: unknown): Readonly<Record<string, unknown>> => {
+      const { $ref, ...own } = Object(schema)
+      return typeof $ref === "string" ? schemaOf(components.schemas[$ref.split("/").at(-1) ?? ""]) : own
+    }
+    const fieldsOf = (operation: unknown): ReadonlyArray<string> => {
+      const { properties = {}, required = [] } = schemaOf(
+        Object(operation).requestBody?.content["application/json"]?.schema
+      )
+      const names = Object.keys(Object(properties)).filter((name) => name !== "commandId")
+      return names.map((name) => (Array.isArray(required) && required.includes(name) ? name : `${name}?`)).toSorted()
+    }
+    const calls = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        call: `${method.toUpperCase()} ${path.replace(/\{(conversationId|chatId)\}/, ":id").replace("{turnId}", ":turnId")}`,
+        fields: fieldsOf(operation)
+      }))
+    )
+    const cells = Array.from(
+      text.matchAll(/^\| (`(?:GET|POST|PUT|DELETE) .*?`)[^`|]* \| (?!has)/gm),
+      ([, cell = ""]) => cell
+    )
+    const rows = cells.flatMap((cell) =>
+      Array.from(
+        cell.matchAll(/`((?:GET|POST|PUT|DELETE) [^\s`]+)`(?: `\{(.*?)\}`)?/g),
+        ([, call = "", fields = ""]) => ({
+          call: call.replace("…", "/v1/conversations/:id"),
+          fields: fields.split(", ").filter(Boolean).toSorted()
+        })
       )
     )
-    const calls = Object.entries(OpenApi.fromApi(Api.Api).paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map(
-        (method) =>
-          `${method.toUpperCase()} ${path.replace(/\{(conversationId|chatId)\}/, ":id").replace("{turnId}", ":turnId")}`
-      )
-    )
-    assert.deepStrictEqual(Array.from(new Set(named)).toSorted(), calls.toSorted())
+    const byCall = (a: { readonly call: string }, b: { readonly call: string }) => (a.call < b.call ? -1 : 1)
+    assert.deepStrictEqual(rows.toSorted(byCall), calls.toSorted(byCall))
   })
 
   it("has an event as it is sent", () => {
