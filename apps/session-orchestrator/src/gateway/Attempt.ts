@@ -1,21 +1,24 @@
 /**
  * One attempt of a held call, as the kernel's port has it: the client's bytes go up, and the answer's bytes go down past the kernel.
  *
- * Attempt.R1. Before content the answer is held back (`ContentGate`): an attempt that fails has written nothing.
- * Attempt.R2. Content is reported as usage of nothing. The kernel asks for the next event when its mark is on disk, and only then a byte goes
- *     down (rule X2).
- * Attempt.R3. After content a failure is a cut for the client, and fails the attempt.
- * Attempt.R4. Interruption frees the endpoint's connection.
+ * ```
+ *   held ── content ──▶ reached ── its mark is on disk ──▶ passing ── end, cut ──▶ over
+ *     └──────────────────────── failed ─────────────────────────────────────────────┘
+ * ```
+ *
+ * Attempt.R1. Before content the answer is held back (`ContentGate`): an attempt that fails has written nothing. After content a failure is
+ *     a cut for the client, and fails the attempt.
+ * Attempt.R2. Content is reported as usage of nothing. The kernel asks for more when its mark is on disk, and only then a byte goes down (rule X2).
  *
  * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no coding.
  */
 import type { Provider } from "@holdfast/kernel"
-import { ResponseProgress } from "@holdfast/kernel/host"
+import { ProviderCall } from "@holdfast/kernel/host"
 import { ContentGate, Dialect, Progress } from "@holdfast/providers/dialects"
 import { ContentCoding } from "@holdfast/providers/raw"
 import type * as RawCall from "@holdfast/providers/raw"
-import { Failure } from "@holdfast/wire"
-import { Clock, Effect, Stream } from "effect"
+import { Failure, Ids } from "@holdfast/wire"
+import { Exit } from "effect"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import * as Headers from "./Headers.ts"
 
@@ -34,53 +37,44 @@ export interface Options {
   readonly refused: (refusal: Refusal) => void
 }
 
-/** The events of one attempt. */
+/** Makes one attempt. */
+export const begin = (
+  options: Options,
+  { now }: Pick<ProviderCall.World, "now">,
+  listener: ProviderCall.Listener
+): ProviderCall.Running => new Attempt(options, now, listener)
+
+/** The same as a stream. */
 export const stream = (options: Options): ReturnType<Provider.Provider["Service"]["stream"]> =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      const clock = yield* Clock.Clock
-      const progress = yield* ResponseProgress.ResponseProgress
-      const attempt = yield* Effect.acquireRelease(
-        Effect.sync(() => new Attempt(options, () => clock.currentTimeMillisUnsafe(), progress)),
-        (attempt) => Effect.sync(() => attempt.close())
-      )
-      const failed = yield* attempt.content
-      if (failed !== undefined) return Stream.make<[Provider.ProviderEvent]>({ type: "error", ...failed })
-      return Stream.concat(Stream.make<[Provider.ProviderEvent]>(REACHED), passing(attempt))
-    })
-  )
+  ProviderCall.toStream((_request, world, listener) => begin(options, world, listener), UNREAD)
+
+/** A request that has nothing of a turn: what goes up is the client's. */
+export const UNREAD: Provider.ProviderRequest = {
+  conversationId: Ids.ConversationId.make("none"),
+  turnId: Ids.TurnId.make("none"),
+  target: { provider: "none", model: "none" },
+  step: 0,
+  attempt: 0,
+  messages: [],
+  tools: []
+}
 
 // --- internal
 
 /** Attempt.R2 */
 const REACHED: Provider.ProviderEvent = { type: "usage", usage: {} }
 
-const passing = (attempt: Attempt): ReturnType<typeof stream> =>
-  Stream.unwrap(
-    Effect.map(attempt.rest, (failed) => {
-      const usage: Provider.ProviderEvent = { type: "usage", usage: attempt.usage() }
-      return failed === undefined
-        ? Stream.make<[Provider.ProviderEvent, Provider.ProviderEvent]>(usage, { type: "finish", finishReason: "stop" })
-        : Stream.concat(
-            Stream.make<[Provider.ProviderEvent]>(usage),
-            Stream.fail(new Failure.ProviderFailure({ failure: failed.failure }))
-          )
-    })
-  )
-
-type Outcome = Dialect.Failed | undefined
-
-class Attempt {
+class Attempt implements ProviderCall.Running {
   private readonly options: Options
   private readonly now: () => number
-  private readonly progress: () => void
+  private readonly listener: ProviderCall.Listener
   private readonly call: RawCall.Call
+  private state: "held" | "reached" | "passing" | "over" = "held"
   private head: RawCall.Head | undefined
   private gate: ContentGate.ContentGate | undefined
   private answer: Dialect.Head | undefined
   /** Bytes that may go down, until the mark is on disk. */
   private ready: Array<Uint8Array> = []
-  private isPassing = false
   /** Of a compressed answer. */
   private decoding: ContentCoding.Decoding | undefined
   /** What came of a compressed answer, until it passes. */
@@ -93,16 +87,15 @@ class Attempt {
   private isWhole = false
   /** What follows the connection's end, once all that came is decoded. */
   private onEnd: (() => void) | undefined
-  /** The answer has content, or has failed. */
-  private first: { readonly failed: Outcome } | undefined
-  private last: { readonly failed: Outcome } | undefined
-  private onFirst: (() => void) | undefined
-  private onLast: (() => void) | undefined
+  /** The connection is over, and how; absent: it is not. */
+  private last: { readonly failed: Dialect.Failed | undefined } | undefined
+  /** How the call ended, until its listener has asked for more. */
+  private end: ProviderCall.End | undefined
 
-  constructor(options: Options, now: () => number, progress: () => void) {
+  constructor(options: Options, now: () => number, listener: ProviderCall.Listener) {
     this.options = options
     this.now = now
-    this.progress = progress
+    this.listener = listener
     this.call = options.send(options.request, {
       head: (head) => this.begin(head),
       data: (bytes) => (this.decoding === undefined ? this.take(bytes) : this.decode(bytes, this.decoding)),
@@ -114,45 +107,28 @@ class Attempt {
     })
   }
 
-  /** Waits for content; returns the failure of an attempt that has none. */
-  readonly content: Effect.Effect<Outcome> = Effect.callback((resume) => {
-    this.onFirst = () => resume(Effect.succeed(this.first?.failed))
-    if (this.first !== undefined) this.onFirst()
-  })
-
-  /** Lets the answer pass to its end; returns the failure of an answer that broke off. */
-  readonly rest: Effect.Effect<Outcome> = Effect.callback((resume) => {
-    const { client, own } = this.options
-    this.onLast = () => {
-      const failed = this.last?.failed
-      if (failed === undefined) client.end()
-      else client.cut()
-      resume(Effect.succeed(failed))
-    }
-    const isAsItCame = this.head === undefined || client.begin(this.head, own())
-    this.isCoded = isAsItCame && this.decoding !== undefined
-    for (const bytes of this.isCoded ? this.coded : this.ready) this.write(bytes)
-    this.ready = []
-    this.coded = []
-    this.isPassing = true
-    if (this.last !== undefined) this.onLast()
-    else this.proceed()
-  })
-
-  usage() {
-    return this.gate?.usage() ?? {}
+  readonly more = (): void => {
+    const { end } = this
+    this.end = undefined
+    if (end !== undefined) this.listener.end(end)
+    else if (this.state === "reached") this.pass()
   }
 
-  /** Attempt.R4. An answer that is given up in the middle breaks off. */
-  close(): void {
+  /** Frees the endpoint's connection. An answer that is given up in the middle breaks off. */
+  readonly cancel = (): void => {
+    this.close()
+    if (this.state === "passing") this.options.client.cut()
+    this.state = "over"
+    this.end = undefined
+  }
+
+  private close(): void {
     this.call.close()
     this.decoding?.close()
-    if (this.isPassing && this.last === undefined) this.options.client.cut()
   }
 
-  private write(bytes: Uint8Array): boolean {
+  private write(bytes: Uint8Array): void {
     this.isFull.client = !this.options.client.write(bytes, this.onDrain)
-    return !this.isFull.client
   }
 
   private readonly onDrain = (): void => {
@@ -162,7 +138,7 @@ class Attempt {
 
   /** Whether more may come: not while the client is behind, and not between content and its mark. */
   private get isOpen(): boolean {
-    return !this.isFull.client && (this.first === undefined || this.isPassing)
+    return !this.isFull.client && this.state !== "reached"
   }
 
   private proceed(): void {
@@ -197,7 +173,7 @@ class Attempt {
   /** Takes bytes of a compressed answer. */
   private decode(bytes: Uint8Array, decoding: ContentCoding.Decoding): boolean {
     if (this.isCoded) this.write(bytes)
-    else if (!this.isPassing) {
+    else if (this.state !== "passing") {
       this.coded.push(bytes)
       this.count("coded", bytes)
     }
@@ -217,18 +193,16 @@ class Attempt {
   /** Takes bytes that can be read. */
   private take(bytes: Uint8Array): boolean {
     const passed = this.gate?.feed(bytes) ?? []
-    if (this.isPassing) {
+    if (this.state === "passing") {
       const { dialect } = this.options
-      if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.progress()
+      if (this.answer === undefined || Progress.isProgress(dialect, bytes, this.answer)) this.listener.progress()
       if (this.isCoded) return true
-      let isRead = true
-      for (const each of passed) isRead = this.write(each)
-      return isRead
+      for (const each of passed) this.write(each)
+    } else {
+      this.ready.push(...passed)
+      this.judge()
     }
-    this.ready.push(...passed)
-    this.judge()
-    // The answer may have begun to pass meanwhile: a fiber continues where it is resumed.
-    return this.first === undefined || this.isPassing
+    return this.isOpen
   }
 
   private ended(onEnd: () => void): void {
@@ -239,38 +213,36 @@ class Attempt {
 
   private finish(): void {
     this.ready.push(...(this.gate?.end() ?? []))
-    if (this.isPassing) {
-      if (!this.isCoded) for (const bytes of this.ready) this.options.client.write(bytes, () => {})
-      this.ready = []
-    }
+    if (this.state === "passing" && !this.isCoded) for (const bytes of this.ready) this.write(bytes)
     this.over()
   }
 
   private broken(cause: unknown): void {
-    const { conceal } = this.options
     this.gate?.broken(cause)
     if (this.gate !== undefined) return this.over()
-    const failed = Dialect.ofBroken(cause, { now: this.now, conceal })
-    this.settle({ failed })
-    this.last = { failed }
-    this.onLast?.()
+    const failed = Dialect.ofBroken(cause, { now: this.now, conceal: this.options.conceal })
+    if (this.state === "held") this.fail(failed)
+    else this.concluded(failed)
   }
 
   /** The connection is over. */
   private over(): void {
-    const standing = this.gate?.standing()
     this.judge()
-    this.last = { failed: standing?.kind === "failed" ? standing : undefined }
-    this.onLast?.()
+    const standing = this.gate?.standing()
+    this.concluded(standing?.kind === "failed" ? standing : undefined)
   }
 
   private judge(): void {
     const standing = this.gate?.standing()
-    if (this.first !== undefined || standing === undefined || standing.kind === "held") return
-    if (standing.kind !== "failed" || standing.hasPassed) return this.settle({ failed: undefined })
+    if (this.state !== "held" || standing === undefined || standing.kind === "held") return
+    if (standing.kind !== "failed" || standing.hasPassed) {
+      this.state = "reached"
+      if (this.listener.events([REACHED])) this.more()
+      return
+    }
     const { body, failure } = standing
     if (this.head !== undefined) this.options.refused(this.refusal(this.head, this.gate?.received() ?? []))
-    this.settle({ failed: body === undefined ? { failure } : { failure, body } })
+    this.fail(body === undefined ? { failure } : { failure, body })
   }
 
   /** A compressed refusal that has not come whole is passed decoded: no client could read the rest. */
@@ -280,10 +252,42 @@ class Attempt {
     return { head: { ...head, headers: Headers.without(head.headers, ["content-encoding"]) }, body }
   }
 
-  private settle(first: { readonly failed: Outcome }): void {
-    if (this.first !== undefined) return
-    this.first = first
-    this.onFirst?.()
+  private fail(failed: Dialect.Failed): void {
+    this.state = "over"
+    this.close()
+    this.emit([{ type: "error", ...failed }], Exit.void)
+  }
+
+  /** Its mark is on disk. */
+  private pass(): void {
+    const { client, own } = this.options
+    const isAsItCame = this.head === undefined || client.begin(this.head, own())
+    this.isCoded = isAsItCame && this.decoding !== undefined
+    for (const bytes of this.isCoded ? this.coded : this.ready) this.write(bytes)
+    this.ready = []
+    this.coded = []
+    this.state = "passing"
+    if (this.last === undefined) this.proceed()
+    else this.concluded(this.last.failed)
+  }
+
+  private concluded(failed: Dialect.Failed | undefined): void {
+    this.last = { failed }
+    if (this.state !== "passing") return
+    this.state = "over"
+    const usage: Provider.ProviderEvent = { type: "usage", usage: this.gate?.usage() ?? {} }
+    if (failed === undefined) {
+      this.options.client.end()
+      this.emit([usage, { type: "finish", finishReason: "stop" }], Exit.void)
+    } else {
+      this.options.client.cut()
+      this.emit([usage], Exit.fail(new Failure.ProviderFailure({ failure: failed.failure })))
+    }
+  }
+
+  private emit(events: ProviderCall.Events, end: ProviderCall.End): void {
+    this.end = end
+    if (this.listener.events(events)) this.more()
   }
 }
 

@@ -1,19 +1,20 @@
 /**
  * Holds calls for a model's answer until there is one (rule X13).
  *
- * Holding.H1. The first attempt is made at once and leaves nothing on disk. If it fails and may be retried, the call becomes a turn of one step
- *     (`HeldCalls`), which begins with that failure: classifier, schedule, budget, gate, commands and reports are those of every turn.
+ * Holding.H1. The first attempt is made at once, as every attempt is, and leaves nothing on disk. If it fails and may be retried, the call becomes a
+ *     turn of one step (`HeldCalls`), which begins with that failure.
  * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again in time, goes on in it (`HeldWaits`).
- * Holding.H3. A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
- * Holding.H4. A twin never joins a call that has its client.
- * Holding.H5. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
+ * Holding.H3. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
+ *
+ * A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
  */
 import type { Provider } from "@holdfast/kernel"
+import { type CallFailure, Performer, ProviderCall } from "@holdfast/kernel/host"
 import { RetryPolicy } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import type * as RawCall from "@holdfast/providers/raw"
-import { type Failure, Ids, type Message, Target } from "@holdfast/wire"
-import { Clock, Effect, Stream } from "effect"
+import { type Failure, Target } from "@holdfast/wire"
+import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import type { TurnResult } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
@@ -22,9 +23,10 @@ import type { Gates } from "../gate/Gates.ts"
 import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
+import { TurnLife } from "../session/TurnLife.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
-import type { Conversation } from "../storage/Store.ts"
+import * as Admission from "../turn/Admission.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Attempt from "./Attempt.ts"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
@@ -60,23 +62,17 @@ export class Holding {
 
   /** Answers a call. Its client has the whole answer, or a cut, when this succeeds. Interruption means that the client has left. */
   readonly answer = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
-    Effect.flatten(this.begun(call, client))
-
-  /** Begins a call; returns what is left to do. What the beginning needed is not in memory while the call waits. */
-  private readonly begun = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<Effect.Effect<void>> =>
-    Effect.gen({ self: this }, function* () {
-      const known = yield* this.found(call)
-      if (known?._tag === "GaveUp") {
+    // Suspended: what holds the call keeps this effect, and would keep the look-up with it.
+    Effect.suspend(() =>
+      Effect.flatMap(this.found(call), (known) => {
+        if (known === undefined) return this.begin(call, client)
+        if (known._tag === "Left") {
+          return this.attached(known.wait, call, client, undefined, this.parts.turns.resume(known.wait.conversationId))
+        }
         client.refused(this.refusals.get(known.key)?.refusal)
         return Effect.sync(() => client.giveUp(known.failure))
-      }
-      if (known?._tag === "Left") {
-        return this.attached(known.wait, call, client, undefined, this.parts.turns.resume(known.wait.conversationId))
-      }
-      const first = yield* this.firstAttempt(call, client)
-      if (first === undefined) return Effect.void
-      return first.isHeld ? this.hold(call, client, first.failed) : Effect.sync(first.pass)
-    })
+      })
+    )
 
   /** What is known of a call that was asked before. A database that does not answer makes it a new call. */
   private readonly found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
@@ -86,69 +82,38 @@ export class Holding {
         Effect.as(Effect.logWarning(`A call through the gateway cannot be looked up: ${message}`), undefined)
     )
 
-  /** Makes the first attempt. `undefined`: the client has its answer. */
-  private readonly firstAttempt = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<First | undefined> =>
-    Effect.gen({ self: this }, function* () {
-      const { defaults, gates } = this.parts
+  /** Makes the first attempt. If it may be retried, its failure makes the call a turn (Holding.H1). */
+  private readonly begin = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
+    Effect.flatMap(Clock.currentTimeMillis, (since) => {
+      const { defaults, ended, gates } = this.parts
+      const chance = randomBytes(4).toString("hex")
+      const turnId = HeldCallIds.turn(since, chance)
       const target = GatedCall.targetOf(call)
-      const policy = TurnSetting.policyOf({ retry: call.retry }, defaults)
-      const gatekeeper = gates.of({ target })
+      const policy = TurnSetting.policyOf(call, defaults)
       const isRetried = policy.enabled && RetryPolicy.mostRetries(policy) !== 0
-      const goesOn = (failure: Failure.Failure) => RetryPolicy.delay(policy, 0, failure) !== undefined
-      if (isRetried && gatekeeper?.shareFirst(goesOn) !== undefined)
-        return { isHeld: true, failed: undefined, pass: () => {} }
-      let refused: Refusal | undefined
-      let failed: Attempted | undefined
-      let usage: Message.Usage = {}
-      let report: ReturnType<NonNullable<typeof gatekeeper>["begin"]> | undefined
-      const attempt = this.attemptOf(
-        call,
-        client,
-        () => [],
-        (refusal) => void (refused = refusal)
+      const provider = Admission.throughGates(
+        Limits.withLimits(this.relay(call, client, undefined), policy.requestTimeout),
+        gates,
+        new TurnLife(turnId, { _tag: "Queued" }),
+        (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
+        false
       )
-      const limited = Limits.withLimits({ stream: attempt }, policy.requestTimeout)
-      const events = limited.stream({ ...NOBODY, target }).pipe(
-        Stream.runForEach((event) =>
-          Effect.sync(() => {
-            if (event.type === "error") failed = { failure: { retryable: false, ...event.failure }, body: event.body }
-            if (event.type !== "usage") return
-            usage = event.usage
-            if (report !== undefined || gatekeeper === undefined) return
-            report = gatekeeper.begin(undefined)
-            report.answered()
-          })
-        ),
-        Effect.catchTag("ProviderFailure", ({ body, failure }) => Effect.sync(() => void (failed = { failure, body }))),
-        Effect.ensuring(Effect.sync(() => report?.ended()))
-      )
-      const limiter = gates.limiterOf(target.provider)
-      yield* limiter === undefined ? events : Effect.scoped(Effect.andThen(limiter.permit(0), events))
-      const failure = failed?.failure
-      const isHeld =
-        failure !== undefined &&
-        !client.hasContent &&
-        isRetried &&
-        (failure.retryable || this.isElsewhere(call, policy, failure))
-      if (!isHeld) this.parts.ended({ target, usage, failure }, yield* Clock.currentTimeMillis)
-      if (failure === undefined || client.hasContent) return undefined
-      if (isHeld) client.refused(refused)
-      return {
-        failed,
-        isHeld,
-        pass: () => {
-          if (refused === undefined || !client.pass(refused)) client.fail(failure)
-        }
-      }
+      return Effect.flatMap(Performer.attempt(provider, { ...Attempt.UNREAD, turnId, target }), (made) => {
+        const { body, failure } = made._tag === "Failed" ? made : {}
+        if (failure !== undefined && !client.hasContent && isRetried && this.isPassing(call, policy, failure))
+          return this.hold(call, client, { since, chance }, { failure, ...(typeof body === "string" ? { body } : {}) })
+        ended({ target, usage: made.usage ?? {}, failure }, made.endedAt)
+        return failure === undefined || client.hasContent ? Effect.void : Effect.sync(() => client.giveUp(failure))
+      })
     })
 
-  /** Whether another key or model may answer a call that its own cannot. */
-  private isElsewhere(
+  /** Whether a failure may pass: with time, or as another key or model answers. */
+  private isPassing(
     call: GatedCall.GatedCall,
     { routing }: RetryPolicy.RetryPolicy,
-    failure: Failure.Failure
+    { reason, retryable }: Failure.Failure
   ): boolean {
-    if (!ELSEWHERE.has(failure.reason)) return false
+    if (retryable || !ELSEWHERE.has(reason)) return retryable
     const { credentials, endpoints } = this.parts
     const others = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
     return (
@@ -157,92 +122,81 @@ export class Holding {
     )
   }
 
-  private readonly attemptOf =
-    (
-      call: GatedCall.GatedCall,
-      client: ClientAnswer,
-      own: (request: Provider.ProviderRequest) => RawCall.RawHeaders,
-      refused: Attempt.Options["refused"]
-    ): Provider.Provider["Service"]["stream"] =>
-    (request) => {
+  /** Makes attempts with the client's request. `since` is when a call that waits began, in epoch milliseconds. */
+  private readonly relay = (
+    call: GatedCall.GatedCall,
+    client: ClientAnswer,
+    since: number | undefined
+  ): Provider.Provider["Service"] =>
+    ProviderCall.provider((request, world, listener) => {
       const { endpoints, redact, send } = this.parts
-      if (!GatedCall.fits(call, endpoints, request.target)) return refusedBy(otherFormat(request.target))
-      const sent = GatedCall.requestFor(call, endpoints, request.target, request.credential)
-      if (sent === undefined) return refusedBy(keyless(request.target))
       const { asked, dialect } = call
+      const { attempt, credential, target } = request
+      client.refused(undefined)
+      const refuse = (failure: Provider.EmittedFailure) => ProviderCall.refuse(listener, { type: "error", failure })
+      if (!GatedCall.fits(call, endpoints, target)) return refuse(otherFormat(target))
+      const sent = GatedCall.requestFor(call, endpoints, target, credential)
+      if (sent === undefined) return refuse(keyless(target))
       const conceal = GatedCall.concealed(call, redact)
-      return Attempt.stream({
-        send,
-        request: sent,
-        dialect,
-        call: asked,
-        conceal,
-        client,
-        own: () => own(request),
-        refused
-      })
-    }
+      const refused = (refusal: Refusal) => client.refused(refusal)
+      const waited = since === undefined ? undefined : { attempt, target, waitedMs: Math.max(0, world.now() - since) }
+      const own = () => (waited === undefined ? [] : ownHeaders(call, waited))
+      return Attempt.begin(
+        { send, request: sent, dialect, call: asked, conceal, client, own, refused },
+        world,
+        listener
+      )
+    })
 
-  /** Makes a turn of a call whose first attempt has failed (Holding.H1). */
+  /** Makes a turn of a call. */
   private readonly hold = (
     call: GatedCall.GatedCall,
     client: ClientAnswer,
-    failed: Attempted | undefined
-  ): Effect.Effect<void> =>
-    Effect.flatMap(Clock.currentTimeMillis, (createdAt) => {
-      const { defaults, turns, waits } = this.parts
-      const key = GatedCall.keyOf(call)
-      const conversationId = turns.choose(() => HeldCallIds.make(key, createdAt, randomBytes(4).toString("hex")))
-      const turnId = HeldCallIds.turnOf(conversationId)
-      const accept = Effect.suspend(() => {
-        const title = GatedCall.title(call)
-        const conversation: Conversation = {
+    { chance, since }: { readonly chance: string; readonly since: number },
+    first: CallFailure.Broken
+  ): Effect.Effect<void> => {
+    const { defaults, turns, waits } = this.parts
+    const key = GatedCall.keyOf(call)
+    const conversationId = turns.choose(() =>
+      HeldCallIds.make(key, since, `${chance}-${randomBytes(2).toString("hex")}`)
+    )
+    const turnId = HeldCallIds.turnOf(conversationId)
+    const wait = { key, conversationId, turnId }
+    const accept = Effect.suspend(() => {
+      const title = GatedCall.title(call)
+      return Effect.andThen(
+        turns.open({
           conversationId,
           model: Target.format(GatedCall.targetOf(call)),
           system: undefined,
           retry: call.retry,
           autoRetryEnabled: defaults.retry.enabled ?? true,
-          createdAt,
+          createdAt: since,
           tools: [],
           title
-        }
-        return Effect.andThen(
-          turns.open(conversation),
-          turns.conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
-        )
-      })
-      const wait = { key, conversationId, turnId }
-      return this.attached(wait, call, client, failed, Effect.andThen(waits.taken(wait), accept))
+        }),
+        turns.conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
+      )
     })
+    return this.attached(wait, call, client, first, Effect.andThen(waits.taken(wait), accept))
+  }
 
   /** Waits for the end of a turn with its client attached. */
   private readonly attached = <A, E extends { readonly message: string }>(
     wait: HeldWaits.Wait,
     call: GatedCall.GatedCall,
     client: ClientAnswer,
-    failed: Attempted | undefined,
+    first: CallFailure.Broken | undefined,
     begin: Effect.Effect<A, E>
   ): Effect.Effect<void> => {
     const { calls, endpoints, turns, waits } = this.parts
     const { conversationId, turnId } = wait
     const since = HeldCallIds.read(conversationId)?.since ?? 0
-    let first = failed
-    const held: HeldCalls.HeldCall = {
+    calls.set(conversationId, {
       fits: (target) => GatedCall.fits(call, endpoints, target),
-      stream: (request) => {
-        const known = first
-        first = undefined
-        // A turn whose attempt 0 shared a failure at the gate comes with a later one, which is a call.
-        if (known !== undefined && request.attempt === 0) return failedWith(known)
-        client.refused(undefined)
-        return Stream.unwrap(
-          Effect.map(Clock.currentTimeMillis, (now) =>
-            this.attemptOf(call, client, ownHeaders(call, now - since), (refusal) => client.refused(refusal))(request)
-          )
-        )
-      }
-    }
-    calls.set(conversationId, held)
+      ...this.relay(call, client, since),
+      first
+    })
     client.named(turnId)
     const ended = Effect.flatMap(begin, () => turns.conversations.result(turnId, conversationId))
     return Effect.matchEffect(ended, {
@@ -251,7 +205,7 @@ export class Holding {
         if (client.hasContent) return waits.ended(wait, undefined)
         const failure = failureOf(result)
         return Effect.andThen(
-          Effect.andThen(waits.ended(wait, failure), this.keep(wait, client)), // Holding.H3
+          Effect.andThen(waits.ended(wait, failure), this.keep(wait, client)),
           Effect.sync(() => (result.end.error === undefined ? client.fail(failure) : client.giveUp(failure)))
         )
       },
@@ -263,7 +217,7 @@ export class Holding {
     }).pipe(Effect.onInterrupt(() => this.detached(wait, client)))
   }
 
-  /** Keeps the refusal of a call that gave up (Holding.H3). */
+  /** Keeps the refusal of a call that gave up. */
   private readonly keep = ({ key }: HeldWaits.Wait, { lastRefusal: refusal }: ClientAnswer): Effect.Effect<void> =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       this.refusals.delete(key)
@@ -287,31 +241,8 @@ export class Holding {
 
 // --- internal
 
-interface Attempted {
-  readonly failure: Failure.Failure
-  readonly body?: string | undefined
-}
-
-interface First {
-  readonly isHeld: boolean
-  /** Absent: no call was made, as the gate knows that it would fail. */
-  readonly failed: Attempted | undefined
-  /** Answers the client with what the endpoint sent. */
-  readonly pass: () => void
-}
-
 /** Refusals that are kept at once: for the others the same call gets the same error, in the words of Holdfast. */
 const MOST_REFUSALS = 1_000
-
-/** A request of no turn. */
-const NOBODY = {
-  conversationId: Ids.ConversationId.make("none"),
-  turnId: Ids.TurnId.make("none"),
-  step: 0,
-  attempt: 0,
-  messages: [],
-  tools: []
-}
 
 /** Reasons of a failure that another key or model may not have. */
 const ELSEWHERE: ReadonlySet<Failure.Reason> = new Set([
@@ -321,13 +252,7 @@ const ELSEWHERE: ReadonlySet<Failure.Reason> = new Set([
   "overloaded"
 ])
 
-const failedWith = ({ body, failure }: Attempted) =>
-  Stream.make<[Provider.ProviderEvent]>({ type: "error", failure, ...(body === undefined ? {} : { body }) })
-
-const refusedBy = (failure: Provider.EmittedFailure) =>
-  Stream.make<[Provider.ProviderEvent]>({ type: "error", failure })
-
-/** A person has chosen it: routes have no such target (HeldCalls.H3). */
+/** A person has chosen it: routes have no such target (HeldCalls.H4). */
 const otherFormat = (target: Target.Target): Provider.EmittedFailure => ({
   reason: "model-unavailable",
   message: `${Target.format(target)} has another wire format than this call.`,
@@ -340,15 +265,16 @@ const keyless = ({ provider }: Target.Target): Provider.EmittedFailure => ({
   retryable: false
 })
 
-const ownHeaders =
-  (call: GatedCall.GatedCall, waitedMs: number) =>
-  ({ attempt, target }: Provider.ProviderRequest): RawCall.RawHeaders => [
-    "x-holdfast-attempts",
-    String(attempt + 1),
-    "x-holdfast-waited-ms",
-    String(Math.max(0, waitedMs)),
-    ...(target.model === call.asked.model ? [] : ["x-holdfast-target", Target.format(target)])
-  ]
+const ownHeaders = (
+  { asked }: GatedCall.GatedCall,
+  { attempt, target, waitedMs }: Pick<Provider.ProviderRequest, "attempt" | "target"> & { readonly waitedMs: number }
+): RawCall.RawHeaders => [
+  "x-holdfast-attempts",
+  String(attempt + 1),
+  "x-holdfast-waited-ms",
+  String(waitedMs),
+  ...(target.model === asked.model ? [] : ["x-holdfast-target", Target.format(target)])
+]
 
 /** Why a turn has ended without an answer. */
 const failureOf = ({ end }: TurnResult): Failure.Failure =>

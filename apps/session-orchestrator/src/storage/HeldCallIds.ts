@@ -12,16 +12,26 @@ export const make = (key: string, since: number, chance: string): Ids.Conversati
   Ids.ConversationId.make(`${PREFIX}${key}-${since.toString(36)}-${chance}`)
 
 /** The id of the one turn of a held call: short enough for a person to type. */
+export const turn = (since: number, chance: string): Ids.TurnId =>
+  Ids.TurnId.make(`call-${since.toString(36)}-${chance}`)
+
+/** The turn of a conversation. What follows a hyphen in its `chance` is not part of it. */
 export const turnOf = (id: Ids.ConversationId): Ids.TurnId =>
-  Ids.TurnId.make(`call-${id.slice(PREFIX.length + KEY_LENGTH + 1)}`)
+  Ids.TurnId.make(`call-${partsOf(id).slice(0, 2).join("-")}`)
 
 /** The call of a conversation; `undefined` for any other conversation. */
 export const read = (id: Ids.ConversationId): { readonly key: string; readonly since: number } | undefined => {
   if (!id.startsWith(PREFIX)) return undefined
-  const end = PREFIX.length + KEY_LENGTH
-  const [since = ""] = id.slice(end + 1).split("-")
-  return { key: id.slice(PREFIX.length, end), since: Number.parseInt(since, 36) }
+  const [since = ""] = partsOf(id)
+  return { key: id.slice(PREFIX.length, KEY_END), since: Number.parseInt(since, 36) }
 }
 
 /** Whether a conversation is that of a held call. */
 export const isHeld: (id: Ids.ConversationId) => boolean = HeldCall.isHeld
+
+// --- internal
+
+const KEY_END = PREFIX.length + KEY_LENGTH
+
+/** What stands behind the key, which may have hyphens of its own. */
+const partsOf = (id: Ids.ConversationId): ReadonlyArray<string> => id.slice(KEY_END + 1).split("-")

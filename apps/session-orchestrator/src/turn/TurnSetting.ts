@@ -46,7 +46,11 @@ export const of = (
   const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
   const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(plan.policy, 0, failure) !== undefined
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
-  const gated = Admission.throughGates(plans.providerOf(plan), gates, turn, goesOn, Admission.isOrdered(known))
+  const calling = Admission.throughGates(plans.providerOf(plan), gates, turn, goesOn, Admission.isOrdered(known))
+  const gated =
+    held === undefined
+      ? calling
+      : HeldCalls.provider(held, calling, (route) => void (turn.gatekeeper = gates.of(route)))
   return {
     target: targetOf(conversation.model),
     plan,

@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ResponseLimit } from "@holdfast/kernel/host"
+import { Ids } from "@holdfast/wire"
+import { Effect, Stream } from "effect"
+import type { HeldCall } from "../../src/conversation/HeldCalls.ts"
+import type { Gates } from "../../src/gate/Gates.ts"
 import type { Session } from "../../src/session/Session.ts"
-import type * as TurnLife from "../../src/session/TurnLife.ts"
+import * as TurnLife from "../../src/session/TurnLife.ts"
 import type { Conversation, Resumption } from "../../src/storage/Store.ts"
 import type { Defaults } from "../../src/conversation/Defaults.ts"
 import type { Providers } from "../../src/conversation/Providers.ts"
@@ -45,4 +49,36 @@ describe("what follows when an answer breaks off", () => {
       assert.deepStrictEqual([of({ midStream }, {}), of({ midStream }, { isSubmitted: true })], [midStream, midStream])
     }
   })
+})
+
+describe("the turn of a held call", () => {
+  it.effect("X1, X5: is at the gate of its first attempt, which the gate has had before", () =>
+    Effect.gen(function* () {
+      const request = {
+        conversationId: Ids.ConversationId.make("c"),
+        turnId: Ids.TurnId.make("t"),
+        step: 0,
+        attempt: 0,
+        target: { provider: "a", model: "b" },
+        messages: [],
+        tools: []
+      }
+      const failure = { reason: "overloaded", message: "Overloaded", retryable: true } as const
+      const held: HeldCall = { stream: () => Stream.empty, fits: () => true, first: { failure } }
+      const gatekeeper = { begin: () => assert.fail("the attempt is reported again") }
+      const known = { credentials: {}, names: [], held: () => held } as Partial<Providers["Service"]>
+      const configured = { ...defaults({}), models: {} }
+      const services = {
+        defaults: configured,
+        providers: known,
+        plans: TurnPlan.make(known as Providers["Service"], configured),
+        gates: { of: () => gatekeeper, limiterOf: () => undefined } as unknown as Gates["Service"]
+      } as Parameters<typeof TurnSetting.of>[0]
+      const turn = new TurnLife.TurnLife(request.turnId, { _tag: "Queued" })
+      const resumption = { conversation: { ...conversation(undefined), model: "a/b" }, turn: {} } as Resumption
+      const { provider } = TurnSetting.of(services, {} as Session, turn, resumption, [])
+      assert.deepStrictEqual(yield* Stream.runCollect(provider.stream(request)), [{ type: "error", failure }])
+      assert.strictEqual<unknown>(turn.gatekeeper, gatekeeper)
+    })
+  )
 })

@@ -5,19 +5,16 @@ import * as Option from "effect/Option"
 import type { EmittedFailure } from "../ports/Provider.ts"
 import { describe, type TurnStopped } from "../ports/TurnStopped.ts"
 
-/** Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). */
-export const failureOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Failure.Failure | TurnStopped => {
-  const broken = brokenOf(cause)
-  return "_tag" in broken ? broken : broken.failure
-}
-
 /** A failure, and the whole body of the response where that holds more. */
 export interface Broken {
   readonly failure: Failure.Failure
   readonly body?: string
 }
 
-/** Returns the failure in a cause, with the body of the response. */
+/**
+ * Returns the failure in a cause: emitted, thrown, a bug (C10), or an abort that the user did not request (M3). With the body of the response,
+ * where there is one.
+ */
 export const brokenOf = (cause: Cause.Cause<Failure.ProviderFailure | TurnStopped>): Broken | TurnStopped => {
   const error = Cause.findErrorOption(cause)
   if (Option.isNone(error)) return { failure: withoutError(cause) }
