@@ -3,7 +3,7 @@
  *
  * What follows the first part stands for the provider's base URL, so it goes up as it came, with its query.
  */
-import type { Profile } from "@holdfast/policy"
+import { RetrySettings } from "@holdfast/policy"
 import * as Loopback from "../system/Loopback.ts"
 
 /** The first part of the path of every call through the gateway. */
@@ -13,7 +13,7 @@ const PREFIX = "/to/"
 export interface Address {
   readonly provider: string
   /** The retry profile that the address names; absent: the configured one. */
-  readonly profile: Profile.ProfileName | undefined
+  readonly profile: RetrySettings.ProfileName | undefined
   /** The path below the provider's base URL, with its query; empty, or beginning with `/` or `?`. */
   readonly rest: string
 }
@@ -45,9 +45,9 @@ export const read = (url: string, providers: ReadonlyArray<string>): Address | U
     return { unknown: `There is no provider ${quoted(provider)} with a base URL. There are: ${providers.join(", ")}.` }
   }
   if (profile === undefined) return { provider, profile, rest }
-  const known = profileNames.find((known) => known === decoded(profile))
+  const known = profiles.find((known) => known === decoded(profile))
   return known === undefined
-    ? { unknown: `There is no retry profile ${quoted(decoded(profile))}. There are: ${profileNames.join(", ")}.` }
+    ? { unknown: `There is no retry profile ${quoted(decoded(profile))}. There are: ${profiles.join(", ")}.` }
     : { provider, profile: known, rest }
 }
 
@@ -66,10 +66,9 @@ export const isOwn = (baseUrl: string, { host, port }: { readonly host: string; 
   return isHere && Number(url.port || (url.protocol === "https:" ? 443 : 80)) === port
 }
 
-/** The names of retry profiles. */
-export const profileNames: ReadonlyArray<Profile.ProfileName> = ["overnight", "interactive", "cycling"]
-
 // --- internal
+
+const profiles = RetrySettings.ProfileName.literals
 
 const decoded = (segment: string): string => {
   try {

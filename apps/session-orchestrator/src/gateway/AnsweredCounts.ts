@@ -1,9 +1,8 @@
 /**
  * Counts calls that were answered at once, and writes the counts some seconds later (`AnsweredCalls`).
  *
- * AnsweredCounts.A1. Nothing waits for the disk: a call only adds to a count in memory, after its last byte.
- * AnsweredCounts.A2. Counts are written `WRITE_MS` after the first of them, and at a stop. A process that is killed loses the counts in between.
- * AnsweredCounts.A3. Counts that could not be written are written with the next ones.
+ * Nothing waits for the disk: a call only adds to a count in memory, after its last byte. Counts are written `WRITE_MS` after the first of them,
+ * and at a stop. A process that is killed loses the counts in between. Counts that could not be written are written with the next ones.
  */
 import { Prices } from "@holdfast/policy"
 import { type Message, Target } from "@holdfast/wire"
@@ -37,7 +36,7 @@ export const make = Effect.fnUntraced(function* (
       return written.size === 0
         ? Effect.void
         : Effect.catch(add(Array.from(written.values())), ({ message }) => {
-            for (const row of written.values()) enter(row) // AnsweredCounts.A3
+            for (const row of written.values()) enter(row)
             return Effect.logWarning(`Calls through the gateway are counted later: ${message}`)
           })
     })

@@ -6,11 +6,12 @@
 import * as JsonMembers from "@holdfast/providers/members"
 import { createHash } from "node:crypto"
 
-/** What a thread returns of a large body. */
+/** What a body has of its call. */
 export interface Outline {
-  /** The members that a dialect reads. */
-  readonly members: { readonly model: unknown; readonly stream: unknown }
-  readonly digest: string
+  /** An object with the members that a dialect reads. */
+  readonly members: unknown
+  /** Absent: it is computed when it is asked for. */
+  readonly digest?: string
 }
 
 /** The value of a body; `undefined`: it is no JSON. */

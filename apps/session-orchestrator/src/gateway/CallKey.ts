@@ -1,8 +1,8 @@
 /**
  * The key of a call: by it a client that asks again goes on in the wait that it left.
  *
- * CallKey.K1. Clients repeat a call with the same body (`CallBody`). A client that sends `Idempotency-Key` names its call itself.
- * CallKey.K2. The credential is part of it: a client cannot join a call that has another key.
+ * Clients repeat a call with the same body (`CallBody`). A client that sends `Idempotency-Key` names its call itself. The credential is part of
+ * the key: a client cannot join a call that has another one.
  */
 import type { RawHeaders } from "@holdfast/providers/raw"
 import { createHash } from "node:crypto"

@@ -8,7 +8,7 @@ import { Effect, Semaphore } from "effect"
 import type { IncomingMessage } from "node:http"
 import { Worker } from "node:worker_threads"
 import type { Share } from "../system/BodyBudget.ts"
-import type * as CallBody from "./CallBody.ts"
+import * as CallBody from "./CallBody.ts"
 
 /** A body that was read. */
 export interface Body {
@@ -57,8 +57,19 @@ export const read = (request: IncomingMessage, mostBytes: number, share: Share):
     })
   })
 
-/** Reads a large body in a thread. `undefined`: it cannot be read. */
-export const outline = ({ bytes, isTooLarge }: Body): Effect.Effect<CallBody.Outline | undefined> =>
+/** What a body has of its call. `undefined`: the body cannot be read. */
+export const outline = (body: Body): Effect.Effect<CallBody.Outline | undefined> => {
+  if (body.isLarge) return inThread(body)
+  return Effect.sync(() => {
+    if (body.isTooLarge) return CallBody.outline(body.bytes, true)
+    const members = CallBody.parse(body.bytes)
+    return members === undefined ? undefined : { members }
+  })
+}
+
+// --- internal
+
+const inThread = ({ bytes, isTooLarge }: Body): Effect.Effect<CallBody.Outline | undefined> =>
   alone(
     Effect.callback<CallBody.Outline | undefined>((resume) => {
       const worker = new Worker(new URL("./CallThread.ts", import.meta.url), {
@@ -72,8 +83,6 @@ export const outline = ({ bytes, isTooLarge }: Body): Effect.Effect<CallBody.Out
       return Effect.promise(() => worker.terminate())
     })
   )
-
-// --- internal
 
 /** Pieces in memory of `bytes` that a thread reads too. */
 const sharedOf = (pieces: ReadonlyArray<Buffer>, bytes: number): Buffer => {

@@ -1,12 +1,12 @@
 /**
  * The answer to one held call, as its client receives it.
  *
- * ClientAnswer.A1. Nothing of a failed attempt is written: not its status, not its headers, not a byte of its body.
- * ClientAnswer.A2. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
+ * Nothing of a failed attempt is written, unless the call gives up: then the endpoint's last refusal as it came, head and body.
+ *
+ * ClientAnswer.A1. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
  *     one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space.
- * ClientAnswer.A3. Heartbeats come before the first byte of an answer, so they stand between whole frames.
- * ClientAnswer.A4. A call that gave up gets the endpoint's last refusal as it came, head and body. After a head of ours the refusal is written as the
- *     format writes it in a stream, or the connection is cut.
+ * ClientAnswer.A2. Heartbeats come before the first byte of an answer, so they stand between whole frames.
+ * ClientAnswer.A3. After a head of ours a refusal is written as the format writes it in a stream, or the connection is cut.
  */
 import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
@@ -77,7 +77,7 @@ export class ClientAnswer {
     return this.hasBegun
   }
 
-  /** Holds the connection until the answer begins (ClientAnswer.A2), without a fiber. Returns a function that ends that. */
+  /** Holds the connection until the answer begins (ClientAnswer.A1), without a fiber. Returns a function that ends that. */
   hold({ at, now }: HoldClock): () => void {
     const isDocument = this.call.framing === "document"
     const headAt = now() + (isDocument ? WHOLE_HEAD_MS : HEAD_MS)
@@ -93,19 +93,11 @@ export class ClientAnswer {
   }
 
   /** The answer begins, with the endpoint's head unless ours has left: then `false`. `own` are headers of ours. */
-  begin({ headers, status, statusText }: RawCall.Head, own: RawCall.RawHeaders): boolean {
-    const isOurs = this.state !== "waiting"
-    if (!isOurs) {
-      this.response.sendDate = false // the endpoint's own counts
-      this.response.writeHead(status, statusText, [
-        ...Headers.ofResponse(headers, true),
-        ...Object.entries(this.name).flat(),
-        ...own
-      ])
-    }
+  begin(head: RawCall.Head, own: RawCall.RawHeaders): boolean {
+    const isAsItCame = this.writeHead(head, true, own)
     this.state = "answering"
     this.hasBegun = true
-    return !isOurs
+    return isAsItCame
   }
 
   /** Writes bytes of the answer. `false`: the client reads slowly, and `onDrain` is called when it has read. */
@@ -143,19 +135,14 @@ export class ClientAnswer {
   }
 
   /** Passes an endpoint's refusal on, as it came. `false`: a head of ours has left. */
-  pass({ body, head: { headers, status, statusText } }: Refusal): boolean {
-    if (this.state !== "waiting") return false
-    this.response.sendDate = false
-    this.response.writeHead(status, statusText, [
-      ...Headers.ofResponse(headers, false),
-      ...Object.entries(this.name).flat()
-    ])
+  pass({ body, head }: Refusal): boolean {
+    if (!this.writeHead(head, false)) return false
     for (const bytes of body) this.response.write(bytes)
     this.end()
     return true
   }
 
-  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A4). */
+  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A3). */
   giveUp(failure: Failure.Failure): void {
     const refusal = this.last
     if (refusal === undefined || !isOf(refusal, failure)) return this.fail(failure)
@@ -183,6 +170,19 @@ export class ClientAnswer {
     if (frames === undefined) return this.cut()
     this.response.write(frames)
     this.end()
+  }
+
+  /** Writes the endpoint's head, unless ours has left: then `false`. */
+  private writeHead(
+    { headers, status, statusText }: RawCall.Head,
+    isWhole: boolean,
+    own: RawCall.RawHeaders = []
+  ): boolean {
+    if (this.state !== "waiting") return false
+    const named = Object.entries(this.name).flat()
+    this.response.sendDate = false // the endpoint's own counts
+    this.response.writeHead(status, statusText, [...Headers.ofResponse(headers, isWhole), ...named, ...own])
+    return true
   }
 
   /** Whether the answer itself has begun, or is over. */

@@ -1,9 +1,9 @@
 /**
  * Decides whose credential a call through the gateway has: the client's own, or Holdfast's.
  *
- * ClientKey.K1. A client's own credential, OAuth included, goes up as it came. It is never stored.
- * ClientKey.K2. Holdfast's token, or the word `holdfast` where no token is configured, stands for the provider's key, which is put in its place.
- * ClientKey.K3. On an address that others can reach, the token is required: as the credential, or in `x-holdfast-token`.
+ * A client's own credential, OAuth included, goes up as it came, and is never stored. Holdfast's token, or the word `holdfast` where no token is
+ * configured, stands for the provider's key, which is put in its place. On an address that others can reach, the token is required: as the
+ * credential, or in `x-holdfast-token`.
  */
 import type { RawHeaders } from "@holdfast/providers/raw"
 import type { Redacted } from "effect"
@@ -40,14 +40,13 @@ export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => D
       return [{ name, value: name === "authorization" ? value.replace(/^Bearer +/iu, "") : value }]
     })
     const ours = credentials.find(({ value }) => isExpected(value))
-    if (ours !== undefined) return { _tag: "Holdfast", in: ours.name } // ClientKey.K2
+    if (ours !== undefined) return { _tag: "Holdfast", in: ours.name }
     const [own] = Headers.valuesOf(headers, "x-holdfast-token")
     if (own !== undefined) {
       if (!isExpected(own)) return { _tag: "Refused", message: "x-holdfast-token is not the token of server.token." }
       return hasOwn(headers) ? { _tag: "Client" } : { _tag: "Holdfast", in: undefined }
     }
-    if (isLoopback) return { _tag: "Client" } // ClientKey.K1
-    // ClientKey.K3
+    if (isLoopback) return { _tag: "Client" }
     return {
       _tag: "Refused",
       message: "Send the token of server.token as the API key, or in x-holdfast-token beside the provider's own key."
@@ -55,25 +54,10 @@ export const make = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => D
   }
 }
 
-/** The headers without any credential. */
-export const without = (headers: RawHeaders): Array<string> => Headers.without(headers, KEY_HEADERS)
-
-/** The headers with the provider's key in the place of Holdfast's. */
-export const replaced = (
-  headers: RawHeaders,
-  at: KeyHeader | undefined,
-  key: string,
-  isAnthropic: boolean
-): Array<string> => {
-  const rest = without(headers)
-  // Anthropic takes its keys in a header of its own; in `authorization` it expects OAuth.
-  const name = isAnthropic ? "x-api-key" : (at ?? "authorization")
-  return [...rest, name, name === "authorization" ? `Bearer ${key}` : key]
-}
+/** The headers that carry credentials. */
+export const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key", "api-key"]
 
 // --- internal
-
-const KEY_HEADERS: ReadonlyArray<KeyHeader> = ["authorization", "x-api-key", "x-goog-api-key", "api-key"]
 
 /** Whether a client has a credential of its own, of any provider. A cookie alone is none: clients keep what they were given before. */
 const hasOwn = (headers: RawHeaders): boolean =>

@@ -35,13 +35,18 @@ export const keyed = (
   const credential = config.credentials.find((each) => each.name === name) ?? config.credentials[0]
   if (credential === undefined && config.apiKeyEnv.length > 0) return undefined
   const given = Object.entries(config.headers)
-  const withKey =
-    credential === undefined
-      ? ClientKey.without(headers)
-      : ClientKey.replaced(headers, at, Redacted.value(credential.value).trim(), config.type === "anthropic")
-  const others = Headers.without(
-    withKey,
-    given.map(([name]) => name.toLowerCase())
-  )
-  return [...others, ...given.flatMap(([name, value]) => [name, Redacted.value(value)])]
+  // Anthropic takes its keys in a header of its own; in `authorization` it expects OAuth.
+  const header = config.type === "anthropic" ? "x-api-key" : (at ?? "authorization")
+  const key = credential && Redacted.value(credential.value).trim()
+  const withKey = [
+    ...Headers.without(headers, ClientKey.KEY_HEADERS),
+    ...(key === undefined ? [] : [header, header === "authorization" ? `Bearer ${key}` : key])
+  ]
+  return [
+    ...Headers.without(
+      withKey,
+      given.map(([name]) => name.toLowerCase())
+    ),
+    ...given.flatMap(([name, value]) => [name, Redacted.value(value)])
+  ]
 }

@@ -25,7 +25,7 @@ export interface GatedCall {
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
   readonly body: Buffer
-  /** The digest of a large body; absent: it is computed when it is asked for. */
+  /** The digest of a large body (`CallBody`). */
   readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
   readonly retry: Schema.JsonObject | undefined
@@ -45,14 +45,11 @@ export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): str
     digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
   })
 
-/** The name of its client. */
-export const clientOf = ({ headers }: Pick<GatedCall, "headers">): string => {
+/** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
+export const title = ({ headers, rest }: GatedCall): string => {
   const [agent = ""] = Headers.valuesOf(headers, "user-agent")
-  return /^[\w.-]{1,40}/u.exec(agent)?.[0] ?? "a client"
+  return `${/^[\w.-]{1,40}/u.exec(agent)?.[0] ?? "a client"}: POST ${Address.pathOf(rest)}`
 }
-
-/** What a person reads of it: never its body, and no query, which may have a key. */
-export const title = (call: GatedCall): string => `${clientOf(call)}: POST ${Address.pathOf(call.rest)}`
 
 /** The request of an attempt at a target; `undefined` if the target has no key. */
 export const requestFor = (

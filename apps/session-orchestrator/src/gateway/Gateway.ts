@@ -1,10 +1,9 @@
 /**
  * Takes the calls of `/to/<provider>[@profile]/…`, which stand for a provider's base URL (rule X13).
  *
- * Gateway.G1. A call goes up with its method, path, query, headers and body as they came, less the headers of the connection and Holdfast's
- *     own; its answer comes down as it came.
- * Gateway.G2. A refusal is an error in the wire format of the path that was called.
- * Gateway.G3. A call for a model's answer is held (`Holding`). Any other call passes once, and so does one whose body cannot be read.
+ * A call goes up with its method, path, query, headers and body as they came, less the headers of the connection and Holdfast's own; its answer
+ * comes down as it came. A call for a model's answer is held (`Holding`). Any other call passes once, and so does one whose body cannot be
+ * read. A refusal is an error in the wire format of the path that was called.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Timer } from "@holdfast/journal"
@@ -36,7 +35,6 @@ import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
 import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
-import * as CallBody from "./CallBody.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
 import * as ClientKey from "./ClientKey.ts"
@@ -103,6 +101,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
   const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
   if (turns === undefined) return undefined
   const config = yield* Config
+  const { redact } = Secrets.make(Secrets.ofConfig(config))
   return new Holding({
     send,
     endpoints,
@@ -112,8 +111,8 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
     gates: yield* Gates,
     defaults: yield* Defaults,
     credentials: (yield* Providers).credentials,
-    ended: yield* endedCalls,
-    redact: Secrets.make(Secrets.ofConfig(config)).redact
+    ended: yield* endedCalls(config, redact),
+    redact
   })
 })
 
@@ -127,24 +126,18 @@ const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
   const since = (yield* Clock.currentTimeMillis) - KEPT_MS
   const lists = yield* Lists
   const { rows } = yield* lists.turns({ status: "failed", since }, undefined, MOST_RECALLED)
-  waits.recall(
-    rows.flatMap(({ turn: { conversationId, end } }) => {
-      const known = HeldCallIds.read(conversationId)
-      return known === undefined || end?.error === undefined
-        ? []
-        : [{ key: known.key, failure: end.error, at: end.endedAt }]
-    })
-  )
+  for (const { turn } of rows) {
+    const known = HeldCallIds.read(turn.conversationId)
+    if (known !== undefined && turn.end?.error !== undefined) waits.gaveUp(known.key, turn.end.error, turn.end.endedAt)
+  }
   return waits
 })
 
 /** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
-const endedCalls = Effect.gen(function* () {
+const endedCalls = Effect.fnUntraced(function* (config: Config["Service"], redact: (text: string) => string) {
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
-  const config = yield* Config
   const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { redact } = Secrets.make(Secrets.ofConfig(config))
   const { models, providers, targets } = KnownLabels.of(config, redact)
   // Clients make up names: beyond so many they are kept as one.
   const names = new MetricLabels.Labels(
@@ -168,155 +161,139 @@ const MOST_NAMES = 200
 /** Calls that gave up, and are known again after a restart. */
 const MOST_RECALLED = 1_000
 
-const answer = (
-  parts: Parts,
-  request: HttpServerRequest.HttpServerRequest
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+type Response = HttpServerResponse.HttpServerResponse
+
+const answer = (parts: Parts, request: HttpServerRequest.HttpServerRequest): Effect.Effect<Response> =>
   Effect.suspend(() => {
     const share = parts.bodies.open()
     // What was read to decide is not kept while the call is held: its body as a value would be larger than its bytes.
-    const answered = Effect.flatMap(planned(parts, request, share), (plan) => {
-      switch (plan._tag) {
-        case "Refuse":
-          return Effect.succeed(plan.response)
-        case "Hold":
-          return Effect.map(held(parts, plan), () => written(plan.client))
-        case "Pass":
-          return passed(parts, plan)
-      }
-    })
-    return Effect.ensuring(answered, Effect.sync(share.release))
+    const answered = Effect.flatMap(admitted(parts, request), (admitted) =>
+      Effect.flatMap(read(parts, admitted, share), ({ body, call }) =>
+        call === undefined || parts.holding === undefined
+          ? passed(parts, admitted, body)
+          : held(parts, parts.holding, admitted.client, call)
+      )
+    )
+    return Effect.ensuring(Effect.catch(answered, Effect.succeed), Effect.sync(share.release))
   })
 
-/** What is done with a call. */
-type Plan =
-  | { readonly _tag: "Refuse"; readonly response: HttpServerResponse.HttpServerResponse }
-  | {
-      readonly _tag: "Hold"
-      readonly holding: Holding
-      readonly client: Passage.Client
-      readonly call: GatedCall
-      readonly userAgent: string | undefined
-    }
-  | {
-      readonly _tag: "Pass"
-      readonly client: Passage.Client
-      readonly provider: string
-      readonly upstream: Omit<RawCall.Request, "body">
-      readonly body: Buffer | undefined
-      readonly refuse: (status: number, message: string) => HttpServerResponse.HttpServerResponse
-    }
+/** A call whose client may call. */
+interface Admitted extends Pick<GatedCall, "provider" | "rest" | "key" | "retry"> {
+  readonly client: Passage.Client
+  readonly endpoint: Endpoints.Endpoint
+  /** That go up. */
+  readonly headers: RawCall.RawHeaders
+}
 
-const planned = Effect.fnUntraced(function* (
-  parts: Parts,
-  request: HttpServerRequest.HttpServerRequest,
-  share: BodyBudget.Share
-): Effect.fn.Return<Plan> {
-  const { drain, endpoints, holding, isOwn, keyOf, maxBodyBytes } = parts
+/** Fails with the response to a call that is refused. */
+const admitted = Effect.fnUntraced(function* (
+  { drain, endpoints, isOwn, keyOf, maxBodyBytes }: Parts,
+  request: HttpServerRequest.HttpServerRequest
+): Effect.fn.Return<Admitted, Response> {
   const address = Address.read(request.url, Array.from(endpoints.keys()))
   const path = "unknown" in address ? request.url : address.rest
-  const refuse = (status: number, message: string): Plan => ({
-    _tag: "Refuse",
-    response: refusal(path, status, message)
-  })
-  if (Address.hasDotSegment(request.url)) {
-    return refuse(400, 'The path has a segment "." or "..", which would leave the base URL. Send the path without it.')
-  }
-  if ("unknown" in address) return refuse(404, address.unknown)
-  const endpoint = endpoints.get(address.provider)
-  if (endpoint === undefined) return refuse(404, `There is no provider ${address.provider}.`)
+  const refuse = (status: number, message: string) => Effect.fail(refusal(path, status, message))
+  if (Address.hasDotSegment(request.url))
+    return yield* refuse(
+      400,
+      'The path has a segment "." or "..", which would leave the base URL. Send the path without it.'
+    )
+  if ("unknown" in address) return yield* refuse(404, address.unknown)
+  const { provider, rest } = address
+  const endpoint = endpoints.get(provider)
+  if (endpoint === undefined) return yield* refuse(404, `There is no provider ${provider}.`)
   if (isOwn(endpoint.baseUrl)) {
     const advice =
       "Is the variable of its base URL set for the service, too? It belongs to the program that calls Holdfast."
-    return refuse(502, `The base URL of ${address.provider} is Holdfast itself, ${endpoint.baseUrl}. ${advice}`)
+    return yield* refuse(502, `The base URL of ${provider} is Holdfast itself, ${endpoint.baseUrl}. ${advice}`)
   }
-  if (request.headers["upgrade"] !== undefined) {
-    return refuse(426, "WebSockets do not pass here. Send the same call as an HTTP request.")
-  }
+  if (request.headers["upgrade"] !== undefined)
+    return yield* refuse(426, "WebSockets do not pass here. Send the same call as an HTTP request.")
   const client = clientOf(request)
   const { rawHeaders } = client.request
   const key = keyOf(rawHeaders)
-  if (key._tag === "Refused") return refuse(401, key.message)
-  if (yield* drain.hasBegun) return refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
-  if (Descriptors.areFew()) return refuse(503, Descriptors.FEW_LEFT)
-  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return refuse(413, tooLarge(maxBodyBytes))
+  if (key._tag === "Refused") return yield* refuse(401, key.message)
+  if (yield* drain.hasBegun)
+    return yield* refuse(503, "Holdfast is shutting down. Send the call again once it is back.")
+  if (Descriptors.areFew()) return yield* refuse(503, Descriptors.FEW_LEFT)
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return yield* refuse(413, tooLarge(maxBodyBytes))
   const passed = Headers.ofRequest(rawHeaders)
   const headers = key._tag === "Client" ? passed : Endpoints.keyed(endpoint, key.in, passed, undefined)
   if (headers === undefined) {
     const names = endpoint.config.apiKeyEnv.join(", ")
-    return refuse(401, `Holdfast has no key of ${address.provider}: none of ${names} is set.`)
+    return yield* refuse(401, `Holdfast has no key of ${provider}: none of ${names} is set.`)
   }
   const retry = retryOf(address, client.request)
-  if (typeof retry === "string") return refuse(400, retry)
-  if (request.headers["expect"] !== undefined) client.response.writeContinue()
+  if (typeof retry === "string") return yield* refuse(400, retry)
+  return { client, endpoint, headers, key, provider, rest, retry }
+})
 
-  const { provider, rest } = address
-  const dialect = request.method === "POST" && holding !== undefined ? Dialects.of(rest) : undefined
-  const read = dialect === undefined ? undefined : yield* CallReader.read(client.request, maxBodyBytes, share)
-  if (read === "too-large") return refuse(413, tooLarge(maxBodyBytes))
-  if (read === "no-room") return refuse(503, BodyBudget.NO_ROOM)
-  const body = read?.bytes
-  const isEncoded = request.headers["content-encoding"] !== undefined
-  const outline = read === undefined || isEncoded ? undefined : yield* outlineOf(read)
-  if (holding !== undefined && dialect !== undefined && body !== undefined && outline !== undefined) {
-    const asked = named(dialect.call(rest, outline.members))
-    const { digest } = outline
-    const call: GatedCall = { provider, rest, headers: rawHeaders, key, dialect, asked, body, digest, retry }
-    return { _tag: "Hold", holding, client, call, userAgent: request.headers["user-agent"] }
-  }
-  const upstream = { url: Address.below(endpoint.baseUrl, rest), method: request.method, headers }
-  return {
-    _tag: "Pass",
-    client,
-    provider,
-    upstream,
-    body,
-    refuse: (status, message) => refusal(path, status, message)
-  }
+/** Reads the body of a call for a model's answer. Any other call passes, and so does one whose body cannot be read. */
+const read = Effect.fnUntraced(function* (
+  { holding, maxBodyBytes }: Parts,
+  { client: { request, response }, key, provider, rest, retry }: Admitted,
+  share: BodyBudget.Share
+): Effect.fn.Return<{ readonly body?: Buffer; readonly call?: GatedCall }, Response> {
+  if (request.headers.expect !== undefined) response.writeContinue()
+  const dialect = request.method === "POST" ? Dialects.of(rest) : undefined
+  if (dialect === undefined || holding === undefined) return {}
+  const read = yield* CallReader.read(request, maxBodyBytes, share)
+  if (read === "too-large") return yield* Effect.fail(refusal(rest, 413, tooLarge(maxBodyBytes)))
+  if (read === "no-room") return yield* Effect.fail(refusal(rest, 503, BodyBudget.NO_ROOM))
+  const body = read.bytes
+  const outline = request.headers["content-encoding"] === undefined ? yield* CallReader.outline(read) : undefined
+  if (outline === undefined) return { body }
+  const { digest, members } = outline
+  const asked = named(dialect.call(rest, members))
+  const headers = request.rawHeaders
+  return { call: { provider, rest, headers, key, dialect, asked, body, digest, retry } }
 })
 
 /** Holds a call. A shutdown cuts the calls that wait: their clients ask again. */
 const held = (
   { clock, drain }: Parts,
-  { call, client, holding, userAgent }: Extract<Plan, { readonly _tag: "Hold" }>
-): Effect.Effect<void> =>
+  holding: Holding,
+  client: Passage.Client,
+  call: GatedCall
+): Effect.Effect<Response> =>
   Effect.suspend(() => {
-    const answer = new ClientAnswer(client.response, { call: call.asked, userAgent })
+    const { request, response } = client
+    const answer = new ClientAnswer(response, { call: call.asked, userAgent: request.headers["user-agent"] })
     const release = answer.hold(clock)
     const forget = drain.onEnded(() => answer.cut())
-    return Effect.ensuring(
-      holding.answer(call, answer),
-      Effect.sync(() => {
-        release()
-        forget()
-      })
-    )
+    const over = Effect.sync(() => {
+      release()
+      forget()
+    })
+    return Effect.map(Effect.ensuring(holding.answer(call, answer), over), () => written(client))
   })
 
 /** Passes a call through, once. */
 const passed = (
   { drain, maxBodyBytes, send }: Parts,
-  { body, client, provider, refuse, upstream }: Extract<Plan, { readonly _tag: "Pass" }>
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(
+  { client, endpoint, headers, provider, rest }: Admitted,
+  body: Buffer | undefined
+): Effect.Effect<Response> => {
+  const upstream = { url: Address.below(endpoint.baseUrl, rest), method: client.request.method ?? "GET", headers }
+  return Effect.map(
     Effect.raceFirst(Passage.through(send, client, upstream, maxBodyBytes, body), Effect.as(drain.ended, undefined)),
     (outcome) => {
       switch (outcome?._tag) {
         case "Broken":
-          return refuse(502, `${provider} could not be reached: ${reasonOf(outcome.cause)}`)
+          return refusal(rest, 502, `${provider} could not be reached: ${reasonOf(outcome.cause)}`)
         case "TooLarge":
-          return refuse(413, tooLarge(maxBodyBytes))
+          return refusal(rest, 413, tooLarge(maxBodyBytes))
         default:
           return written(client)
       }
     }
   )
+}
 
 const tooLarge = (mostBytes: number): string =>
   `A body may have ${mostBytes} bytes at most here (gateway.maxBodyBytes).`
 
-/** Gateway.G2 */
-const refusal = (path: string, status: number, message: string): HttpServerResponse.HttpServerResponse => {
+const refusal = (path: string, status: number, message: string): Response => {
   const { body, headers, status: answered } = ErrorAnswer.ofProblem({ status, message }, formatOf(path))
   return HttpServerResponse.text(body, { status: answered, headers, contentType: "application/json" })
 }
@@ -327,8 +304,7 @@ const formatOf = (path: string): Dialect.Format =>
   (/\/messages(?:[/?]|$)/u.test(path) ? "messages" : /\/v1(?:alpha|beta)\/models/u.test(path) ? "gemini" : "chat")
 
 /** The response that was written to the socket. */
-const written = ({ response }: Passage.Client): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.empty({ status: response.statusCode })
+const written = ({ response }: Passage.Client): Response => HttpServerResponse.empty({ status: response.statusCode })
 
 /** The `retry` settings of a call; a text where they are not valid. */
 const retryOf = (
@@ -341,7 +317,7 @@ const retryOf = (
   const retry = defined({ profile: named?.toString() ?? profile, budget: budget?.toString() })
   return Result.isSuccess(RetrySettings.decode(retry))
     ? retry
-    : `x-holdfast-retry-profile: expected one of ${Address.profileNames.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
+    : `x-holdfast-retry-profile: expected one of ${RetrySettings.ProfileName.literals.join(", ")}. x-holdfast-retry-budget: expected a duration such as "8 hours".`
 }
 
 /** A call without a model where its name is none: names are kept and shown, and clients may send any text. Its bytes stay as they came. */
@@ -353,16 +329,6 @@ const named = (call: Dialect.Call): Dialect.Call =>
 
 /** Twice the longest that is known. */
 const LONGEST_NAME = 200
-
-/** What a body has of its call. A large one is read in a thread. */
-const outlineOf = (
-  body: CallReader.Body
-): Effect.Effect<{ readonly members: unknown; readonly digest: string | undefined } | undefined> => {
-  if (body.isLarge) return CallReader.outline(body)
-  if (body.isTooLarge) return Effect.sync(() => CallBody.outline(body.bytes, true))
-  const members = CallBody.parse(body.bytes)
-  return Effect.succeed(members === undefined ? undefined : { members, digest: undefined })
-}
 
 const clientOf = (request: HttpServerRequest.HttpServerRequest): Passage.Client => {
   const source = NodeHttpServerRequest.toIncomingMessage(request)

@@ -9,32 +9,13 @@ import type { RawHeaders } from "@holdfast/providers/raw"
 
 /** The headers of a request that go up. A browser's cookies are those of this machine's pages, of any port, and no provider's. */
 export const ofRequest = (raw: RawHeaders): Array<string> => {
-  const named = connectionNames(raw)
   const isBrowser = valuesOf(raw, "origin").length + valuesOf(raw, "sec-fetch-site").length > 0
-  return kept(
-    raw,
-    (name) =>
-      !HOP_BY_HOP.has(name) &&
-      !OWN_REQUEST.has(name) &&
-      !isOwn(name) &&
-      !named.has(name) &&
-      !(isBrowser && name === "cookie")
-  )
+  return passing(raw, (name) => !OWN_REQUEST.has(name) && !(isBrowser && name === "cookie"))
 }
 
 /** The headers of a response that go down. `isWhole`: its body is passed on as it came, so its length still holds. */
-export const ofResponse = (raw: RawHeaders, isWhole: boolean): Array<string> => {
-  const named = connectionNames(raw)
-  return kept(
-    raw,
-    (name) =>
-      !HOP_BY_HOP.has(name) &&
-      !OF_ORIGIN.test(name) &&
-      !isOwn(name) &&
-      !named.has(name) &&
-      (isWhole || name !== "content-length")
-  )
-}
+export const ofResponse = (raw: RawHeaders, isWhole: boolean): Array<string> =>
+  passing(raw, (name) => !OF_ORIGIN.test(name) && (isWhole || name !== "content-length"))
 
 /** The values of a header, which is given in lower case. */
 export const valuesOf = (raw: RawHeaders, name: string): ReadonlyArray<string> =>
@@ -77,11 +58,14 @@ const OWN_REQUEST: ReadonlySet<string> = new Set(["host", "expect", "accept-enco
 const OF_ORIGIN =
   /^(?:set-cookie2?|clear-site-data|service-worker-allowed|refresh|access-control-.*|content-security-policy.*|x-content-type-options|x-frame-options|cross-origin-.*|permissions-policy|document-policy|origin-agent-cluster|speculation-rules|strict-transport-security|alt-svc|nel|report-to|reporting-endpoints)$/u
 
-const isOwn = (name: string): boolean => name.startsWith("x-holdfast-")
-
-/** The headers that the `Connection` header names. */
-const connectionNames = (raw: RawHeaders): ReadonlySet<string> =>
-  new Set(valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
+/** The headers of no connection, those that the `Connection` header names included, and none of Holdfast's. */
+const passing = (raw: RawHeaders, isPassing: (name: string) => boolean): Array<string> => {
+  const named = new Set(valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
+  return kept(
+    raw,
+    (name) => !HOP_BY_HOP.has(name) && !named.has(name) && !name.startsWith("x-holdfast-") && isPassing(name)
+  )
+}
 
 const kept = (raw: RawHeaders, isKept: (name: string) => boolean): Array<string> => {
   const headers: Array<string> = []

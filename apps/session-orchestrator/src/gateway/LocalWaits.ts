@@ -3,13 +3,6 @@ import type { Failure, Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, type Scope } from "effect"
 import { type HeldWaits, KEPT_MS, type Known, type Wait } from "../orchestrator/HeldWaits.ts"
 
-/** A call that gave up, at a moment in epoch milliseconds. */
-export interface GivenUp {
-  readonly key: string
-  readonly failure: Failure.Failure
-  readonly at: number
-}
-
 /** The waits of this process. */
 export class LocalWaits implements HeldWaits {
   /** Waits without a client, in the order in which their clients left. */
@@ -25,9 +18,9 @@ export class LocalWaits implements HeldWaits {
     this.scope = scope
   }
 
-  /** Learns of the calls that the last process gave up. */
-  recall(givenUp: ReadonlyArray<GivenUp>): void {
-    for (const { at, failure, key } of givenUp) this.givenUp.set(key, { failure, until: at + KEPT_MS })
+  /** A call gave up at a moment in epoch milliseconds, here or in the last process. */
+  gaveUp(key: string, failure: Failure.Failure, at: number): void {
+    this.givenUp.set(key, { failure, until: at + KEPT_MS })
   }
 
   find(keyOf: () => string): Effect.Effect<Known | undefined> {
@@ -72,7 +65,7 @@ export class LocalWaits implements HeldWaits {
     return Effect.map(Clock.currentTimeMillis, (now) => {
       if (failure === undefined) return
       for (const [given, { until }] of this.givenUp) if (until <= now) this.givenUp.delete(given)
-      this.givenUp.set(key, { failure, until: now + KEPT_MS })
+      this.gaveUp(key, failure, now)
     })
   }
 }

@@ -1,9 +1,8 @@
 /**
  * Passes one call through, once and without a look at its content.
  *
- * Passage.P1. Bytes are equal in both directions. A slow client slows the endpoint down, and a slow endpoint the client.
- * Passage.P2. A client that disconnects frees the endpoint's connection.
- * Passage.P3. An answer that breaks off at the endpoint breaks off at the client.
+ * Bytes are equal in both directions. A slow client slows the endpoint down, and a slow endpoint the client. A client that disconnects frees the
+ * endpoint's connection. An answer that breaks off at the endpoint breaks off at the client.
  */
 import type * as RawCall from "@holdfast/providers/raw"
 import { Effect } from "effect"
@@ -52,46 +51,36 @@ export const through = (
     }
     call = send(
       { ...upstream, body },
-      answering(response, done, () => call?.resume())
+      {
+        head: ({ headers, status, statusText }) => {
+          response.sendDate = false // the endpoint's own counts
+          response.writeHead(status, statusText, Headers.ofResponse(headers, true))
+          response.flushHeaders()
+        },
+        data: (bytes) => {
+          if (response.write(bytes)) return true
+          response.once("drain", () => call?.resume())
+          return false
+        },
+        end: () => {
+          response.end()
+          done()
+        },
+        broken: (cause) => {
+          if (!response.headersSent) return done({ _tag: "Broken", cause })
+          response.destroy()
+          done()
+        }
+      }
     )
     return Effect.sync(() => {
-      call?.close() // Passage.P2
+      call?.close()
       response.destroy()
     })
   })
 
-/** Writes an answer to the client as it comes. `done` is called at its end. */
-export const answering = (
-  response: ServerResponse,
-  done: (outcome?: Unanswered) => void,
-  resume: () => void
-): RawCall.Listener => ({
-  head: (head) => begin(response, head),
-  data: (bytes) => {
-    if (response.write(bytes)) return true
-    response.once("drain", resume) // Passage.P1
-    return false
-  },
-  end: () => {
-    response.end()
-    done()
-  },
-  broken: (cause) => {
-    if (!response.headersSent) return done({ _tag: "Broken", cause })
-    response.destroy() // Passage.P3
-    done()
-  }
-})
-
-/** Writes the head of an endpoint's answer. */
-export const begin = (response: ServerResponse, { headers, status, statusText }: RawCall.Head): void => {
-  response.sendDate = false // the endpoint's own counts
-  response.writeHead(status, statusText, Headers.ofResponse(headers, true))
-  response.flushHeaders()
-}
-
 /** Whether a request has a body (RFC 9112, section 6). */
-export const hasBody = ({ headers }: IncomingMessage): boolean =>
+export const hasBody = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): boolean =>
   Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
 // --- internal

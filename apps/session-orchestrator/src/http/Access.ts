@@ -26,6 +26,7 @@ import { Redacted } from "effect"
 import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
+import * as Passage from "../gateway/Passage.ts"
 import * as Cors from "./Cors.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageSession from "./page/PageSession.ts"
@@ -113,7 +114,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     if (!BODY_METHODS.has(head.method)) return undefined
     const length = Number(headers["content-length"] ?? 0)
     const type = headers["content-type"]
-    if (type === undefined ? hasBody(head) : !JSON_TYPE.test(type)) {
+    if (type === undefined ? Passage.hasBody(head) : !JSON_TYPE.test(type)) {
       return new Problem.UnsupportedMediaType({
         detail: `The body has ${type === undefined ? "no content type" : `the content type ${quoted(type)}`}. Send it with \`Content-Type: application/json\`.`
       })
@@ -122,10 +123,6 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     return length > limitBytes ? tooLarge(limitBytes) : undefined
   }
 }
-
-/** Whether a request has a body. */
-export const hasBody = ({ headers }: Pick<Head, "headers">): boolean =>
-  Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
 
 /** Whether a request asks for the health of the service. */
 export const isHealth = (url: string): boolean => pathOf(url) === OPEN_PATH || pathOf(url) === "/v1/health"

@@ -30,6 +30,7 @@ import * as Cors from "./Cors.ts"
 import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
+import * as Passage from "../gateway/Passage.ts"
 import * as HealthHandlers from "./HealthHandlers.ts"
 import * as HttpMetrics from "./HttpMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
@@ -215,7 +216,7 @@ const callOf = <E, R>(
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | HttpServerError.HttpServerError, R> =>
   Option.isSome(gateway) && Address.isOurs(request.url)
     ? Effect.interruptible(gateway.value.answer(request))
-    : Access.hasBody(request)
+    : Passage.hasBody(request)
       ? bounded(limits, request, call)
       : call
 
