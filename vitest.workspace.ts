@@ -87,7 +87,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
-    globalSetup: "./tools/src/bundleProgram.ts",
+    globalSetup: ["./tools/src/memoryFiles.ts", "./tools/src/bundleProgram.ts"],
     reporters: ["default", "./tools/src/CountReporter.ts"],
     projects: PROJECTS.map((test) => ({ test: { ...test, passWithNoTests: true } }))
   }
