@@ -20,14 +20,14 @@ const unit = {
 }
 
 /**
- * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Three files run side by
+ * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Four files run side by
  * side, whatever their project, so that two cores have work meanwhile. Tests of e2e come first, as they take longest.
  */
 const waiting = {
   isolate: false,
   testTimeout: GUARD_MS,
   hookTimeout: GUARD_MS,
-  maxWorkers: 3,
+  maxWorkers: 4,
   sequence: { groupOrder: 1 }
 }
 
@@ -49,10 +49,11 @@ const PROJECTS = [unit, endToEnd, integration]
 
 /** What takes longest, in this order: a file that began last would run alone. The others follow by their size or last duration. */
 const LONGEST = [
+  "policy/test/gate/Crowd.test",
+  "dry-run/DryRuns.test",
   "parking/Waking.test",
   "kernel/test/Prefixes.test",
   "conformance/Conformance.test",
-  "dry-run/DryRuns.test",
   "cluster/Cluster.e2e",
   "service/Crash.e2e",
   "service/Process.e2e",
@@ -87,7 +88,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
-    globalSetup: "./tools/src/bundleProgram.ts",
+    globalSetup: ["./tools/src/memoryFiles.ts", "./tools/src/bundleProgram.ts"],
     reporters: ["default", "./tools/src/CountReporter.ts"],
     projects: PROJECTS.map((test) => ({ test: { ...test, passWithNoTests: true } }))
   }

@@ -3,7 +3,7 @@
  *
  * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
  */
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises"
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
@@ -53,6 +53,8 @@ export const setup = async ({ vitest }: TestProject): Promise<void> => {
   const fresh = `${folder}.${process.pid}`
   try {
     await bundle(fresh)
+    // No package has the folder: without this file Node compiles each module once more, to see whether it is CommonJS.
+    await writeFile(join(fresh, "package.json"), '{"type":"module"}')
     await replace(folder, fresh)
   } finally {
     await rm(fresh, { recursive: true, force: true })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TurnEvent } from "../../../../packages/holdfast/src/Events.ts"
 import { RpcClient, type RpcOptions } from "../../../../packages/holdfast/src/rpc/index.ts"
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { MAIN } from "../service/Program.ts"
@@ -11,6 +11,9 @@ import { MAIN } from "../service/Program.ts"
 let directory = ""
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "holdfast-rpc-"))
+  // No process starts so late that a wait is over.
+  const retry = { schedule: { type: "steps", delays: ["1 hour"] } }
+  writeFileSync(join(directory, "holdfast.config.json"), JSON.stringify({ retry }))
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
@@ -35,7 +38,7 @@ describe("holdfast rpc", () => {
     first.on(({ type }) => seen.push(type))
     const wait = next(first, "provider-retry")
     const cancelled = first.prompt("Hi")
-    expect(await wait).toMatchObject({ attempt: 0, delayMs: 5_000 })
+    expect(await wait).toMatchObject({ attempt: 0, delayMs: 3_600_000 })
     expect(await first.getState()).toMatchObject({ autoRetryEnabled: true, isRetrying: true, attempt: 0 })
     expect(await first.abortRetry()).toBe(true)
     expect(await cancelled).toMatchObject({ status: "failed", text: "", error: { reason: "overloaded" } })
