@@ -44,7 +44,7 @@ export interface TurnQueue {
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
   /** Prepares a turn before its acceptance, if no other turn stands before it (TurnQueue.Q9). */
   readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
-  /** Runs the turns of a session now, instead of when the turnstile admits the first: a command has arrived. */
+  /** Runs the turns of a session now, instead of when the first gets its place: a command has arrived. */
   readonly hasten: (session: Session) => void
   /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q10). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
