@@ -14,7 +14,7 @@
  * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
  *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
  *     read it, for `FAREWELL_LIMIT`.
- * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
+ * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
@@ -23,11 +23,11 @@ import { Cause, Channel, Clock, Duration, Effect, Option, Predicate, Pull, Schem
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { ChunkedBody } from "./ChunkedBody.ts"
+import { LoopBudget } from "../../pacing/LoopBudget.ts"
 import type { Drain } from "../../system/Drain.ts"
 import type * as Encoding from "./Encoding.ts"
 import * as KeepAlives from "./KeepAlives.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
-import { WriteBudget } from "./WriteBudget.ts"
 
 /** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
@@ -151,8 +151,14 @@ export const send = Effect.fnUntraced(function* <A, E>(
   return HttpServerResponse.empty({ status: 200 })
 })
 
+/** The bytes of one turn of the event loop: some milliseconds of copying into sockets. */
+export const MOST_AT_ONCE = 1024 * 1024
+
+/** The cost of a write besides its bytes, in bytes: a call of the operating system. */
+const PER_WRITE = 4 * 1024
+
 /** One event loop has one budget (LiveResponse.L7). */
-export const budget = new WriteBudget()
+export const budget = new LoopBudget(MOST_AT_ONCE, PER_WRITE)
 
 // --- internal
 
