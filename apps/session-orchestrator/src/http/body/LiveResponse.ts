@@ -6,7 +6,8 @@
  *
  * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
  *     Nothing is pulled after that.
- * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
+ * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses
+ *     share.
  * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
  *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
  * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
@@ -19,14 +20,26 @@
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
 import type { Sse } from "@holdfast/wire"
-import { Cause, Channel, Clock, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
+import {
+  Cause,
+  Channel,
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  type Fiber,
+  Option,
+  Predicate,
+  Pull,
+  Schema,
+  Stream
+} from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { ChunkedBody } from "./ChunkedBody.ts"
 import { LoopBudget } from "../../pacing/LoopBudget.ts"
 import type { Drain } from "../../system/Drain.ts"
 import type * as Encoding from "./Encoding.ts"
-import * as KeepAlives from "./KeepAlives.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
 
 /** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
@@ -114,7 +127,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
         isGoingDown = true
         fiber.interruptUnsafe()
       }),
-      quieten: KeepAlives.of(clock, KEEP_ALIVE_INTERVAL).add(signOfLife)
+      quieten: onInterval(clock, signOfLife)
     }))
   )
   const pulling = Effect.acquireUseRelease(
@@ -161,6 +174,37 @@ const PER_WRITE = 4 * 1024
 export const budget = new LoopBudget(MOST_AT_ONCE, PER_WRITE)
 
 // --- internal
+
+/** The functions that are called each interval. A fiber for each would cost more memory than its response. */
+interface Ticking {
+  readonly acts: Set<() => void>
+  readonly fiber: Fiber.Fiber<void>
+}
+
+/** A process has one clock; a test has its own. */
+const byClock = new WeakMap<Clock.Clock, Ticking>()
+
+/** Calls a function each interval. Returns a function that ends that; nothing sleeps without functions. */
+const onInterval = (clock: Clock.Clock, act: () => void): (() => void) => {
+  const ticking = byClock.get(clock) ?? tickingOf(clock)
+  byClock.set(clock, ticking)
+  const { acts, fiber } = ticking
+  acts.add(act)
+  return () => {
+    acts.delete(act)
+    if (acts.size > 0 || byClock.get(clock) !== ticking) return
+    fiber.interruptUnsafe()
+    byClock.delete(clock)
+  }
+}
+
+const tickingOf = (clock: Clock.Clock): Ticking => {
+  const acts = new Set<() => void>()
+  const tick = Effect.suspend(() => Effect.forEach(acts, (act) => Effect.sync(act), { discard: true }))
+  const all = Effect.forever(Effect.andThen(Effect.sleep(KEEP_ALIVE_INTERVAL), tick))
+  // A context of its own: that of the first response would be kept while others go on.
+  return { acts, fiber: Effect.runForkWith(Context.make(Clock.Clock, clock))(all) }
+}
 
 /** What has to run before the next items; done after the last ones. */
 type Writing = Effect.Effect<void, ClientStalled | Cause.Done>
