@@ -8,21 +8,17 @@
  * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
  *     run when the client sends it again.
  * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`FailTogether`).
- * Acceptance.A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`): its provider is called one sync of the
- *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
- *     exist already.
  * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt that has read its
  *     history by then would lack their answers, or would stand before them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
-import { Clock, Effect, Exit, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
 import {
   type Conversation,
-  openingOf,
   type Resumption,
   type Store,
   type StoredEvent,
@@ -220,20 +216,17 @@ const interruptionOf = (
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }
 
-/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
-const firstOf = (
+/** What a turn begins with; `undefined`: its history was not read, and it is not the first turn of its conversation. */
+const beginningOf = (
   conversation: Conversation,
   turn: Omit<Turn, "end">,
-  opening: ReadonlyArray<StoredEvent>
-): Resumption | undefined =>
-  opening[0]?.id === FIRST_EVENT
-    ? {
-        conversation,
-        turn: { ...turn, end: undefined },
-        history: [],
-        persisted: opening.map(({ event }) => event.type)
-      }
-    : undefined
+  opening: ReadonlyArray<StoredEvent>,
+  read: WithHistory["history"] | undefined
+): Resumption | undefined => {
+  const history = read ?? (opening[0]?.id === FIRST_EVENT ? [] : undefined)
+  if (history === undefined) return undefined
+  return { conversation, turn: { ...turn, end: undefined }, history, persisted: opening.map(({ event }) => event.type) }
+}
 
 /** Id of a conversation's first event (rule X3). */
 const FIRST_EVENT = 1
@@ -270,18 +263,7 @@ const inOrder = Effect.fnUntraced(function* (
     ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
   }
   const isOpened = isFree(queue, session)
-  const early =
-    isOpened && history !== undefined
-      ? queue.anticipate(session, {
-          conversation,
-          turn: { ...turn, end: undefined },
-          history,
-          persisted: openingOf(turn).map(({ type }) => type)
-        })
-      : undefined
-  const accepting = yield* Effect.exit(store.acceptTurn(turn, { isOpened, ahead: early?.begin }))
-  if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
-  const acceptance = yield* accepting
+  const acceptance = yield* store.acceptTurn(turn, { isOpened, isNew: wanted === undefined })
   if (acceptance._tag === "Conflict") {
     return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
   }
@@ -289,8 +271,8 @@ const inOrder = Effect.fnUntraced(function* (
     const { opening } = acceptance
     session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
-    if (early?.accept() !== true)
-      yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
+    const resumption = opening && beginningOf(conversation, turn, opening, history)
+    yield* queue.add(session, turnId, { arrival: { resumption } })
   }
   if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
@@ -303,7 +285,7 @@ const inOrder = Effect.fnUntraced(function* (
 const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
   head === undefined && parking.find(conversationId) === undefined
 
-/** A conversation that gets a turn; with its messages, if the turn may run before it is accepted (Acceptance.A6). */
+/** A conversation that gets a turn; with its messages, if the turn can run at once. */
 type Found = Pick<WithHistory, "conversation"> & Partial<WithHistory>
 
 const found = (

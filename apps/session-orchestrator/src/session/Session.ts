@@ -3,8 +3,6 @@
  *
  * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
  * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (Conversations.C1).
- * Session.N3. A turn that runs before it is accepted (`Early`) is visible to the queue alone: commands, counts and clients see it from
- *     its acceptance on.
  */
 import { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
@@ -19,8 +17,6 @@ export class Session {
   readonly hub = new Hub()
   /** In order. The first runs, or will run next. A turn that is parked and not in memory is not among them. */
   readonly turns: Array<TurnLife> = []
-  /** A turn that runs and is not accepted yet (Session.N3); there is no other turn then. */
-  early: TurnLife | undefined = undefined
   /**
    * The conversation's switch (rule P15), if it was changed since this session woke; otherwise the store has it. `setAutoRetry` writes first
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
@@ -43,7 +39,7 @@ export class Session {
 
   /** Whether the session can be removed. */
   get isIdle(): boolean {
-    return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
+    return this.turns.length === 0 && this.holders === 0 && !this.hub.isWatched
   }
 
   /** The conversation with its changes since it was read. */
@@ -68,29 +64,9 @@ export class Session {
 
   /** A turn comes into memory: before the others, or behind them. */
   add(turnId: Ids.TurnId, beginning: Beginning, where: "first" | "last"): TurnLife {
-    const turn = this.lifeOf(turnId, beginning)
+    const turn = new TurnLife(turnId, beginning, () => this.turns.splice(this.turns.indexOf(turn), 1))
     if (where === "first") this.turns.unshift(turn)
     else this.turns.push(turn)
-    return turn
-  }
-
-  /** A turn comes into memory before it is accepted (Session.N3). */
-  anticipate(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
-    this.early = this.lifeOf(turnId, beginning)
-    return this.early
-  }
-
-  /** The early turn is accepted. */
-  accept(): void {
-    if (this.early !== undefined) this.turns.unshift(this.early)
-    this.early = undefined
-  }
-
-  private lifeOf(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
-    const turn = new TurnLife(turnId, beginning, () => {
-      if (this.early === turn) this.early = undefined
-      else this.turns.splice(this.turns.indexOf(turn), 1)
-    })
     return turn
   }
 }

@@ -36,7 +36,6 @@ import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
 import type { Resumption } from "../storage/Store.ts"
-import type { Early } from "./Early.ts"
 import { type Gatekeeper, type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
 import { TurnWait } from "../pacing/TurnWait.ts"
@@ -46,13 +45,11 @@ import type * as WakeQueue from "../pacing/WakeQueue.ts"
 interface Arrival {
   /** The turn's beginning, if it need not be read from the disk. */
   readonly resumption: Resumption | undefined
-  /** Set if the turn runs before it is accepted. */
-  readonly early?: Early
 }
 
 /** Knowledge about a turn that comes into memory for the first time. */
 export interface Known {
-  /** The turn has just been accepted, or will be, so there are no records of it. */
+  /** The turn has just been accepted, so there are no records of it. */
   readonly arrival?: Arrival
   /** The interruption with which this process took the turn up in mid-step (rule X14), until the turn makes progress. */
   readonly interruption?: Interruption.Interruption | undefined

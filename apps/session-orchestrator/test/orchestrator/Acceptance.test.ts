@@ -36,8 +36,6 @@ const given = Effect.gen(function* () {
         done.push(`add ${turn}`)
         has.add(turn)
       }),
-    // No turn begins before it is accepted.
-    anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
     hasten: () => {},
     release: () => Effect.void,
     readmit: () => {},
