@@ -9,8 +9,6 @@
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
  * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
- * Watching.V6. Events in memory and a short text in progress are one chunk, as at the beginning of a turn. A long text in progress stays a chunk
- *     of its own: the same array for all subscribers, which is encoded once (InProgress.P4).
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
@@ -22,7 +20,6 @@ import * as InScope from "../system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Subscriber } from "./Hub.ts"
 import type { Session } from "./Session.ts"
-import * as SharedFrames from "./SharedFrames.ts"
 
 /** Where a watcher begins, and which turn it watches. */
 interface Options {
@@ -54,7 +51,7 @@ export const watch = <E>(
           return Stream.fromPull(
             Effect.succeed(
               beginning(
-                joined(recent, behind(subscriber.take(), last)), // Watching.V5
+                [recent, behind(subscriber.take(), last)], // Watching.V5
                 live(subscriber, () => last)
               )
             )
@@ -116,10 +113,6 @@ export const ofTurn =
 
 /** The frames that arrive from now on. A turn that continues after a restart emits again what was read from the disk. */
 const live = ({ pull }: Subscriber, lastOf: () => number) => filtered(pull, (frame) => !isKnown(frame, lastOf()))
-
-/** Watching.V6 */
-const joined = (recent: ReadonlyArray<Frame>, inProgress: ReadonlyArray<Frame>): ReadonlyArray<ReadonlyArray<Frame>> =>
-  recent.length === 0 || SharedFrames.isLong(inProgress) ? [recent, inProgress] : [[...recent, ...inProgress]]
 
 /** Chunks, then a pull. Each chunk is released when it has been pulled; empty ones are left out. */
 const beginning = <A, E>(
