@@ -36,7 +36,6 @@ import {
 } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
-import { ChunkedBody } from "./ChunkedBody.ts"
 import { LoopBudget } from "../../pacing/LoopBudget.ts"
 import type { Drain } from "../../system/Drain.ts"
 import type * as Encoding from "./Encoding.ts"
@@ -91,9 +90,22 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
   const response = nodeResponse(request)
   response.writeHead(200, headers)
-  const body = new ChunkedBody(response)
+  let hasHeadLeft = false
+  const flush = (): void => {
+    if (!hasHeadLeft) response.flushHeaders()
+    hasHeadLeft = true
+  }
   // Items that are there already take the head along.
-  process.nextTick(() => response.destroyed || body.flush())
+  process.nextTick(() => response.destroyed || flush())
+  /** What was written, and the head, leaves before: a client that gets no byte may repeat its request. */
+  const cut = Effect.sync(() => {
+    if (!response.destroyed) {
+      flush()
+      // Node holds the first text, and the head with it, back to the end of the tick.
+      response.socket?.uncork()
+    }
+    response.destroy()
+  })
 
   let quiet = true
   /** Writes items. Returns an effect that has to run before the next items, if there is one. */
@@ -109,14 +121,15 @@ export const send = Effect.fnUntraced(function* <A, E>(
   }
   const written = (text: Encoding.Text, isLast: boolean): Writing | undefined => {
     if (response.destroyed) return Effect.interrupt
+    hasHeadLeft = true
     if (isLast) {
-      body.end(text)
+      response.end(text)
       return Cause.done() // LiveResponse.L1
     }
-    return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
+    return response.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
   const signOfLife = (): void => {
-    if (quiet && isOpen(response) && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
+    if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive) // LiveResponse.L2
     quiet = true
   }
   let isGoingDown = false
@@ -156,10 +169,10 @@ export const send = Effect.fnUntraced(function* <A, E>(
           ? Effect.interrupt
           : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
-    Effect.onInterrupt(() => Effect.sync(() => body.cut()))
+    Effect.onInterrupt(() => cut)
   )
-  if (broken === undefined || response.writableEnded) yield* end(response, body, "", STALL_LIMIT)
-  else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
+  if (broken === undefined || response.writableEnded) yield* end(response, "", STALL_LIMIT)
+  else yield* leave(response, cut, options.farewell?.(broken) ?? "", options.endless)
   // The response is already written; this one is for the metrics.
   return HttpServerResponse.empty({ status: 200 })
 })
@@ -241,14 +254,9 @@ const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled>
 const isOpen = ({ destroyed, writableEnded }: ServerResponse): boolean => !destroyed && !writableEnded
 
 /** Writes a last text and ends the response, unless it is ended. Cuts it if the client does not take the text in time. */
-const end = (
-  response: ServerResponse,
-  body: ChunkedBody,
-  last: string,
-  limit: Duration.Duration
-): Effect.Effect<void> =>
+const end = (response: ServerResponse, last: string, limit: Duration.Duration): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (isOpen(response)) body.end(last)
+    if (isOpen(response)) response.end(last)
     if (response.destroyed || response.writableLength === 0) return Effect.void
     return Effect.callback<void>((resume) => {
       const onEnded = () => resume(Effect.void)
@@ -260,13 +268,12 @@ const end = (
 /** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
 const leave = (
   response: ServerResponse,
-  body: ChunkedBody,
+  cut: Effect.Effect<void>,
   farewell: string,
   endless: boolean
 ): Effect.Effect<void> => {
-  if (endless) return end(response, body, farewell, FAREWELL_LIMIT)
-  const cut = Effect.sync(() => body.cut())
+  if (endless) return end(response, farewell, FAREWELL_LIMIT)
   if (farewell === "" || response.destroyed) return cut
-  const told = Effect.callback<void>((resume) => void body.write(farewell, () => resume(Effect.void)))
+  const told = Effect.callback<void>((resume) => void response.write(farewell, () => resume(Effect.void)))
   return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)
 }
