@@ -7,7 +7,7 @@
  * Acceptance.A3. The same turn again is accepted again, and run once.
  * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
  *     run when the client sends it again.
- * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`FailTogether`).
+ * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`Session`).
  * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt that has read its
  *     history by then would lack their answers, or would stand before them.
  */
@@ -117,7 +117,7 @@ export const recover = (
       for (const { turnId } of lost) yield* queue.add(session, turnId)
       return lost.length > 0
     })
-    return Effect.uninterruptible(session.accepting.pass(add))
+    return Effect.uninterruptible(session.inOrder(add))
   })
 
 /** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
@@ -314,7 +314,7 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {
     if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
     return dependencies.sessions.using(wanted.conversationId, (session) =>
-      session.accepting.pass(
+      session.inOrder(
         // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
         Effect.flatMap(
           Effect.andThen(dependencies.started, found(dependencies, wanted, session)), // Acceptance.A7

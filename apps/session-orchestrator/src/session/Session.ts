@@ -6,8 +6,8 @@
  */
 import { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
+import { Effect, Semaphore } from "effect"
 import type { Conversation } from "../storage/Store.ts"
-import { FailTogether } from "../system/FailTogether.ts"
 import { Hub } from "./Hub.ts"
 import { type Beginning, TurnLife } from "./TurnLife.ts"
 
@@ -22,14 +22,13 @@ export class Session {
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
-  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
+  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `inOrder`. */
   changes: Partial<Pick<Conversation, "model" | "modelSince" | "toolAnswers">> = {}
   /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
   conversation: Conversation | undefined = undefined
-  /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
-  readonly accepting = new FailTogether(
-    (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"
-  )
+  private readonly line = Semaphore.makeUnsafe(1)
+  /** The last failure of the line that concerns all. */
+  private trouble: { readonly error: StorageError } | undefined = undefined
   /** The number of holders besides its turns and watchers. */
   holders = 0
 
@@ -40,6 +39,26 @@ export class Session {
   /** Whether the session can be removed. */
   get isIdle(): boolean {
     return this.turns.length === 0 && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /**
+   * Makes a call when the calls that came before have ended: accepting and queueing are one step, otherwise two prompts could be queued in another
+   * order than they were accepted in. An error of the database that concerns all fails those that wait too, which would each take as long to fail
+   * the same way; a later call is made.
+   */
+  inOrder<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageError, R> {
+    return Effect.suspend(() => {
+      const before = this.trouble
+      const noted = Effect.tapError(call, (error) =>
+        Effect.sync(() => {
+          if (error instanceof StorageError && error.concerns !== "one") this.trouble = { error }
+        })
+      )
+      const next = Effect.suspend((): Effect.Effect<A, E | StorageError, R> =>
+        this.trouble === undefined || this.trouble === before ? noted : Effect.fail(this.trouble.error)
+      )
+      return this.line.withPermits(1)(next)
+    })
   }
 
   /** The conversation with its changes since it was read. */
