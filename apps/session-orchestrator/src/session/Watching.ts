@@ -46,18 +46,7 @@ export const watch = <E>(
       ),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
-        if (recent !== undefined) {
-          const last = recent.at(-1)?.id ?? after
-          return Stream.fromPull(
-            Effect.succeed(
-              beginning(
-                [recent, behind(subscriber.take(), last)], // Watching.V5
-                live(subscriber, () => last)
-              )
-            )
-          )
-        }
-        let last = 0
+        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
         const fromDisk = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
@@ -66,11 +55,14 @@ export const watch = <E>(
               return { id, event, json }
             })
           )
-        // Includes the event that the watcher has, which proves that it exists.
-        const stored = fromDisk(Math.max(0, after - 1)).pipe(
-          Stream.filter((frame) => !isKnown(frame, after)),
-          Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
-        )
+        const stored =
+          recent !== undefined
+            ? Stream.fromArray<Frame>(recent) // Watching.V5
+            : // Includes the event that the watcher has, which proves that it exists.
+              fromDisk(Math.max(0, after - 1)).pipe(
+                Stream.filter((frame) => !isKnown(frame, after)),
+                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
+              )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
         return followed(
           Stream.concat(stored, gap),
@@ -113,21 +105,6 @@ export const ofTurn =
 
 /** The frames that arrive from now on. A turn that continues after a restart emits again what was read from the disk. */
 const live = ({ pull }: Subscriber, lastOf: () => number) => filtered(pull, (frame) => !isKnown(frame, lastOf()))
-
-/** Chunks, then a pull. Each chunk is released when it has been pulled; empty ones are left out. */
-const beginning = <A, E>(
-  first: ReadonlyArray<ReadonlyArray<A>>,
-  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
-): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> => {
-  const waiting = first.filter(Arr.isReadonlyArrayNonEmpty)
-  return Push.attach(
-    Effect.suspend(() => {
-      const chunk = waiting.shift()
-      return chunk === undefined ? then : Effect.succeed(chunk)
-    }),
-    () => (waiting.length === 0 ? Push.of(then) : undefined)
-  )
-}
 
 /** A stream, then a pull: no part of the stream stands between a token and its client. */
 const followed = <A, E, E2>(
