@@ -8,8 +8,8 @@
  * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
  *     run when the client sends it again.
  * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`Session`).
- * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt that has read its
- *     history by then would lack their answers, or would stand before them.
+ * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand
+ *     before them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -24,8 +24,7 @@ import {
   type StoredEvent,
   storedPrompt,
   type Turn,
-  type Unsealed,
-  type WithHistory
+  type Unsealed
 } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
@@ -47,8 +46,6 @@ export interface Dependencies {
   readonly started: Effect.Effect<void, StorageError>
   /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
-  /** The same with its messages. */
-  readonly findWithHistory: (id: Ids.ConversationId) => Effect.Effect<WithHistory, ConversationNotFound | StorageError>
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly sessions: Sessions
@@ -216,17 +213,20 @@ const interruptionOf = (
   return Effect.map(journal.load(turnId), (all) => taken(all.slice(known.seen)))
 }
 
-/** What a turn begins with; `undefined`: its history was not read, and it is not the first turn of its conversation. */
-const beginningOf = (
+/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
+const firstOf = (
   conversation: Conversation,
   turn: Omit<Turn, "end">,
-  opening: ReadonlyArray<StoredEvent>,
-  read: WithHistory["history"] | undefined
-): Resumption | undefined => {
-  const history = read ?? (opening[0]?.id === FIRST_EVENT ? [] : undefined)
-  if (history === undefined) return undefined
-  return { conversation, turn: { ...turn, end: undefined }, history, persisted: opening.map(({ event }) => event.type) }
-}
+  opening: ReadonlyArray<StoredEvent>
+): Resumption | undefined =>
+  opening[0]?.id === FIRST_EVENT
+    ? {
+        conversation,
+        turn: { ...turn, end: undefined },
+        history: [],
+        persisted: opening.map(({ event }) => event.type)
+      }
+    : undefined
 
 /** Id of a conversation's first event (rule X3). */
 const FIRST_EVENT = 1
@@ -247,7 +247,7 @@ const inOrder = Effect.fnUntraced(function* (
   { receivers, store, queue, tenancy }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
-  { conversation: read, history }: Found
+  read: Conversation
 ) {
   const conversation = session.present(read)
   const { conversationId } = conversation
@@ -271,7 +271,7 @@ const inOrder = Effect.fnUntraced(function* (
     const { opening } = acceptance
     session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
-    const resumption = opening && beginningOf(conversation, turn, opening, history)
+    const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })
   }
   if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
@@ -285,27 +285,6 @@ const inOrder = Effect.fnUntraced(function* (
 const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
   head === undefined && parking.find(conversationId) === undefined
 
-/** A conversation that gets a turn; with its messages, if the turn can run at once. */
-type Found = Pick<WithHistory, "conversation"> & Partial<WithHistory>
-
-const found = (
-  { find, findWithHistory, queue }: Dependencies,
-  { conversationId, prompt, turnId }: Wanted,
-  session: Session
-): Effect.Effect<Found, ConversationNotFound | StorageError> =>
-  Effect.suspend(() => {
-    const alone: Effect.Effect<Found, ConversationNotFound | StorageError> = Effect.suspend(() =>
-      Effect.map(find(conversationId), (conversation) => ({ conversation }))
-    )
-    return turnId === undefined && prompt !== undefined && isFree(queue, session)
-      ? // The turn of a damaged history is accepted anyway, and waits until the history is repaired.
-        Effect.catchIf(findWithHistory(conversationId), isDamage, () => alone)
-      : alone
-  })
-
-const isDamage = (error: ConversationNotFound | StorageError): boolean =>
-  error._tag === "StorageError" && error.concerns === "one"
-
 /** Acceptance.A4 */
 const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
   turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
@@ -317,9 +296,9 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
       session.inOrder(
         // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
         Effect.flatMap(
-          Effect.andThen(dependencies.started, found(dependencies, wanted, session)), // Acceptance.A7
+          Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), // Acceptance.A7
           (found) => {
-            session.conversation = found.conversation
+            session.conversation = found
             return inOrder(dependencies, wanted, session, found)
           }
         )

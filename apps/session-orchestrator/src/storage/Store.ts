@@ -44,12 +44,6 @@ export interface Conversation {
   readonly labels?: Labels.Labels | undefined
 }
 
-/** A conversation and its messages, oldest first. */
-export interface WithHistory {
-  readonly conversation: Conversation
-  readonly history: ReadonlyArray<Message.Message>
-}
-
 /** A turn that was accepted. */
 export interface Turn {
   readonly turnId: Ids.TurnId
@@ -154,10 +148,6 @@ export class Store extends Context.Service<
     readonly createConversation: (conversation: Conversation) => Effect.Effect<void, StorageError>
     /** A conversation by its id. */
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
-    /** The same with its messages, in one read: for a turn that is about to be accepted. */
-    readonly conversationWithHistory: (
-      id: Ids.ConversationId
-    ) => Effect.Effect<Option.Option<WithHistory>, StorageError>
     /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
 

@@ -11,7 +11,7 @@ const { answer } = ScriptedProvider
 const settled = Effect.repeat(Effect.yieldNow, { times: 200 })
 
 describe("a prompt", () => {
-  it.effect("its turn begins with the conversation's history, also when that was read before its acceptance", () =>
+  it.effect("its turn begins with the conversation's history", () =>
     withService(
       { scripts: [answer("one"), answer("two")] },
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
@@ -34,8 +34,8 @@ describe("a prompt", () => {
         store: (real) => ({
           unsealedTurns: Effect.andThen(Deferred.await(read), real.unsealedTurns),
           // Slow: the turn ends and leaves meanwhile.
-          conversationWithHistory: (id) =>
-            Effect.tap(real.conversationWithHistory(id), () =>
+          conversation: (id) =>
+            Effect.tap(real.conversation(id), () =>
               Effect.andThen(
                 Effect.repeat(Effect.andThen(Effect.yieldNow, isEnded(real)), { until: (isOver) => isOver }),
                 settled

@@ -185,10 +185,6 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`))
       ),
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
-    conversationWithHistory: (id) =>
-      Effect.map(resumptions.conversation(id), Option.fromUndefinedOr).pipe(
-        failed(`read conversation ${id} with its messages`)
-      ),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     setModel: (conversationId, model, at) =>
