@@ -20,7 +20,7 @@ import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { TurnCounts } from "../conversation/Conversations.ts"
 import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
-import { type Leave, Turnstile } from "../pacing/Turnstile.ts"
+import { type Place, WakeQueue } from "../pacing/WakeQueue.ts"
 
 /** A conversation that is not in memory. */
 export interface Alarm {
@@ -68,7 +68,7 @@ export class AlarmClock {
   private readonly entries = new Map<Ids.ConversationId, Entry>()
   private readonly covered = new Set<number>()
   private readonly inMemory = new Map<Ids.ConversationId, object>()
-  private readonly turnstile = new Turnstile(AT_ONCE)
+  private readonly queue = new WakeQueue({ atOnce: AT_ONCE, ahead: 0, reading: 0, size: 0 })
   private readonly dependencies: Dependencies
   private isSilent = false
 
@@ -152,7 +152,7 @@ export class AlarmClock {
   /** Rings no more: the runner goes down. */
   silence(): void {
     this.isSilent = true
-    this.turnstile.close()
+    this.queue.close()
     for (const id of this.entries.keys()) this.remove(id)
   }
 
@@ -164,20 +164,20 @@ export class AlarmClock {
     if (this.dependencies.now() >= entry.ticketUntil) giveBack(entry) // AlarmClock.A4
     if (entry.hasRung || entry.ticket !== undefined) return this.rouse(id, entry, undefined)
     entry.hasRung = true
-    this.turnstile.request((leave) => {
-      if (this.entries.get(id) === entry) this.rouse(id, entry, leave)
-      else leave()
+    this.queue.add("due", (place) => {
+      if (this.entries.get(id) === entry) this.rouse(id, entry, place)
+      else place.leave()
     })
   }
 
   /** AlarmClock.A6 */
-  private rouse(id: Ids.ConversationId, entry: Entry, place: Leave | undefined): void {
+  private rouse(id: Ids.ConversationId, entry: Entry, place: Place | undefined): void {
     const { now, rouse, timer } = this.dependencies
     entry.cancel()
     entry.cancel = timer.at(now() + AGAIN_MS, () => this.ring(id)) // AlarmClock.A2
     const before = entry.place
     entry.place = place
-    before?.()
+    before?.leave()
     rouse(id)
   }
 
@@ -225,7 +225,7 @@ export class AlarmClock {
     entry.cancel()
     entry.leaveGate()
     giveBack(entry)
-    entry.place?.()
+    entry.place?.leave()
   }
 
   /** Whether a conversation is this runner's (AlarmClock.A3). */
@@ -246,7 +246,7 @@ interface Entry extends Alarm {
   cancel: () => void
   hasRung: boolean
   /** Among the conversations that come into memory. */
-  place: Leave | undefined
+  place: Place | undefined
   /** Waits no more before its gate, if it has one. */
   readonly leaveGate: () => void
   ticket: GateTicket | undefined

@@ -75,7 +75,7 @@ const handlers = Effect.fnUntraced(function* (residents: Residents) {
   yield* InScope.atEnd(Effect.sync(() => staying.close()))
   yield* residents.claims.enter(id)
   const resident = yield* Effect.orDie(
-    Resident.make({ id, alarms, ownership, busy: () => staying.busy(), slices: residents.slices })
+    Resident.make({ id, alarms, ownership, busy: () => staying.busy(), slice: residents.slice })
   )
   isAsleep = resident.isAsleep
   yield* residents.add(resident)

@@ -35,7 +35,6 @@ import { type TurnCounts } from "../conversation/Conversations.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
-import type { Slices } from "../pacing/Slices.ts"
 import { ParkingPlace, type ParkingSpot, type Waiting } from "../turn/ParkingPlace.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { type Offered, Tools } from "../conversation/Tools.ts"
@@ -70,8 +69,8 @@ export interface Options {
   readonly ownership: Ownership
   /** Is called when the conversation has to stay in memory (Resident.R3). */
   readonly busy: () => void
-  /** Conversations leave memory in slices: the cluster removes all that are idle at once (Resident.R6). */
-  readonly slices: Pick<Slices, "turn">
+  /** Waits for its turn to leave memory: the cluster removes all that are idle at once (Resident.R6). */
+  readonly slice: Effect.Effect<void>
 }
 
 /** The services of a runner that a resident uses. */
@@ -93,7 +92,7 @@ export const make = Effect.fnUntraced(function* ({
   alarms,
   ownership: { isSure, sure },
   busy,
-  slices
+  slice
 }: Options): Effect.fn.Return<Resident, StorageError, Requirements | Scope.Scope> {
   const store = yield* Store
   // The turn of a held call is run where its client is (`HeldRunner`).
@@ -140,7 +139,7 @@ export const make = Effect.fnUntraced(function* ({
   yield* InScope.atEnd(Deferred.succeed(leaving, undefined))
   yield* condition.started
   let runs = false
-  yield* InScope.atEnd(Effect.suspend(() => (runs ? Effect.void : slices.turn))) // Resident.R6
+  yield* InScope.atEnd(Effect.suspend(() => (runs ? Effect.void : slice))) // Resident.R6
   // Runs before the other finalizers: no turn has been stopped yet.
   yield* InScope.atEnd(
     Effect.gen(function* () {

@@ -3,7 +3,7 @@ import type { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import type { Conversations, TurnCounts } from "../conversation/Conversations.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
-import { Slices } from "../pacing/Slices.ts"
+import { LoopBudget } from "../pacing/LoopBudget.ts"
 import * as InScope from "../system/InScope.ts"
 import { WriteClaims } from "./WriteClaims.ts"
 import type { Resident } from "./Resident.ts"
@@ -21,8 +21,8 @@ type Counted = Pick<Resident, "conversations" | "isAnswering">
 /** The conversations in this runner's memory. */
 export class Residents {
   readonly claims = new WriteClaims()
-  /** In which conversations leave memory. */
-  readonly slices = new Slices()
+  /** Eight conversations leave memory in a turn of the event loop, which takes some two milliseconds. */
+  readonly slice = new LoopBudget(8).turn(1)
   private readonly members = new Set<Counted>()
 
   private readonly places = new Map<Ids.ConversationId, Place>()

@@ -11,7 +11,6 @@ import type { Records, Router, Toolbox } from "@holdfast/kernel"
 import { BeforeContent } from "@holdfast/kernel/host"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import type * as Handover from "../turn/Handover.ts"
-import type { Early } from "../session/Early.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
@@ -25,8 +24,6 @@ import { promptOf, type Resumption } from "../storage/Store.ts"
 export interface DrivenTurn {
   readonly session: Session
   readonly life: TurnLife.TurnLife
-  /** Set if the turn runs before it is accepted. */
-  readonly early: Early | undefined
   readonly resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
@@ -61,7 +58,6 @@ export const make = (
   const { hub } = session
   const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation
-  const early = life.state.arrival?.early
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
   const decides = Admission.remembering(life).strategy(TurnRunner.switched(strategy, policy, isEnabled))
   const { defaults, patiently, providers, standings } = services
@@ -81,8 +77,8 @@ export const make = (
     },
     {
       strategy: decides,
-      observer: observer && early ? early.observing(observer) : observer,
-      live: early === undefined ? live : early.emitting(live),
+      observer,
+      live,
       repeat: (events, position) => {
         if (events.some(({ type }, i) => type !== persisted[position + i])) return false
         hub.repeated(events)
@@ -96,7 +92,6 @@ export const make = (
   return {
     session,
     life,
-    early,
     resumption,
     setting,
     value,

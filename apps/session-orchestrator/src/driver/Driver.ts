@@ -52,8 +52,6 @@ interface Exits {
 export interface Driver {
   /** Takes a turn that is about to run, if the driver can run it. */
   readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
-  /** Releases a turn that is not accepted, wherever it is. */
-  readonly drop: (turn: TurnLife.TurnLife) => void
   /** Releases all turns, because the process shuts down. */
   readonly stop: (why: TurnStopped.TurnStopped) => void
 }
@@ -84,13 +82,6 @@ type DriverEvent =
       readonly outcome: Exit.Exit<Records.TurnRecord, TurnStopped.TurnStopped>
     }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
-  /** Records were handed in before the turn was accepted, and it is accepted now. */
-  | {
-      readonly _tag: "Accepted"
-      readonly turn: DrivenTurn.DrivenTurn
-      readonly write: Write
-      readonly outcome: Outcome
-    }
 
 /** Records of a turn to be written. */
 interface Write {
@@ -156,16 +147,6 @@ class GroupDriver implements Driver {
     this.turns.clear()
   }
 
-  drop(life: TurnLife.TurnLife): void {
-    this.entrance.drop(life)
-    for (const turn of this.turns) {
-      if (turn.life !== life || !this.leave(turn)) continue
-      turn.call?.cancel()
-      turn.asking?.()
-      turn.value.interrupted(this.world.now())
-    }
-  }
-
   // --- passes
 
   private enqueue(what: DriverEvent): void {
@@ -201,8 +182,6 @@ class GroupDriver implements Driver {
           return this.routed(turn, what.outcome, writes)
         case "Resumed":
           return this.resumed(turn, writes)
-        case "Accepted":
-          return this.recorded(what.write, what.outcome, writes)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
           if (turn.asking !== undefined) return this.abandoned(turn, turn.asking, writes)
@@ -325,12 +304,7 @@ class GroupDriver implements Driver {
       const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
       const after: Array<Write> = []
       for (const [i, write] of writes.entries()) {
-        const { turn } = write
-        const outcome = outcomes[i] ?? Exit.die(new Error("an append has no outcome"))
-        // Its records are on disk together with its acceptance, or not written. A turn that is refused has left by then.
-        if (turn.early?.isOnItsWay === true)
-          turn.early.emit(() => this.enqueue({ _tag: "Accepted", turn, write, outcome }))
-        else this.recorded(write, outcome, after)
+        this.recorded(write, outcomes[i] ?? Exit.die(new Error("an append has no outcome")), after)
       }
       if (after.length > 0) yield* this.written(after)
     })
@@ -412,9 +386,9 @@ class GroupDriver implements Driver {
   }
 
   private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
-    const { early, known, life, resumption, session, value } = turn
+    const { known, life, resumption, session, value } = turn
     const { priorWork } = value
-    this.exits.handOver(session, life, { isEntered: true, early, resumption, known, priorWork, call, refused })
+    this.exits.handOver(session, life, { isEntered: true, resumption, known, priorWork, call, refused })
   }
 }
 

@@ -41,8 +41,6 @@ export class Entrance {
   private readonly services: TurnServices
   private readonly ways: Ways
   private readonly fork: (effect: Effect.Effect<void>) => unknown
-  /** Turns that were not accepted, and may still be read or be about to enter. */
-  private readonly dropped = new WeakSet<TurnLife.TurnLife>()
   private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
 
   constructor(services: TurnServices, ways: Ways, fork: (effect: Effect.Effect<void>) => unknown) {
@@ -66,15 +64,9 @@ export class Entrance {
     return true
   }
 
-  /** Releases a turn that is not accepted. */
-  drop(turn: TurnLife.TurnLife): void {
-    this.dropped.add(turn)
-  }
-
   /** Begins to run a turn; `undefined`: it goes elsewhere. */
   enter({ fresh, known, resumption }: Found): DrivenTurn.DrivenTurn | undefined {
     const { session, turn } = fresh
-    if (this.dropped.has(turn)) return undefined
     const { toolbox } = this
     const driven =
       toolbox === undefined || resumption.conversation.tools !== undefined || turn.isCalled
@@ -86,7 +78,6 @@ export class Entrance {
       presence?.leave()
       this.ways.elsewhere(fresh, {
         isEntered: false,
-        early: turn.state.arrival?.early,
         resumption,
         known,
         priorWork: undefined

@@ -1,11 +1,17 @@
 /** How events of turns are sent: one JSON object a line, or server-sent events. */
 import { Ndjson, Sse } from "@holdfast/wire"
 import type { Frame } from "../conversation/Conversations.ts"
-import * as SharedFrames from "../session/SharedFrames.ts"
 import * as Encoding from "./body/Encoding.ts"
 
 /** The end of the response of one turn; a conversation goes on. */
 const isLast = ({ event }: Frame): boolean => event.type === "turn-end"
+
+const encoder = (textOf: (frame: Frame) => string): ((frames: ReadonlyArray<Frame>) => Encoding.Text) =>
+  Encoding.sharing((frames) => {
+    let text = ""
+    for (const frame of frames) text += textOf(frame)
+    return text
+  })
 
 const formatsOf = (jsonOf: (frame: Frame) => string) =>
   ({
@@ -13,14 +19,14 @@ const formatsOf = (jsonOf: (frame: Frame) => string) =>
       contentType: Ndjson.CONTENT_TYPE,
       keepAlive: Ndjson.KEEP_ALIVE,
       isLast,
-      encode: Encoding.sharing((frame: Frame) => `${jsonOf(frame)}\n`, SharedFrames.isMarked)
+      encode: encoder((frame) => `${jsonOf(frame)}\n`)
     },
     sse: {
       contentType: Sse.CONTENT_TYPE,
       keepAlive: Sse.KEEP_ALIVE,
       isLast,
       farewell: Sse.reconnect,
-      encode: Encoding.sharing((frame: Frame) => Sse.frame(jsonOf(frame), frame.id), SharedFrames.isMarked)
+      encode: encoder((frame) => Sse.frame(jsonOf(frame), frame.id))
     }
   }) as const
 

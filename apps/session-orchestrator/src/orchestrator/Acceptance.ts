@@ -7,29 +7,24 @@
  * Acceptance.A3. The same turn again is accepted again, and run once.
  * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
  *     run when the client sends it again.
- * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`FailTogether`).
- * Acceptance.A6. A new prompt whose turn can run at once is run while it is being accepted (`Early`): its provider is called one sync of the
- *     disk earlier. Exceptions: the database is in trouble or the history damaged, or the client gave the turn id, because such a turn may
- *     exist already.
- * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt that has read its
- *     history by then would lack their answers, or would stand before them.
+ * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`Session`).
+ * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand
+ *     before them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
 import { defined, type Ids, type Labels, type Prompt } from "@holdfast/wire"
-import { Clock, Effect, Exit, Option } from "effect"
+import { Clock, Effect, Option } from "effect"
 import * as Progress from "../system/Progress.ts"
 import type { Journal } from "../storage/EventJournal.ts"
 import {
   type Conversation,
-  openingOf,
   type Resumption,
   type Store,
   type StoredEvent,
   storedPrompt,
   type Turn,
-  type Unsealed,
-  type WithHistory
+  type Unsealed
 } from "../storage/Store.ts"
 import type { TenancyService } from "../storage/sqlite/Tenancy.ts"
 import {
@@ -51,8 +46,6 @@ export interface Dependencies {
   readonly started: Effect.Effect<void, StorageError>
   /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
-  /** The same with its messages. */
-  readonly findWithHistory: (id: Ids.ConversationId) => Effect.Effect<WithHistory, ConversationNotFound | StorageError>
   readonly store: Store["Service"]
   readonly journal: Journal["Service"]
   readonly sessions: Sessions
@@ -121,7 +114,7 @@ export const recover = (
       for (const { turnId } of lost) yield* queue.add(session, turnId)
       return lost.length > 0
     })
-    return Effect.uninterruptible(session.accepting.pass(add))
+    return Effect.uninterruptible(session.inOrder(add))
   })
 
 /** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
@@ -254,7 +247,7 @@ const inOrder = Effect.fnUntraced(function* (
   { receivers, store, queue, tenancy }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
-  { conversation: read, history }: Found
+  read: Conversation
 ) {
   const conversation = session.present(read)
   const { conversationId } = conversation
@@ -270,18 +263,7 @@ const inOrder = Effect.fnUntraced(function* (
     ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
   }
   const isOpened = isFree(queue, session)
-  const early =
-    isOpened && history !== undefined
-      ? queue.anticipate(session, {
-          conversation,
-          turn: { ...turn, end: undefined },
-          history,
-          persisted: openingOf(turn).map(({ type }) => type)
-        })
-      : undefined
-  const accepting = yield* Effect.exit(store.acceptTurn(turn, { isOpened, ahead: early?.begin }))
-  if (early !== undefined && !(Exit.isSuccess(accepting) && accepting.value._tag === "Accepted")) yield* early.refuse
-  const acceptance = yield* accepting
+  const acceptance = yield* store.acceptTurn(turn, { isOpened, isNew: wanted === undefined })
   if (acceptance._tag === "Conflict") {
     return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
   }
@@ -289,8 +271,8 @@ const inOrder = Effect.fnUntraced(function* (
     const { opening } = acceptance
     session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
-    if (early?.accept() !== true)
-      yield* queue.add(session, turnId, { arrival: { resumption: opening && firstOf(conversation, turn, opening) } })
+    const resumption = opening && firstOf(conversation, turn, opening)
+    yield* queue.add(session, turnId, { arrival: { resumption } })
   }
   if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
@@ -303,27 +285,6 @@ const inOrder = Effect.fnUntraced(function* (
 const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
   head === undefined && parking.find(conversationId) === undefined
 
-/** A conversation that gets a turn; with its messages, if the turn may run before it is accepted (Acceptance.A6). */
-type Found = Pick<WithHistory, "conversation"> & Partial<WithHistory>
-
-const found = (
-  { find, findWithHistory, queue }: Dependencies,
-  { conversationId, prompt, turnId }: Wanted,
-  session: Session
-): Effect.Effect<Found, ConversationNotFound | StorageError> =>
-  Effect.suspend(() => {
-    const alone: Effect.Effect<Found, ConversationNotFound | StorageError> = Effect.suspend(() =>
-      Effect.map(find(conversationId), (conversation) => ({ conversation }))
-    )
-    return turnId === undefined && prompt !== undefined && isFree(queue, session)
-      ? // The turn of a damaged history is accepted anyway, and waits until the history is repaired.
-        Effect.catchIf(findWithHistory(conversationId), isDamage, () => alone)
-      : alone
-  })
-
-const isDamage = (error: ConversationNotFound | StorageError): boolean =>
-  error._tag === "StorageError" && error.concerns === "one"
-
 /** Acceptance.A4 */
 const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
   turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
@@ -332,12 +293,12 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {
     if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
     return dependencies.sessions.using(wanted.conversationId, (session) =>
-      session.accepting.pass(
+      session.inOrder(
         // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
         Effect.flatMap(
-          Effect.andThen(dependencies.started, found(dependencies, wanted, session)), // Acceptance.A7
+          Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), // Acceptance.A7
           (found) => {
-            session.conversation = found.conversation
+            session.conversation = found
             return inOrder(dependencies, wanted, session, found)
           }
         )

@@ -78,6 +78,6 @@ const change = (
   sessions.using(id, (session) =>
     Effect.flatMap(find(id), (read) => {
       const changed = Effect.suspend(() => make(session, session.present(read)))
-      return session.accepting.pass(Effect.uninterruptible(changed))
+      return session.inOrder(Effect.uninterruptible(changed))
     })
   )

@@ -44,9 +44,7 @@ const begun = Effect.fnUntraced(function* (
   const { providers, defaults, gates, journal, observer, spending, standings, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
-  const early = handover?.early ?? arrival?.early
-  const patiently = early === undefined ? services.patiently(turnId) : early.persisting(services.patiently(turnId))
-  const emitting = <Event>(emit: (event: Event) => void) => (early === undefined ? emit : early.emitting(emit))
+  const patiently = services.patiently(turnId)
   if (handover?.isEntered === true) yield* written(services, handover.refused, patiently) // FiberTurn.F1
   else {
     const sealed = yield* InterruptedTurns.enter(services, session, turn)
@@ -78,7 +76,7 @@ const begun = Effect.fnUntraced(function* (
     conversationId: conversation.conversationId,
     turnId,
     isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-    live: emitting((event) => session.hub.live(event)),
+    live: (event) => session.hub.live(event),
     makeRoom: () => {
       turn.move(TurnLife.without("place"))
       turn.state.slot?.ready()
@@ -100,8 +98,7 @@ const begun = Effect.fnUntraced(function* (
     store,
     spending,
     provider: failure === undefined ? provider : MissingTools.failing(failure),
-    emitting,
-    observer: observer && early ? early.observing(observer) : observer,
+    observer,
     journaled,
     toolbox: ToolAnswers.over(toolbox, () => session.present(conversation).toolAnswers),
     sleepUntil: timer.sleepUntil

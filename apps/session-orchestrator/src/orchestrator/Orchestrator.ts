@@ -79,14 +79,6 @@ const collect = Effect.gen(function* () {
   const acceptance: Acceptance.Dependencies = {
     started: Startup.done(condition),
     find,
-    findWithHistory: (conversationId) =>
-      Effect.flatMap(
-        store.conversationWithHistory(conversationId),
-        Option.match({
-          onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
-          onSome: Effect.succeed
-        })
-      ),
     store,
     journal,
     sessions,

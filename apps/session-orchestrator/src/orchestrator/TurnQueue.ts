@@ -15,7 +15,6 @@
  * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`). A turn that did so again is sealed without being run
  *     (rule X14). An orderly stop of the service is recorded, so that it counts as no death.
  * TurnQueue.Q10. A released turn stops unsealed, wherever it is: parked, about to run, or in a fiber. It does not run until it is readmitted.
- * TurnQueue.Q9. A turn of a conversation that runs no other may begin before it is accepted (`Early`).
  */
 import { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -26,12 +25,11 @@ import type { Parking } from "../parking/Parking.ts"
 import { Waking } from "../parking/Waking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import { RestartDelays } from "../recovery/RestartDelays.ts"
-import { Early } from "../session/Early.ts"
 import { Seals } from "../session/Seals.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import * as TurnLife from "../session/TurnLife.ts"
-import type { Resumption, Turn } from "../storage/Store.ts"
+import type { Turn } from "../storage/Store.ts"
 import type * as Handover from "../turn/Handover.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
@@ -42,9 +40,7 @@ import * as FiberTurn from "./FiberTurn.ts"
 export interface TurnQueue {
   /** Queues an accepted turn behind the others of its conversation. */
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
-  /** Prepares a turn before its acceptance, if no other turn stands before it (TurnQueue.Q9). */
-  readonly anticipate: (session: Session, resumption: Resumption) => Anticipated
-  /** Runs the turns of a session now, instead of when the turnstile admits the first: a command has arrived. */
+  /** Runs the turns of a session now, instead of when the first gets its place: a command has arrived. */
   readonly hasten: (session: Session) => void
   /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q10). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
@@ -60,15 +56,6 @@ export interface TurnQueue {
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** The turns that wait on disk alone. */
   readonly parking: Parking
-}
-
-/** A turn that may begin before it is accepted. */
-interface Anticipated {
-  readonly begin: () => void
-  /** The turn is accepted, and its opening events have left. Returns whether it is running. */
-  readonly accept: () => boolean
-  /** The turn is not accepted: it ends, and its call with it, and nothing is reported of it. */
-  readonly refuse: Effect.Effect<void>
 }
 
 /** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
@@ -143,33 +130,6 @@ class Queue implements TurnQueue {
     })
   }
 
-  anticipate(session: Session, resumption: Resumption): Anticipated {
-    const early = new Early()
-    let turn: TurnLife.TurnLife | undefined
-    return {
-      begin: () => {
-        turn = session.anticipate(resumption.turn.turnId, { _tag: "Queued", arrival: { resumption, early } })
-        this.begin(session)
-      },
-      accept: () => {
-        if (turn === undefined || session.early !== turn) return false
-        session.accept()
-        early.accept()
-        return true
-      },
-      refuse: Effect.suspend(() => {
-        if (turn === undefined) return Effect.void
-        early.refuse()
-        this.driver.drop(turn)
-        const fiber = this.working.get(session)
-        return Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => {
-          turn?.move(TurnLife.end)
-          this.working.delete(session)
-        })
-      })
-    }
-  }
-
   hasten(session: Session): void {
     this.begin(session)
   }
@@ -195,9 +155,8 @@ class Queue implements TurnQueue {
   }
 
   private leave(session: Session): void {
-    const { ahead, early, head } = session
-    if (early !== undefined) early.move(TurnLife.end)
-    else if (ahead !== undefined) ahead.move(TurnLife.park)
+    const { ahead, head } = session
+    if (ahead !== undefined) ahead.move(TurnLife.park)
     else if (head !== undefined) this.reportStop(session, head, TurnRunner.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
@@ -221,8 +180,8 @@ class Queue implements TurnQueue {
   // --- which turn runs
 
   /** The turn that runs next: the first one, or, while that is parked, itself ahead of its time. */
-  private nextOf({ ahead, conversationId, early, head }: Session): TurnLife.TurnLife | undefined {
-    return ahead ?? early ?? (this.parking.find(conversationId) === undefined ? head : undefined)
+  private nextOf({ ahead, conversationId, head }: Session): TurnLife.TurnLife | undefined {
+    return ahead ?? (this.parking.find(conversationId) === undefined ? head : undefined)
   }
 
   private begin(session: Session): void {
@@ -272,13 +231,11 @@ class Queue implements TurnQueue {
     turn: TurnLife.TurnLife,
     handover: Handover.Handover | undefined
   ): Effect.fn.Return<boolean> {
-    const early = handover?.early ?? turn.state.arrival?.early
     turn.move(TurnLife.begin)
     let outcome = yield* Effect.matchCause(FiberTurn.run(this.services, session, turn, handover), {
       onSuccess: identity,
       onFailure: errorOf
     })
-    if (early !== undefined && !(yield* early.isAccepted)) return false
     // From here on nothing yields until the outcome is reported: a turn that does not run has no unreported outcome.
     const { _tag, awaited } = turn.state
     turn.move(TurnLife.stop)
@@ -327,9 +284,8 @@ class Queue implements TurnQueue {
   }
 
   private interrupted(session: Session): void {
-    const { ahead, early, head } = session
-    if (early !== undefined) early.move(TurnLife.end)
-    else if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
+    const { ahead, head } = session
+    if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
     else if (head !== undefined && head.state._tag !== "Queued") this.reportStop(session, head, TurnRunner.shuttingDown)
   }
 
@@ -353,8 +309,7 @@ class Queue implements TurnQueue {
   }
 
   private stoppedByDriver(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
-    if (session.early === turn) turn.move(TurnLife.end)
-    else if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
+    if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
     else this.reportStop(session, turn, error)
   }
 

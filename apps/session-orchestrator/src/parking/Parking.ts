@@ -7,7 +7,7 @@
  * Parking.P3. A conversation has at most one, the turn at its head; the turns behind it stay in its session's queue.
  * Parking.P4. A turn that waits for an endpoint with a gate leaves when the gate admits it: before its time, or after it (rule X5).
  * Parking.P5. A turn whose time is near is parked as before: its wake and its time stay here, whatever part of it is in memory already
- *     (`ReadAhead`). A turn that the gate would hold is not reported as near.
+ *     (`Waking`). A turn that the gate would hold is not reported as near.
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"

@@ -1,16 +1,12 @@
 /**
  * Keeps a conversation's frames, once for all subscribers, until each has taken them.
  *
- * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here.
- * Backlog.B2. Subscribers that take the same frames get the same array, so that a transport encodes it once. Subscribers that are far
- *     behind take whole pages, so they take the same frames wherever each of them stopped.
- * Backlog.B3. A frame is dropped when every subscriber has taken it or left; at the latest when as many others have arrived.
+ * Backlog.B1. A frame takes the same memory whether one subscriber is behind or two thousand are: each holds a position here. It is dropped
+ *     when every subscriber has taken it or left, at the latest with the next page.
+ * Backlog.B2. Subscribers that are far behind take whole pages: the same arrays, wherever each of them stopped, so that a transport encodes
+ *     them once.
  */
 import type { Frame } from "../conversation/Conversations.ts"
-import * as SharedFrames from "./SharedFrames.ts"
-
-/** Below this number of frames, looking for the slowest subscriber gains nothing. */
-const LEAST_KEPT = 64
 
 /** How far one subscriber may be behind, in characters of JSON: some minutes of tokens. */
 export const MAX_BEHIND = 4 * 1024 * 1024
@@ -22,7 +18,7 @@ const MAX_COUNTED = MAX_BEHIND / 4
  * Size of a page, in characters: some reads of a provider. A reader gets one page immediately, because Node accepts any single write of a
  * client that does not read, and applies back-pressure only after it.
  */
-const PAGE = 64 * 1024
+const PAGE = 32 * 1024
 
 /** A subscriber's position. */
 export interface Reader {
@@ -34,20 +30,13 @@ export interface Reader {
 
 /** The frames of one conversation and the positions of its subscribers. */
 export class Backlog {
-  private frames: Array<Frame> = []
-  /** The number of the first frame that is kept. */
-  private first = 0
+  private pages: Array<Page> = []
+  /** The number of the next frame. */
+  private end = 0
   private total = 0
   private readonly readers = new Set<Reader>()
   /** The number of readers that have not taken every frame. */
   private lagging = 0
-  private trimAt = LEAST_KEPT
-  /** The ends of full pages, oldest first. */
-  private pages: Array<number> = []
-  /** Characters of the page that is not full. */
-  private filled = 0
-  /** Arrays that were taken of the kept frames, by their first frame, for the next reader that takes the same. */
-  private readonly taken = new Map<number, Taken>()
 
   /** Adds a reader, which gets every frame from now on. */
   join(): Reader {
@@ -58,21 +47,22 @@ export class Backlog {
 
   /** Removes a reader; frames that it has not taken are not kept for it. */
   leave(reader: Reader): void {
-    if (!this.readers.delete(reader)) return
-    this.caughtUp(reader.next < this.end)
+    if (this.readers.delete(reader) && reader.next < this.end) this.caughtUp()
   }
 
   push(frame: Frame): void {
     if (this.readers.size === 0) return
-    this.frames.push(frame)
-    this.total += countedOf(frame)
-    this.filled += frame.json.length
-    if (this.filled >= PAGE) {
-      this.pages.push(this.end)
-      this.filled = 0
+    let page = this.pages.at(-1)
+    if (page === undefined || page.size >= PAGE) {
+      this.trim()
+      page = { first: this.end, frames: [], size: 0 }
+      this.pages.push(page)
     }
+    page.frames.push(frame)
+    page.size += frame.json.length
+    this.end++
+    this.total += countedOf(frame)
     this.lagging = this.readers.size
-    if (this.frames.length >= this.trimAt) this.trim()
   }
 
   /** How far a reader is behind, in characters of JSON. */
@@ -86,65 +76,38 @@ export class Backlog {
 
   /** Takes all frames since the reader took frames last; none for a reader that has left. */
   take(reader: Reader): ReadonlyArray<Frame> {
-    return this.taking(reader, this.end)
+    const all: Array<Frame> = []
+    for (let some = this.takeSome(reader); some.length > 0; some = this.takeSome(reader)) all.push(...some)
+    return all
   }
 
   /** Takes the reader's next frames, up to the end of a page: at least one, if there is one. */
   takeSome(reader: Reader): ReadonlyArray<Frame> {
-    return this.taking(reader, this.pages.find((end) => end > reader.next) ?? this.end)
-  }
-
-  private taking(reader: Reader, end: number): ReadonlyArray<Frame> {
-    const from = reader.next
-    if (!this.readers.has(reader) || from === end) return []
-    const frames = this.between(from, end)
-    reader.next = end
-    for (const frame of frames) reader.counted += countedOf(frame)
-    this.caughtUp(end === this.end)
-    return frames
+    const page = this.isBehind(reader) ? this.pages.find((page) => endOf(page) > reader.next) : undefined
+    if (page === undefined) return []
+    const { first, frames, size } = page
+    // No frame is added to a full page (Backlog.B2).
+    const taken = reader.next === first && size >= PAGE ? frames : frames.slice(reader.next - first)
+    reader.next = endOf(page)
+    for (const frame of taken) reader.counted += countedOf(frame)
+    if (reader.next === this.end) this.caughtUp()
+    return taken
   }
 
   /** How many frames are kept. */
   get kept(): number {
-    return this.frames.length
+    return this.pages.reduce((sum, { frames }) => sum + frames.length, 0)
   }
 
-  private get end(): number {
-    return this.first + this.frames.length
-  }
-
-  private between(from: number, end: number): ReadonlyArray<Frame> {
-    const known = this.taken.get(from)
-    if (known?.end === end) return known.frames // Backlog.B2
-    // If no other reader needs any of them, the array itself is handed out: `caughtUp` begins a new one.
-    if (this.lagging === 1 && from === this.first && end === this.end) return this.frames
-    const frames = SharedFrames.mark(this.frames.slice(from - this.first, end - this.first))
-    this.taken.set(from, { end, frames })
-    return frames
-  }
-
-  /** Backlog.B3 */
-  private caughtUp(wasBehind: boolean): void {
-    if (!wasBehind) return
+  private caughtUp(): void {
     this.lagging--
-    if (this.lagging > 0) return
-    this.first = this.end
-    this.frames = []
-    this.filled = 0
-    if (this.pages.length > 0) this.pages = []
-    if (this.taken.size > 0) this.taken.clear()
-    this.trimAt = LEAST_KEPT
+    if (this.lagging === 0) this.pages = []
   }
 
-  /** Backlog.B3 */
   private trim(): void {
     let slowest = this.end
     for (const { next } of this.readers) slowest = Math.min(slowest, next)
-    this.frames = this.frames.slice(slowest - this.first)
-    this.first = slowest
-    this.pages = this.pages.filter((end) => end > slowest)
-    for (const from of this.taken.keys()) if (from < slowest) this.taken.delete(from)
-    this.trimAt = Math.max(LEAST_KEPT, 2 * this.frames.length)
+    this.pages = this.pages.filter((page) => endOf(page) > slowest)
   }
 }
 
@@ -153,7 +116,11 @@ export const countedOf = ({ json }: Frame): number => Math.min(json.length, MAX_
 
 // --- internal
 
-interface Taken {
-  readonly end: number
-  readonly frames: ReadonlyArray<Frame>
+interface Page {
+  /** The number of its first frame. */
+  readonly first: number
+  readonly frames: Array<Frame>
+  size: number
 }
+
+const endOf = ({ first, frames }: Page): number => first + frames.length

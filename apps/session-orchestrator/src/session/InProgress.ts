@@ -1,16 +1,13 @@
 /**
  * Keeps the present step's events, for clients that connect later (rule X3).
  *
- * InProgress.P1. Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were.
- * InProgress.P2. The step's `message`, or the turn's end, puts the step on disk and empties this.
- * InProgress.P3. A delta costs one comparison and one append.
- * InProgress.P4. Clients that connect at the same point get the same frames, and each piece of the text is encoded once, however many
- *     connect.
+ * Deltas of one kind are kept as one, so the size is that of the text, however small its pieces were; a delta costs one comparison and one
+ * append. The step's `message`, or the turn's end, puts the step on disk and empties this. Clients that connect at the same point get the same
+ * array, and each piece of the text is encoded once, however many connect.
  */
 import { TextBuffer } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import type { Frame } from "../conversation/Conversations.ts"
-import * as SharedFrames from "./SharedFrames.ts"
 
 type Delta = TurnEvent.TextDelta | TurnEvent.ReasoningDelta
 type Content = Delta | TurnEvent.FileEvent
@@ -34,7 +31,7 @@ export class InProgress {
   /** The recorded time of the retry; the record does not include a gate's hold (rule X5). */
   private dueAt: number | undefined = undefined
   private isFinishing = false
-  /** The last result of `frames` (InProgress.P4). */
+  /** The last result of `frames`. */
   private shown: ReadonlyArray<Frame> = []
   private to: string | undefined = undefined
 
@@ -156,14 +153,13 @@ export class InProgress {
     ]
   }
 
-  /** The events, encoded (InProgress.P4). */
+  /** The events, encoded. */
   frames(): ReadonlyArray<Frame> {
     const events = this.events()
     const known = this.shown
     if (events.length === known.length && events.every((event, i) => event === known[i]?.event)) return known
     const frames = new Map(known.map((frame) => [frame.event, frame]))
-    const shown = events.map((event) => frames.get(event) ?? { event, json: JSON.stringify(event), id: undefined })
-    this.shown = SharedFrames.mark(shown)
+    this.shown = events.map((event) => frames.get(event) ?? { event, json: JSON.stringify(event), id: undefined })
     return this.shown
   }
 

@@ -3,13 +3,11 @@
  *
  * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
  * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (Conversations.C1).
- * Session.N3. A turn that runs before it is accepted (`Early`) is visible to the queue alone: commands, counts and clients see it from
- *     its acceptance on.
  */
 import { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
+import { Effect, Semaphore } from "effect"
 import type { Conversation } from "../storage/Store.ts"
-import { FailTogether } from "../system/FailTogether.ts"
 import { Hub } from "./Hub.ts"
 import { type Beginning, TurnLife } from "./TurnLife.ts"
 
@@ -19,21 +17,18 @@ export class Session {
   readonly hub = new Hub()
   /** In order. The first runs, or will run next. A turn that is parked and not in memory is not among them. */
   readonly turns: Array<TurnLife> = []
-  /** A turn that runs and is not accepted yet (Session.N3); there is no other turn then. */
-  early: TurnLife | undefined = undefined
   /**
    * The conversation's switch (rule P15), if it was changed since this session woke; otherwise the store has it. `setAutoRetry` writes first
    * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
    */
   autoRetry: boolean | undefined = undefined
-  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `accepting`. */
+  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `inOrder`. */
   changes: Partial<Pick<Conversation, "model" | "modelSince" | "toolAnswers">> = {}
   /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
   conversation: Conversation | undefined = undefined
-  /** Accepting and queueing are one step; otherwise two prompts could be queued in another order than they were accepted in. */
-  readonly accepting = new FailTogether(
-    (error): error is StorageError => error instanceof StorageError && error.concerns !== "one"
-  )
+  private readonly line = Semaphore.makeUnsafe(1)
+  /** The last failure of the line that concerns all. */
+  private trouble: { readonly error: StorageError } | undefined = undefined
   /** The number of holders besides its turns and watchers. */
   holders = 0
 
@@ -43,7 +38,27 @@ export class Session {
 
   /** Whether the session can be removed. */
   get isIdle(): boolean {
-    return this.turns.length === 0 && this.early === undefined && this.holders === 0 && !this.hub.isWatched
+    return this.turns.length === 0 && this.holders === 0 && !this.hub.isWatched
+  }
+
+  /**
+   * Makes a call when the calls that came before have ended: accepting and queueing are one step, otherwise two prompts could be queued in another
+   * order than they were accepted in. An error of the database that concerns all fails those that wait too, which would each take as long to fail
+   * the same way; a later call is made.
+   */
+  inOrder<A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageError, R> {
+    return Effect.suspend(() => {
+      const before = this.trouble
+      const noted = Effect.tapError(call, (error) =>
+        Effect.sync(() => {
+          if (error instanceof StorageError && error.concerns !== "one") this.trouble = { error }
+        })
+      )
+      const next = Effect.suspend((): Effect.Effect<A, E | StorageError, R> =>
+        this.trouble === undefined || this.trouble === before ? noted : Effect.fail(this.trouble.error)
+      )
+      return this.line.withPermits(1)(next)
+    })
   }
 
   /** The conversation with its changes since it was read. */
@@ -68,29 +83,9 @@ export class Session {
 
   /** A turn comes into memory: before the others, or behind them. */
   add(turnId: Ids.TurnId, beginning: Beginning, where: "first" | "last"): TurnLife {
-    const turn = this.lifeOf(turnId, beginning)
+    const turn = new TurnLife(turnId, beginning, () => this.turns.splice(this.turns.indexOf(turn), 1))
     if (where === "first") this.turns.unshift(turn)
     else this.turns.push(turn)
-    return turn
-  }
-
-  /** A turn comes into memory before it is accepted (Session.N3). */
-  anticipate(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
-    this.early = this.lifeOf(turnId, beginning)
-    return this.early
-  }
-
-  /** The early turn is accepted. */
-  accept(): void {
-    if (this.early !== undefined) this.turns.unshift(this.early)
-    this.early = undefined
-  }
-
-  private lifeOf(turnId: Ids.TurnId, beginning: Beginning): TurnLife {
-    const turn = new TurnLife(turnId, beginning, () => {
-      if (this.early === turn) this.early = undefined
-      else this.turns.splice(this.turns.indexOf(turn), 1)
-    })
     return turn
   }
 }

@@ -15,8 +15,8 @@
  *     stop: from Resuming, Working, Waiting and Due.    end: from every state but Parked, to Ended
  *
  * | state    | the turn                                                               | may hold            |
- * |----------|------------------------------------------------------------------------|---------------------|
  * |----------|------------------------------------------------------------------------|-------------------------|
+ * | Queued   | waits for its time to run                                              | place, ticket           |
  * | Ahead    | is parked, and in memory before its time: runs to its wait, stands by  | slot, presence          |
  * | Due      | was ahead of its time, which has come; stands by until it is admitted  | slot, presence, ticket  |
  * | Resuming | runs over its records to where it was                                  | place, presence, ticket |
@@ -36,24 +36,20 @@ import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Deferred, Exit } from "effect"
 import type { Resumption } from "../storage/Store.ts"
-import type { Early } from "./Early.ts"
 import { type Gatekeeper, type GateWait, type GateTicket, wakeEarly } from "../gate/Gatekeeper.ts"
 import type * as Quarantine from "../pacing/Quarantine.ts"
-import type * as ReadAhead from "../pacing/ReadAhead.ts"
-import type * as Turnstile from "../pacing/Turnstile.ts"
 import { TurnWait } from "../pacing/TurnWait.ts"
+import type * as WakeQueue from "../pacing/WakeQueue.ts"
 
 /** A turn that is new. */
 interface Arrival {
   /** The turn's beginning, if it need not be read from the disk. */
   readonly resumption: Resumption | undefined
-  /** Set if the turn runs before it is accepted. */
-  readonly early?: Early
 }
 
 /** Knowledge about a turn that comes into memory for the first time. */
 export interface Known {
-  /** The turn has just been accepted, or will be, so there are no records of it. */
+  /** The turn has just been accepted, so there are no records of it. */
   readonly arrival?: Arrival
   /** The interruption with which this process took the turn up in mid-step (rule X14), until the turn makes progress. */
   readonly interruption?: Interruption.Interruption | undefined
@@ -61,12 +57,12 @@ export interface Known {
 
 /** Shared resources that a turn holds and gives back. */
 export interface Holdings {
-  /** At the turnstile, from its time on until its next new record. */
-  readonly place: Turnstile.Leave
+  /** Among the due turns, from its time on until its next new record. */
+  readonly place: WakeQueue.Place
   /** The gate's decision for its next attempt. */
   readonly ticket: GateTicket
   /** Among the turns in memory ahead of their time. */
-  readonly slot: ReadAhead.Slot
+  readonly slot: WakeQueue.Place
   /** Among the turns that run (rule X14). */
   readonly presence: Quarantine.Presence
 }
@@ -126,8 +122,8 @@ export const enter = (presence: Quarantine.Presence): Transition =>
 /** Its time, its gate or a command wants the turn. */
 export const call = from(["Ahead"], (state) => ({ ...state, _tag: "Due" }))
 
-/** The turnstile admits the turn. */
-export const admit = (place: Turnstile.Leave): Transition =>
+/** The turn gets a place among the due turns. */
+export const admit = (place: WakeQueue.Place): Transition =>
   from(["Queued", "Due"], (state) => (state._tag === "Due" ? { ...resuming(state), place } : { ...state, place }), {
     place
   })
@@ -269,7 +265,7 @@ const is = <T extends Tag>(state: State, tags: ReadonlyArray<T>): state is Of<T>
 /** TurnLife.L2 */
 const giveBack = (held: Brought, kept: State): void => {
   if (held.presence !== kept.presence) held.presence?.leave()
-  if (held.place !== kept.place) held.place?.()
+  if (held.place !== kept.place) held.place?.leave()
   if (held.ticket !== kept.ticket) held.ticket?.giveBack()
   if (held.slot !== kept.slot) held.slot?.leave()
 }

@@ -9,8 +9,6 @@
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
  * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
- * Watching.V6. Events in memory and a short text in progress are one chunk, as at the beginning of a turn. A long text in progress stays a chunk
- *     of its own: the same array for all subscribers, which is encoded once (InProgress.P4).
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
@@ -22,7 +20,6 @@ import * as InScope from "../system/InScope.ts"
 import type { ConversationNotFound, Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
 import type { Subscriber } from "./Hub.ts"
 import type { Session } from "./Session.ts"
-import * as SharedFrames from "./SharedFrames.ts"
 
 /** Where a watcher begins, and which turn it watches. */
 interface Options {
@@ -49,18 +46,7 @@ export const watch = <E>(
       ),
       (subscriber) => {
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
-        if (recent !== undefined) {
-          const last = recent.at(-1)?.id ?? after
-          return Stream.fromPull(
-            Effect.succeed(
-              beginning(
-                joined(recent, behind(subscriber.take(), last)), // Watching.V5
-                live(subscriber, () => last)
-              )
-            )
-          )
-        }
-        let last = 0
+        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
         const fromDisk = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
@@ -69,11 +55,14 @@ export const watch = <E>(
               return { id, event, json }
             })
           )
-        // Includes the event that the watcher has, which proves that it exists.
-        const stored = fromDisk(Math.max(0, after - 1)).pipe(
-          Stream.filter((frame) => !isKnown(frame, after)),
-          Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
-        )
+        const stored =
+          recent !== undefined
+            ? Stream.fromArray<Frame>(recent) // Watching.V5
+            : // Includes the event that the watcher has, which proves that it exists.
+              fromDisk(Math.max(0, after - 1)).pipe(
+                Stream.filter((frame) => !isKnown(frame, after)),
+                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
+              )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
         return followed(
           Stream.concat(stored, gap),
@@ -116,25 +105,6 @@ export const ofTurn =
 
 /** The frames that arrive from now on. A turn that continues after a restart emits again what was read from the disk. */
 const live = ({ pull }: Subscriber, lastOf: () => number) => filtered(pull, (frame) => !isKnown(frame, lastOf()))
-
-/** Watching.V6 */
-const joined = (recent: ReadonlyArray<Frame>, inProgress: ReadonlyArray<Frame>): ReadonlyArray<ReadonlyArray<Frame>> =>
-  recent.length === 0 || SharedFrames.isLong(inProgress) ? [recent, inProgress] : [[...recent, ...inProgress]]
-
-/** Chunks, then a pull. Each chunk is released when it has been pulled; empty ones are left out. */
-const beginning = <A, E>(
-  first: ReadonlyArray<ReadonlyArray<A>>,
-  then: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
-): Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> => {
-  const waiting = first.filter(Arr.isReadonlyArrayNonEmpty)
-  return Push.attach(
-    Effect.suspend(() => {
-      const chunk = waiting.shift()
-      return chunk === undefined ? then : Effect.succeed(chunk)
-    }),
-    () => (waiting.length === 0 ? Push.of(then) : undefined)
-  )
-}
 
 /** A stream, then a pull: no part of the stream stands between a token and its client. */
 const followed = <A, E, E2>(

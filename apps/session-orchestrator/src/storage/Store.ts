@@ -44,12 +44,6 @@ export interface Conversation {
   readonly labels?: Labels.Labels | undefined
 }
 
-/** A conversation and its messages, oldest first. */
-export interface WithHistory {
-  readonly conversation: Conversation
-  readonly history: ReadonlyArray<Message.Message>
-}
-
 /** A turn that was accepted. */
 export interface Turn {
   readonly turnId: Ids.TurnId
@@ -154,10 +148,6 @@ export class Store extends Context.Service<
     readonly createConversation: (conversation: Conversation) => Effect.Effect<void, StorageError>
     /** A conversation by its id. */
     readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
-    /** The same with its messages, in one read: for a turn that is about to be accepted. */
-    readonly conversationWithHistory: (
-      id: Ids.ConversationId
-    ) => Effect.Effect<Option.Option<WithHistory>, StorageError>
     /** Switches automatic retries of a conversation (rule P15). Does nothing for an unknown conversation. */
     readonly setAutoRetry: (id: Ids.ConversationId, enabled: boolean) => Effect.Effect<void, StorageError>
 
@@ -178,12 +168,11 @@ export class Store extends Context.Service<
      * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
      * next ids of the conversation, so no other turn of it may be about to write events.
      *
-     * `ahead` is called when the write is queued, and only while the database works as usual. Later writes of the turn are on disk
-     * together with its acceptance or after it, and never without it. It is given for a turn with a new id alone: no stored turn is looked for.
+     * With `isNew` the id is new, and no stored turn is looked for.
      */
     readonly acceptTurn: (
       turn: Omit<Turn, "end">,
-      options?: { readonly isOpened?: boolean | undefined; readonly ahead?: (() => void) | undefined }
+      options?: { readonly isOpened?: boolean | undefined; readonly isNew?: boolean }
     ) => Effect.Effect<Acceptance, StorageError>
     /** A turn by its id. */
     readonly turn: (id: Ids.TurnId) => Effect.Effect<Option.Option<Turn>, StorageError>

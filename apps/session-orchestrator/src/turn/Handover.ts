@@ -7,7 +7,6 @@ import type { Journal as Port, JournalConflict, StorageError } from "@holdfast/j
 import { Provider, type Records } from "@holdfast/kernel"
 import { type BeforeContent, type CallFailure, ProviderCall } from "@holdfast/kernel/host"
 import { Effect, Exit } from "effect"
-import type { Early } from "../session/Early.ts"
 import type { Resumption } from "../storage/Store.ts"
 
 /** A call that has been made, and goes on with another listener. An abort takes effect after the fiber has taken it. */
@@ -88,8 +87,6 @@ export interface Refused {
 export interface Handover {
   /** It has been counted among the turns that run (rule X14). */
   readonly isEntered: boolean
-  /** Set if the turn runs before it is accepted. */
-  readonly early: Early | undefined
   readonly resumption: Resumption
   /** Its records until now. */
   readonly known: ReadonlyArray<Records.Stored>

@@ -56,8 +56,6 @@ interface Setting {
   readonly ports: TurnPorts
   readonly isEnabled: () => boolean
   readonly store: Store["Service"]
-  /** How its transient events leave (Early.E1). */
-  readonly emitting: (emit: (event: TurnEvent.TransientEvent) => void) => (event: TurnEvent.TransientEvent) => void
   /** Receives what the turn has done. */
   readonly observer: Observer.Listeners | undefined
   readonly journaled: JournalCheckpoint.Joined<Events, ReadonlyArray<StoredEvent>>
@@ -198,7 +196,6 @@ const releasing = <A, E>(turned: Effect.Effect<A, E>, release: Effect.Effect<voi
 const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 
 const sinkOf = ({
-  emitting,
   handover,
   journaled,
   life,
@@ -209,7 +206,7 @@ const sinkOf = ({
   const { conversationId, turnId } = turn
   const isAnnounced = handover?.priorWork?.announced !== undefined
   return {
-    live: emitting((event) => live(life, hub, event)),
+    live: (event) => live(life, hub, event),
     persist: (events, position) => {
       if (events.some(({ type }, i) => type !== (persisted[position + i] ?? type))) return Effect.fail(diverged(turnId)) // TurnRunner.R3
       if (position + events.length <= persisted.length)

@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
     alarms,
     ownership: { isSure: () => sure.isOpen(), sure: sure.await },
     busy: () => void state.busy++,
-    slices: { turn: slice.await }
+    slice: slice.await
   }).pipe(
     Effect.provideService(Providers, {
       get: () => provider,

@@ -56,31 +56,6 @@ describe("the commits of a single turn", () => {
     )
   })
 
-  it.effect(
-    "X1, X2: are two if its content arrives before its acceptance is written, one of them before its first delta",
-    () => {
-      const shown = Deferred.makeUnsafe<void>()
-      return counting(
-        { scripts: [hangs(shown, text("Hel"))] },
-        Effect.fnUntraced(function* (commits, { conversations, journal }) {
-          const c = yield* conversations.create({})
-          const watcher = yield* watching(conversations.watch(c, 0))
-          commits.count = 0
-          const turnId = yield* conversations.prompt(c, { prompt: "Hi" })
-          yield* watcher.until("text-delta")
-          assert.strictEqual(commits.count, 1)
-          assert.deepStrictEqual(watcher.types(), ["turn-start", "message", "step-start", "text-delta"])
-          assert.deepStrictEqual(
-            (yield* journal.load(turnId)).map(({ name }) => name),
-            ["step/0/attempt/0/content"]
-          )
-          yield* conversations.abort(c)
-          assert.strictEqual(commits.count, 2)
-        })
-      )
-    }
-  )
-
   it.effect("X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
     counting(
       { scripts: [answer("Hel", "lo")] },

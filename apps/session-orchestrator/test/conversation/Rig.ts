@@ -99,7 +99,7 @@ interface RigLife {
 export class Rig {
   readonly asked: Array<Asked> = []
   readonly faults: Array<string> = []
-  /** Resources that the turns of the process have taken and not given back: places at the turnstile, and stays in the quarantine. */
+  /** Resources that the turns of the process have taken and not given back: places of due turns, and stays in the quarantine. */
   readonly taken = new Set<symbol>()
   readonly watchers = new Map<Ids.ConversationId, WatchingClient>()
   readonly store: Store["Service"]

@@ -315,7 +315,6 @@ export const make = () => {
         turnOutline: () => die,
         turnDigest: () => die,
         recordOutline: () => die,
-        conversationWithHistory: () => die,
         messages: () => die,
         check: Effect.suspend(() =>
           broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void

@@ -3,7 +3,7 @@ import { Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { Socket } from "node:net"
-import { MOST_AT_ONCE } from "../../src/http/body/WriteBudget.ts"
+import { MOST_AT_ONCE } from "../../src/http/body/LiveResponse.ts"
 import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 

@@ -36,8 +36,6 @@ const given = Effect.gen(function* () {
         done.push(`add ${turn}`)
         has.add(turn)
       }),
-    // No turn begins before it is accepted.
-    anticipate: () => ({ begin: () => {}, accept: () => false, refuse: Effect.void }),
     hasten: () => {},
     release: () => Effect.void,
     readmit: () => {},
@@ -48,8 +46,6 @@ const given = Effect.gen(function* () {
   const dependencies = (): Acceptance.Dependencies => ({
     started: Effect.void,
     find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
-    findWithHistory: (id) =>
-      Effect.map(store.conversationWithHistory(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
     store,
     journal,
     interruptions,

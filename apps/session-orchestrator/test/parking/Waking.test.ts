@@ -14,7 +14,7 @@ const { answer, emits, overloaded } = ScriptedProvider
 /** Several times the number that is taken up at once. */
 const CROWD = 200
 
-/** Turns that go on at the same time (`Turnstile`). */
+/** Turns that go on at the same time (`WakeQueue`). */
 const PLACES = 64
 
 /** Fewer than all: shows that turns are not read all together. */

@@ -3,12 +3,11 @@ import { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { Backlog, type Reader } from "../../src/session/Backlog.ts"
 import type { Frame } from "../../src/conversation/Conversations.ts"
-import * as SharedFrames from "../../src/session/SharedFrames.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
 /** This number of a test's frames is a page. */
-const MOST = 8
+const MOST = 4
 
 const frame = (n: number): Frame => {
   const event = { type: "text-delta", ...ids, delta: `${n} `.padEnd(8_500, "x") } as const
@@ -68,11 +67,11 @@ describe("a backlog", () => {
     )
   })
 
-  it("Backlog.B2: gives readers that take the same frames the same array", () => {
+  it("Backlog.B2: gives readers that take whole pages the same arrays", () => {
     const backlog = new Backlog()
     const readers = [backlog.join(), backlog.join(), backlog.join()]
-    for (let n = 0; n < 12; n++) backlog.push(frame(n))
-    for (const count of [8, 4]) {
+    for (let n = 0; n < 2 * MOST; n++) backlog.push(frame(n))
+    for (const count of [MOST, MOST]) {
       const [first, ...others] = readers.map((reader) => backlog.takeSome(reader))
       assert.lengthOf(first ?? [], count)
       for (const other of others) assert.strictEqual(other, first)
@@ -82,12 +81,12 @@ describe("a backlog", () => {
   it("Backlog.B2: gives readers that stopped at different frames the same arrays from the next page on", () => {
     const backlog = new Backlog()
     const readers = [backlog.join(), backlog.join(), backlog.join()]
-    for (let n = 0; n < 5; n++) {
+    for (let n = 0; n < MOST; n++) {
       backlog.push(frame(n))
       const [reader] = readers.slice(n, n + 1)
       if (reader !== undefined) backlog.takeSome(reader)
     }
-    for (let n = 5; n < 3 * MOST; n++) backlog.push(frame(n))
+    for (let n = MOST; n < 3 * MOST; n++) backlog.push(frame(n))
     const taken = readers.map((reader) => [
       backlog.takeSome(reader),
       backlog.takeSome(reader),
@@ -96,23 +95,15 @@ describe("a backlog", () => {
     assert.deepStrictEqual(
       taken.map((arrays) => arrays.map(({ length }) => length)),
       [
-        [7, 8, 8],
-        [6, 8, 8],
-        [5, 8, 8]
+        [3, 4, 4],
+        [2, 4, 4],
+        [1, 4, 4]
       ]
     )
-    for (const frames of taken.flat()) assert.isTrue(SharedFrames.isMarked(frames))
     for (const [, second, third] of taken) {
       assert.strictEqual(second, taken[0]?.[1])
       assert.strictEqual(third, taken[0]?.[2])
     }
-  })
-
-  it("Backlog.B2: gives a single reader an array that is not marked as shared", () => {
-    const backlog = new Backlog()
-    const reader = backlog.join()
-    backlog.push(frame(0))
-    assert.isFalse(SharedFrames.isMarked(backlog.takeSome(reader)))
   })
 
   it("Backlog.B2: adds nothing to an array that a reader has taken, while another reader is behind and after that", () => {
@@ -127,7 +118,7 @@ describe("a backlog", () => {
     }
   })
 
-  it("Backlog.B3: keeps no frame that every reader has taken, though one of them is always behind", () => {
+  it("Backlog.B1: keeps no frame that every reader has taken, though one of them is always behind", () => {
     const backlog = new Backlog()
     const [left, right] = [backlog.join(), backlog.join()]
     for (let n = 0; n < 10_000; n++) {

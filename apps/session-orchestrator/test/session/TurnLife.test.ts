@@ -96,7 +96,7 @@ interface Lent {
 class Lender {
   readonly lent: Array<Lent> = []
 
-  readonly place = () => this.lend("place", (returned) => returned)
+  readonly place = () => this.lend("place", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly slot = () => this.lend("slot", (leave) => ({ leave, ready: () => {}, weigh: () => {} }))
   readonly presence = () => this.lend("presence", (leave) => ({ leave, progressed: () => {} }))
   readonly ticket = () => this.lend("ticket", (returned) => new CountedTicket(returned))

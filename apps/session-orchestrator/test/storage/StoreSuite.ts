@@ -476,8 +476,6 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       }
       const messages = yield* store.messages(conversationId)
       expect(messages).toHaveLength(8)
-      const found = Option.getOrThrow(yield* store.conversationWithHistory(conversationId))
-      expect(found).toEqual({ conversation: NumberedData.conversation(1), history: messages })
       const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
       yield* store.acceptTurn(turn)
       const [first, resumed] = yield* Effect.all(

@@ -14,9 +14,6 @@
  * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
  *     one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
  *     never wait for it.
- * GroupCommit.G7. `isSteady`: the last commit succeeded, and none has been under way for long. Then a queued write is likely to be made soon.
- * GroupCommit.G8. Before the commit of a write that its caller runs ahead of, the writer yields as well, so that a request is sent before
- *     the sync.
  * GroupCommit.G9. On a server the writer yields no longer than `GATHERING_NANOS`. In a busy process each turn of the event loop takes
  *     milliseconds, and a commit on a server costs the thread little: a write that waits for others is late for nothing.
  *
@@ -40,14 +37,8 @@ export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effec
 
 /** Commits the writes of many callers together. */
 export interface GroupCommit<E> {
-  /**
-   * A queue for writes of one kind. `aheadOf` may return a callback for a write that is queued alone; it is called at once if the
-   * database is steady (GroupCommit.G7). Writes that are queued in later lanes from then on are committed with that write or after it.
-   */
-  readonly lane: <In, Out>(
-    apply: Apply<In, Out, E>,
-    aheadOf?: (input: In) => (() => void) | undefined
-  ) => Writes<In, Out, E>
+  /** A queue for writes of one kind. */
+  readonly lane: <In, Out>(apply: Apply<In, Out, E>) => Writes<In, Out, E>
 }
 
 /** Queues a write of one kind, and waits for its commit. */
@@ -85,9 +76,6 @@ const CROWD_ROUNDS = 8
 /** Longer than the rounds take in an idle process, and short beside what a person notices. */
 const GATHERING_NANOS = 2_000_000n
 
-/** Turns of the event loop that a turn takes from its acceptance to the request of its provider (GroupCommit.G8). */
-const AHEAD_ROUNDS = 8
-
 /** Starts the writer. It ends with the scope, after the last commit (GroupCommit.G5). */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
@@ -98,7 +86,6 @@ export const make = Effect.fnUntraced(function* <E>(
   const work = Latch.makeUnsafe(false)
   let closed = false
   let rounds = 1
-  const state: CommitState = { isAhead: false, isFailing: false, begunAt: undefined }
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
@@ -109,15 +96,12 @@ export const make = Effect.fnUntraced(function* <E>(
       }
       // Writes that are queued in this turn of the event loop get into this commit (GroupCommit.G6).
       const from = clock.monotonicTimeNanosUnsafe()
-      for (let round = 0; round < Math.max(rounds, state.isAhead ? AHEAD_ROUNDS : 0); round++) {
+      for (let round = 0; round < rounds; round++) {
         yield* Effect.yieldNow
         if (isServer && clock.monotonicTimeNanosUnsafe() - from >= GATHERING_NANOS) break // GroupCommit.G9
       }
-      state.isAhead = false
       const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
-      state.begunAt = yield* Clock.currentTimeMillis
-      yield* commit(options, taken, lanes, state)
-      state.begunAt = undefined
+      yield* commit(options, taken, lanes)
       rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
     }
   }).pipe(Effect.forkScoped)
@@ -131,7 +115,7 @@ export const make = Effect.fnUntraced(function* <E>(
   )
 
   return {
-    lane: <In, Out>(apply: Apply<In, Out, E>, aheadOf: (input: In) => (() => void) | undefined = () => undefined) => {
+    lane: <In, Out>(apply: Apply<In, Out, E>) => {
       const waiting: Array<Pending<In, Out, E>> = []
       lanes.push(laneOf(options, waiting, apply))
       const add = (pending: Pending<In, Out, E>): void => {
@@ -139,16 +123,7 @@ export const make = Effect.fnUntraced(function* <E>(
         waiting.push(pending)
         work.openUnsafe()
       }
-      const one = (input: In) =>
-        Effect.clockWith((clock) =>
-          Effect.callback<Out, E>((resume) => {
-            add({ input, resume })
-            const ahead = aheadOf(input)
-            if (closed || ahead === undefined || waiting.length > MAX_WRITES || !isSteady(state, clock)) return
-            state.isAhead = true
-            ahead()
-          })
-        )
+      const one = (input: In) => Effect.callback<Out, E>((resume) => add({ input, resume }))
       const all = (inputs: ReadonlyArray<In>) =>
         Effect.callback<ReadonlyArray<Exit.Exit<Out, E>>>((resume) => {
           const outcomes: Array<Exit.Exit<Out, E>> = []
@@ -170,21 +145,6 @@ export const make = Effect.fnUntraced(function* <E>(
 })
 
 // --- internal
-
-/** A commit that takes longer than this waits for something: a lock, a server, a disk that is being repaired. */
-const OVERDUE_MS = 250
-
-/** The state of the commits (GroupCommit.G7). */
-interface CommitState {
-  /** A caller runs ahead of a write that waits (GroupCommit.G8). */
-  isAhead: boolean
-  isFailing: boolean
-  /** The start of the commit that is under way, in epoch milliseconds. */
-  begunAt: number | undefined
-}
-
-const isSteady = ({ begunAt, isFailing }: CommitState, clock: Clock.Clock): boolean =>
-  !isFailing && (begunAt === undefined || clock.currentTimeMillisUnsafe() - begunAt < OVERDUE_MS)
 
 interface Pending<In, Out, E> {
   readonly input: In
@@ -210,8 +170,7 @@ interface Taken<E> {
 const commit = <E>(
   options: Options<E>,
   taken: ReadonlyArray<Taken<E>>,
-  lanes: ReadonlyArray<Lane<E>>,
-  state: CommitState
+  lanes: ReadonlyArray<Lane<E>>
 ): Effect.Effect<void> =>
   options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
     Effect.catchIf(
@@ -221,12 +180,8 @@ const commit = <E>(
     DatabaseWait.whileBusy((error) => options.scope(error) === "busy"),
     options.answered ?? identity,
     Effect.matchCause({
-      onSuccess: (tellAll) => {
-        state.isFailing = false
-        tellAll.forEach((tell) => tell())
-      },
+      onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
       onFailure: (cause) => {
-        state.isFailing = true
         const found = Cause.findError(cause)
         const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
         // GroupCommit.G3. Taken before the first caller resumes, which may queue another write at once.

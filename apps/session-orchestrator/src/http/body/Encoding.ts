@@ -1,33 +1,28 @@
 /**
- * Encodes frames for clients, once for all clients of the same array.
+ * Encodes what several clients may get, once.
  *
- * Encoding.E1. An array that several clients receive (`SharedFrames`) is encoded once, even if other arrays are encoded in between
- *     (Backlog.B2). Its text is kept as long as the array.
- * Encoding.E2. From the second client on a long text is bytes: Node keeps one copy of them for all clients that have not read it, and does not
- *     encode it again for each. A string is cheaper for one client, and nearly every array has one client.
+ * A long text of an array is kept as bytes, as long as the array is: Node keeps one copy of them for all clients that have not read it, and does
+ * not encode it again for each. Nearly every array is short and has one client, so that keeping it would cost more than the rest of a read.
  */
-import { LONG } from "../../session/SharedFrames.ts"
 
-/** The encoded form of an item in a response. */
+/** The encoded form of items in a response. */
 export type Text = string | Uint8Array
 
-/** Makes the encoder of one format from the encoder of one item. It keeps nothing of arrays that are not shared. */
-export const sharing = <A>(
-  textOf: (item: A) => string,
-  isShared: (items: ReadonlyArray<A>) => boolean
-): ((items: ReadonlyArray<A>) => Text) => {
-  const known = new WeakMap<ReadonlyArray<A>, Text>()
+/** Characters or bytes. Below this a copy for each client costs less than shared bytes. */
+export const LONG = 8 * 1024
+
+/** The same encoder, which encodes a long array once. */
+export const sharing = <A, T extends Text>(
+  encode: (items: ReadonlyArray<A>) => T
+): ((items: ReadonlyArray<A>) => T | Buffer) => {
+  const known = new WeakMap<ReadonlyArray<A>, T | Buffer>()
   return (items) => {
     const found = known.get(items)
-    if (found !== undefined) {
-      if (typeof found !== "string" || found.length < LONG) return found
-      const bytes = Buffer.from(found)
-      known.set(items, bytes)
-      return bytes
-    }
-    let text = ""
-    for (const item of items) text += textOf(item)
-    if (isShared(items)) known.set(items, text)
-    return text
+    if (found !== undefined) return found
+    const text = encode(items)
+    if (text.length < LONG) return text
+    const bytes = typeof text === "string" ? Buffer.from(text) : text
+    known.set(items, bytes)
+    return bytes
   }
 }

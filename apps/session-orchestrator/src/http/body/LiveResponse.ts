@@ -6,7 +6,8 @@
  *
  * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
  *     Nothing is pulled after that.
- * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after a quiet interval.
+ * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses
+ *     share.
  * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
  *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
  * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
@@ -14,20 +15,31 @@
  * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
  *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
  *     read it, for `FAREWELL_LIMIT`.
- * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
+ * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
 import type { Sse } from "@holdfast/wire"
-import { Cause, Channel, Clock, Duration, Effect, Option, Predicate, Pull, Schema, Stream } from "effect"
+import {
+  Cause,
+  Channel,
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  type Fiber,
+  Option,
+  Predicate,
+  Pull,
+  Schema,
+  Stream
+} from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
-import { ChunkedBody } from "./ChunkedBody.ts"
+import { LoopBudget } from "../../pacing/LoopBudget.ts"
 import type { Drain } from "../../system/Drain.ts"
 import type * as Encoding from "./Encoding.ts"
-import * as KeepAlives from "./KeepAlives.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
-import { WriteBudget } from "./WriteBudget.ts"
 
 /** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
@@ -78,9 +90,22 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
   const response = nodeResponse(request)
   response.writeHead(200, headers)
-  const body = new ChunkedBody(response)
+  let hasHeadLeft = false
+  const flush = (): void => {
+    if (!hasHeadLeft) response.flushHeaders()
+    hasHeadLeft = true
+  }
   // Items that are there already take the head along.
-  process.nextTick(() => response.destroyed || body.flush())
+  process.nextTick(() => response.destroyed || flush())
+  /** What was written, and the head, leaves before: a client that gets no byte may repeat its request. */
+  const cut = Effect.sync(() => {
+    if (!response.destroyed) {
+      flush()
+      // Node holds the first text, and the head with it, back to the end of the tick.
+      response.socket?.uncork()
+    }
+    response.destroy()
+  })
 
   let quiet = true
   /** Writes items. Returns an effect that has to run before the next items, if there is one. */
@@ -96,14 +121,15 @@ export const send = Effect.fnUntraced(function* <A, E>(
   }
   const written = (text: Encoding.Text, isLast: boolean): Writing | undefined => {
     if (response.destroyed) return Effect.interrupt
+    hasHeadLeft = true
     if (isLast) {
-      body.end(text)
+      response.end(text)
       return Cause.done() // LiveResponse.L1
     }
-    return body.write(text) ? undefined : untilRead(response) // LiveResponse.L3
+    return response.write(text) ? undefined : untilRead(response) // LiveResponse.L3
   }
   const signOfLife = (): void => {
-    if (quiet && isOpen(response) && !response.writableNeedDrain) body.write(options.keepAlive) // LiveResponse.L2
+    if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive) // LiveResponse.L2
     quiet = true
   }
   let isGoingDown = false
@@ -114,7 +140,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
         isGoingDown = true
         fiber.interruptUnsafe()
       }),
-      quieten: KeepAlives.of(clock, KEEP_ALIVE_INTERVAL).add(signOfLife)
+      quieten: onInterval(clock, signOfLife)
     }))
   )
   const pulling = Effect.acquireUseRelease(
@@ -143,18 +169,55 @@ export const send = Effect.fnUntraced(function* <A, E>(
           ? Effect.interrupt
           : Effect.as(Effect.logDebug("A response broke off.", cause), whyOf(cause))
     ),
-    Effect.onInterrupt(() => Effect.sync(() => body.cut()))
+    Effect.onInterrupt(() => cut)
   )
-  if (broken === undefined || response.writableEnded) yield* end(response, body, "", STALL_LIMIT)
-  else yield* leave(response, body, options.farewell?.(broken) ?? "", options.endless)
+  if (broken === undefined || response.writableEnded) yield* end(response, "", STALL_LIMIT)
+  else yield* leave(response, cut, options.farewell?.(broken) ?? "", options.endless)
   // The response is already written; this one is for the metrics.
   return HttpServerResponse.empty({ status: 200 })
 })
 
+/** The bytes of one turn of the event loop: some milliseconds of copying into sockets. */
+export const MOST_AT_ONCE = 1024 * 1024
+
+/** The cost of a write besides its bytes, in bytes: a call of the operating system. */
+const PER_WRITE = 4 * 1024
+
 /** One event loop has one budget (LiveResponse.L7). */
-export const budget = new WriteBudget()
+export const budget = new LoopBudget(MOST_AT_ONCE, PER_WRITE)
 
 // --- internal
+
+/** The functions that are called each interval. A fiber for each would cost more memory than its response. */
+interface Ticking {
+  readonly acts: Set<() => void>
+  readonly fiber: Fiber.Fiber<void>
+}
+
+/** A process has one clock; a test has its own. */
+const byClock = new WeakMap<Clock.Clock, Ticking>()
+
+/** Calls a function each interval. Returns a function that ends that; nothing sleeps without functions. */
+const onInterval = (clock: Clock.Clock, act: () => void): (() => void) => {
+  const ticking = byClock.get(clock) ?? tickingOf(clock)
+  byClock.set(clock, ticking)
+  const { acts, fiber } = ticking
+  acts.add(act)
+  return () => {
+    acts.delete(act)
+    if (acts.size > 0 || byClock.get(clock) !== ticking) return
+    fiber.interruptUnsafe()
+    byClock.delete(clock)
+  }
+}
+
+const tickingOf = (clock: Clock.Clock): Ticking => {
+  const acts = new Set<() => void>()
+  const tick = Effect.suspend(() => Effect.forEach(acts, (act) => Effect.sync(act), { discard: true }))
+  const all = Effect.forever(Effect.andThen(Effect.sleep(KEEP_ALIVE_INTERVAL), tick))
+  // A context of its own: that of the first response would be kept while others go on.
+  return { acts, fiber: Effect.runForkWith(Context.make(Clock.Clock, clock))(all) }
+}
 
 /** What has to run before the next items; done after the last ones. */
 type Writing = Effect.Effect<void, ClientStalled | Cause.Done>
@@ -191,14 +254,9 @@ const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled>
 const isOpen = ({ destroyed, writableEnded }: ServerResponse): boolean => !destroyed && !writableEnded
 
 /** Writes a last text and ends the response, unless it is ended. Cuts it if the client does not take the text in time. */
-const end = (
-  response: ServerResponse,
-  body: ChunkedBody,
-  last: string,
-  limit: Duration.Duration
-): Effect.Effect<void> =>
+const end = (response: ServerResponse, last: string, limit: Duration.Duration): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (isOpen(response)) body.end(last)
+    if (isOpen(response)) response.end(last)
     if (response.destroyed || response.writableLength === 0) return Effect.void
     return Effect.callback<void>((resume) => {
       const onEnded = () => resume(Effect.void)
@@ -210,13 +268,12 @@ const end = (
 /** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
 const leave = (
   response: ServerResponse,
-  body: ChunkedBody,
+  cut: Effect.Effect<void>,
   farewell: string,
   endless: boolean
 ): Effect.Effect<void> => {
-  if (endless) return end(response, body, farewell, FAREWELL_LIMIT)
-  const cut = Effect.sync(() => body.cut())
+  if (endless) return end(response, farewell, FAREWELL_LIMIT)
   if (farewell === "" || response.destroyed) return cut
-  const told = Effect.callback<void>((resume) => void body.write(farewell, () => resume(Effect.void)))
+  const told = Effect.callback<void>((resume) => void response.write(farewell, () => resume(Effect.void)))
   return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)
 }

@@ -1,18 +1,17 @@
 /**
  * Encodes messages of a WebSocket as a server sends them (RFC 6455, section 5). Pure.
  *
- * SocketFrames.F1. Each message is one text frame. The messages of one read of a provider are one buffer, which is one write.
- * SocketFrames.F2. A server's frames are not masked, so all subscribers of the same events get the same buffer: it is made once, and Node keeps
- *     one copy for all sockets that have not taken it.
+ * Each message is one text frame. The messages of one read of a provider are one buffer, which is one write. A server's frames are not masked,
+ * so subscribers of the same events may get the same buffer (`Encoding`).
  */
 import { SocketMessages } from "@holdfast/wire/rpc"
 import type { Frame } from "../../conversation/Conversations.ts"
-import * as SharedFrames from "../../session/SharedFrames.ts"
+import * as Encoding from "../body/Encoding.ts"
 
 /** A ping without data. */
 export const PING = Buffer.of(0x89, 0)
 
-/** Messages as one buffer of text frames (SocketFrames.F1). */
+/** Messages as one buffer of text frames . */
 export const ofMessages = (messages: ReadonlyArray<string>): Buffer => {
   let total = 0
   const lengths = messages.map((message) => {
@@ -31,17 +30,9 @@ export const ofMessages = (messages: ReadonlyArray<string>): Buffer => {
   return buffer
 }
 
-/** Events as one buffer. `messageOf` makes the message of an event; each kind of message has one encoder (SocketFrames.F2). */
-export const encoder = (messageOf: (frame: Frame) => string): ((frames: ReadonlyArray<Frame>) => Buffer) => {
-  const known = new WeakMap<ReadonlyArray<Frame>, Buffer>()
-  return (frames) => {
-    const found = known.get(frames)
-    if (found !== undefined) return found
-    const buffer = ofMessages(frames.map(messageOf))
-    if (SharedFrames.isMarked(frames)) known.set(frames, buffer)
-    return buffer
-  }
-}
+/** Events as one buffer. `messageOf` makes the message of an event; each kind of message has one encoder. */
+export const encoder = (messageOf: (frame: Frame) => string): ((frames: ReadonlyArray<Frame>) => Buffer) =>
+  Encoding.sharing((frames) => ofMessages(frames.map(messageOf)))
 
 /** Events with all their keys, and the id of a persisted one. */
 export const full = encoder(({ id, json }) => SocketMessages.eventMessage(json, id))

@@ -5,11 +5,11 @@
  * SocketOutput.O2. Memory is bounded: while the client has not taken what was written, nothing more is written, and each writer waits with its one
  *     buffer.
  * SocketOutput.O3. A client that takes nothing for `STALL_LIMIT` is dropped: the socket is destroyed.
- * SocketOutput.O4. All responses share a budget of writes in each turn of the event loop (`WriteBudget`).
+ * SocketOutput.O4. All responses share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import { Effect, Semaphore } from "effect"
 import { STALL_LIMIT } from "../body/LiveResponse.ts"
-import type { WriteBudget } from "../body/WriteBudget.ts"
+import type { LoopBudget } from "../../pacing/LoopBudget.ts"
 
 /** The part of Node's socket that is used. */
 export interface Writable {
@@ -24,12 +24,12 @@ export interface Writable {
 /** The output of one socket. */
 export class SocketOutput {
   private readonly socket: Writable
-  private readonly budget: WriteBudget
+  private readonly budget: LoopBudget
   private readonly oneWrite = Semaphore.makeUnsafe(1)
   /** Writes that wait for their turn. */
   private waiting = 0
 
-  constructor(socket: Writable, budget: WriteBudget) {
+  constructor(socket: Writable, budget: LoopBudget) {
     this.socket = socket
     this.budget = budget
   }

@@ -22,8 +22,8 @@ export interface Arrival {
   readonly turn: TurnTable.NewTurn
   /** Its first events; absent: they are written later. */
   readonly opening: EventTable.Opening | undefined
-  /** Called when the write is queued and the disk works (`Store.acceptTurn`). */
-  readonly ahead?: (() => void) | undefined
+  /** No turn has its id yet. */
+  readonly isNew: boolean
 }
 
 /** The first events of a turn, with their texts. */
@@ -52,8 +52,7 @@ export const accept =
   (sql: SqlClient.SqlClient) =>
   (arrivals: Arr.NonEmptyReadonlyArray<Arrival>): Effect.Effect<ReadonlyArray<Acceptance>, TableError> =>
     Effect.gen(function* () {
-      // The id of a turn that runs ahead of its acceptance is new (`Store.acceptTurn`).
-      const ids = arrivals.flatMap(({ ahead, turn }) => (ahead === undefined ? [turn.turnId] : []))
+      const ids = arrivals.flatMap(({ isNew, turn }) => (isNew ? [] : [turn.turnId]))
       const found = ids.length === 0 ? [] : yield* TurnTable.findAll(sql, ids)
       const known = new Map<Ids.TurnId, Turn>(found.map((turn) => [turn.turnId, turn]))
       const answers = arrivals.map(({ turn }): Acceptance | undefined => {

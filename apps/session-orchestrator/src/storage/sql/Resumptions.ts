@@ -9,7 +9,7 @@ import { defined, type Ids } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import type { Conversation, Resumption, ResumptionOutline, Turn, WithHistory } from "../Store.ts"
+import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as Histories from "./Histories.ts"
 
@@ -19,8 +19,6 @@ export interface Resumptions {
   readonly find: (id: Ids.TurnId) => Effect.Effect<Resumption | undefined, TableError>
   /** The same without messages and files. */
   readonly outline: (id: Ids.TurnId) => Effect.Effect<ResumptionOutline | undefined, TableError>
-  /** A conversation with its messages, oldest first; `undefined` for an unknown id. */
-  readonly conversation: (id: Ids.ConversationId) => Effect.Effect<WithHistory | undefined, TableError>
 }
 
 /** Makes the reads, with their queues. */
@@ -30,7 +28,6 @@ export const make = Effect.fnUntraced(function* (
   const { sql, together } = database
   const turns = yield* together(AT_ONCE, findAll(sql))
   const outline = yield* together(AT_ONCE, outlines(sql))
-  const conversations = yield* together(AT_ONCE, withHistories(sql))
   const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findAll(sql, ids))
   const complete = yield* Histories.complete(database)
   return {
@@ -47,13 +44,7 @@ export const make = Effect.fnUntraced(function* (
         history: messages.filter(({ turnId }) => turnId !== id)
       }
     }),
-    outline,
-    conversation: (id) =>
-      Effect.flatMap(conversations(id), (found) =>
-        found === undefined
-          ? Effect.undefined
-          : Effect.map(complete(id, found.history), (history) => ({ conversation: found.conversation, history }))
-      )
+    outline
   }
 })
 
@@ -106,29 +97,6 @@ const outlines =
         SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)}, ${types(sql)}
         FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
       return inOrder(ids, yield* readRows(rows), (resumption) => resumption)
-    })
-
-/** A conversation as it is read with others. */
-interface ConversationOutline {
-  readonly conversation: Conversation
-  readonly history: Histories.Outline
-}
-
-/** Conversations with their messages, in the order of the ids; `undefined` for an unknown id. */
-const withHistories =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<ConversationOutline | undefined>, TableError> =>
-    Effect.gen(function* () {
-      const rows = yield* sql<Histories.Row>`
-        SELECT ${sql.literal(ConversationTable.COLUMNS)}, c.conversation_id AS "conversationId",
-          ${Histories.column(sql, sql`m.conversation = c.number`)}
-        FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`
-      const histories = yield* Histories.read(sql, rows)
-      const conversations = yield* ConversationTable.read(rows)
-      const byId = new Map(
-        conversations.map((conversation, i) => [conversation.conversationId, { conversation, history: histories[i] }])
-      )
-      return ids.map((id) => byId.get(id))
     })
 
 /** The turns in rows with the columns of turns and conversations. */

@@ -132,8 +132,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const setModel = lane(ConversationTable.setModel(sql))
   const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
   const noteDeath = lane((foundAt: ReadonlyArray<number>) => DeathTable.add(sql, foundAt))
-  const accept = lane(Acceptances.accept(sql), ({ ahead }) => ahead)
-  // Behind acceptances: a turn may write while its own is on its way (`Store.acceptTurn`).
+  const accept = lane(Acceptances.accept(sql))
   const journaling = yield* SqlJournal.make(database, {
     tables: SealTable.TABLES,
     statements: EventTable.append(sql),
@@ -186,22 +185,18 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
         create(conversation).pipe(failed(`create conversation ${conversation.conversationId}`))
       ),
     conversation: (id) => findConversation(id).pipe(failed(`read conversation ${id}`)),
-    conversationWithHistory: (id) =>
-      Effect.map(resumptions.conversation(id), Option.fromUndefinedOr).pipe(
-        failed(`read conversation ${id} with its messages`)
-      ),
     setAutoRetry: (conversationId, enabled) =>
       setAutoRetry({ conversationId, enabled }).pipe(failed(`switch automatic retries of ${conversationId}`)),
     setModel: (conversationId, model, at) =>
       setModel({ conversationId, model, at }).pipe(failed(`change the model of ${conversationId}`)),
     setToolAnswers: (conversationId, answers) =>
       setToolAnswers({ conversationId, answers }).pipe(failed(`record the answers about tools of ${conversationId}`)),
-    acceptTurn: (turn, { ahead, isOpened = false } = {}) =>
+    acceptTurn: (turn, { isNew = false, isOpened = false } = {}) =>
       // Encoded here, outside the transaction that others wait for.
       Effect.andThen(
         damage.refuse,
         Effect.flatMap(isOpened ? Acceptances.openingOf(turn) : Effect.undefined, (opening) =>
-          accept({ turn, opening, ahead })
+          accept({ turn, opening, isNew })
         ).pipe(failed(`record turn ${turn.turnId}`))
       ),
     turn: (id) => Effect.map(findTurn(id), Option.fromUndefinedOr).pipe(failed(`read turn ${id}`)),

@@ -4,7 +4,7 @@ import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
 import { PushSource } from "@holdfast/kernel/testing"
 import type { Sse } from "@holdfast/wire"
-import { Channel, Effect, Exit, Fiber, Stream } from "effect"
+import { Channel, Clock, type Duration, Effect, Exit, Fiber, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
@@ -155,6 +155,32 @@ describe("a live response", () => {
         yield* TestClock.adjust(FIFTEEN)
         assert.deepStrictEqual(done(), [])
       })
+  )
+
+  it.effect("LiveResponse.L2: all responses share one timer, which stops with the last of them", () =>
+    Effect.gen(function* () {
+      let asleep = 0
+      const own = yield* Clock.Clock
+      const sleeping = (duration: Duration.Duration): Effect.Effect<void> =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => void asleep++),
+          () => own.sleep(duration),
+          () => Effect.sync(() => void asleep--)
+        )
+      const clock: Clock.Clock = { ...own, currentTimeMillisUnsafe: () => 0, sleep: sleeping }
+      const open = Effect.provideService(sending(Stream.never), Clock.Clock, clock)
+      const first = yield* open
+      const second = yield* open
+      for (const { done } of [first, second]) done()
+      assert.strictEqual(asleep, 1)
+      yield* TestClock.adjust(FIFTEEN)
+      assert.deepStrictEqual([first.done(), second.done()], [["write alive"], ["write alive"]])
+      yield* Fiber.interrupt(first.fiber)
+      yield* TestClock.adjust(FIFTEEN)
+      assert.deepStrictEqual([first.done(), second.done()], [["cut"], ["write alive"]])
+      yield* Fiber.interrupt(second.fiber)
+      assert.strictEqual(asleep, 0)
+    })
   )
 
   it.effect("LiveResponse.L3: pulls nothing while the client does not take the written data", () =>

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
-import { WriteBudget } from "../../../src/http/body/WriteBudget.ts"
+import { LoopBudget } from "../../../src/pacing/LoopBudget.ts"
 import { SocketOutput, type Writable } from "../../../src/http/socket/SocketOutput.ts"
 
 /** A socket whose client reads when the test does. */
@@ -30,7 +30,7 @@ class Client extends EventEmitter implements Writable {
 
 const given = () => {
   const client = new Client()
-  const output = new SocketOutput(client, new WriteBudget())
+  const output = new SocketOutput(client, new LoopBudget(1024 * 1024))
   return { client, output, write: (text: string) => output.write(Buffer.from(text)) }
 }
 

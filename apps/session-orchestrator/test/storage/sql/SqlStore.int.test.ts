@@ -507,16 +507,11 @@ describe("a disk that refuses", () => {
             for (const payload of damages) {
               yield* sql`UPDATE events SET payload = ${payload}
                 WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
-              for (const read of [
-                store.conversationWithHistory(NumberedData.conversationId(1)),
-                store.resumption(NumberedData.turnId(2))
-              ]) {
-                const error = yield* Effect.flip(Effect.asVoid<unknown, StorageError, never>(read))
-                expect(error).toMatchObject({
-                  concerns: "one",
-                  message: expect.stringContaining("a row does not hold what Holdfast writes")
-                })
-              }
+              const error = yield* Effect.flip(store.resumption(NumberedData.turnId(2)))
+              expect(error).toMatchObject({
+                concerns: "one",
+                message: expect.stringContaining("a row does not hold what Holdfast writes")
+              })
             }
           })
         )

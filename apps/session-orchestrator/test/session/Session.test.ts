@@ -1,17 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
+import { Ids } from "@holdfast/wire"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { FailTogether } from "../../src/system/FailTogether.ts"
+import { Session } from "../../src/session/Session.ts"
+
+const away = new StorageError({ message: "The database is away." })
+const taken = new StorageError({ message: "The id is taken.", concerns: "one" })
 
 /** A line with one call in it, and others that wait behind. */
 const line = (names: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const together = new FailTogether((error): error is string => typeof error === "string" && error.startsWith("all"))
+    const session = new Session(Ids.ConversationId.make("c"))
     const made: Array<string> = []
-    const first = yield* Deferred.make<string, string>()
-    const pass = (name: string, call: Effect.Effect<string, string>) =>
+    const first = yield* Deferred.make<string, StorageError>()
+    const pass = (name: string, call: Effect.Effect<string, StorageError>) =>
       Effect.forkChild(
         Effect.exit(
-          together.pass(
+          session.inOrder(
             Effect.andThen(
               Effect.sync(() => void made.push(name)),
               call
@@ -22,11 +27,11 @@ const line = (names: ReadonlyArray<string>) =>
       )
     const head = yield* pass("first", Deferred.await(first))
     const behind = yield* Effect.forEach(names, (name) => pass(name, Effect.succeed(name)))
-    return { first, head, behind: Effect.forEach(behind, Fiber.join), made, pass, together }
+    return { first, head, behind: Effect.forEach(behind, Fiber.join), made, pass }
   })
 
-describe("FailTogether", () => {
-  it.effect("calls are made one after the other, in the order of their arrival", () =>
+describe("calls of one conversation", () => {
+  it.effect("are made one after the other, in the order of their arrival", () =>
     Effect.gen(function* () {
       const { behind, first, head, made } = yield* line(["a", "b"])
       expect(made).toEqual(["first"])
@@ -37,27 +42,24 @@ describe("FailTogether", () => {
     })
   )
 
-  it.effect(
-    "FailTogether.F1, FailTogether.F2: an error that concerns all fails the waiting calls, and no later call",
-    () =>
-      Effect.gen(function* () {
-        const { behind, first, head, made, pass } = yield* line(["a", "b"])
-        yield* Deferred.fail(first, "all: the database is away")
-        const away = Exit.fail("all: the database is away")
-        expect(yield* Fiber.join(head)).toEqual(away)
-        expect(yield* behind).toEqual([away, away])
-        expect(made).toEqual(["first"])
-        for (const later of ["c", "d"]) {
-          expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
-        }
-      })
+  it.effect("an error that concerns all fails the waiting calls, and no later call", () =>
+    Effect.gen(function* () {
+      const { behind, first, head, made, pass } = yield* line(["a", "b"])
+      yield* Deferred.fail(first, away)
+      expect(yield* Fiber.join(head)).toEqual(Exit.fail(away))
+      expect(yield* behind).toEqual([Exit.fail(away), Exit.fail(away)])
+      expect(made).toEqual(["first"])
+      for (const later of ["c", "d"]) {
+        expect(yield* Effect.flatMap(pass(later, Effect.succeed(later)), Fiber.join)).toEqual(Exit.succeed(later))
+      }
+    })
   )
 
   it.effect("an error of one call fails that call alone", () =>
     Effect.gen(function* () {
       const { behind, first, head } = yield* line(["a", "b"])
-      yield* Deferred.fail(first, "one: the id is taken")
-      expect(yield* Fiber.join(head)).toEqual(Exit.fail("one: the id is taken"))
+      yield* Deferred.fail(first, taken)
+      expect(yield* Fiber.join(head)).toEqual(Exit.fail(taken))
       expect(yield* behind).toEqual([Exit.succeed("a"), Exit.succeed("b")])
     })
   )

@@ -1,13 +1,15 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { MOST_AT_ONCE, WriteBudget } from "../../../src/http/body/WriteBudget.ts"
+import { LoopBudget } from "../../src/pacing/LoopBudget.ts"
 
 const loopTurn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-const QUARTER = MOST_AT_ONCE / 4
+const MOST = 1_000
+
+const budgetOf = () => new LoopBudget(MOST, 1)
 
 /** Writers that write once each, and those that have written. */
-const writers = (budget: WriteBudget, sizes: ReadonlyArray<number>) =>
+const writers = (budget: LoopBudget, sizes: ReadonlyArray<number>) =>
   Effect.gen(function* () {
     const written: Array<number> = []
     const fibers = yield* Effect.forEach(sizes, (size, n) =>
@@ -19,11 +21,11 @@ const writers = (budget: WriteBudget, sizes: ReadonlyArray<number>) =>
     return { written, fibers }
   })
 
-it.live("WriteBudget.W1: writes beyond the budget happen in later turns of the event loop, in order", () =>
+it.live("writes beyond the budget happen in later turns of the event loop, in order", () =>
   Effect.gen(function* () {
     const { written } = yield* writers(
-      new WriteBudget(),
-      Array.from({ length: 8 }, () => QUARTER)
+      budgetOf(),
+      Array.from({ length: 8 }, () => MOST / 4)
     )
     const counts = [written.length]
     while (written.length < 8) {
@@ -36,19 +38,19 @@ it.live("WriteBudget.W1: writes beyond the budget happen in later turns of the e
   })
 )
 
-it.live("WriteBudget.W1: no write overtakes a waiting one", () =>
+it.live("no write overtakes a waiting one", () =>
   Effect.gen(function* () {
-    const budget = new WriteBudget()
-    const { written } = yield* writers(budget, [MOST_AT_ONCE / 2, MOST_AT_ONCE, 1])
+    const budget = budgetOf()
+    const { written } = yield* writers(budget, [MOST / 2, MOST, 1])
     assert.deepStrictEqual(written, [0])
     while (written.length < 3) yield* loopTurn
     assert.deepStrictEqual(written, [0, 1, 2])
   })
 )
 
-it.live("WriteBudget.W2: a write that is larger than the budget is made", () =>
+it.live("a write that is larger than the budget is made", () =>
   Effect.gen(function* () {
-    const { written } = yield* writers(new WriteBudget(), [1, 3 * MOST_AT_ONCE, 3 * MOST_AT_ONCE])
+    const { written } = yield* writers(budgetOf(), [1, 3 * MOST, 3 * MOST])
     while (written.length < 3) yield* loopTurn
     assert.deepStrictEqual(written, [0, 1, 2])
   })
@@ -56,9 +58,28 @@ it.live("WriteBudget.W2: a write that is larger than the budget is made", () =>
 
 it.live("a response that is gone does not delay others", () =>
   Effect.gen(function* () {
-    const { fibers, written } = yield* writers(new WriteBudget(), [MOST_AT_ONCE, MOST_AT_ONCE, 1])
+    const { fibers, written } = yield* writers(budgetOf(), [MOST, MOST, 1])
     yield* Effect.forEach(fibers.slice(1, 2), Fiber.interrupt)
     while (written.length < 2) yield* loopTurn
     assert.deepStrictEqual(written, [0, 2])
+  })
+)
+
+it.live("a crowd that only waits goes on a few at a time, in order, and none is left out", () =>
+  Effect.gen(function* () {
+    const budget = new LoopBudget(4)
+    const done: Array<number> = []
+    const counts: Array<number> = []
+    for (let n = 0; n < 10; n++)
+      yield* Effect.forkChild(
+        Effect.map(budget.turn(1), () => done.push(n)),
+        { startImmediately: true }
+      )
+    while (done.length < 10) {
+      counts.push(done.length)
+      yield* loopTurn
+    }
+    assert.deepStrictEqual(counts, [0, 4, 8])
+    assert.deepStrictEqual(done, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
 )
