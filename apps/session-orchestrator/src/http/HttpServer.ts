@@ -183,9 +183,7 @@ const FEW_LEFT = new Problem.Busy({ detail: Descriptors.FEW_LEFT })
 
 /** Every call but those of the health needs a free descriptor. The gateway refuses in the format of its calls. */
 const crowded = (url: string): Problem.Busy | undefined =>
-  Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew()
-    ? undefined
-    : FEW_LEFT
+  Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew() ? undefined : FEW_LEFT
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
 const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
