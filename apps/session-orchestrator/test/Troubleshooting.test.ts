@@ -4,7 +4,7 @@ import { Ids } from "@holdfast/wire"
 import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
-import { Gate } from "@holdfast/policy"
+import { Classification, Gate } from "@holdfast/policy"
 import * as MissingTools from "../src/turn/MissingTools.ts"
 import * as Warnings from "../src/turn/Warnings.ts"
 import * as Words from "../src/inspection/Words.ts"
@@ -64,6 +64,25 @@ describe("docs/troubleshooting.md", () => {
     )
   ])("quotes %j", (line) => {
     expect(page).toContain(line)
+  })
+
+  /** Rows such as "OpenAI: `message`, `message` | `reason`, not retried". */
+  const classified = Array.from(
+    page.matchAll(/^\| [^|]*: (`[^|]*) \| `([a-z-]+)`(, not retried)? \|$/gm),
+    ([, messages = "", reason = "", final]) =>
+      Array.from(messages.matchAll(/`([^`]+)`/g), ([, message = ""]) => ({
+        message,
+        reason,
+        retryable: final === undefined
+      }))
+  ).flat()
+
+  it.each(classified)("rule P1: $message is $reason", ({ message, reason, retryable }) => {
+    expect(Classification.ofThrown(new Error(message), 0)).toMatchObject({ reason, retryable })
+  })
+
+  it("has messages of agents and providers", () => {
+    expect(classified.length).toBeGreaterThan(20)
   })
 
   it("names the longest hold of a gate and of a required tool server", () => {

@@ -1,4 +1,4 @@
-/** Defines the exit codes. Scripts rely on them; docs/configuration.md lists them. */
+/** Defines the exit codes. Scripts rely on them; docs/cli.md lists them. */
 
 /** The turn was answered; the service was stopped; the configuration is good; the backup is whole. */
 export const COMPLETED = 0

@@ -184,7 +184,7 @@ describe("holdfast.config.schema.json", () => {
   })
 
   it("pages have examples", () => {
-    expect(new Set(examples.map(({ path }) => path))).toContain("README.md")
+    expect(new Set(examples.map(({ path }) => path))).toContain("docs/configuration.md")
     expect(examples.length).toBeGreaterThan(20)
   })
 
