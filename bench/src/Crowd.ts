@@ -24,7 +24,13 @@ const POISON_BUDGET_S = 120
 /** Of the crowd, how many fewer may be answered at a moment than without a gate. */
 const TOLERANCE = 0.05
 
-/** Both ways share the processors, and their outcomes of one moment come within it. */
+/**
+ * From the crowd of one way to that of the next. The ways share the processors, and most of what a crowd costs comes at one moment: when it comes, and
+ * after each step of the schedule (0, 5, 15, 45, 105 s). Moments of three ways at once would compare how soon each way got a processor.
+ */
+const APART_MS = 1_700
+
+/** Outcomes of one moment come within it. */
 const MOMENT_MS = 250
 
 /** Calls for each answer, against those without a gate. */
@@ -35,7 +41,7 @@ export const run = async (): Promise<void> => {
   for (const world of World.worlds.filter(({ name }) => name.includes(ONLY))) {
     const ways = { here: way(Trees.here, true), none: way(Trees.here, false), beside: way(Trees.beside, true) }
     const [here, none, beside] = await Processes.inPlace((place) =>
-      Promise.all([play(place, world, ways.here), play(place, world, ways.none), play(place, world, ways.beside)])
+      Promise.all([ways.here, ways.none, ways.beside].map((way, n) => play(place, world, way, n * APART_MS)))
     )
     if (here !== undefined && none !== undefined) print(world, here, none, beside)
   }
@@ -58,7 +64,12 @@ interface Outcome {
 
 let services = 0
 
-const play = async (place: Processes.Place, world: World.World, way: Way | undefined): Promise<Outcome | undefined> => {
+const play = async (
+  place: Processes.Place,
+  world: World.World,
+  way: Way | undefined,
+  afterMs: number
+): Promise<Outcome | undefined> => {
   if (way === undefined) return undefined
   const endpoint = await Processes.server(place, "crowd/Endpoint.ts", JSON.stringify(world))
   const name = `crowd-${++services}`
@@ -72,6 +83,7 @@ const play = async (place: Processes.Place, world: World.World, way: Way | undef
       gate: { enabled: way.hasGate }
     }
   })
+  await Processes.pause(afterMs)
   const begin = world.crowd === "held" ? hold : submit
   const members: Array<Promise<string>> = []
   const start = performance.now()

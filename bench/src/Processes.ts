@@ -44,7 +44,7 @@ export interface Process {
   readonly port: number
 }
 
-/** As `bin/holdfast` starts it. */
+/** As it starts itself. */
 export const NURSERY = "--max-semi-space-size=16"
 
 /** Starts the service on a free port, and waits until it listens. */

@@ -1,6 +1,6 @@
 /**
  * What a hostile provider, tool server or client does to everybody else: `/healthz` while one of them attacks, beside a server of a few lines
- * that is probed alike at the same time.
+ * that is probed alike at the same time; and how soon a body that is refused has its 400.
  *
  * Each attack meets a service of its own with a heap of 512 MB, for 20 seconds; turns that end are followed by others at once.
  * Attacker, service and probe are processes of their own on the cores of one machine, so a part of each figure is the attacker's, or that of other
@@ -13,6 +13,7 @@ import type { ChildProcess } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
 import { pause, PORT, post, start } from "./Processes.ts"
 import * as Processes from "./Processes.ts"
 import * as FigureTable from "./FigureTable.ts"
@@ -42,8 +43,11 @@ export const run = async (): Promise<void> => {
       const waitBefore = waitedMs(service.child)
       const over = pause(ATTACK_MS)
       const ended: Record<string, number> = {}
+      const refused: Array<Refusal> = []
       // A call that is under way in the end, or when the service dies, has no answer.
-      const attacking = attack.run({ service, children, folder, isOver: isSettled(over), ended }).catch(() => {})
+      const attacking = attack
+        .run({ service, children, folder, isOver: isSettled(over), ended, refused })
+        .catch(() => {})
       const [times, bare] = await Promise.all([probe(service.port, over), probe(plain, over)])
       const isAlive =
         times.some(Number.isFinite) && service.child.exitCode === null && service.child.signalCode === null
@@ -53,6 +57,7 @@ export const run = async (): Promise<void> => {
         times,
         isAlive,
         ended,
+        refused,
         cpu: isAlive ? (Processes.cpuMs(service) - cpuBefore) / ATTACK_MS : NaN,
         waited: isAlive ? (waitedMs(service.child) - waitBefore) / ATTACK_MS : NaN,
         momentMs: isAlive ? await longestMoment(service.child, folder) : NaN,
@@ -70,6 +75,21 @@ export const run = async (): Promise<void> => {
         unit: "ms",
         aim: { atMost: 100, of: "figure" }
       }))
+    )
+    FigureTable.print(
+      "Bodies of too many values: from the first byte to a 400 (a close with 1009 at a WebSocket), p99",
+      results
+        .filter(({ attack }) => attack.isRefused)
+        .map(({ attack, refused }) => ({
+          what: attack.name,
+          holdfast: FigureTable.quantile(
+            refused.map(({ ms, status }) => (status === 400 ? ms : Infinity)),
+            0.99
+          ),
+          bare: undefined,
+          unit: "ms",
+          aim: { atMost: 100, of: "figure" }
+        }))
     )
     for (const { attack, bare, cpu, ended, isAlive, momentMs, residentMiB, times, waited } of results) {
       const ends = Object.entries(ended).map(([status, count]) => `, ${count} turns ${status}`)
@@ -122,6 +142,13 @@ interface Attacked {
   readonly isOver: () => boolean
   /** Turns that have ended, by their status. */
   readonly ended: Record<string, number>
+  /** Requests of the attacker that were refused. */
+  readonly refused: Array<Refusal>
+}
+
+interface Refusal {
+  readonly status: number
+  readonly ms: number
 }
 
 interface Attack {
@@ -130,6 +157,8 @@ interface Attack {
   readonly config?: object
   /** The most descriptors of the service. */
   readonly files?: number | undefined
+  /** Each of its requests is to be refused with 400. */
+  readonly isRefused?: boolean
   readonly run: (attacked: Attacked) => Promise<void>
 }
 
@@ -150,15 +179,22 @@ const turns =
 /** The same request again and again, from a process of its own. */
 const requests =
   (kind: string) =>
-  async ({ children, folder, isOver, service }: Attacked): Promise<void> => {
+  async ({ children, folder, isOver, refused, service }: Attacked): Promise<void> => {
     const flood = join(import.meta.dirname, "survive/RequestFlood.ts")
     await start(children, folder, [flood, String(service.port), kind], /(there)/)
     const attacker = children.at(-1)
+    const { stdout } = attacker ?? {}
+    if (stdout)
+      createInterface(stdout).on("line", (line) => {
+        const [status, ms] = line.split(" ").map(Number)
+        if (status !== undefined && ms !== undefined) refused.push({ status, ms })
+      })
     while (!isOver()) await pause(100)
     attacker?.kill("SIGKILL")
   }
 
 const FILES: { readonly [kind: string]: number } = { descriptors: 300 }
+const REFUSED: ReadonlySet<string> = new Set(["prompt", "chat", "socket"])
 
 const ATTACKS: ReadonlyArray<Attack> = [
   ...Object.entries({
@@ -173,7 +209,13 @@ const ATTACKS: ReadonlyArray<Attack> = [
     turns: "dry runs of a thousand turns",
     bodies: "bodies of 29 MB that never end",
     descriptors: "connections that take all descriptors"
-  }).map(([kind, name]): Attack => ({ name, path: "short-answer", run: requests(kind), files: FILES[kind] })),
+  }).map(([kind, name]): Attack => ({
+    name,
+    path: "short-answer",
+    run: requests(kind),
+    files: FILES[kind],
+    isRefused: REFUSED.has(kind)
+  })),
   { name: "an endless answer", path: "endless-answer", run: turns(1) },
   { name: "an endless tool call", path: "endless-call", run: turns(1) },
   {

@@ -114,11 +114,6 @@ describe("deploy/Dockerfile", () => {
     assert.deepStrictEqual(Dockerfile.last(image, "EXPOSE").words, [servicePort, runnerPort])
   })
 
-  it("has the options of Node that the command of a checkout has", () => {
-    const command = textOf("apps/session-orchestrator/bin/holdfast")
-    assert.include(command, `"\${NODE_OPTIONS:-${variables["NODE_OPTIONS"]}}"`)
-  })
-
   it("keeps the database on a volume", () => {
     assert.deepStrictEqual(Dockerfile.last(image, "VOLUME").words, [
       dirname(String(variables["HOLDFAST_DATABASE_PATH"]))

@@ -15,6 +15,14 @@ if (Number(major) < 22) {
   process.exit(2)
 }
 
+/** A small nursery of V8: 60 MB less for a thousand open streams. Node takes it at its start alone. NODE_OPTIONS stand in its place, if there are any. */
+const NURSERY = "--max-semi-space-size=16"
+
+const [, main = "", command = "serve"] = process.argv
+const isPlain = process.execArgv.length === 0 && process.env["NODE_OPTIONS"] === undefined
+if (command === "serve" && isPlain && process.platform !== "win32")
+  process.execve?.(process.execPath, [process.execPath, NURSERY, main, ...process.argv.slice(2)], process.env)
+
 module.enableCompileCache(join(import.meta.dirname, "../node_modules/.cache/compiled"))
 
 await import("./Program.ts")

@@ -1,5 +1,6 @@
 /**
- * Sends one kind of request again and again, as a process of its own: `RequestFlood.ts PORT KIND`; prints when it begins.
+ * Sends one kind of request again and again, as a process of its own: `RequestFlood.ts PORT KIND`; prints when it begins, and for each that is
+ * refused its status and the time from its first byte to that: `400 12.3`, in milliseconds.
  *
  * Each is of an allowed size, and costs the service much more than its client.
  */
@@ -41,6 +42,38 @@ const AT_ONCE = 400
 const AGAIN_MS = 1_000
 
 const [path, body] = KINDS[kind]?.() ?? ["", ""]
+/** The head of a text in one frame, with a mask that changes nothing (RFC 6455, section 5.2). */
+const frameHead = (length: number): Buffer => {
+  const head = Buffer.alloc(14)
+  head.set([0x81, 0xff])
+  head.writeBigUInt64BE(BigInt(length), 2)
+  return head
+}
+/** The code of a close, 1009. */
+const TOO_LARGE = Buffer.from([0x03, 0xf1])
+
+const refused = (status: number, from: number): void => console.log(`${status} ${performance.now() - from}`)
+
+/** One request; ends with its answer. Without one it counts as refused with 0. */
+const send = (sent: Buffer): Promise<void> =>
+  new Promise((resolve) => {
+    const from = performance.now()
+    const all = { ...headers, "content-length": sent.length }
+    let status = 0
+    request({ host: "127.0.0.1", port, path, method: "POST", headers: all, agent: false })
+      .on("error", () => {})
+      .on("response", (response) => {
+        status = response.statusCode ?? 0
+        if (status >= 400) refused(status, from)
+        response.on("close", resolve).resume()
+      })
+      .on("close", () => {
+        if (status === 0) refused(status, from)
+        resolve()
+      })
+      .end(sent)
+  })
+
 const headers = { "content-type": "application/json", authorization: "Bearer sk-of-the-attacker" }
 const bytes = Buffer.from(body)
 console.log("there")
@@ -63,16 +96,32 @@ if (kind === "descriptors") {
   }
   for (let n = 0; n < AT_ONCE; n++) hold()
 } else if (kind === "socket") {
+  const message = Buffer.concat([frameHead(bytes.length), bytes])
   const attack = (): void => {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
-    socket.addEventListener("open", () => socket.send(body))
-    socket.addEventListener("close", attack)
+    const socket = connect(Number(port), "127.0.0.1")
+    let from = 0
+    let status = 0
+    socket.on("data", (data) => {
+      if (from === 0) {
+        from = performance.now()
+        socket.write(message)
+      } else if (status === 0 && data.includes(TOO_LARGE)) {
+        status = 400
+        refused(status, from)
+        socket.destroy()
+      }
+    })
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      if (status === 0) refused(status, from)
+      attack()
+    })
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+        "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
   }
   attack()
 } else {
-  for (let n = 0; ; n++) {
-    const sent = kind === "names" ? body.replace("NUMBER", String(n)) : bytes
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body: sent })
-    await response.text()
-  }
+  for (let n = 0; ; n++) await send(kind === "names" ? Buffer.from(body.replace("NUMBER", String(n))) : bytes)
 }

@@ -330,6 +330,23 @@ describe("commands", () => {
     assert.throws(() => turn.switchTo("nothing"), /provider\/model/)
   })
 
+  it("D5: a listener that extends the budget, or moves the wait to its end, at each provider-retry gets one", async () => {
+    const { hf, turn } = await waiting()
+    const seven = new Date(Date.now() + 3_600_000)
+    const announced: Array<number> = []
+    hf.on("provider-retry", ({ retryAt }) => {
+      announced.push(retryAt)
+      if (announced.length > 9) return
+      turn.extend(1_000)
+      turn.retryAt(seven)
+    })
+    turn.retryAt(seven)
+    for (let n = 0; n < 200; n++) await new Promise(setImmediate)
+    assert.deepStrictEqual(announced, [seven.getTime()])
+    turn.retryNow()
+    assert.deepInclude(await turn.result, { status: "completed" })
+  })
+
   it("P18: giveUp ends the wait, and listeners get its retry-end", async () => {
     const { errors, hf, turn } = await waiting()
     const ends: Array<TurnEvent> = []

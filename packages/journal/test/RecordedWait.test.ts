@@ -104,6 +104,16 @@ describe("RecordedWait", () => {
     assert.strictEqual(wait?.retryAt, 6_000)
   })
 
+  it("X1, X5: keeps what its gate knows of the turn, also where a command has moved it", () => {
+    const past = { odd: 1.5, restsUntil: 9_000 }
+    const decided = [waiting[0], record("step/0/decision/0", { ...retry, basis: { past } })].flatMap(
+      (each) => each ?? []
+    )
+    assert.deepInclude(currentBy(decided), { isMoved: false, past })
+    const moved = [...decided, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
+    assert.deepInclude(currentBy(moved), { isMoved: true, retryAt: 9_000, past })
+  })
+
   it("X4: names the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
     const records = [

@@ -1,4 +1,4 @@
-/** Runs the client of a user on each runtime against the published service, and a page of another origin in Chromium. */
+/** Runs the client of a user on each runtime against the published service, and a page of another origin in Chromium; then sends it large bodies. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,6 +7,7 @@ import type { Check } from "../../../tools/src/acceptance/Report.ts"
 import * as Chromium from "../chromium/Chromium.ts"
 import * as Provider from "../Provider.ts"
 import * as Life from "../scenario/Life.ts"
+import * as LargeBodies from "./LargeBodies.ts"
 
 /** The programs to use. */
 export interface Options {
@@ -34,7 +35,10 @@ const EXPECTED = ["http", "websocket"].map((transport) =>
 export const run = async (options: Options, check: Check): Promise<void> => {
   const { chromium, folder, page, runtimes, sources } = options
   const provider = await Provider.listen(page)
-  const { child, url } = await start(options, new URL(provider.url).origin)
+  const { child, url } = await start(options, "service", {
+    allowedOrigins: [new URL(provider.url).origin],
+    delay: "1 hour"
+  })
   try {
     for (const [name, program, ...args] of runtimes) {
       const life = Life.begin(program, [...args, join(sources, "process.mjs"), url, TOKEN], { cwd: folder })
@@ -46,6 +50,14 @@ export const run = async (options: Options, check: Check): Promise<void> => {
   } finally {
     child.kill()
     provider.close()
+  }
+  const endpoint = await LargeBodies.listen()
+  const large = await start(options, "large", { delay: "10 millis", baseUrl: endpoint.baseUrl })
+  try {
+    await LargeBodies.run(large.url, TOKEN, endpoint.bodies, check)
+  } finally {
+    large.child.kill()
+    endpoint.close()
   }
 }
 
@@ -69,15 +81,17 @@ const linesOf = async (life: Life.Life): Promise<ReadonlyArray<string>> => {
 
 /** Starts the service; resolves once it listens. */
 const start = async (
-  { folder, service: [node, program] }: Options,
-  origin: string
+  { folder, service: [node, program] }: Pick<Options, "folder" | "service">,
+  name: string,
+  given: { readonly allowedOrigins?: ReadonlyArray<string>; readonly delay: string; readonly baseUrl?: string }
 ): Promise<{ readonly child: ChildProcess; readonly url: string }> => {
-  const cwd = join(folder, "service")
+  const cwd = join(folder, name)
   mkdirSync(cwd, { recursive: true })
   const config = {
-    server: { port: 0, token: TOKEN, allowedOrigins: [origin] },
+    server: { port: 0, token: TOKEN, allowedOrigins: given.allowedOrigins },
     model: "simulated/steady+instant",
-    retry: { schedule: { type: "steps", delays: ["1 hour"] }, midStream: "discard" }
+    ...(given.baseUrl && { providers: { large: { type: "openai-compatible", baseUrl: given.baseUrl } } }),
+    retry: { schedule: { type: "steps", delays: [given.delay] }, midStream: "discard" }
   }
   writeFileSync(join(cwd, "holdfast.config.json"), JSON.stringify(config))
   const child = spawn(node, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })

@@ -178,11 +178,13 @@ const guard = (host: string, options: Options) => {
   return Layer.unwrap(Effect.zipWith(Effect.serviceOption(Gateway), BodyBudget.Bodies, middleware))
 }
 
+/** Made once: clients that are refused come in crowds, and a new error has a trace. */
+const NO_ROOM = new Problem.Busy({ detail: BodyBudget.NO_ROOM })
+const FEW_LEFT = new Problem.Busy({ detail: Descriptors.FEW_LEFT })
+
 /** Every call but those of the health needs a free descriptor. The gateway refuses in the format of its calls. */
 const crowded = (url: string): Problem.Busy | undefined =>
-  Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew()
-    ? undefined
-    : new Problem.Busy({ detail: Descriptors.FEW_LEFT })
+  Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew() ? undefined : FEW_LEFT
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
 const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
@@ -229,7 +231,7 @@ const bounded = <E, R>(
   Effect.suspend(() => {
     const share = bodies.open()
     if (!share.take(BodyBudget.TEXT * Number(request.headers["content-length"] ?? limitBytes)))
-      return ProblemResponse.toResponse(new Problem.Busy({ detail: BodyBudget.NO_ROOM }), request)
+      return ProblemResponse.toResponse(NO_ROOM, request)
     const answer = Effect.matchEffect(textOf(request, limitBytes), {
       onFailure: (error) =>
         HttpServerError.isHttpServerError(error)

@@ -5,12 +5,22 @@
  */
 import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { MAIN } from "../service/Program.ts"
 
+const NURSERY = "--max-semi-space-size=16"
 const PACKAGE = join(import.meta.dirname, "../..")
 
 let directory = ""
@@ -33,8 +43,8 @@ const holdfast = (
     readonly stdin?: string
     /** Sends Ctrl-C after this text was written. */
     readonly interruptAfter?: RegExp
-    /** Runs first, with the text that was written so far. */
-    readonly before?: (stderr: string) => Promise<void>
+    /** Runs first, with the text that was written so far, and the process. */
+    readonly before?: (stderr: string, pid: number | undefined) => Promise<void>
     /** Sent instead of Ctrl-C. */
     readonly signal?: NodeJS.Signals
   } = {}
@@ -50,7 +60,10 @@ const holdfast = (
     const watch = (): void => {
       if (isInterrupted || options.interruptAfter?.test(stdout + stderr) !== true) return
       isInterrupted = true
-      void Promise.resolve(options.before?.(stderr)).then(() => child.kill(options.signal ?? "SIGINT"), reject)
+      void Promise.resolve(options.before?.(stderr, child.pid)).then(
+        () => child.kill(options.signal ?? "SIGINT"),
+        reject
+      )
     }
     child.stdout.on("data", (chunk) => {
       stdout += String(chunk)
@@ -245,6 +258,26 @@ describe("holdfast", () => {
     expect(stderr).toMatch(/"Holdfast has started\.".*\n.*Stopping after SIGINT.*\n.*"Holdfast has stopped\."/)
     expect(code).toBe(0)
   })
+
+  it.runIf(existsSync("/proc/self/cmdline"))(
+    "serve has a small nursery, however it is started, unless NODE_OPTIONS are set",
+    async () => {
+      for (const [env, expected] of [
+        [{}, [NURSERY, MAIN, "serve", "--port", "0"]],
+        [{ NODE_OPTIONS: "--no-warnings" }, [MAIN, "serve", "--port", "0"]]
+      ] as const) {
+        let words: ReadonlyArray<string> = []
+        const { code } = await holdfast(["serve", "--port", "0"], {
+          env,
+          interruptAfter: /Ctrl-C stops/,
+          before: async (_, pid) => {
+            words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")
+          }
+        })
+        expect([code, words.slice(1, -1)]).toEqual([0, expected])
+      }
+    }
+  )
 
   it("simulate prints its address and how to use it, and ends with 0 on Ctrl-C", async () => {
     const args = ["simulate", "--port", "0", "--script", "529x3"]

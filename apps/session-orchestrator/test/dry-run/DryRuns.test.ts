@@ -108,6 +108,27 @@ describe("POST /v1/dry-run", () => {
       })
   )
 
+  it.effect("DryRuns.N1: one runs at a time: the next reads its record when the one before has ended", () =>
+    Effect.gen(function* () {
+      const recording = yield* recorded({ retry: {}, outages: ["529"], turns: 1, gapMs: 0, spread: 0, isGated: true })
+      const order: Array<string> = []
+      const reading = Effect.sync(() => void order.push("begins")).pipe(
+        Effect.andThen(Effect.yieldNow),
+        Effect.as(recording)
+      )
+      const layer = DryRuns.layer.pipe(
+        Layer.provide([
+          Layer.succeed(Config, config as Values),
+          Layer.succeed(Lists, { recording: () => reading } as unknown as Lists["Service"])
+        ])
+      )
+      const { run } = yield* Effect.provide(DryRuns.DryRuns, layer)
+      const one = Effect.tap(run({ replay: { since: 0 } }), () => Effect.sync(() => order.push("ends")))
+      yield* Effect.all([one, one, one], { concurrency: "unbounded" })
+      assert.deepStrictEqual(order, ["begins", "ends", "begins", "ends", "begins", "ends"])
+    })
+  )
+
   it.live("a policy that never waits is ended after the most calls", () =>
     Effect.gen(function* () {
       const retry = { schedule: { type: "steps", delays: ["1 millis"] }, budget: "Infinity" }

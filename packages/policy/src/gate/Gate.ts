@@ -203,10 +203,8 @@ export const concerns = ({ defect, reason, retryable }: Failure.Failure): boolea
   defect !== true && retryable && ENDPOINTS.has(reason)
 
 /** How many refusals in a row mean that the endpoint is off. */
-export const sure = ({ bad, ok }: Gate): number => {
-  const answers = (ok + PRIOR * PRIOR_CALLS) / (ok + bad + PRIOR_CALLS)
-  return Math.min(SURE_MOST, Math.max(SURE_LEAST, -SURE_EXPONENT / Math.log(1 - Math.min(0.999, answers))))
-}
+export const sure = (gate: Gate): number =>
+  Math.min(SURE_MOST, Math.max(SURE_LEAST, -SURE_EXPONENT / Math.log(1 - Math.min(0.999, answersOf(gate)))))
 
 /** Whether the endpoint counts as down. */
 export const isOff = (gate: Gate): boolean => gate.n >= sure(gate)
@@ -278,7 +276,12 @@ export const ask = (
     gate = drawn
   }
   if (now >= holdEnd(gate, turn)) return [GO, gate]
-  if (gate.under > gate.answering && now - gate.triedAt < PROBE_MIN_MS) return [HOLD, gate]
+  const tries = gate.under - gate.answering
+  if (tries > 0 && now - gate.triedAt < PROBE_MIN_MS) {
+    // While it is dim, a try is as many calls of one moment as have one answer by its record: one call would be refused by chance.
+    const isTry = now === gate.triedAt && isRecent(gate, now) && tries < Math.round(1 / answersOf(gate))
+    return [isTry ? GO : HOLD, gate]
+  }
   if (isRecent(gate, now)) return [now >= probeAt(gate, now, 1, turn.waitMs) ? GO : HOLD, gate]
   const { failure } = gate
   const isFresh = now - gate.refusedAt <= Math.min(FRESH_MOST_MS, Math.max(FRESH_LEAST_MS, turn.waitMs * FRESH_SHARE))
@@ -449,6 +452,9 @@ export const ENDPOINTS: ReadonlySet<Failure.Reason> = new Set<Failure.Reason>([
 /** Whether a failure of the endpoint is known, or was known to a turn that waits (`remembered`). */
 const isKnown = ({ isRamp, n, refusedAt }: Gate): boolean => n > 0 || isRamp || refusedAt !== -Infinity
 
+/** The share of calls that it answers by its record, while it answers. */
+const answersOf = ({ bad, ok }: Gate): number => (ok + PRIOR * PRIOR_CALLS) / (ok + bad + PRIOR_CALLS)
+
 const isRecent = ({ answeredAt }: Gate, now: number): boolean => now - answeredAt <= RECENT_MS
 
 /** Whether it refuses calls within the load that it carries: then load does not explain its refusals. */
@@ -499,7 +505,7 @@ const stopped = (gate: Mutable<Gate>, wasOff: boolean): void => {
     gate.probes++
     return
   }
-  const isLossless = (gate.ok + PRIOR * PRIOR_CALLS) / (gate.ok + gate.bad + PRIOR_CALLS) >= LOSSLESS
+  const isLossless = answersOf(gate) >= LOSSLESS
   gate.probes = gate.answeredAt === -Infinity ? Infinity : 0
   gate.threshold = !isLossless ? Infinity : gate.isLoaded ? Math.max(1, gate.proven) : gate.threshold
   gate.room = 1

@@ -161,6 +161,20 @@ describe("a due turn", () => {
     expect(decided(late, T + Gate.RECENT_MS + 1)).toBe("Share")
   })
 
+  it("X5: at one that answered one call in ten within two minutes, a probe is as many calls of one moment as have an answer", () => {
+    let gate: Gate.Gate = { ...dim, ok: 2, bad: 18, n: 200 }
+    const [inTen, later] = [T + 5_000, T + 5_001]
+    let calls = 0
+    for (; decided(gate, inTen) === "Go"; calls++) [, gate] = begun(gate, inTen)
+    expect(calls).toBe(10)
+    expect(decided(gate, later)).toBe("Hold")
+    // The next of the same probe is no call of another moment, and in the dark one turn alone probes.
+    const [, one] = begun({ ...dim, ok: 2, bad: 18, n: 200 }, inTen)
+    expect(decided(one, later)).toBe("Hold")
+    const [, inDark] = begun({ ...one, under: 0, answeredAt: T - Gate.RECENT_MS }, inTen)
+    expect(decided(inDark, inTen)).toBe("Hold")
+  })
+
   it("X5: draws for a call the first time that it asks; the more certain it is that the endpoint is off, the fewer call", () => {
     const calls = (n: number) => {
       let gate = refusals(Gate.open, n)

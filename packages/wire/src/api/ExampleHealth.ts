@@ -23,8 +23,7 @@ export const outage: Health = {
         underway: 0,
         room: 1,
         nextTryAt: at + 40 * second,
-        words:
-          "12 turns wait. One at a time is let through, as a probe; the others share its failure or go on with its answer."
+        words: "12 turns wait. A few are let through, as probes; the others share its failure or go on with its answer."
       },
       pauses: [],
       lastHour: {

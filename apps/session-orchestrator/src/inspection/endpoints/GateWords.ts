@@ -9,7 +9,7 @@ export const of = ({ held, phase, room, waiting }: Pick<GateView, "phase" | "wai
     case "shut":
       return waiting === 0
         ? "No turn waits. A new turn calls as usual."
-        : `${waits(waiting)}${heldOf(held)}. One at a time is let through, to find out whether the endpoint answers.`
+        : `${waits(waiting)}${heldOf(held)}. A few are let through, to find out whether the endpoint answers.`
     case "ramp":
       return `It answers again: up to ${counted(room, "retry", "retries")} at once are let through, and more with each answer.${
         waiting === 0 ? "" : ` ${waits(waiting)}${heldOf(held)}.`

@@ -146,7 +146,7 @@ describe("the report on an endpoint", () => {
       room: 1,
       nextTryAt: now + 4_000,
       words:
-        "3 turns wait, 1 of them after the end of their wait. One at a time is let through, to find out whether the endpoint answers."
+        "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
     })
     expect(elsewhere).toMatchObject({ answeredAt: now - 9_000, failure: { at: now - 2_000, code: "529" } })
     expect(GateWords.of({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
@@ -187,7 +187,7 @@ describe("the text of a report", () => {
       "Runner 10.0.0.5:4748: gates and calls are its own.",
       "",
       "FAILING     own/m, A_KEY",
-      "  gate    shut. 3 turns wait, 1 of them after the end of their wait. One at a time is let through, to find out whether the endpoint answers. Next by 4 s.",
+      "  gate    shut. 3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers. Next by 4 s.",
       "  pause   quota of the key is used up (quota-exhausted) until 60 s, in 1 m, named by the provider",
       "  calls   2 since -1 s, 1 failed; last answer -60 s",
       "  failed  -1 s overloaded 529: Overloaded",
