@@ -6,7 +6,7 @@
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
 import type { Values } from "../config/Config.ts"
-import * as LocalTime from "../text/LocalTime.ts"
+import * as TurnUse from "../inspection/TurnUse.ts"
 import * as DryRun from "./DryRun.ts"
 import * as Outages from "./Outages.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
@@ -59,7 +59,7 @@ export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.
 
 /** The limits of spending of a configuration, where it has some. */
 const limitsOf = ({ prices = {}, spend = [] }: Configured): Pick<DryRun.Setup, "spend"> =>
-  spend.length === 0 ? {} : { spend: { limits: spend, prices, timeZone: LocalTime.here() } }
+  spend.length === 0 ? {} : { spend: { limits: spend, prices, isShared: false, reading: TurnUse.reading } }
 
 /** The dry run of a scene under a configuration. */
 export const make = (config: Configured, scene: Scene): DryRun.DryRun => {

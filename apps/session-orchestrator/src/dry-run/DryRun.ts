@@ -5,14 +5,13 @@
  *     still wait.
  * DryRun.R2. It is a value that is stepped: its host decides how long it keeps the thread.
  */
-import type { Allowance, Models, RetryPolicy, Routes } from "@holdfast/policy"
-import { Standing } from "@holdfast/policy"
-import type { Route } from "@holdfast/kernel"
+import { type Models, type RetryPolicy, type Routes, Standing } from "@holdfast/policy"
 import { JsonShape } from "@holdfast/wire"
-import { Gatekeeper } from "../gate/Gatekeeper.ts"
+import { Context, Effect, Layer, Scope } from "effect"
+import type { SpendSettings } from "../conversation/Defaults.ts"
 import * as Gates from "../gate/Gates.ts"
-import { Limiter } from "../gate/Limiter.ts"
-import { type Limited, SpendAccount } from "../spend/SpendAccount.ts"
+import * as Spending from "../spend/Spending.ts"
+import type { Standings } from "../storage/Standings.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import { DryTurn, type Prompted, type Surroundings } from "./DryTurn.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
@@ -28,7 +27,7 @@ export interface Setup {
   readonly endpointOf: Gates.EndpointOf
   readonly allowanceOf: Gates.AllowanceOf
   /** Limits of spending, and the prices that money is computed by. Absent: they are not applied. */
-  readonly spend?: Limited
+  readonly spend?: SpendSettings
 }
 
 /** One dry run. Times are in epoch milliseconds. */
@@ -39,8 +38,8 @@ export interface Options {
   readonly mostCalls: number
   readonly spread: () => number
   readonly reply: Surroundings["reply"]
-  /** Makes the turns; they begin at their own times. */
-  readonly turns: (around: Surroundings) => ReadonlyArray<DryTurn>
+  /** Makes the turns, one after the other; they begin at their own times. */
+  readonly turns: (around: Surroundings) => Iterable<DryTurn>
 }
 
 /** The courses of all turns, and how the run ended. */
@@ -56,7 +55,8 @@ export interface Result {
 /** A dry run in progress. */
 export class DryRun {
   private readonly clock: VirtualClock
-  private readonly turns: ReadonlyArray<DryTurn>
+  private readonly turns: Array<DryTurn> = []
+  private readonly making: Iterator<DryTurn, unknown>
   private readonly options: Options
   private attempts = 0
   private characters = 0
@@ -64,18 +64,20 @@ export class DryRun {
   constructor(options: Options) {
     this.options = options
     const { setup, spread, startAt } = options
-    const clock = new VirtualClock(startAt)
+    const { allowanceOf, credentials, endpointOf, models, policy, spend } = setup
+    const clock = new VirtualClock(startAt, spread)
+    const runNow = Effect.runSyncWith(clock.services)
+    const gates = Layer.buildWithScope(Gates.layer(endpointOf, allowanceOf), Scope.makeUnsafe())
     this.clock = clock
-    this.turns = options.turns({
+    const turns = options.turns({
       clock,
-      policy: setup.policy,
-      models: setup.models,
-      credentials: setup.credentials,
+      policy,
+      models,
+      credentials,
       countTokens: (request) => ContextSize.of(request, ContextSize.estimate),
-      gates: gatesOf(setup, clock),
-      standing: { current: Standing.empty },
-      spread,
-      spend: setup.spend && new SpendAccount(setup.spend),
+      gates: Context.get(runNow(gates), Gates.Gates),
+      standings: standingsInMemory(),
+      spending: spend && runNow(Spending.make(spend, NOTHING_SPENT)),
       reply: (call) => {
         this.attempts++
         const reply = options.reply(call)
@@ -84,12 +86,21 @@ export class DryRun {
       },
       shared: () => void this.attempts++
     })
-    for (const turn of this.turns) turn.begin()
+    this.making = turns[Symbol.iterator]()
   }
 
-  /** Runs up to `most` moments; `false`: the run is over. */
+  /** Makes up to `most` turns, or runs up to so many moments; `false`: the run is over. */
   step(most: number): boolean {
-    for (let n = 0; n < most; n++) if (this.isFull || !this.clock.step(this.options.until)) return false
+    for (let n = 0; n < most; n++)
+      if (!this.make() && (this.isFull || !this.clock.step(this.options.until))) return false
+    return true
+  }
+
+  private make(): boolean {
+    const { done, value } = this.making.next()
+    if (done === true) return false
+    this.turns.push(value)
+    value.begin()
     return true
   }
 
@@ -100,13 +111,17 @@ export class DryRun {
 
   /** The courses until now. */
   get result(): Result {
-    const { startAt, until } = this.options
-    const turns = this.turns.map(({ course }) => course)
-    const isOpen = turns.some(({ end }) => end === undefined)
-    const lastEnd = turns.reduce((last, { end }) => Math.max(last, end?.at ?? startAt), startAt)
-    const cut = !isOpen ? undefined : this.isFull ? "calls" : "time"
-    return { startAt, endAt: cut === "time" ? until : isOpen ? this.clock.now() : lastEnd, turns, ...(cut && { cut }) }
+    const { options } = this
+    const courses = this.turns.map(({ course }) => course)
+    const result = resultOf(courses, options)
+    return this.isFull && result.cut !== undefined ? { ...result, cut: "calls", endAt: this.clock.now() } : result
   }
+}
+
+/** The result of turns that had until a time to end. */
+export const resultOf = (turns: Result["turns"], { startAt, until }: Pick<Options, "startAt" | "until">): Result => {
+  if (turns.some(({ end }) => end === undefined)) return { startAt, endAt: until, turns, cut: "time" }
+  return { startAt, endAt: turns.reduce((last, { end }) => Math.max(last, end?.at ?? startAt), startAt), turns }
 }
 
 /** Runs to the end. */
@@ -117,22 +132,13 @@ export const run = (options: Options): Result => {
 }
 
 /** New turns of one target, prompted evenly over a time. */
-export const crowd =
-  (turns: number, startAt: number, withinMs: number, target: Prompted["target"]): Options["turns"] =>
-  (around) =>
-    Array.from(
-      { length: turns },
-      (_, n) =>
-        new DryTurn(
-          {
-            turnId: `turn-${n + 1}`,
-            startedAt: startAt + Math.floor((n * withinMs) / turns),
-            target,
-            isSubmitted: true
-          },
-          around
-        )
-    )
+export const crowd = (turns: number, startAt: number, withinMs: number, target: Prompted["target"]): Options["turns"] =>
+  function* (around) {
+    for (let n = 0; n < turns; n++) {
+      const startedAt = startAt + Math.floor((n * withinMs) / turns)
+      yield new DryTurn({ turnId: `turn-${n + 1}`, startedAt, target, isSubmitted: true }, around)
+    }
+  }
 
 /** Numbers that look random and are the same in every run (mulberry32). */
 export const draws = (seed: number): (() => number) => {
@@ -150,25 +156,20 @@ export const draws = (seed: number): (() => number) => {
 /** Its turns keep what was answered. */
 const MOST_CHARACTERS = 32 * 1024 * 1024
 
-/** The gates and limits of one process. */
-const gatesOf = ({ allowanceOf, endpointOf }: Setup, clock: VirtualClock): Gates.Gates["Service"] => {
-  const gatekeepers = new Map<string, Gatekeeper>()
-  const limiters = new Map<string, Limiter | undefined>()
+/** The pauses that turns find, shared at once. */
+const standingsInMemory = (): Standings["Service"] => {
+  let standing = Standing.empty
   return {
-    of: (route: Route.Route) => {
-      const endpoint = endpointOf(route.target.provider)
-      if (endpoint === undefined) return undefined
-      const key = Gates.keyOf(route, endpoint)
-      const gatekeeper = gatekeepers.get(key) ?? new Gatekeeper(clock)
-      gatekeepers.set(key, gatekeeper)
-      return gatekeeper
-    },
-    limiterOf: (provider) => {
-      if (!limiters.has(provider)) {
-        const allowance: Allowance.Allowance | undefined = allowanceOf(provider)
-        limiters.set(provider, allowance && new Limiter(allowance, clock))
-      }
-      return limiters.get(provider)
-    }
+    load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
+    note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
   }
+}
+
+/** There are no turns before the run. */
+const NOTHING_SPENT: Spending.Sources = {
+  lists: {
+    turns: () => Effect.succeed({ rows: [], next: undefined }),
+    labelsOf: () => Effect.succeed({})
+  },
+  journal: { load: () => Effect.succeed([]) }
 }

@@ -1,31 +1,34 @@
 /**
- * Runs one turn of a dry run: the kernel's machine decides what comes next, and the policy, the routing and the gate of the service answer.
+ * Runs one turn of a dry run: the kernel's engine with the ports of the service, under a virtual clock.
  *
- * DryTurn.D1. It performs the commands of `Machine` as the interpreter does. Only calls, tools and the passing of time are simulated.
- * DryTurn.D2. A tool call succeeds at once, a context that is too long cannot be compacted, and no person sends a command.
- * DryTurn.D3. It is deterministic: the same surroundings give the same course.
- * DryTurn.D4. A wait of 0 ms takes 1 ms where the service's driver runs the turn: its timer never rings at once.
- * DryTurn.D5. Each turn is the only one of its conversation, and nothing was spent before the run.
+ * Routing, policy, gates, limits and limits of spending are the service's own. Simulated are calls, tools and time: a call has a scripted
+ * reply, a tool call succeeds at once, a context that is too long cannot be compacted, no person sends a command, and no client watches. Each
+ * turn is the only one of its conversation. The same surroundings give the same course.
  */
-import { Machine, type Directive, type Records, type RetryStrategy } from "@holdfast/kernel"
-import { RetryPolicy } from "@holdfast/policy"
-import { defined, Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
-import { type Call, type GateTicket, type Sleeper, wakeEarly } from "../gate/Gatekeeper.ts"
+import { Observer, type Provider, Records, type Router, type Toolbox } from "@holdfast/kernel"
+import { Engine, Performer, ProviderCall } from "@holdfast/kernel/host"
+import { RetryPolicy, RetryStrategies, type Routes } from "@holdfast/policy"
+import { defined, type Failure, Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
+import { Array as Arr, Cause, Duration, Effect, Exit } from "effect"
 import * as Gates from "../gate/Gates.ts"
-import type { Permit } from "../gate/Limiter.ts"
-import * as DecisionAccount from "../inspection/DecisionAccount.ts"
-import type { SpendAccount } from "../spend/SpendAccount.ts"
+import { Parking } from "../parking/Parking.ts"
+import * as TurnLife from "../session/TurnLife.ts"
+import * as Spending from "../spend/Spending.ts"
+import type { Standings } from "../storage/Standings.ts"
 import * as Admission from "../turn/Admission.ts"
+import { ParkingPlace } from "../turn/ParkingPlace.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
-import { RESIDENT_MS } from "../turn/TurnRunner.ts"
-import * as DryDecisions from "./DryDecisions.ts"
-import type { CommandOf } from "./DryDecisions.ts"
-import type { CallMark, TurnCourse, TurnEnding, WaitMark } from "./TurnCourse.ts"
+import * as TurnRunner from "../turn/TurnRunner.ts"
+import { CourseReader } from "./TurnCourse.ts"
 import type { VirtualClock } from "./VirtualClock.ts"
 
-type Completed = Extract<Records.AttemptOutcome, { readonly _tag: "Completed" }>
-type Failed = Extract<Records.AttemptOutcome, { readonly _tag: "Failed" }>
+type Outcome = Exclude<Records.AttemptOutcome, { readonly _tag: "Lost" }>
+type Completed = Extract<Outcome, { readonly _tag: "Completed" }>
+type Failed = Extract<Outcome, { readonly _tag: "Failed" }>
+
+/** The command of a kind. */
+export type CommandOf<Tag extends Engine.Command["_tag"]> = Extract<Engine.Command, { readonly _tag: Tag }>
 
 /** How a call goes. Times are in milliseconds after it began. */
 export interface Reply {
@@ -38,22 +41,22 @@ export interface Reply {
 /** A call that is made at `now`, in epoch milliseconds. */
 export interface DryCall {
   readonly prompted: Prompted
-  readonly request: CommandOf<"Call">["request"]
+  readonly request: Provider.ProviderRequest
   readonly now: number
 }
 
 /** What all turns of a dry run share. */
-export interface Surroundings extends DryDecisions.Shared {
+export interface Surroundings extends Omit<Routes.Known, "standing"> {
+  readonly policy: RetryPolicy.RetryPolicy
   readonly clock: VirtualClock
   readonly gates: Gates.Gates["Service"]
+  readonly standings: Standings["Service"]
   /** Makes a call; `undefined`: it never ends. */
   readonly reply: (call: DryCall) => Reply | undefined
   /** Counts an attempt that made no call. */
   readonly shared: () => void
-  /** What the turns have spent, and the limits (`spend`). Absent: there are none. */
-  readonly spend?: SpendAccount | undefined
-  /** Draws a number from 0 (included) to 1 (excluded) for a failure. */
-  readonly spread: () => number
+  /** The limits of spending; absent: there are none. */
+  readonly spending: Spending.Spending | undefined
 }
 
 /** The input of one turn. */
@@ -64,350 +67,277 @@ export interface Prompted {
   readonly target: Target.Target
   /** No client stays for the answer (X15); that decides the default of `midStream`. Absent: one does. */
   readonly isSubmitted?: boolean
+  /** The conversation before, for its router. Absent: there is none. */
+  readonly history?: ReadonlyArray<Message.Message>
 }
 
 /** One turn of a dry run. */
 export class DryTurn {
   readonly prompted: Prompted
-  /** Its records so far. */
+  /** Its records so far, without marks. */
   readonly records: Array<Records.TurnRecord> = []
   protected readonly around: Surroundings
-  protected readonly decisions: DryDecisions.DryDecisions
-  protected ledger: Machine.Ledger
-  private readonly offers: Machine.Offers
-  private ticket: GateTicket | undefined = undefined
-  private decided: { readonly directive: Directive.Directive; readonly failure: Failure.Failure } | undefined
-  private readonly calls: Array<CallMark> = []
-  private readonly waits: Array<WaitMark> = []
-  private end: TurnEnding | undefined = undefined
-  private stopWaiting: (() => void) | undefined = undefined
+  protected readonly reader: CourseReader
+  protected readonly turn: Engine.Turn
+  private readonly life: TurnLife.TurnLife
+  private readonly policy: RetryPolicy.RetryPolicy
+  private readonly strategy: ReturnType<typeof RetryStrategies.make>
+  private readonly provider: Provider.Provider["Service"]
+  private readonly parking: Parking
+  private router: Router.Router["Service"] | undefined = undefined
+  private isPerforming = false
+  /** When the call under way began. */
+  private calledAt: number | undefined = undefined
+  /** Ends the call, or the wait, that the turn is in. */
+  private stop: () => void = nothing
+  private resume: (prepare: (turn: TurnLife.TurnLife) => void) => void = nothing
+  private endedAt: number | undefined = undefined
   private readonly onEnd: Array<(endedAt: number) => void> = []
 
-  constructor(prompted: Prompted, around: Surroundings) {
-    const { credentials, policy } = around
-    const midStream = policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
-    this.around = around
+  /** `countsTokens`: the tokens of answers are real ones. */
+  constructor(prompted: Prompted, around: Surroundings, countsTokens = false) {
+    const { clock, credentials, gates, spending } = around
+    const turnId = Ids.TurnId.make(prompted.turnId)
+    const conversationId = Ids.ConversationId.make(prompted.turnId)
+    const midStream = around.policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
+    const policy = { ...around.policy, midStream, enabled: true }
+    const life = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
+    life.move(TurnLife.begin)
+    const isEnabled = () => this.isEnabled()
+    const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
+    const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
+    const strategy = Admission.remembering(life).strategy(
+      TurnRunner.switched(RetryStrategies.make(policy, this.asleep, around.countTokens), policy, isEnabled)
+    )
     this.prompted = prompted
-    this.decisions = new DryDecisions.DryDecisions({ ...around, policy: { ...policy, midStream } })
-    const hasRouter = TurnRouter.hasElsewhere(policy, credentials)
-    this.offers = {
-      tools: [],
-      hasRouter,
-      hasStrategy: true,
-      hasCompactor: true,
-      ...defined({ midStream: this.decisions.midStream })
-    }
-    const { maxFailedToolSteps, maxResponseCharacters, maxTurns } = policy
-    around.spend?.enter(Ids.TurnId.make(prompted.turnId))
-    around.spend?.enterConversation(Ids.TurnId.make(prompted.turnId), []) // DryTurn.D5
-    this.ledger = Machine.start({
-      conversationId: Ids.ConversationId.make(prompted.turnId),
-      turnId: Ids.TurnId.make(prompted.turnId),
-      target: prompted.target,
-      history: [],
-      prompt: "",
-      startedAt: prompted.startedAt,
-      limits: defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns })
+    this.around = around
+    this.life = life
+    this.policy = policy
+    this.strategy = spending?.asking(strategy, turnId) ?? Spending.deciding(strategy)
+    this.provider = spending?.checked(gated, { conversationId, turnId, tags: [] }) ?? gated
+    this.parking = new Parking(clock.timer, ParkingPlace.defaultValue(), {
+      takeUp: (_conversation, _turn, prepare) => clock.at(clock.now(), () => this.resume(prepare)), // the gate settles first
+      near: nothing,
+      held: nothing
     })
-  }
-
-  /** Whether the tokens of answers are real ones. */
-  protected get countsTokens(): boolean {
-    return false
-  }
-
-  /** The course until now. */
-  get course(): TurnCourse {
-    const { calls, end, waits } = this
-    const { startedAt, turnId } = this.prompted
-    return { turnId, startedAt, calls, waits, ...defined({ end }) }
+    const { maxFailedToolSteps, maxResponseCharacters, maxTurns } = policy
+    const { startedAt, target } = prompted
+    const limits = defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns })
+    const facts = { conversationId, turnId, target, history: [], prompt: "", startedAt, limits }
+    this.reader = new CourseReader(facts, startedAt, countsTokens)
+    this.turn = new Engine.Turn(
+      Engine.make({
+        facts,
+        life: "",
+        strategy: this.strategy,
+        toolbox: { definitions: [] },
+        hasRouter: TurnRouter.hasElsewhere(policy, credentials),
+        hasCompactor: true,
+        observer: spending?.listeners
+      })
+    )
+    this.comesIntoMemory()
   }
 
   /** Lets the turn begin, at its time unless at another one. */
   begin(at = this.prompted.startedAt): void {
-    this.around.clock.at(at, () => this.advance())
+    this.around.clock.at(at, () => this.take({ _tag: "Begin", known: [], persisted: [] }))
   }
 
   /** Calls a function at the end of the turn, with its time. */
   whenEnded(listener: (endedAt: number) => void): void {
-    if (this.end === undefined) this.onEnd.push(listener)
-    else listener(this.end.at)
+    if (this.endedAt === undefined) this.onEnd.push(listener)
+    else listener(this.endedAt)
   }
 
-  /** Performs commands until one takes time. */
-  private advance(): void {
-    for (;;) {
-      const { commands, ledger } = Machine.next(this.ledger, this.offers)
-      this.ledger = ledger
-      const [command] = commands
-      const record = command && this.perform(command)
-      if (record === undefined) return
-      this.take(record)
-    }
+  /** The course until now. */
+  get course(): CourseReader["course"] {
+    return this.reader.course
   }
 
-  /** Folds in a record that has come, and continues. */
-  protected resume(record: Records.TurnRecord): void {
-    if (this.end !== undefined) return // it was cut off meanwhile
-    this.take(record)
-    this.advance()
+  /** The switch for retries. */
+  protected isEnabled(): boolean {
+    return this.around.policy.enabled
   }
 
-  private take(record: Records.TurnRecord): void {
-    this.records.push(record)
-    this.ledger = Machine.evolve(this.ledger, record)
-    if (this.ledger.phase._tag === "Sealed") this.sealed(this.ledger.phase.end)
+  /** Takes an input, and performs what follows. */
+  protected take(input: Engine.Input, now = this.around.clock.now()): void {
+    const { effects } = this.turn
+    this.turn.take(input, now)
+    if (this.isPerforming) return
+    this.isPerforming = true
+    for (let effect = effects.shift(); effect !== undefined; effect = effects.shift()) this.perform(effect)
+    this.isPerforming = false
   }
 
-  /** Performs a command; returns its record, or `undefined` when that comes later. */
-  protected perform(command: Machine.Command): Records.TurnRecord | undefined {
-    const { step, number } = command
-    const now = this.around.clock.now()
-    switch (command._tag) {
-      case "Final":
-        return { kind: "Final", step, number, value: { cause: command.cause, at: now } }
-      case "Route":
-        return { kind: "Route", step, number, value: this.decisions.begin(command, this.ledger.routing.route, now) }
-      case "Call":
-        return this.call(command)
-      case "Decide":
-        return this.decision(command, this.decisions.decide(command, now))
-      case "Wait":
-        return this.wait(command)
-      case "Ask": // DryTurn.D2: its tools need no approval
-        return { kind: "Wake", step, number, value: { type: "cancelled", at: now } }
-      case "RunTool": // DryTurn.D2
-        return { kind: "Tool", step, number, value: { output: "", isError: false, endedAt: now } }
-      case "Compact": // DryTurn.D2
-        return { kind: "Compaction", step, number, value: { _tag: "Nothing", endedAt: now } }
-      case "Seal":
-        return this.seal(command, now)
+  private perform(effect: Engine.Effect): void {
+    switch (effect._tag) {
+      case "Append":
+        for (const { record } of effect.records) this.recorded(record)
+        return this.take({ _tag: "Appended" })
+      case "Start":
+        return this.start(effect.command)
+      case "Sleep":
+        return this.sleep(effect)
+      case "Observe":
+        return Observer.notify(this.around.spending?.listeners, effect.kind, effect.observation)
+      case "Sealed":
+        return this.sealed(effect.end)
+      case "Stop":
+        throw effect.error
+      case "Live":
+      case "Release":
+      case "Repeat":
+        return
       default:
-        return command satisfies never
+        return effect satisfies never
     }
   }
 
-  /** The record of a decision. */
-  protected decision(
-    { failedCall: { failure }, number, step }: CommandOf<"Decide">,
-    directive: Directive.Directive
-  ): Records.TurnRecord {
-    this.decided = { directive, failure }
-    return { kind: "Decision", step, number, value: directive }
-  }
-
-  /** The record of the turn's end. */
-  protected seal({ cut }: CommandOf<"Seal">, at: number): Records.TurnRecord {
-    return cut === undefined ? { kind: "Seal", step: 0, number: 0, value: { at } } : this.cut(at, "failed", cut)
+  protected recorded(record: Records.TurnRecord): void {
+    this.records.push(record)
+    if (record.kind === "Attempt" && "failure" in record.value && record.value.failure.shared === true)
+      this.around.shared()
+    this.reader.take(record, record.kind === "Attempt" ? this.calledAt : undefined)
   }
 
   /** Ends the turn by a cut, whatever it does. */
-  protected cutOff(at: number, status: "failed" | "aborted", failure: Failure.Failure | undefined): void {
-    this.resume(this.cut(at, status, failure))
-  }
-
-  /** The record of a cut. */
-  protected cut(at: number, status: "failed" | "aborted", failure: Failure.Failure = ABORTED): Records.TurnRecord {
-    return { kind: "Seal", step: 0, number: 0, value: { at, cut: { status, failure } } }
+  protected cut(cut: Engine.Cut, now?: number): void {
+    this.stop()
+    this.take({ _tag: "Cut", ...cut }, now)
   }
 
   private sealed(end: TurnEvent.TurnEnd): void {
-    const { endedAt, error, status } = end
-    const { decided } = this
-    this.around.spend?.sealed({ ...end, end, target: this.ledger.routing.route.target })
-    this.dropTicket()
-    this.stopWaiting?.()
-    const account = decided && DecisionAccount.of(decided.directive, decided.failure)
-    const because = account?.type === "gave-up" ? account.because : "no-answer"
-    const reason = (account?.type === "gave-up" ? decided?.failure : error)?.reason
-    this.end = { status, at: endedAt, ...(status === "failed" ? { because, ...defined({ reason }) } : {}) }
-    for (const listener of this.onEnd.splice(0)) listener(endedAt)
+    this.stop()
+    this.life.end(Exit.void)
+    this.reader.sealed(end)
+    this.endedAt = end.endedAt
+    for (const listener of this.onEnd.splice(0)) listener(end.endedAt)
   }
 
-  // --- calls
+  // --- commands
 
-  /** As `Admission.throughGates`: the gate admits the call or shares a failure, and then the limits of the provider admit it. */
-  private call(command: CommandOf<"Call">): Records.TurnRecord | undefined {
-    const { clock, gates, policy } = this.around
-    const { request } = command
-    const refusal = this.refusal(request)
-    if (refusal !== undefined) return this.shares(command, refusal)
-    const goesOn = (failure: Failure.Failure) =>
-      request.attempt === 0 && RetryPolicy.delay(policy, 0, failure) !== undefined
-    const gatekeeper = gates.of(request)
-    const { shareFirst, shared, ticket } = Admission.admitted(gatekeeper, this.ticket, goesOn)
-    this.dropTicket()
-    if (shared !== undefined) return this.shares(command, shared)
-    const limiter = gates.limiterOf(request.target.provider)
-    if (limiter === undefined) return this.start(command, gatekeeper?.begin(request.turnId, ticket), undefined)
-    limiter.request(limiter.countsTokens ? Admission.sizeOf(request) : 0, (permit) =>
-      clock.at(clock.now(), () => {
-        const shared = shareFirst()
-        if (shared !== undefined) permit.release()
-        const record =
-          shared === undefined
-            ? this.start(command, gatekeeper?.begin(request.turnId, ticket), permit)
-            : this.shares(command, shared)
-        if (record !== undefined) this.resume(record)
-      })
-    )
-    return undefined
+  /** Performs a command, as a fiber of the service does. */
+  protected start(command: Engine.Command): void {
+    const { clock } = this.around
+    const { provider, router, strategy } = this
+    this.calledAt = undefined
+    if (command._tag === "Call") this.life.begins(false)
+    const ports = { provider, router, strategy, toolbox, sink, compactor: undefined, now: clock.now, draw: clock.draw }
+    const performed = Performer.resultOf(ports, this.turn.state.ledger, command, { life: "" })
+    this.run(performed, (value) => this.done(Records.recordOf(Engine.kindOf(command), command, value)))
   }
 
-  /** As `Spending.checked`: the first call of a step is refused at a limit. */
-  private refusal({ attempt, turnId }: CommandOf<"Call">["request"]): Failure.Failure | undefined {
-    const { clock, spend } = this.around
-    if (attempt === 0) return spend?.refusal(turnId, clock.now())
-    spend?.goesOn(turnId)
-    return undefined
+  /** A command has its record. */
+  protected done(record: Records.TurnRecord, now?: number): void {
+    this.take({ _tag: "Done", record }, now)
   }
 
-  private shares(command: CommandOf<"Call">, failure: Failure.Failure): Records.TurnRecord {
-    const now = this.around.clock.now()
-    this.around.shared()
-    return this.called(command, now, { _tag: "Failed", content: [], failure, contentSeen: false })
-  }
-
-  private start(
-    command: CommandOf<"Call">,
-    gate: Call | undefined,
-    permit: Permit | undefined
-  ): Records.TurnRecord | undefined {
+  /** Plays a scripted reply. */
+  private readonly scripted: ProviderCall.ProviderCall = (request, _world, { events }) => {
     const { clock, reply } = this.around
     const now = clock.now()
-    const answer = reply({ prompted: this.prompted, request: command.request, now })
-    if (answer === undefined) return undefined
-    const { contentAt, endAt, outcome } = answer
-    const end = (): Records.TurnRecord => {
-      if (outcome._tag === "Failed") gate?.failed(outcome.failure)
-      else {
-        gate?.answered()
-        if (outcome.usage !== undefined) permit?.counted(outcome.usage)
-        gate?.ended()
-      }
-      permit?.release()
-      return this.called(command, now, outcome)
-    }
-    if (contentAt === 0) gate?.answered()
-    else if (contentAt !== undefined) clock.at(now + contentAt, () => gate?.answered())
-    if (endAt === 0) return end()
-    clock.at(now + endAt, () => this.resume(end()))
-    return undefined
+    this.calledAt = now
+    const { contentAt = Infinity, endAt, outcome } = reply({ prompted: this.prompted, request, now }) ?? NEVER
+    const content = contentOf(outcome)
+    const stops: Array<() => void> = []
+    const at = (ms: number, act: () => void) => void (ms === 0 ? act() : stops.push(clock.after(ms, act)))
+    const isFirst = contentAt < endAt && Arr.isReadonlyArrayNonEmpty(content)
+    if (isFirst) at(contentAt, () => void events(content))
+    at(endAt, () => void events(lastOf(outcome, isFirst ? [] : content)))
+    return { more: nothing, cancel: () => stops.forEach((stop) => stop()) }
   }
 
-  /** The record of a call that ends now; it began at `at`. */
-  private called(
-    { number, request, step }: CommandOf<"Call">,
-    at: number,
-    outcome: Reply["outcome"]
-  ): Records.TurnRecord {
-    const { clock, spread } = this.around
-    const endedAt = clock.now()
-    const value: Completed | Failed =
-      outcome._tag === "Completed" ? { ...outcome, endedAt } : { ...this.seen(outcome), spread: spread(), endedAt }
-    this.around.spend?.counted(request.turnId, request.target, value)
-    if (value._tag === "Completed" && this.offers.hasRouter) this.decisions.answered(request, at, endedAt)
-    this.mark(request, at, value)
-    return { kind: "Attempt", step, number, value }
+  /** Reports an answer to a call that began at `began` to the router. */
+  protected answered(began: number): void {
+    const answered = this.router?.answered?.(this.turn.state.ledger.routing.route, began)
+    if (answered !== undefined) this.run(answered, nothing)
   }
 
-  private seen<F extends Omit<Failed, "endedAt" | "spread">>(outcome: F): F {
-    const isUnseen = outcome.contentSeen && this.decisions.isUnseen(outcome.failure)
-    return isUnseen ? { ...outcome, unseen: true as const } : outcome
-  }
-
-  /** Notes an attempt for the course. */
-  protected mark(
-    { credential, target }: Pick<CommandOf<"Call">["request"], "target" | "credential">,
-    at: number,
-    outcome: Completed | Failed
-  ): void {
-    const call = { at, endedAt: outcome.endedAt, target: Target.format(target), ...defined({ credential }) }
-    if (outcome._tag === "Completed") {
-      const usage = this.countsTokens ? outcome.usage : undefined
-      return void this.calls.push({ ...call, outcome: "answered", ...defined({ usage }) })
-    }
-    const { contentSeen, failure } = outcome
-    if (Failure.isOfSpendLimit(failure)) return // no call was made
-    this.calls.push({
-      ...call,
-      outcome: failure.shared === true ? "shared" : "failed",
-      reason: failure.reason,
-      ...(contentSeen ? { contentSeen } : {})
+  /** Runs an effect, until the turn is cut off. */
+  private run<A>(effect: Effect.Effect<A, unknown>, act: (value: A) => void): void {
+    let isOver = false
+    const stop = this.around.clock.run(effect, (exit) => {
+      isOver = true
+      if (Exit.isSuccess(exit)) act(exit.value)
+      else if (!Cause.hasInterruptsOnly(exit.cause)) throw Cause.squash(exit.cause)
     })
+    if (!isOver) this.stop = stop
   }
 
   // --- waits
 
-  /** As `Admission.waitAtGate`: the gate may end the wait before its time, or hold the turn after it. */
-  private wait(command: CommandOf<"Wait">): undefined {
-    const { clock, gates } = this.around
-    const { awaited, wait } = command
-    const isRefused = Failure.isOfSpendLimit(awaited.failure)
-    const gateWait = isRefused ? undefined : Gates.waitOf(gates, Ids.TurnId.make(this.prompted.turnId), awaited)
-    const isDriven = !this.offers.hasRouter && command.step === 0 && !isRefused
-    const endAt = Math.max(wait.retryAt, isDriven ? clock.now() + 1 : 0) // DryTurn.D4
-    if (wait.retryAt - clock.now() > RESIDENT_MS) this.decisions.parked()
-    if (gateWait === undefined) {
-      clock.at(endAt, () => this.resume(this.woken(command, { type: "elapsed" })))
-      return undefined
-    }
-    const { gatekeeper } = gateWait
-    const sleeper: Sleeper = {
-      ...gateWait,
-      held: () => {},
-      wake: (ticket) => {
-        cancel()
-        // The turn continues once the gate has settled.
-        clock.at(clock.now(), () => {
-          gatekeeper.leave(sleeper)
-          this.stopWaiting = undefined
-          if (this.end !== undefined) return ticket.giveBack()
-          this.ticket = ticket
-          const { heldMs } = ticket
-          const elapsed = { type: "elapsed" as const, ...(heldMs > 0 ? { heldMs } : {}) }
-          this.resume(this.woken(command, ticket.isEarly ? wakeEarly(ticket) : elapsed))
-        })
+  protected sleep({ awaited, calls, leftMs }: Extract<Engine.Effect, { readonly _tag: "Sleep" }>): void {
+    const wait = this.strategy.sleep(Duration.millis(leftMs), awaited, calls)
+    this.run(wait, (wake) => this.woken(wake ?? { type: "elapsed" }))
+  }
+
+  /** A wait ends; the engine asks a person by itself. */
+  protected woken(wake: Records.Wake, now?: number): void {
+    if (wake.type === "elapsed") this.take({ _tag: "Due", ...defined({ heldMs: wake.heldMs }) }, now)
+    else this.take(wake.type === "asked" ? { _tag: "Due" } : { _tag: "Steered", wake }, now)
+  }
+
+  /** The service's sleep: the turn is parked. */
+  private readonly asleep: RetryStrategies.Sleep = (delay, wanted) =>
+    Effect.callback((resume) => {
+      const { clock, gates } = this.around
+      const { life, parking } = this
+      const { turnId } = life
+      const conversationId = Ids.ConversationId.make(turnId)
+      const delayMs = Duration.toMillis(delay)
+      if (delayMs > TurnRunner.RESIDENT_MS) this.comesIntoMemory()
+      const awaited = wanted && Gates.waitOf(gates, turnId, wanted)
+      life.begins(true)
+      this.resume = (prepare) => {
+        prepare(life)
+        const wake = Effect.sync(() => life.wait.elapsed(nothing))
+        resume(Admission.endAtGate(wake, life, awaited))
       }
-    }
-    const cancel = clock.at(endAt, () => gatekeeper.due(sleeper))
-    this.stopWaiting = () => {
-      cancel()
-      gatekeeper.leave(sleeper)
-    }
-    gatekeeper.enter(sleeper)
-    return undefined
-  }
+      parking.park(conversationId, turnId, Math.min(wanted?.retryAt ?? Infinity, clock.now() + delayMs), awaited)
+      return Effect.sync(() => void parking.drop(conversationId))
+    })
 
-  /** The record of a wait that ends now: of its own, or because a person is asked first. */
-  protected woken(command: CommandOf<"Wait">, wake: RetryStrategy.Wake): Records.TurnRecord {
-    const { number, step } = command
-    const at = this.around.clock.now()
-    const question = Failure.isOfSpendLimit(command.awaited.failure)
-      ? command.outlook && this.around.spend?.question(Ids.TurnId.make(this.prompted.turnId), at)
-      : this.decisions.ask(command, at)
-    const value: RetryStrategy.Wake =
-      question === undefined
-        ? { ...wake, at }
-        : { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...defined({ by: wake.by }) }
-    if (question !== undefined) this.dropTicket()
-    this.waited(command, value, at)
-    return { kind: "Wake", step, number, value }
-  }
-
-  /** Notes a wait for the course. */
-  protected waited({ wait, awaited }: CommandOf<"Wait">, wake: RetryStrategy.Wake, endedAt: number): void {
-    const isEarly = wake.type === "now" && wake.early === true
-    const from = Math.max(awaited.since, this.waits.at(-1)?.endedAt ?? awaited.since)
-    this.waits.push({ from, retryAt: wait.retryAt, endedAt, ...(isEarly ? { early: true } : {}) })
-  }
-
-  private dropTicket(): void {
-    this.ticket?.giveBack()
-    this.ticket = undefined
+  /** A life of the turn has a router of its own, and no ticket of the life before. */
+  protected comesIntoMemory(): void {
+    const { around, life, policy, strategy } = this
+    const isEnabled = () => this.isEnabled()
+    life.move(TurnLife.without("ticket"))
+    const history = this.prompted.history ?? []
+    const routes = TurnRouter.make(around, { policy, history, isEnabled, patiently: Effect.orDie })
+    this.router = routes && Admission.remembering(life).router(Spending.routed(routes, strategy))
   }
 }
 
 // --- internal
 
-const ABORTED: Failure.Failure = { reason: "aborted", message: "The turn was aborted.", retryable: false }
+const nothing = (): void => {}
+
+/** Its tools succeed at once. */
+const toolbox: Toolbox.Toolbox["Service"] = {
+  definitions: [],
+  run: () => Effect.succeed({ output: "", isError: false })
+}
+
+/** No client receives anything, so all content can be withdrawn (X7). */
+const sink = { live: nothing, withdraw: () => true }
+
+const NEVER: Reply = { endAt: Infinity, outcome: { _tag: "Completed", content: [], finishReason: "stop" } }
+
+/** The events that make a content. */
+const contentOf = (outcome: Reply["outcome"]): ReadonlyArray<Provider.ProviderEvent> => {
+  const events = outcome.content.map((part): Provider.ProviderEvent => {
+    if (part.type === "text") return { type: "text-delta", delta: part.text }
+    return part.type === "reasoning" ? { type: "reasoning-delta", delta: part.text } : part
+  })
+  const isUnknown = events.length === 0 && outcome._tag === "Failed" && outcome.contentSeen
+  return isUnknown ? [{ type: "text-delta", delta: "…" }] : events
+}
+
+/** The last events of a response. */
+const lastOf = (outcome: Reply["outcome"], content: ReadonlyArray<Provider.ProviderEvent>): ProviderCall.Events => {
+  if (outcome._tag === "Failed") return Arr.append(content, { type: "error", failure: outcome.failure })
+  const { finishReason, usage } = outcome
+  const reported = usage === undefined ? [] : [{ type: "usage" as const, usage }]
+  return Arr.append([...content, ...reported], { type: "finish", finishReason })
+}

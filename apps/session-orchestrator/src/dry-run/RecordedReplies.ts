@@ -9,19 +9,10 @@
  * RecordedReplies.E4. An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its
  *     tokens are unknown then.
  */
-import type { Records, Route } from "@holdfast/kernel"
 import { Gate } from "@holdfast/policy"
 import { type Failure, Target } from "@holdfast/wire"
 import type { DryCall, Reply } from "./DryTurn.ts"
-
-/** A call that was made. Times are in epoch milliseconds. */
-export interface RecordedCall {
-  readonly turnId: string
-  readonly step: number
-  readonly route: Route.Route
-  readonly at: number
-  readonly outcome: Exclude<Records.AttemptOutcome, { readonly _tag: "Lost" }>
-}
+import type { RecordedCall } from "./TurnCourse.ts"
 
 /** The replies, and what they had to assume. */
 export interface RecordedReplies {

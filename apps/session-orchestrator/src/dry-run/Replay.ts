@@ -4,7 +4,6 @@
  * Replay.L1. The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike.
  * Replay.L2. Turns of one conversation follow each other, as they did.
  */
-import { Profile } from "@holdfast/policy"
 import { Count, type Target } from "@holdfast/wire"
 import type { Recording, RecordedTurn } from "../storage/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -16,12 +15,14 @@ import * as RecordedReplies from "./RecordedReplies.ts"
 import { ReplayedTurn } from "./ReplayedTurn.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
 import * as Trial from "./Trial.ts"
+import * as TurnCourse from "./TurnCourse.ts"
+import type { RecordedCall } from "./TurnCourse.ts"
 
 /** The turns as they were. */
 export interface Original {
-  readonly run: DryRun.DryRun
-  /** The calls that it has, once it has run. */
-  readonly calls: ReadonlyArray<RecordedReplies.RecordedCall>
+  /** The calls of each turn, once it has run. */
+  readonly calls: ReadonlyArray<ReadonlyArray<RecordedCall>>
+  readonly run: Trial.Stepped
 }
 
 /** How a record is run again. Times are in epoch milliseconds. */
@@ -48,42 +49,49 @@ export interface Replayed {
 
 /** The turns as they were. */
 export const original = ({ readAt, recording }: Pick<Scene, "recording" | "readAt">): Original => {
-  const calls: Array<RecordedReplies.RecordedCall> = []
-  const run = new DryRun.DryRun({
-    setup: {
-      policy: Profile.resolve({}),
-      models: {},
-      credentials: {},
-      endpointOf: () => undefined,
-      allowanceOf: () => undefined
-    },
-    startAt: startOf(recording, readAt),
-    until: readAt,
-    mostCalls: Infinity,
-    spread: () => 0,
-    reply: () => undefined,
-    turns: (around) =>
-      chained(
-        recording,
-        (recorded) => new ReplayedTurn(recorded, around, { isVerbatim: true, onCall: (call) => calls.push(call) })
-      )
-  })
-  return { run, calls }
+  const calls: Array<Array<RecordedCall>> = []
+  const courses: Array<TurnCourse.TurnCourse> = []
+  const endedAt = new Map<string, number>()
+  function* reading() {
+    for (const { acceptedAt, conversationId, end, records, target, turnId } of recording.turns) {
+      const facts = { conversationId, turnId, target, history: [], prompt: "", startedAt: acceptedAt }
+      const from = Math.max(acceptedAt, endedAt.get(conversationId) ?? acceptedAt)
+      const reader = new TurnCourse.CourseReader(facts, from, true)
+      const made: Array<RecordedCall> = []
+      for (const record of records) {
+        const call = reader.take(record)
+        if (call !== undefined) made.push(call)
+        yield
+      }
+      if (end !== undefined) reader.sealed(end)
+      endedAt.set(conversationId, end?.endedAt ?? Infinity)
+      calls.push(made)
+      courses.push(reader.course)
+    }
+  }
+  const records = reading()
+  return {
+    calls,
+    run: {
+      step: () => records.next().done !== true,
+      get result() {
+        return DryRun.resultOf(courses, { startAt: startOf(recording, readAt), until: readAt })
+      }
+    }
+  }
 }
 
 /** The same turns under a configuration; `calls` are those of the record. */
-export const replayed = (
-  config: ConfiguredRun.Configured,
-  calls: ReadonlyArray<RecordedReplies.RecordedCall>,
-  scene: Scene
-): Replayed => {
+export const replayed = (config: ConfiguredRun.Configured, calls: Original["calls"], scene: Scene): Replayed => {
   const { forMs, model, mostCalls, outages, readAt, recording, seed } = scene
   const setup = ConfiguredRun.setupOf(config)
   const startAt = startOf(recording, readAt)
   const simulated = SimulatedReplies.make(outages, startAt, { ...setup.policy, maxTurns: recording.turns.length * 10 })
   const isDescribed = ({ request }: DryCall) => Outages.describes(outages, request.target)
-  const replies = RecordedReplies.make(calls, (call) => (isDescribed(call) ? simulated(call) : undefined))
-  let turns: ReadonlyArray<ReplayedTurn> = []
+  const replies = RecordedReplies.make(calls.flat().filter(isMade), (call) =>
+    isDescribed(call) ? simulated(call) : undefined
+  )
+  const turns: Array<ReplayedTurn> = []
   const run = new DryRun.DryRun({
     setup,
     startAt,
@@ -91,11 +99,18 @@ export const replayed = (
     mostCalls,
     spread: DryRun.draws(seed),
     reply: replies.reply,
-    turns: (around) =>
-      (turns = chained(
-        recording,
-        (recorded) => new ReplayedTurn(targeted(recorded, model), withPolicy(around, recorded, config))
-      ))
+    turns: function* (around) {
+      const last = new Map<string, { readonly turn: ReplayedTurn; readonly endedAt: number }>()
+      for (const [n, recorded] of recording.turns.entries()) {
+        const { acceptedAt, conversationId, end } = recorded
+        const turn = new ReplayedTurn(targeted(recorded, model), calls[n] ?? [], withPolicy(around, recorded, config))
+        const before = last.get(conversationId)
+        if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt)) // Replay.L2
+        last.set(conversationId, { turn, endedAt: end?.endedAt ?? Infinity })
+        turns.push(turn)
+        yield turn
+      }
+    }
   })
   return { run, turns, replies }
 }
@@ -133,6 +148,9 @@ export const assumptions = (
 
 // --- internal
 
+/** A failure that was taken over was no call (X5). */
+const isMade = ({ outcome }: RecordedCall): boolean => outcome._tag !== "Failed" || outcome.failure.shared !== true
+
 const startOf = ({ turns }: Recording, readAt: number): number =>
   turns.reduce((first, { acceptedAt }) => Math.min(first, acceptedAt), readAt)
 
@@ -148,19 +166,6 @@ const withPolicy = (
   ...around,
   policy: { ...TurnSetting.policyOf(recorded, { retry }), enabled: retry.enabled ?? recorded.autoRetryEnabled }
 })
-
-/** Replay.L2 */
-const chained = ({ turns }: Recording, make: (recorded: RecordedTurn) => ReplayedTurn): ReadonlyArray<ReplayedTurn> => {
-  const last = new Map<string, { readonly turn: ReplayedTurn; readonly endedAt: number }>()
-  return turns.map((recorded) => {
-    const { acceptedAt, conversationId, end } = recorded
-    const turn = make(recorded)
-    const before = last.get(conversationId)
-    if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt))
-    last.set(conversationId, { turn, endedAt: end?.endedAt ?? Infinity })
-    return turn
-  })
-}
 
 const totals = (counts: ReadonlyArray<ReadonlyMap<string, number>>): ReadonlyArray<readonly [string, number]> => {
   const sums = new Map<string, number>()

@@ -7,13 +7,13 @@
  *     or where the record ends without a seal.
  * ReplayedTurn.P3. A person's commands count until then. A turn that a person aborted is aborted at the same time, unless it has ended.
  */
-import { type Directive, type Machine, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
-import { defined, Target } from "@holdfast/wire"
-import { RESIDENT_MS } from "../turn/TurnRunner.ts"
-import type { CommandOf } from "./DryDecisions.ts"
-import { DryTurn, type Surroundings } from "./DryTurn.ts"
+import { type Directive, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
+import type { Engine } from "@holdfast/kernel/host"
+import { defined, type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import type { RecordedTurn } from "../storage/Recording.ts"
-import type { RecordedCall } from "./RecordedReplies.ts"
+import { RESIDENT_MS } from "../turn/TurnRunner.ts"
+import { type CommandOf, DryTurn, type Surroundings } from "./DryTurn.ts"
+import type { RecordedCall } from "./TurnCourse.ts"
 
 /** How far a replayed turn has followed its record. */
 export interface Followed {
@@ -23,35 +23,27 @@ export interface Followed {
   readonly leftAt?: number
 }
 
-/** One turn of a replay. With `isVerbatim` it follows its record to the end, and nothing is decided again. */
+/** One turn of a replay. */
 export class ReplayedTurn extends DryTurn {
-  private readonly recorded: RecordedTurn
-  private readonly isVerbatim: boolean
-  /** Receives the calls that the record has. */
-  private readonly onCall: (call: RecordedCall) => void
+  private readonly recordedTurn: RecordedTurn
+  private readonly calls: ReadonlyMap<string, RecordedCall>
+  /** The records that it has not come to. */
+  private readonly rest: ReadonlyMap<string, Array<Records.TurnRecord>>
   private before: { readonly turn: DryTurn; readonly recordedAt: number } | undefined = undefined
-  private next = 0
   private isFollowing = true
   private decisionsMade = 0
   private leftAt: number | undefined = undefined
+  /** The recorded decision about the last attempt, and the recorded end of the last wait. */
+  private decision: Records.Directive | undefined = undefined
+  private wake: Records.Wake | undefined = undefined
 
-  constructor(
-    recorded: RecordedTurn,
-    around: Surroundings,
-    {
-      isVerbatim = false,
-      onCall = () => {}
-    }: { readonly isVerbatim?: boolean; readonly onCall?: (call: RecordedCall) => void } = {}
-  ) {
+  /** `calls` are those of its record. */
+  constructor(recorded: RecordedTurn, calls: ReadonlyArray<RecordedCall>, around: Surroundings) {
     const { acceptedAt, isSubmitted, target, turnId } = recorded
-    super({ turnId, startedAt: acceptedAt, target, isSubmitted }, around)
-    this.recorded = recorded
-    this.isVerbatim = isVerbatim
-    this.onCall = onCall
-  }
-
-  protected override get countsTokens(): boolean {
-    return true
+    super({ turnId, startedAt: acceptedAt, target, isSubmitted, history: historyOf(recorded) }, around, true)
+    this.recordedTurn = recorded
+    this.calls = new Map(calls.map((call) => [keyOf("Attempt", call), call]))
+    this.rest = Map.groupBy(recorded.records, (record) => keyOf(record.kind, record))
   }
 
   /** How far it has followed its record. */
@@ -69,199 +61,152 @@ export class ReplayedTurn extends DryTurn {
     if (before === undefined) return super.begin()
     before.turn.whenEnded((endedAt) => {
       const at = Math.max(this.prompted.startedAt, endedAt)
-      if (at !== before.recordedAt && !this.isVerbatim) this.left()
+      if (at !== before.recordedAt) this.left()
       super.begin(at)
     })
   }
 
-  protected override perform(command: Machine.Command): Records.TurnRecord | undefined {
-    if (!this.isFollowing) return super.perform(command)
-    const { records } = this.recorded
-    while (records[this.next]?.kind === "Content") this.next++
-    const record = records[this.next]
-    if (record === undefined) return this.atEnd(command)
-    // Questions about tool calls are repeated as they were: a dry run has no tools of its own.
-    if (record.kind === "Wake" && (command._tag === "RunTool" || command._tag === "Ask")) {
-      this.next++
-      return this.later(record.value.at ?? 0, () => record)
-    }
-    const present = this.ledger.routing.route
-    if (!this.isVerbatim && !isOf(record, command)) {
-      // With a router a step begins with a route, without one it does not: that is no difference while it is the turn's own.
-      if (command._tag === "Route") return this.routed(command, { ...record, kind: "Route", value: { route: present } })
-      if (record.kind !== "Route" || !isSameRoute(record.value.route, present)) return this.leave(command)
-      this.next++
-      return this.perform(command)
-    }
-    this.next++
-    return this.follow(command, record)
+  /** A person had switched retries off (P15). */
+  protected override isEnabled(): boolean {
+    return super.isEnabled() && !(this.isFollowing && this.decision !== undefined && isSwitchedOff(this.decision))
   }
 
-  private follow(command: Machine.Command, record: Records.TurnRecord): Records.TurnRecord | undefined {
-    switch (record.kind) {
-      case "Route":
-        return command._tag === "Route" ? this.routed(command, record) : record
-      case "Attempt":
-        return command._tag === "Call" ? this.attempted(command, record) : undefined
-      case "Decision":
-        return command._tag === "Decide" ? this.redecided(command, record) : undefined
-      case "Wake":
-        return command._tag === "Wait" ? this.waitedFor(command, record) : undefined
-      case "Tool":
-      case "Compaction":
-        return this.later(record.value.endedAt, () => record)
-      case "Final":
-        return this.later(record.value.at, () => record)
-      case "Begun":
-      case "Content":
-      case "Seal":
-        return record
+  protected override start(command: Engine.Command): void {
+    const goOn = () => super.start(command)
+    if (!this.isFollowing) return goOn()
+    switch (command._tag) {
+      case "Call":
+        return this.called(command, goOn)
+      case "Decide":
+        return this.at(decidedAt(this.decision), goOn)
+      case "RunTool":
+        return this.ended(this.next("Tool", command), goOn)
+      case "Compact":
+        return this.ended(this.next("Compaction", command), goOn)
       default:
-        return record satisfies never
+        return goOn()
     }
   }
 
-  /** Now, or when its time comes. */
-  private later(at: number, make: () => Records.TurnRecord): Records.TurnRecord | undefined {
-    const { clock } = this.around
-    if (at <= clock.now()) return make()
-    clock.at(at, () => this.resume(make()))
-    return undefined
+  private ended(record: Records.RecordOf<"Tool"> | Records.RecordOf<"Compaction"> | undefined, goOn: () => void): void {
+    if (record === undefined) this.atEnd(goOn)
+    else this.at(record.value.endedAt, (at) => this.done(record, at))
+  }
+
+  private called(command: CommandOf<"Call">, goOn: () => void): void {
+    const { clock, gates } = this.around
+    const { request } = command
+    const call = this.calls.get(keyOf("Attempt", command))
+    const record = this.next("Attempt", command)
+    if (record === undefined) return this.atEnd(goOn)
+    const { value } = record
+    if (value._tag === "Lost") return this.at(value.endedAt, (at) => this.done(record, at))
+    const isShared = value._tag === "Failed" && value.failure.shared === true
+    const gatekeeper = gates.of(request)
+    const isElsewhere = call === undefined || !isSameRoute(call.route, request)
+    if (isElsewhere || (isShared && gatekeeper === undefined)) return this.leave(goOn)
+    const reported = isShared ? undefined : gatekeeper?.begin(request.turnId)
+    const began = clock.now()
+    this.at(value.endedAt, () => {
+      if (value._tag === "Failed") reported?.failed(value.failure)
+      else {
+        reported?.answered()
+        reported?.ended()
+      }
+      if (value._tag === "Completed" || value.whole === true) this.answered(began)
+      this.decision = this.rest.get(keyOf("Decision", command))?.[0]?.value as Records.Directive | undefined
+      const { end } = this.recordedTurn
+      const at = (this.wasOver(record) ? end?.endedAt : decidedAt(this.decision)) ?? value.endedAt
+      this.at(at, () => this.done(record, at))
+    })
+  }
+
+  protected override sleep(sleep: Parameters<DryTurn["sleep"]>[0]): void {
+    const goOn = () => super.sleep(sleep)
+    const [waiting] = this.turn.state.open
+    if (!this.isFollowing || waiting === undefined) return goOn()
+    const { awaited, leftMs, retryAt } = sleep
+    const record = this.next("Wake", waiting)
+    if (record === undefined) return this.atEnd(goOn)
+    const { value } = record
+    const isByGate = RetryStrategy.isEarly(value) || (value.type === "elapsed" && value.heldMs !== undefined)
+    if (isByGate && awaited !== undefined && this.around.gates.of(awaited.route) === undefined) return this.leave(goOn)
+    if (leftMs > RESIDENT_MS) this.comesIntoMemory()
+    this.wake = value
+    this.at(value.at ?? retryAt, (at) => this.woken(value, at))
   }
 
   /** ReplayedTurn.P2 */
-  private leave(command: Machine.Command): Records.TurnRecord | undefined {
+  protected override recorded(record: Records.TurnRecord): void {
+    const { route } = this.reader
+    super.recorded(record)
+    if (!this.isFollowing) return
+    if (record.kind === "Wake" && (record.value.type === "asked") !== (this.wake?.type === "asked")) this.left()
+    if (record.kind !== "Decision") return
+    const was = this.next("Decision", record)
+    if (was === undefined) this.atEnd(() => {})
+    else if (isSame(record.value, was.value, route)) this.decisionsMade++
+    else this.left()
+  }
+
+  /** The next record of a kind, of a command or another record. */
+  private next<K extends Records.Kind>(kind: K, at: Records.RecordPosition): Records.RecordOf<K> | undefined {
+    return this.rest.get(keyOf(kind, at))?.shift() as Records.RecordOf<K> | undefined // they are grouped by kind
+  }
+
+  /** Now, or when its time comes; that may be between two milliseconds. */
+  private at(at: number | undefined, act: (at: number | undefined) => void): void {
+    const { clock } = this.around
+    if (at === undefined || at <= clock.now()) act(at)
+    else clock.at(at, () => act(at))
+  }
+
+  /** Whether the turn ended with this attempt, or with the decision about it. */
+  private wasOver({ value }: Records.RecordOf<"Attempt">): boolean {
+    const last = this.recordedTurn.records.findLast(({ kind }) => kind !== "Seal" && kind !== "Content")?.value
+    return last === value || (this.decision?._tag === "GiveUp" && last === this.decision)
+  }
+
+  /** The record has no more: the turn ends as it did, or goes on by itself. */
+  private atEnd(goOn: () => void): void {
+    const { end } = this.recordedTurn
+    if (end === undefined || end.status === "completed") return this.leave(goOn)
+    const { endedAt, error, status } = end
+    this.at(endedAt, () => this.cut({ status, failure: error ?? ABORTED }, endedAt))
+  }
+
+  private leave(goOn: () => void): void {
     this.left()
-    return super.perform(command)
+    goOn()
   }
 
   private left(): void {
     const { clock } = this.around
     this.isFollowing = false
     this.leftAt = clock.now()
-    const { end } = this.recorded
-    if (end?.status === "aborted") clock.at(end.endedAt, () => this.cutOff(end.endedAt, "aborted", end.error)) // ReplayedTurn.P3
-  }
-
-  /** The record has no more: the turn ends as it did, or goes on by itself. */
-  private atEnd(command: Machine.Command): Records.TurnRecord | undefined {
-    const { end } = this.recorded
-    if (end === undefined) return this.isVerbatim ? undefined : this.leave(command)
-    if (command._tag !== "Seal" && end.status === "completed") return this.leave(command)
-    return this.later(end.endedAt, () => {
-      if (command._tag !== "Seal")
-        return this.cut(end.endedAt, end.status === "aborted" ? "aborted" : "failed", end.error)
-      return this.seal(command, end.endedAt)
-    })
-  }
-
-  private routed(command: CommandOf<"Route">, record: Records.RecordOf<"Route">): Records.TurnRecord {
-    if (this.isVerbatim) return record
-    const { clock } = this.around
-    const chosen = this.decisions.begin(sinceLast(command, record.value.from), this.ledger.routing.route, clock.now())
-    if (isSameRoute(chosen.route, record.value.route)) return record
-    this.left()
-    const { from } = record.value
-    return { ...record, value: { ...chosen, ...defined({ from }) } }
-  }
-
-  private attempted(command: CommandOf<"Call">, record: Records.RecordOf<"Attempt">): Records.TurnRecord | undefined {
-    const { clock, gates } = this.around
-    const { request, step } = command
-    const { value } = record
-    const at = clock.now()
-    if (value._tag === "Lost") return this.later(value.endedAt, () => record)
-    const isShared = value._tag === "Failed" && value.failure.shared === true
-    const gatekeeper = gates.of(request)
-    if (isShared && gatekeeper === undefined && !this.isVerbatim) return this.leave(command)
-    const call = isShared ? undefined : gatekeeper?.begin(request.turnId)
-    return this.later(value.endedAt, () => {
-      if (value._tag === "Failed") call?.failed(value.failure)
-      else {
-        call?.answered()
-        call?.ended()
-      }
-      if (value._tag === "Completed" || value.whole === true) this.decisions.answered(request, at, clock.now())
-      this.mark(request, at, value)
-      const { credential, target } = request
-      const route = { target, ...defined({ credential }) }
-      if (!isShared) this.onCall({ turnId: this.prompted.turnId, step, route, at, outcome: value })
-      return record
-    })
-  }
-
-  private redecided(
-    command: CommandOf<"Decide">,
-    record: Records.RecordOf<"Decision">
-  ): Records.TurnRecord | undefined {
-    const { value } = record
-    const at = value._tag === "Retry" ? RetryStrategy.sinceOf(value) : 0
-    return this.later(at, () => {
-      if (this.isVerbatim || isSwitchedOff(value)) return this.decision(command, value)
-      const again = this.decisions.decide(command, this.around.clock.now())
-      if (isSame(again, value, this.ledger.routing.route)) {
-        this.decisionsMade++
-        return this.decision(command, value)
-      }
-      this.left()
-      return this.decision(command, again)
-    })
-  }
-
-  private waitedFor(command: CommandOf<"Wait">, record: Records.RecordOf<"Wake">): Records.TurnRecord | undefined {
-    const { clock, gates } = this.around
-    const { awaited, wait } = command
-    const { value } = record
-    const isEarly = value.type === "now" && value.early === true
-    const isHeld = value.type === "elapsed" && value.heldMs !== undefined
-    if ((isEarly || isHeld) && !this.isVerbatim && gates.of(awaited.route) === undefined) return this.leave(command)
-    if (wait.retryAt - clock.now() > RESIDENT_MS) this.decisions.parked()
-    return this.later(value.at ?? wait.retryAt, () => {
-      const isOfItself = value.type === "elapsed" || value.type === "asked" || isEarly
-      if (!this.isVerbatim && isOfItself) {
-        const question = this.decisions.ask(command, clock.now())
-        if ((question !== undefined) !== (value.type === "asked")) {
-          this.left()
-          return this.woken(command, { type: "elapsed" })
-        }
-      }
-      this.waited(command, value, clock.now())
-      return record
-    })
+    const { end } = this.recordedTurn
+    if (end?.status === "aborted")
+      clock.at(end.endedAt, () => this.cut({ status: "aborted", failure: end.error ?? ABORTED }, end.endedAt)) // ReplayedTurn.P3
   }
 }
 
 // --- internal
 
-const KINDS: { readonly [Tag in Machine.Command["_tag"]]: ReadonlyArray<Records.Kind> } = {
-  Final: ["Final"],
-  Route: ["Route"],
-  Call: ["Attempt"],
-  Decide: ["Decision"],
-  Wait: ["Wake"],
-  Ask: ["Wake"],
-  RunTool: ["Begun", "Tool"],
-  Compact: ["Compaction"],
-  Seal: ["Seal"]
-}
+const ABORTED: Failure.Failure = { reason: "aborted", message: "The turn was aborted.", retryable: false }
 
-/** Whether a record is that of a command; of several tools any may be next. */
-const isOf = (record: Records.TurnRecord, { _tag, number, step }: Machine.Command): boolean =>
-  KINDS[_tag].includes(record.kind) &&
-  (record.kind === "Seal" || record.step === step) &&
-  (_tag === "RunTool" || record.number === number)
+const keyOf = (kind: Records.Kind, { number, step }: Records.RecordPosition): string => `${kind} ${step}/${number}`
 
 /** The target that the conversation used last stands for its last answer, which a router asks for (TurnRouter.R1). */
-const sinceLast = (command: CommandOf<"Route">, from: string | undefined): CommandOf<"Route"> => {
+const historyOf = ({ records, turnId }: RecordedTurn): ReadonlyArray<Message.Message> => {
+  const route = records.find(({ kind }) => kind === "Route")
+  const from = route?.kind === "Route" ? route.value.from : undefined
   const target = from === undefined ? undefined : Target.parse(from)
-  const { question } = command
-  return question === undefined || question.current !== undefined || target === undefined
-    ? command
-    : { ...command, question: { ...question, current: { target } } }
+  if (target === undefined) return []
+  return [{ role: "assistant", id: Ids.MessageId.make("before"), turnId, createdAt: 0, content: [], target }]
 }
 
 const isSameRoute = (a: Route.Route, b: Route.Route): boolean =>
-  Target.format(a.target) === Target.format(b.target) && a.credential === b.credential && a.role === b.role
+  Target.format(a.target) === Target.format(b.target) && a.credential === b.credential
 
 /** The same attempt at the same time on the same route, or the same end. The basis is not compared: its numbers may be those of other limits. */
 const isSame = (a: Directive.Directive, b: Directive.Directive, present: Route.Route): boolean =>
@@ -272,6 +217,8 @@ const isSame = (a: Directive.Directive, b: Directive.Directive, present: Route.R
       isSameRoute(a.route ?? present, b.route ?? present)
     : a._tag === "GiveUp" && b._tag === "GiveUp" && a.because === b.because
 
-/** A person had switched retries off (P15). */
+const decidedAt = (decision: Directive.Directive | undefined): number | undefined =>
+  decision?._tag === "Retry" ? RetryStrategy.sinceOf(decision) : undefined
+
 const isSwitchedOff = ({ basis }: Directive.Directive): boolean =>
   typeof basis === "object" && basis !== null && "because" in basis && basis["because"] === "switched-off"

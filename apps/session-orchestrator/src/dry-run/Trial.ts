@@ -18,8 +18,14 @@ export interface Trial {
   readonly report: DryRunReport.DryRunReport
 }
 
+/** A run that is stepped: `false` when it is over. */
+export interface Stepped {
+  readonly step: (most: number) => boolean
+  readonly result: DryRun.Result
+}
+
 /** Runs to the end (Trial.T1). `prices` are the configured ones. */
-export const run = (name: string, make: () => DryRun.DryRun, prices?: Prices.Prices): Effect.Effect<Trial> =>
+export const run = (name: string, make: () => Stepped, prices?: Prices.Prices): Effect.Effect<Trial> =>
   Effect.gen(function* () {
     const dryRun = make()
     for (let isOver = false; !isOver; yield* pause) {

@@ -1,7 +1,7 @@
 /** Runs the same turns and outages through the service, under a test clock, and through a dry run. */
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records } from "@holdfast/kernel"
-import { Profile, type Routes, Standing } from "@holdfast/policy"
+import { type Allowance, Profile, type Routes, Standing } from "@holdfast/policy"
 import { Simulated } from "@holdfast/simulated"
 import { Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
@@ -37,6 +37,10 @@ export interface Night {
   /** Drawn for every failure. */
   readonly spread: number
   readonly isGated: boolean
+  /** The names of the first provider's credentials. Absent: it has one. */
+  readonly keys?: ReadonlyArray<string> | undefined
+  /** The limits of each provider's calls. Absent: there are none. */
+  readonly allowance?: Allowance.Allowance | undefined
   /** Limits of spending; absent: there are none. */
   readonly spend?: ReadonlyArray<SpendLimits.SpendLimit>
 }
@@ -46,8 +50,9 @@ export type Account = ReadonlyArray<string>
 
 export const MODEL: Target.Target = { provider: "one", model: "m" }
 const NAMES = ["one", "two", "three"]
-const CREDENTIALS: Routes.Known["credentials"] = { one: [], two: [], three: [] }
 const HOURS = 30
+
+const credentialsOf = ({ keys = [] }: Night): Routes.Known["credentials"] => ({ one: keys, two: [], three: [] })
 
 const endpointOf = (provider: string) => ({ baseUrl: `http://${provider}`, credential: undefined })
 
@@ -60,10 +65,10 @@ export const dry = (night: Night): ReadonlyArray<Account> => {
     setup: {
       policy,
       models: {},
-      credentials: CREDENTIALS,
+      credentials: credentialsOf(night),
       endpointOf: night.isGated ? endpointOf : () => undefined,
-      allowanceOf: () => undefined,
-      ...(night.spend && { spend: { limits: night.spend, prices: {}, timeZone: "UTC" } })
+      allowanceOf: () => night.allowance,
+      ...(night.spend && { spend: spendOf(night.spend) })
     },
     startAt: 0,
     until: Duration.toMillis(Duration.hours(HOURS)),
@@ -146,17 +151,15 @@ const inService = <A>(
         get: () => provider,
         names: NAMES,
         unusable: () => undefined,
-        credentials: CREDENTIALS
+        credentials: credentialsOf(night)
       }),
       Layer.succeed(Defaults, {
         model: MODEL,
         retry: night.retry,
         models: {},
-        ...(night.spend && {
-          spend: { limits: night.spend, prices: {}, isShared: false, reading: TurnUse.reading }
-        })
+        ...(night.spend && { spend: spendOf(night.spend) })
       }),
-      night.isGated ? Gates.layer(endpointOf) : Gates.layerNoop,
+      Gates.layer(night.isGated ? endpointOf : () => undefined, () => night.allowance),
       Tools.layerNoop,
       // In memory and at once: the test clock does not wait for a write that is under way, and the next turn would not know of it.
       Layer.sync(Standings, () => {
@@ -185,6 +188,13 @@ const inService = <A>(
       nextDoubleUnsafe: () => night.spread
     })
   )
+
+const spendOf = (limits: ReadonlyArray<SpendLimits.SpendLimit>) => ({
+  limits,
+  prices: {},
+  isShared: false,
+  reading: TurnUse.reading
+})
 
 const outagesOf = ({ outages }: Night): Outages.Outages => {
   const read = Outages.read(outages)

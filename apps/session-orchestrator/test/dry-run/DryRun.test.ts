@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { Property } from "@holdfast/kernel/testing"
 import { Effect } from "effect"
 import { dry, served } from "./Beside.ts"
-import { limitedNight, night } from "./Nights.ts"
+import { limitedNight, night, sharedNight } from "./Nights.ts"
 
 const RUNS = Number(process.env["HOLDFAST_DRY_RUNS"] ?? 8)
 
@@ -15,6 +15,13 @@ describe("a dry run beside the service", () => {
       (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
       { numRuns: RUNS }
     )
+
+  Property.prop(
+    "X10: has the same where turns share routes, credentials, gates and the limits of providers",
+    sharedNight(),
+    (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
+    { numRuns: RUNS }
+  )
 
   Property.prop(
     "X10: has the same refusals and questions at limits of spending",

@@ -1,8 +1,8 @@
 /** Generates nights: outages, policies and turns. */
-import type { RetrySettings } from "@holdfast/policy"
+import type { Allowance, RetrySettings } from "@holdfast/policy"
 import { Duration } from "effect"
 import * as fc from "fast-check"
-import type { Night } from "./Beside.ts"
+import { type Account, dry, type Night } from "./Beside.ts"
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -65,7 +65,8 @@ const schedule: fc.Arbitrary<RetrySettings.RetrySettings> = fc.constantFrom(
   { enabled: false },
   { maxDelay: Duration.minutes(10) },
   { hints: false },
-  { reasons: { "rate-limited": { maxRetries: 2 } } }
+  { reasons: { "rate-limited": { maxRetries: 2 } } },
+  { schedule: { type: "steps", delays: [Duration.zero, Duration.seconds(3), Duration.zero, Duration.minutes(6)] } }
 )
 
 const routing: fc.Arbitrary<RetrySettings.RetrySettings> = fc.constantFrom(
@@ -83,6 +84,30 @@ const retry = (routing: fc.Arbitrary<RetrySettings.RetrySettings>) =>
 
 /** A night, with gates or without. */
 export const night = (isGated: boolean): fc.Arbitrary<Night> => anyNight(isGated).map(withoutCoincidence)
+
+/**
+ * A night whose turns share routes, credentials, gates and the limits of providers.
+ *
+ * Of turns that act in the same millisecond, the event loop decides which is first: the service has no one order of them, so they are left
+ * out.
+ */
+export const sharedNight = (): fc.Arbitrary<Night> =>
+  fc
+    .record({
+      night: fc.boolean().chain(anyNight),
+      routing,
+      keys: fc.constantFrom(["a"], ["a", "b"], ["a", "b", "c"]),
+      allowance: fc.constantFrom<Allowance.Allowance | undefined>(
+        undefined,
+        { calls: 1 },
+        { calls: 2 },
+        { requestsPerMinute: 3 },
+        { requestsPerMinute: 20, calls: 3 },
+        { tokensPerMinute: 400 }
+      )
+    })
+    .map(({ night, routing, ...shared }): Night => ({ ...night, ...shared, retry: { ...night.retry, ...routing } }))
+    .filter((night) => isApart(dry(night)))
 
 /** A night with limits of spending, which the tokens of its answers reach. */
 export const limitedNight = (): fc.Arbitrary<Night> =>
@@ -105,6 +130,14 @@ export const limitedNight = (): fc.Arbitrary<Night> =>
 
 /** A shared pause makes routed turns due in the same millisecond, and what the first of them finds changes where the next one goes. */
 const withoutCoincidence = (night: Night): Night => (night.retry.routing === undefined ? night : { ...night, turns: 1 })
+
+/** Whether no two turns act in the same millisecond. */
+const isApart = (accounts: ReadonlyArray<Account>): boolean => {
+  const moments = accounts.map((account) => new Set(account.flatMap((line) => / at (\d+)$/.exec(line)?.[1] ?? [])))
+  return (
+    new Set(moments.flatMap((times) => Array.from(times))).size === moments.reduce((sum, { size }) => sum + size, 0)
+  )
+}
 
 const anyNight = (isGated: boolean): fc.Arbitrary<Night> =>
   fc.record({

@@ -33,7 +33,7 @@ import * as Observing from "./Observing.ts"
 import type { Append, Cut, Effect, Input, Named, CutContent, State } from "./State.ts"
 
 export type { Command } from "../internal/machine/OpenCommands.ts"
-export type { Sleep } from "./Commands.ts"
+export { kindOf, type Sleep } from "./Commands.ts"
 export { type Append, type Cut, type Effect, type Input, make, type Named, type Setup, type State } from "./State.ts"
 
 /** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
