@@ -183,7 +183,7 @@ const waitOf = (failedCall: FailedCall, retry: Retry, reason = failedCall.failur
   retry,
   reason,
   retryAt: retry.retryAt,
-  delayMs: retry.retryAt - sinceOf(retry),
+  delayMs: Math.max(0, retry.retryAt - sinceOf(retry)), // a wait that continues may be over by then (X5)
   asks: undefined,
   askedAt: undefined,
   extendedMs: 0,
