@@ -46,10 +46,6 @@ export class Journal extends Context.Service<
       seq: number,
       ...records: Array.NonEmptyReadonlyArray<Records.Stored>
     ) => Effect.Effect<void, StorageError | JournalConflict>
-    /** Appends for several turns, each with its own outcome: a refused append leaves the others alone. */
-    readonly appendAll: (
-      appends: ReadonlyArray<Append>
-    ) => Effect.Effect<ReadonlyArray<Exit.Exit<void, StorageError | JournalConflict>>>
     /**
      * Deletes the records of turns that were sealed before a moment, in epoch milliseconds; a few turns a call. `next` is the turn after
      * which the following call continues; `undefined` when all turns have been read.
@@ -64,6 +60,12 @@ export class Journal extends Context.Service<
 /** Why an append may be refused. */
 export type AppendError = StorageError | JournalConflict
 
+/** Records of a turn, none or some, and an application's statements. */
+export interface AppendWith<In> extends Omit<Append, "records"> {
+  readonly records: ReadonlyArray<Records.Stored>
+  readonly statements?: In | undefined
+}
+
 /** A journal that commits an application's own statements together with records; `In` describes the statements of one append. */
 export interface JournalWith<In, Out, E = AppendError> {
   /** Appends records, and runs the statements: all or none of both. The same append again changes nothing, as for `Journal.append`. */
@@ -73,4 +75,8 @@ export interface JournalWith<In, Out, E = AppendError> {
     records: Array.NonEmptyReadonlyArray<Records.Stored>,
     statements: In
   ) => Effect.Effect<Out, E>
+  /** Appends for several turns, each with its own outcome: a refused append leaves the others alone. */
+  readonly appendAll: (
+    appends: ReadonlyArray<AppendWith<In>>
+  ) => Effect.Effect<ReadonlyArray<Exit.Exit<Out | undefined, E>>>
 }

@@ -89,7 +89,7 @@ export interface Joined<In, Out, E = AppendError> {
 }
 
 /** Appends as `Journal` does, and with an application's own statements. */
-export interface JoinedJournal<In, Out, E = AppendError> extends JournalWith<In, Out, E> {
+export interface JoinedJournal<In, Out, E = AppendError> extends Pick<JournalWith<In, Out, E>, "appendWith"> {
   readonly append: (...args: Parameters<Journal["Service"]["append"]>) => Effect.Effect<void, E>
 }
 

@@ -28,7 +28,6 @@ export const make = (): Journal["Service"] => {
   return {
     load: (turnId) => Effect.sync(() => [...(turns.get(turnId) ?? [])]),
     append: (turnId, seq, ...records) => append({ turnId, seq, records }),
-    appendAll: Effect.forEach((each) => Effect.exit(append(each))),
     forget: (sealedBefore, after) =>
       Effect.sync(() => {
         const ids = Array.from(turns.keys()).filter((id) => after === undefined || id > after)

@@ -97,19 +97,6 @@ export const suite = <R>(name: string, { accept, journal, layer, seal }: Subject
       expect(yield* journal.load(turnId(1))).toEqual([record(0), record(1), record(2)])
     }))
 
-  test("of several appends a refused one leaves the others alone", (journal) =>
-    Effect.gen(function* () {
-      yield* accept(2)
-      yield* journal.append(turnId(1), 0, record(0))
-      const outcomes = yield* journal.appendAll([
-        { turnId: turnId(1), seq: 0, records: [record(0, "another value")] },
-        { turnId: turnId(2), seq: 0, records: [record(0)] }
-      ])
-      expect(outcomes.map(({ _tag }) => _tag)).toEqual(["Failure", "Success"])
-      expect(yield* journal.load(turnId(1))).toEqual([record(0)])
-      expect(yield* journal.load(turnId(2))).toEqual([record(0)])
-    }))
-
   test("J2: of many writers of one number at once one succeeds", (journal) =>
     Effect.gen(function* () {
       const writers = Array.from({ length: 20 }, (_, writer) =>

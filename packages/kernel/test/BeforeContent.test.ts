@@ -5,14 +5,14 @@ import { Failure, Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Fiber, type Option, Random, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { BeforeContent, type PriorWork } from "../src/turn/BeforeContent.ts"
+import { BeforeContent, type Next, type PriorWork } from "../src/turn/BeforeContent.ts"
 import { Checkpoint } from "../src/ports/Checkpoint.ts"
 import { Compactor } from "../src/ports/Compactor.ts"
 import { EventSink } from "../src/ports/EventSink.ts"
 import { type Listeners, Observer } from "../src/ports/Observer.ts"
 import * as ProviderCall from "../src/calls/ProviderCall.ts"
 import { Provider } from "../src/ports/Provider.ts"
-import * as Records from "../src/records/Records.ts"
+import type * as Records from "../src/records/Records.ts"
 import { RetryStrategy } from "../src/ports/RetryStrategy.ts"
 import { noop, Toolbox } from "../src/ports/Toolbox.ts"
 import * as Turn from "../src/turn/Turn.ts"
@@ -107,23 +107,40 @@ class World {
     )
   }
 
-  beforeContent(spread: { readonly nextDoubleUnsafe: () => number }): BeforeContent {
-    return new BeforeContent(facts, {
-      strategy: this.strategy.service,
-      observer: this.observer,
-      live: this.sink.service.live,
-      repeat: (events) => this.repeated.push(...events) > 0,
-      spread: () => spread.nextDoubleUnsafe(),
-      offers: { tools: [], hasRouter: false, hasStrategy: true, hasCompactor: this.isCompacting }
-    })
+  beforeContent(spread: { readonly nextDoubleUnsafe: () => number }, known = this.records): BeforeContent {
+    const strategy = this.strategy.service
+    return new BeforeContent(
+      {
+        facts: { ...facts, maxRetries: strategy.budget.maxRetries },
+        life: "",
+        strategy,
+        toolbox: noop,
+        hasCompactor: this.isCompacting,
+        observer: this.observer
+      },
+      {
+        live: this.sink.service.live,
+        repeat: (events) => void this.repeated.push(...events),
+        spread: () => spread.nextDoubleUnsafe()
+      },
+      known.slice(),
+      this.sink.persisted.map(({ type }) => type)
+    )
   }
 
-  write(record: Records.TurnRecord, part?: number): void {
-    const { kind, number, step } = record
-    this.records.push({ name: Records.nameOf(kind, step, number, part), value: JSON.stringify(record.value) })
+  /** Writes what a turn has to write, and begins what follows. */
+  write(value: BeforeContent, next: Next | undefined): void {
+    assert.strictEqual(next?._tag, "Append")
+    if (next?._tag !== "Append") return
+    value.begin()
+    for (const { name, record } of next.records) this.records.push({ name, value: JSON.stringify(record.value) })
+    for (const event of next.events) {
+      this.sink.persisted.push(event)
+      this.sink.events.push(event)
+    }
   }
 
-  /** Drives the turn as a host does, and runs the turn some milliseconds after its records are written. */
+  /** Drives the turn as a host does, up to its first failure, and runs it some milliseconds after its records are written. */
   readonly driven = (afterMs = 0) =>
     Effect.gen({ self: this }, function* () {
       const value = this.beforeContent(yield* Random.Random)
@@ -134,42 +151,59 @@ class World {
       value.begin()
       const refusal = yield* refusalOf(stream)
       if (refusal === undefined) return yield* this.run(value.priorWork, stream)
-      const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
-      if (records === undefined) return yield* this.run(value.priorWork, stream)
-      for (const record of records) this.write(record)
+      this.write(value, value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis))
+      const sealed = value.next(yield* Clock.currentTimeMillis)
+      if (sealed?._tag === "Sealed") {
+        value.begin()
+        return sealed.end
+      }
       yield* Effect.sleep(afterMs)
       return yield* this.run(value.priorWork)
     })
 
-  /** Drives the turn until a call is not refused before content: calls, decisions and waits. */
+  /** Drives the turn until a call is not refused before content: calls, decisions, waits and its end. */
   readonly drivenOn = Effect.gen({ self: this }, function* () {
     const value = this.beforeContent(yield* Random.Random)
+    let next = value.next(yield* Clock.currentTimeMillis)
     for (;;) {
-      const next = value.next(yield* Clock.currentTimeMillis)
-      if (next === undefined) return yield* this.run(value.priorWork)
-      if (next._tag === "Wait") {
-        value.begin()
-        assert.isDefined(value.priorWork.wait)
-        yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
-        const woken = value.elapsed({ type: "elapsed", at: yield* Clock.currentTimeMillis })
-        assert.isDefined(woken)
-        if (woken !== undefined) this.write(woken.record, woken.part)
-        continue
+      switch (next?._tag) {
+        case undefined:
+          return yield* this.run(value.priorWork)
+        case "Append":
+          this.write(value, next)
+          next = value.next(yield* Clock.currentTimeMillis)
+          break
+        case "Wait":
+          value.begin()
+          assert.isDefined(value.priorWork?.wait)
+          yield* Effect.sleep(next.retryAt - (yield* Clock.currentTimeMillis))
+          next = value.elapsed(undefined, yield* Clock.currentTimeMillis)
+          break
+        case "Call": {
+          const stream = this.provider.stream(next.request)
+          value.begin()
+          const refusal = yield* refusalOf(stream)
+          if (refusal === undefined) return yield* this.run(value.priorWork, stream)
+          next = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
+          break
+        }
+        case "Sealed":
+          value.begin()
+          return next.end
+        case "Ask":
+          return assert.fail("there is no router")
+        default:
+          return next satisfies never
       }
-      if (next._tag === "Ask") return assert.fail("there is no router")
-      const stream = this.provider.stream(next.request)
-      value.begin()
-      const refusal = yield* refusalOf(stream)
-      if (refusal === undefined) return yield* this.run(value.priorWork, stream)
-      const records = value.failed(ProviderCall.failureOf(refusal), yield* Clock.currentTimeMillis)
-      if (records === undefined) return yield* this.run(value.priorWork, stream)
-      for (const record of records) this.write(record)
     }
   })
 
   get seen(): Seen {
     const { events } = this.sink
-    const records = this.records.map(({ name, value }) => ({ name, value: JSON.parse(value) }))
+    // The last event of a turn has the facts of its seal.
+    const records = this.records.flatMap(({ name, value }) =>
+      name === "seal" ? [] : [{ name, value: JSON.parse(value) }]
+    )
     return { events, records, told: this.told, requests: this.provider.requests }
   }
 }
@@ -247,45 +281,44 @@ describe("a turn before its first content", () => {
       const first = world.beforeContent(CHANCE)
       assert.strictEqual(first.next(10)?._tag, "Call")
       first.begin()
-      const records = first.failed({ failure: overloaded }, 20)
-      assert.isDefined(records)
-      for (const record of records ?? []) world.write(record)
+      world.write(first, first.failed({ failure: overloaded }, 20))
       const open = first.next(20)
       assert.deepInclude(open, { _tag: "Wait", retryAt: 5_020, delayMs: 5_000 })
 
       const second = world.beforeContent(CHANCE)
-      assert.isTrue(second.follow(world.records))
       assert.deepStrictEqual(second.next(5_020), open)
-      assert.deepStrictEqual(second.priorWork, {
+      const unbegun: PriorWork | undefined = second.priorWork
+      assert.strictEqual(unbegun, undefined, "nothing has begun")
+      world.sink.events.length = 0
+      const late = world.beforeContent(CHANCE)
+      late.next(5_021)
+      late.begin()
+      assert.deepStrictEqual(world.sink.events, [], "the wait has passed")
+      assert.deepStrictEqual(late.priorWork, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: true,
         wait: undefined
       })
-      world.sink.events.length = 0
-      const late = world.beforeContent(CHANCE)
-      assert.isTrue(late.follow(world.records))
-      late.next(5_021)
-      late.begin()
-      assert.deepStrictEqual(world.sink.events, [], "the wait has passed")
       second.begin()
       assert.deepStrictEqual(
         world.sink.events.map(({ type }) => type),
         ["provider-retry"]
       )
-      assert.strictEqual(second.priorWork.wait?.event.retryAt, 5_020)
-      const woken = second.elapsed({ type: "elapsed", at: 5_030 })
-      assert.deepStrictEqual(woken?.record, { kind: "Wake", step: 0, number: 0, value: { type: "elapsed", at: 5_030 } })
+      assert.strictEqual(second.priorWork?.wait?.event.retryAt, 5_020)
+      world.write(second, second.elapsed(undefined, 5_030))
+      assert.deepStrictEqual(world.records.at(-1), {
+        name: "step/0/sleep/0",
+        value: '{"type":"elapsed","at":5030}'
+      })
       assert.deepStrictEqual(second.priorWork, {
         announced: undefined,
         calledAt: undefined,
         isTakenUp: false,
-        wait: second.priorWork.wait
+        wait: second.priorWork?.wait
       })
-      if (woken !== undefined) world.write(woken.record, woken.part)
 
       const third = world.beforeContent(CHANCE)
-      assert.isTrue(third.follow(world.records))
       const again = third.next(5_030)
       assert.strictEqual(again?._tag, "Call")
       assert.deepStrictEqual(again, second.next(5_030))
@@ -308,11 +341,9 @@ describe("a turn before its first content", () => {
         ["step/0/attempt/0", "step/0/decision/0"]
       )
       const second = world.beforeContent(CHANCE)
-      assert.isTrue(second.follow(world.records))
       assert.strictEqual(second.next(5_000)?._tag, "Wait")
       second.begin()
-      const woken = second.elapsed({ type: "elapsed", at: 5_000 })
-      if (woken !== undefined) world.write(woken.record, woken.part)
+      world.write(second, second.elapsed(undefined, 5_000))
       const call = second.next(5_000)
       if (call?._tag !== "Call") return assert.fail("there is no call")
       const { length } = world.sink.events
@@ -332,11 +363,31 @@ describe("a turn before its first content", () => {
 
   it("X1: records that contradict each other, or that cannot be read, are not followed", () => {
     const world = new World({ scripts: [], delays: [], compacts: false })
-    const follows = (...records: ReadonlyArray<Records.Stored>) => world.beforeContent(CHANCE).follow(records)
+    const follows = (...records: ReadonlyArray<Records.Stored>) =>
+      world.beforeContent(CHANCE, [...records]).next(0) !== undefined
     assert.isTrue(follows())
     assert.isTrue(follows({ name: "of another engine", value: "1" }))
     assert.isFalse(follows({ name: "step/0/attempt/0", value: "{" }))
     assert.isFalse(follows({ name: "step/0/decision/3", value: '{"_tag":"GiveUp"}' }))
+  })
+
+  it("X2: events that an earlier life has not written are written, and those that it has are emitted again", () => {
+    const world = new World({ scripts: [], delays: [], compacts: false })
+    const [begun, ...rest] = world.sink.persisted.splice(0)
+    if (begun === undefined) return assert.fail("there are no events")
+    world.sink.persisted.push(begun)
+    const value = world.beforeContent(CHANCE)
+    world.write(value, value.next(0))
+    assert.deepStrictEqual(world.repeated, [begun])
+    assert.deepStrictEqual(world.sink.persisted, [begun, ...rest])
+    assert.strictEqual(value.next(0)?._tag, "Call")
+  })
+
+  it("X8: a tool call is not begun in the name of a life that does not run it", () => {
+    const world = new World({ scripts: [], delays: [], compacts: false })
+    const call = { type: "tool-call", toolCallId: "c", toolName: "t", input: {} }
+    const value = JSON.stringify({ _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" })
+    assert.isUndefined(world.beforeContent(CHANCE, [{ name: "step/0/attempt/0", value }]).next(2))
   })
 
   it("B2: out of turn it emits and records nothing", () => {
@@ -344,19 +395,15 @@ describe("a turn before its first content", () => {
     const value = world.beforeContent(CHANCE)
     value.begin()
     value.interrupted(1)
-    assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
+    assert.isUndefined(value.elapsed(undefined, 1))
     assert.isUndefined(value.failed({ failure: overloaded }, 1))
     value.next(1)
     assert.isUndefined(value.failed({ failure: overloaded }, 1), "the call has not begun")
-    assert.isUndefined(value.elapsed({ type: "elapsed", at: 1 }))
+    assert.isUndefined(value.elapsed(undefined, 1))
+    value.begin()
     assert.deepStrictEqual(world.told, [])
     assert.deepStrictEqual(world.sink.events, [])
-    assert.deepStrictEqual(value.priorWork, {
-      announced: undefined,
-      calledAt: undefined,
-      isTakenUp: false,
-      wait: undefined
-    })
+    assert.isUndefined(value.priorWork)
   })
 
   it("B1: a call that its host interrupts is reported once", () => {
@@ -364,7 +411,7 @@ describe("a turn before its first content", () => {
     const value = world.beforeContent(CHANCE)
     value.next(10)
     value.begin()
-    assert.strictEqual(value.priorWork.calledAt, 10)
+    assert.strictEqual(value.priorWork?.calledAt, 10)
     value.interrupted(30)
     value.interrupted(40)
     const attempts = world.told.filter(([kind]) => kind === "attempt")
@@ -374,7 +421,7 @@ describe("a turn before its first content", () => {
       firstContentAt: undefined,
       report: undefined
     })
-    assert.isUndefined(value.priorWork.calledAt)
+    assert.isUndefined(value.priorWork?.calledAt)
   })
 
   it.effect("D5: a retry that is due when the turn is handed over is told all the same", () =>

@@ -121,30 +121,28 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(ABORT), [], "a sealed turn stays as it is")
   })
 
-  it("A1: a router is asked while the failure is not on disk, and both are one append", () => {
+  it("A1: a call is made while its route is not on disk, a router asked while the failure is not, and all are one append", () => {
     const turn = new Stepped({ hasRouter: true })
     assert.deepStrictEqual(turn.take(BEGIN), ["Repeat", "start Route 0"])
     const route = { target: { provider: "other", model: "m" }, role: "r" }
-    turn.take({
-      _tag: "Done",
-      record: { kind: "Route", step: 0, number: 0, value: { route: { target: facts.target } } }
-    })
-    assert.deepStrictEqual(turn.take(APPENDED), ["step-start", "start Call 0"])
+    const begun = { kind: "Route", step: 0, number: 0, value: { route: { target: facts.target } } } as const
+    assert.deepStrictEqual(turn.take({ _tag: "Done", record: begun }), ["step-start", "start Call 0"])
     assert.deepStrictEqual(turn.take(turn.failed()), ["start Decide 0"])
     const value = { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 0, route } as const
     assert.deepStrictEqual(turn.take({ _tag: "Done", record: { kind: "Decision", step: 0, number: 0, value } }), [
-      "append step/0/attempt/0 step/0/decision/0"
+      "append step/0/route step/0/attempt/0 step/0/decision/0"
     ])
     assert.deepStrictEqual(turn.take(APPENDED), ["provider-retry", "append retry-fallback-applied model-change"])
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
-  it("X2: a failure after content is on disk before a router is asked", () => {
+  it("X2: content waits for the append of its route and its mark; a failure after it is on disk before a router is asked", () => {
     const { service } = new TestStrategy.TestStrategy({ delays: [5_000], midStream: () => "discard" })
     const turn = new Stepped({ hasRouter: true, strategy: service })
     const value = { route: { target: facts.target } }
     turn.take(BEGIN, { _tag: "Done", record: { kind: "Route", step: 0, number: 0, value } })
-    turn.take(APPENDED, { _tag: "FirstContent" }, APPENDED)
+    assert.deepStrictEqual(turn.take({ _tag: "FirstContent" }), ["append step/0/route step/0/attempt/0/content"])
+    assert.deepStrictEqual(turn.take(APPENDED), ["Release"])
     const content = [{ type: "text", text: "Hel" }] as const
     const shown = { content, failure: overloaded, contentSeen: true, spread: 0.5, endedAt: 0 }
     assert.deepStrictEqual(turn.take(turn.attempt({ _tag: "Failed", ...shown })), ["append step/0/attempt/0"])
@@ -157,9 +155,8 @@ describe("a turn that is stepped", () => {
       _tag: "Done",
       record: { kind: "Route", step: 0, number: 0, value: { route: { target: facts.target } } }
     })
-    turn.take(APPENDED)
     assert.deepStrictEqual(turn.take(turn.failed()), ["start Decide 0"])
-    assert.deepStrictEqual(turn.take(ABORT), ["append step/0/attempt/0 message turn-end"])
+    assert.deepStrictEqual(turn.take(ABORT), ["append step/0/route step/0/attempt/0 message turn-end"])
   })
 
   it("X8: tool calls begin together, and run when that is on disk", () => {

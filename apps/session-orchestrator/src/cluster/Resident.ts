@@ -117,7 +117,10 @@ export const make = Effect.fnUntraced(function* ({
   const appendAll: Journal["Service"]["appendAll"] = (appends) =>
     Effect.flatMap(
       Effect.forEach(appends, ({ turnId }) => Effect.exit(fenced(turnId))),
-      (exits) => (exits.every(Exit.isSuccess) ? journal.appendAll(appends) : Effect.succeed(exits))
+      (exits): ReturnType<typeof journal.appendAll> =>
+        exits.every(Exit.isSuccess)
+          ? journal.appendAll(appends)
+          : Effect.succeed(exits.map((exit) => Exit.map(exit, () => undefined)))
     )
   const condition = Condition.make()
   const providers = sureOf(yield* Providers, sure)

@@ -2,7 +2,7 @@
  * One turn that is driven without a fiber: its value, settings and call in progress.
  *
  * ```
- *   Begun ──▶ Calling ──▶ Recording ──▶ Left: parked, or handed to a fiber
+ *   Begun ──▶ Calling ──▶ Recording ──▶ Left: parked, sealed, or handed to a fiber
  *                │ answered, aborted        ▲
  *                └──────────────────────────┘
  * ```
@@ -13,8 +13,7 @@ import { defined, type TurnEvent } from "@holdfast/wire"
 import type * as Handover from "../turn/Handover.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import * as TurnRouter from "../turn/TurnRouter.ts"
-import * as Admission from "../turn/Admission.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -24,12 +23,11 @@ import { promptOf, type Resumption } from "../storage/Store.ts"
 export interface DrivenTurn {
   readonly session: Session
   readonly life: TurnLife.TurnLife
-  readonly resumption: Resumption
+  /** Set if the turn runs before it is accepted. */
+  resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent
   readonly router: Router.Router["Service"] | undefined
-  /** What it has done and not written yet. */
-  unwritten: ReadonlyArray<Records.TurnRecord>
   /** Its records until now. */
   known: ReadonlyArray<Records.Stored>
   /** It has arrived at the wait that it was parked in, ahead of its time. */
@@ -40,7 +38,7 @@ export interface DrivenTurn {
   asking: (() => void) | undefined
 }
 
-/** A turn that has followed its records until now; `undefined`: a fiber has to run it. */
+/** A turn with its records until now; `undefined`: a fiber has to run it, which loads the tokenizer. */
 export const make = (
   services: TurnServices,
   session: Session,
@@ -49,46 +47,46 @@ export const make = (
   known: ReadonlyArray<Records.Stored>,
   toolbox: Toolbox.Toolbox["Service"]
 ): DrivenTurn | undefined => {
-  const { chance, observer } = services
+  const { chance, observer, patiently, spending } = services
   const { conversation, history, persisted, turn } = resumption
-  const setting = TurnSetting.of(services, session, life, resumption, known)
-  const { isEnabled, target } = setting
-  const { plain, policy, strategy } = setting.plan
-  if (plain === undefined || policy.spendGuard !== undefined || services.spending?.asks === true) return undefined
-  const { hub } = session
   const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation
+  const { hub } = session
+  const setting = TurnSetting.of(services, session, life, resumption, known)
+  const { plan, target } = setting
+  const count = plan.counts ? Tokenizer.loaded() : Tokenizer.none
+  if (count === undefined) return undefined
+  const ports = TurnSetting.portsOf(services, setting, resumption, patiently(turnId), count)
+  const { limits, report } = ports
+  const strategy = TurnRunner.deciding({ ...setting, life, ports, spending })
+  const router = ports.router && TurnRunner.routed(life, ports.router, strategy, spending)
   const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
-  const decides = Admission.remembering(life).strategy(TurnRunner.switched(strategy, policy, isEnabled))
-  const { defaults, patiently, providers, standings } = services
-  const routes = TurnRouter.make(
-    { standings, credentials: providers.credentials, models: defaults.models, countTokens: () => 0 },
-    { policy, history, isEnabled, patiently: patiently(turnId), modelSince: conversation.modelSince }
-  )
-  const router = routes && TurnRunner.routed(life, routes, decides, services.spending)
+  const { maxRetries } = strategy.budget
   const value = new BeforeContent.BeforeContent(
     {
-      conversationId,
-      turnId,
-      target,
-      history,
-      startedAt: acceptedAt,
-      ...defined({ limits: plain.limits, system, prompt: promptOf(turn) })
+      facts: {
+        conversationId,
+        turnId,
+        target,
+        history,
+        startedAt: acceptedAt,
+        ...defined({ limits, maxRetries, prompt: promptOf(turn), report, system })
+      },
+      life: "",
+      strategy,
+      toolbox,
+      hasRouter: router !== undefined,
+      hasCompactor: true,
+      observer
     },
     {
-      strategy: decides,
-      observer,
       live,
-      repeat: (events, position) => {
-        if (events.some(({ type }, i) => type !== persisted[position + i])) return false
-        hub.repeated(events)
-        return true
-      },
-      spread: () => chance.nextDoubleUnsafe(),
-      offers: { tools: toolbox.definitions, hasRouter: router !== undefined, hasStrategy: true, hasCompactor: true }
-    }
+      repeat: (events) => hub.repeated(events),
+      spread: () => chance.nextDoubleUnsafe()
+    },
+    known,
+    persisted
   )
-  if (!value.follow(known)) return undefined
   return {
     session,
     life,
@@ -96,7 +94,6 @@ export const make = (
     setting,
     value,
     router,
-    unwritten: [],
     known,
     call: undefined,
     asking: undefined,

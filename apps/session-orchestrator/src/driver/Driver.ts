@@ -1,30 +1,34 @@
 /**
- * Drives turns in groups until content arrives: no fibers, one commit for many records.
+ * Drives turns in groups until content arrives: no fibers, one commit for the records and events of many turns.
  *
  * ```
- *   take ──▶ inbox ── a pass: call, decide ──▶ records of the pass, in one append ──▶ parked
+ *   take ──▶ inbox ── a pass: call, decide ──▶ writes of the pass, in one append ──▶ parked, sealed
  *              ▲ ▲               │                                  │
  *              │ └─ call failed ─┘                                  └──▶ `handOver`: to a fiber
  *              └─ resumed: time has come ── stands by (read ahead of its time)
  * ```
  *
- * The kernel (`BeforeContent`) decides the next action of a turn. The driver makes its calls, writes its records and parks it. Everything
- * else goes to a fiber, with the work done until then (`Handover`).
+ * The kernel (`BeforeContent`) decides the next action of a turn. The driver makes its calls, writes its records and events, and parks
+ * it. Everything else goes to a fiber, with the work done until then (`Handover`).
  *
- * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk.
+ * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk (`Engine.E1`).
  * Driver.D2. A turn is here or in a fiber. It leaves once.
  * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
  * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
  */
-import type { Journal as Port } from "@holdfast/journal"
+import { type Journal as Port, JournalConflict } from "@holdfast/journal"
 import { Records, type TurnStopped } from "@holdfast/kernel"
 import { type BeforeContent, Monotonic, ProviderCall } from "@holdfast/kernel/host"
-import { Cause, Effect, Exit, type Fiber, MutableList, Option, Schema } from "effect"
+import type { TurnEvent } from "@holdfast/wire"
+import { Array as Arr, Cause, Effect, Exit, type Fiber, MutableList, Option, Schema } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
-import { RESIDENT_MS } from "../turn/TurnRunner.ts"
+import type { Events } from "../storage/EventJournal.ts"
+import type { StoredEvent } from "../storage/Store.ts"
+import * as TurnRunner from "../turn/TurnRunner.ts"
+import * as Warnings from "../turn/Warnings.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
@@ -44,6 +48,8 @@ interface Exits {
     /** Absent: the turn is still parked, and was in memory ahead of its time. */
     wait: { readonly retryAt: number; readonly awaited: GateWait | undefined } | undefined
   ) => void
+  /** The turn is sealed. */
+  readonly sealed: (session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd) => void
   /** The turn stops, with the process or by a defect. */
   readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
 }
@@ -83,16 +89,15 @@ type DriverEvent =
     }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
 
-/** Records of a turn to be written. */
+/** Records and events of a turn to be written. */
 interface Write {
   readonly turn: DrivenTurn.DrivenTurn
-  readonly append: Port.Append
-  /** The end of a wait, if it is among them. */
-  readonly wake?: Records.Wake
+  readonly what: BeforeContent.Append
+  readonly append: Port.AppendWith<Events>
 }
 
-type Wait = Extract<BeforeContent.Next, { readonly _tag: "Wait" }>
-type Outcome = Handover.Refused["outcome"]
+type Next<Tag extends BeforeContent.Next["_tag"]> = Extract<BeforeContent.Next, { readonly _tag: Tag }>
+type Outcome = Exit.Exit<ReadonlyArray<StoredEvent> | undefined, Port.AppendError>
 
 class GroupDriver implements Driver {
   private readonly services: TurnServices
@@ -184,7 +189,7 @@ class GroupDriver implements Driver {
           return this.resumed(turn, writes)
         case "Aborted":
           if (turn.isStandingBy) return this.handOver(turn)
-          if (turn.asking !== undefined) return this.abandoned(turn, turn.asking, writes)
+          if (turn.asking !== undefined) return this.abandoned(turn, turn.asking)
           // While its records are written, the abort takes effect after them.
           return turn.call && this.handOver(turn, Handover.pending(turn.call.cancel))
         default:
@@ -202,7 +207,7 @@ class GroupDriver implements Driver {
       const outcome = Exit.die(defect)
       turn.call = undefined
       call?.cancel()
-      if (this.leave(turn)) this.give(turn, undefined, { outcome })
+      if (this.leave(turn)) this.give(turn, undefined, { append: appendOf(turn, []), outcome })
     }
   }
 
@@ -213,19 +218,34 @@ class GroupDriver implements Driver {
   }
 
   private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const next = turn.life.isCalled ? undefined : turn.value.next(this.world.now())
-    if (next?._tag === "Ask") return this.ask(turn, next)
-    if (turn.unwritten.length > 0) return this.write(turn, writes)
-    if (next?._tag === "Call") return this.call(turn, next, writes)
-    if (next?._tag === "Wait") return this.wait(turn, next, writes)
-    this.handOver(turn)
+    const next = turn.value.next(this.world.now())
+    // An abort comes too late for a turn whose seal is on disk.
+    this.follow(turn, turn.life.isCalled && next?._tag !== "Sealed" ? undefined : next, writes)
   }
 
-  private call(
-    turn: DrivenTurn.DrivenTurn,
-    { request }: Extract<BeforeContent.Next, { _tag: "Call" }>,
-    writes: Array<Write>
-  ): void {
+  /** Does what is next, or hands the turn over. */
+  private follow(turn: DrivenTurn.DrivenTurn, next: BeforeContent.Next | undefined, writes: Array<Write>): void {
+    switch (next?._tag) {
+      case "Append":
+        turn.value.begin()
+        return this.write(turn, next, writes)
+      case "Call":
+        return this.call(turn, next, writes)
+      case "Ask":
+        return this.ask(turn, next)
+      case "Wait":
+        return this.wait(turn, next, writes)
+      case "Sealed":
+        turn.value.begin()
+        return this.leave(turn) ? this.exits.sealed(turn.session, turn.life, next.end) : undefined
+      case undefined:
+        return this.handOver(turn)
+      default:
+        return next satisfies never
+    }
+  }
+
+  private call(turn: DrivenTurn.DrivenTurn, { request }: Next<"Call">, writes: Array<Write>): void {
     const { life, setting, value } = turn
     life.begins(false)
     value.begin()
@@ -244,30 +264,30 @@ class GroupDriver implements Driver {
   ): void {
     const { life, value } = turn
     turn.call = undefined
-    const records = life.isCalled || beginning === "answered" ? undefined : value.failed(beginning, this.world.now())
-    if (records === undefined) return this.handOver(turn, call)
+    const next = life.isCalled || beginning === "answered" ? undefined : value.failed(beginning, this.world.now())
+    if (next === undefined) return this.handOver(turn, call)
     call.cancel()
     life.onAbort = undefined
-    turn.unwritten = records
-    this.goOn(turn, writes)
+    this.follow(turn, next, writes)
   }
 
   /** Asks the router. Its answer is written with what led to it. */
-  private ask(turn: DrivenTurn.DrivenTurn, { ask }: Extract<BeforeContent.Next, { readonly _tag: "Ask" }>): void {
+  private ask(turn: DrivenTurn.DrivenTurn, { ask }: Next<"Ask">): void {
     const { life, router, value } = turn
     if (router === undefined) return this.handOver(turn)
     const { now, run } = this.world
     value.begin()
     life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
-    turn.asking = run(ask(router, now), (outcome) => this.enqueue({ _tag: "Routed", turn, outcome }))
+    let cancel = () => {}
+    turn.asking = () => cancel() // first: the answer may be there, and processed, before `run` returns
+    cancel = run(ask(router, now), (outcome) => this.enqueue({ _tag: "Routed", turn, outcome }))
   }
 
-  /** An abort ends the question. What led to it is written before the turn is handed over. */
-  private abandoned(turn: DrivenTurn.DrivenTurn, cancel: () => void, writes: Array<Write>): void {
+  /** An abort ends the question. */
+  private abandoned(turn: DrivenTurn.DrivenTurn, cancel: () => void): void {
     turn.asking = undefined
     cancel()
-    if (turn.unwritten.length > 0) this.write(turn, writes)
-    else this.handOver(turn)
+    this.handOver(turn)
   }
 
   private routed(
@@ -284,17 +304,14 @@ class GroupDriver implements Driver {
       return
     }
     if (!Exit.isSuccess(outcome)) throw Cause.squash(outcome.cause)
-    turn.value.answered(outcome.value, this.world.now())
-    turn.unwritten = [...turn.unwritten, outcome.value]
-    this.write(turn, writes)
+    this.follow(turn, turn.value.answered(outcome.value, this.world.now()), writes)
   }
 
-  private write(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const { known, life, unwritten } = turn
-    const [first, ...others] = unwritten.map((record) => storedOf(record))
-    turn.unwritten = []
-    if (first !== undefined)
-      writes.push({ turn, append: { turnId: life.turnId, seq: known.length, records: [first, ...others] } })
+  private write(turn: DrivenTurn.DrivenTurn, what: BeforeContent.Append, writes: Array<Write>): void {
+    const { events, position, records } = what
+    const { conversationId } = turn.resumption.turn
+    const statements = Arr.isReadonlyArrayNonEmpty(events) ? { conversationId, events, position } : undefined
+    writes.push({ turn, what, append: { ...appendOf(turn, records), statements } })
   }
 
   // --- writing
@@ -310,24 +327,38 @@ class GroupDriver implements Driver {
     })
   }
 
-  private recorded({ append, turn, wake }: Write, outcome: Outcome, after: Array<Write>): void {
+  private recorded({ append, turn, what: { events, records } }: Write, outcome: Outcome, after: Array<Write>): void {
     if (!this.turns.has(turn)) return
-    turn.known = [...turn.known, ...append.records]
+    const { life, session } = turn
     this.guarded(turn, () => {
       if (!Exit.isSuccess(outcome)) return this.handOver(turn, undefined, { append, outcome })
-      if (wake !== undefined) {
-        turn.life.wait.recordedEnd(wake)
-        turn.life.move(TurnLife.without("place"))
+      if (!TurnRunner.published(session.hub, events, outcome.value)) {
+        const elsewhere = Exit.fail(new JournalConflict({ turnId: life.turnId }))
+        return this.handOver(turn, undefined, { append, outcome: elsewhere })
+      }
+      turn.known = [...turn.known, ...append.records]
+      if (events.length > 0) this.persisted(turn, events)
+      for (const { record } of records) {
+        if (record.kind !== "Wake") continue
+        life.wait.recordedEnd(record.value)
+        life.move(TurnLife.without("place"))
+        if (record.value.type === "asked") life.move(TurnLife.without("ticket")) // it calls when a person has answered
       }
       this.goOn(turn, after)
     })
   }
 
-  private wait(turn: DrivenTurn.DrivenTurn, next: Wait, writes: Array<Write>): void {
+  private persisted(turn: DrivenTurn.DrivenTurn, events: BeforeContent.Append["events"]): void {
+    const { persisted } = turn.resumption
+    turn.resumption = { ...turn.resumption, persisted: [...persisted, ...events.map(({ type }) => type)] }
+    if (events.some((event) => Warnings.of(event).length > 0)) this.fork(Warnings.log(turn.life.turnId, events))
+  }
+
+  private wait(turn: DrivenTurn.DrivenTurn, next: Next<"Wait">, writes: Array<Write>): void {
     const { life, session, value } = turn
     const now = this.world.now()
     const retryAt = Math.min(next.retryAt, now + next.delayMs) // TurnRunner.R2
-    const isLong = retryAt - now > RESIDENT_MS
+    const isLong = retryAt - now > TurnRunner.RESIDENT_MS
     if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
     life.begins(true)
     value.begin()
@@ -358,19 +389,11 @@ class GroupDriver implements Driver {
 
   /** The time of a wait has come. */
   private elapsed(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const { known, life, session, value } = turn
+    const { life, session, value } = turn
     if (life.isCalled) return this.handOver(turn)
     life.wait.elapsed(() => session.hub.inProgress.resume())
     const { heldMs = 0 } = life.state.ticket ?? {}
-    const held = heldMs === 0 ? undefined : { heldMs }
-    const woken = value.elapsed({ type: "elapsed", ...held, at: this.world.now() })
-    if (woken === undefined) return this.handOver(turn)
-    const append: Port.Append = {
-      turnId: life.turnId,
-      seq: known.length,
-      records: [storedOf(woken.record, woken.part)]
-    }
-    writes.push({ turn, append, wake: woken.record.value })
+    this.follow(turn, value.elapsed(heldMs === 0 ? undefined : heldMs, this.world.now()), writes)
   }
 
   // --- leaving
@@ -380,21 +403,29 @@ class GroupDriver implements Driver {
     return this.turns.delete(turn)
   }
 
-  private handOver(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
+  private handOver(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, left?: Handover.Left): void {
     if (!this.leave(turn)) return call?.cancel()
-    this.give(turn, call, refused)
+    this.give(turn, call, left)
   }
 
-  private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Refused): void {
-    const { known, life, resumption, session, value } = turn
-    const { priorWork } = value
-    this.exits.handOver(session, life, { isEntered: true, resumption, known, priorWork, call, refused })
+  private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Left): void {
+    const { life, resumption, session, value } = turn
+    const { priorWork, unwritten } = value
+    const left = refused ?? (unwritten.length > 0 ? { append: appendOf(turn, unwritten) } : undefined)
+    const known = left === undefined ? turn.known : [...turn.known, ...left.append.records]
+    this.exits.handOver(session, life, { isEntered: true, resumption, known, priorWork, call, left })
   }
 }
 
-/** A record as `JournalCheckpoint` encodes it, but synchronously; `part` is that of a wait that was changed. */
-const storedOf = ({ kind, number, step, value }: Records.TurnRecord, part?: number): Records.Stored => ({
-  name: Records.nameOf(kind, step, number, part),
+const appendOf = ({ known, life: { turnId } }: DrivenTurn.DrivenTurn, records: BeforeContent.Append["records"]) => ({
+  turnId,
+  seq: known.length,
+  records: records.map(storedOf)
+})
+
+/** A record as `JournalCheckpoint` encodes it, but synchronously. */
+const storedOf = ({ name, record: { value } }: BeforeContent.Append["records"][number]): Records.Stored => ({
+  name,
   // JSON has no number for a wait without end.
   value: JSON.stringify(
     typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)

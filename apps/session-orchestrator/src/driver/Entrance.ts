@@ -76,12 +76,7 @@ export class Entrance {
     const presence = driven && this.services.quarantine.request(false, () => (isAdmitted = true))
     if (driven === undefined || presence === undefined || !isAdmitted) {
       presence?.leave()
-      this.ways.elsewhere(fresh, {
-        isEntered: false,
-        resumption,
-        known,
-        priorWork: undefined
-      })
+      this.ways.elsewhere(fresh, { isEntered: false, resumption, known })
       return undefined
     }
     turn.move(TurnLife.begin)

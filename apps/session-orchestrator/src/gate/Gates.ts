@@ -8,7 +8,7 @@ import { RecordedWait, type StorageError, Timer } from "@holdfast/journal"
 import { createHash } from "node:crypto"
 import type { RetryStrategy, Route } from "@holdfast/kernel"
 import { type Allowance, Gate, News } from "@holdfast/policy"
-import { defined, type Ids, Target } from "@holdfast/wire"
+import { defined, Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
 import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
@@ -104,7 +104,7 @@ export const waitOf = (
   turnId: Ids.TurnId,
   { basis, delayMs, failure, isMoved, retryAt, route, since }: RetryStrategy.PendingRetry
 ): GateWait | undefined => {
-  const gatekeeper = gates.of(route)
+  const gatekeeper = Failure.isOfSpendLimit(failure) ? undefined : gates.of(route)
   if (gatekeeper === undefined) return undefined
   return gateWait(gatekeeper, turnId, {
     delayMs,

@@ -4,7 +4,7 @@
  * FiberTurn.F1. A turn that was driven without a fiber continues where the driver left it (`Handover`); its refused records are written first.
  * FiberTurn.F2. A turn is counted among the running turns before it runs (`InterruptedTurns.enter`).
  */
-import { JournalCheckpoint } from "@holdfast/journal"
+import { JournalCheckpoint, type JournalConflict, type StorageError } from "@holdfast/journal"
 import { Records, type TurnParked, type TurnStopped } from "@holdfast/kernel"
 import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Option } from "effect"
@@ -16,7 +16,6 @@ import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import type * as Handover from "../turn/Handover.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
-import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -41,12 +40,12 @@ const begun = Effect.fnUntraced(function* (
   turn: TurnLife.TurnLife,
   handover: Handover.Handover | undefined
 ): Effect.fn.Return<Outcome, TurnStopped.TurnStopped> {
-  const { providers, defaults, gates, journal, observer, spending, standings, store, timer, tools } = services
+  const { gates, journal, observer, spending, store, timer, tools } = services
   const { turnId } = turn
   const { arrival } = turn.state
   const patiently = services.patiently(turnId)
-  if (handover?.isEntered === true) yield* written(services, handover.refused, patiently) // FiberTurn.F1
-  else {
+  if (handover?.left !== undefined) yield* written(services, handover.left, patiently) // FiberTurn.F1
+  if (handover?.isEntered !== true) {
     const sealed = yield* InterruptedTurns.enter(services, session, turn)
     if (sealed !== undefined) return Effect.succeed(sealed)
   }
@@ -61,15 +60,10 @@ const begun = Effect.fnUntraced(function* (
   const options = { persist: patiently, listener: listenerOf(turn) }
   const journaled = JournalCheckpoint.joined(journal, turnId, known, options)
   turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
-  const { isEnabled, plan, provider, target } = TurnSetting.of(services, session, turn, resumption, known)
-  const { policy } = plan
+  const setting = TurnSetting.of(services, session, turn, resumption, known)
   const { history } = resumption
   turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
-  const { credentials } = providers
-  const ports = yield* TurnPorts.make(
-    { standings, tokenizer: Tokenizer.load, credentials, models: defaults.models },
-    { policy, provider, history, isEnabled, patiently, modelSince: conversation.modelSince }
-  )
+  const count = setting.plan.counts ? yield* Tokenizer.load : Tokenizer.none
   const offered = conversation.tools === undefined ? tools : tools.only(conversation.tools)
   const toolbox = yield* offered.toolbox
   const settled = MissingTools.settle(offered, {
@@ -86,18 +80,16 @@ const begun = Effect.fnUntraced(function* (
   // A call in progress has the tools that were available when it was made.
   const failure = handover?.call === undefined ? yield* settled : undefined
   return TurnRunner.run({
+    ...setting,
     handover,
     session,
     life: turn,
     resumption,
-    target,
     gates,
-    policy,
-    ports,
-    isEnabled,
+    ports: TurnSetting.portsOf(services, setting, resumption, patiently, count),
     store,
     spending,
-    provider: failure === undefined ? provider : MissingTools.failing(failure),
+    provider: failure === undefined ? setting.provider : MissingTools.failing(failure),
     observer,
     journaled,
     toolbox: ToolAnswers.over(toolbox, () => session.present(conversation).toolAnswers),
@@ -105,20 +97,19 @@ const begun = Effect.fnUntraced(function* (
   })
 })
 
-/** Writes the records that the disk refused before (TurnQueue.Q4). */
+/** Writes the records that the driver has left (TurnQueue.Q4). */
 const written = (
   { journal }: TurnServices.TurnServices,
-  refused: Handover.Refused | undefined,
+  { append: { records, seq, turnId }, outcome }: Handover.Left,
   patiently: JournalCheckpoint.Persist
-): Effect.Effect<void, TurnStopped.TurnStopped> => {
-  if (refused === undefined) return Effect.void
-  const { append, outcome } = refused
-  let isFirst = true
+): Effect.Effect<unknown, TurnStopped.TurnStopped> => {
+  const [record, ...others] = records
+  let refusal = outcome
   return patiently(
-    Effect.suspend(() => {
-      if (!isFirst && append !== undefined) return journal.append(append.turnId, append.seq, ...append.records)
-      isFirst = false
-      return outcome
+    Effect.suspend((): Effect.Effect<unknown, JournalConflict | StorageError> => {
+      const first = refusal
+      refusal = undefined
+      return first ?? (record === undefined ? Effect.void : journal.append(turnId, seq, record, ...others))
     })
   )
 }

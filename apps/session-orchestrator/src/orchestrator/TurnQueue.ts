@@ -109,6 +109,10 @@ class Queue implements TurnQueue {
       {
         handOver: (session, _turn, handover) => this.runInFiber(session, handover),
         parked: (session, turn, leaving) => this.parkedByDriver(session, turn, leaving),
+        sealed: (session, turn, end) => {
+          this.report(turn, Exit.succeed(end))
+          if (!this.isReleased(session)) this.leftByDriver(session)
+        },
         stopped: (session, turn, error) => this.stoppedByDriver(session, turn, error)
       },
       fork
@@ -154,6 +158,15 @@ class Queue implements TurnQueue {
     this.released.delete(id)
   }
 
+  /** Takes a conversation that was released out of memory. */
+  private isReleased(session: Session): boolean {
+    const { conversationId } = session
+    if (!this.released.has(conversationId)) return false
+    this.leave(session)
+    this.released.get(conversationId)?.()
+    return true
+  }
+
   private leave(session: Session): void {
     const { ahead, head } = session
     if (ahead !== undefined) ahead.move(TurnLife.park)
@@ -192,11 +205,7 @@ class Queue implements TurnQueue {
   }
 
   private runInFiber(session: Session, handover: Handover.Handover | undefined): void {
-    const { conversationId } = session
-    if (this.released.has(conversationId)) {
-      this.leave(session)
-      return this.released.get(conversationId)?.()
-    }
+    if (this.isReleased(session)) return
     this.working.set(session, undefined)
     const fiber = this.fork(this.runAll(session, handover))
     if (this.working.has(session)) this.working.set(session, fiber)
@@ -298,11 +307,16 @@ class Queue implements TurnQueue {
   }
 
   private parkedByDriver(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
+    if (this.isReleased(session)) return
     if (leaving === undefined && turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
     else {
       turn.move(TurnLife.stop)
       if (leaving !== undefined) this.park(session, turn, leaving)
     }
+    this.leftByDriver(session)
+  }
+
+  private leftByDriver(session: Session): void {
     this.working.delete(session)
     if (this.nextOf(session) === undefined) this.sessions.release(session)
     else this.begin(session)

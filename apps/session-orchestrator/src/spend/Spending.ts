@@ -29,16 +29,14 @@ export const REREAD_MS = 60_000
 /** The limits of one process. */
 export interface Spending {
   readonly listeners: Observer.Listeners
-  /** Whether turns may be asked about their spending. */
-  readonly asks: boolean
   /** Returns the provider of a turn, whose calls are checked (Spending.P1). */
   readonly checked: (provider: Provider.Provider["Service"], turn: CheckedTurn) => Provider.Provider["Service"]
   /** Returns the strategy of a turn, which asks at a limit with `"then": "ask"`. */
-  readonly asking: (
-    strategy: RetryStrategy.RetryStrategy["Service"],
-    turnId: Ids.TurnId
-  ) => RetryStrategy.RetryStrategy["Service"]
+  readonly asking: <S extends Asking>(strategy: S, turnId: Ids.TurnId) => S
 }
+
+/** A strategy that decides, and may ask. */
+type Asking = RetryStrategy.Deciding & Pick<RetryStrategy.RetryStrategy["Service"], "ask">
 
 /** A turn whose steps are checked. */
 export interface CheckedTurn {
@@ -140,7 +138,6 @@ export const make = Effect.fn("Spending.make")(function* (
 
   return {
     listeners: account.listeners,
-    asks: limits.some((limit) => limit.then === "ask"),
     checked: (provider, turn) => {
       account.resume(turn.turnId)
       const make = ProviderCall.of(provider)
@@ -161,18 +158,13 @@ export const make = Effect.fn("Spending.make")(function* (
         return ProviderCall.behind(Effect.andThen(warned(target), prepared(turn)), world, listener, checked)
       })
     },
-    asking: (strategy, turnId) => {
-      let isRefused = false
-      return {
-        ...deciding(strategy),
-        sleep: (delay, awaited, calls) => {
-          isRefused = awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
-          return strategy.sleep(delay, isRefused ? undefined : awaited, calls)
-        },
-        ask: (outlook) =>
-          isRefused ? account.question(turnId, clock.currentTimeMillisUnsafe()) : strategy.ask?.(outlook)
-      }
-    }
+    asking: (strategy, turnId) => ({
+      ...deciding(strategy),
+      ask: (outlook, awaited) =>
+        awaited !== undefined && Failure.isOfSpendLimit(awaited.failure)
+          ? account.question(turnId, clock.currentTimeMillisUnsafe())
+          : strategy.ask?.(outlook, awaited)
+    })
   }
 })
 

@@ -12,7 +12,7 @@ export interface Events {
   readonly position: number
 }
 
-/** Keeps the records of turns; `appendWith` writes events too, and returns them with their ids (`Store.appendEvents`). */
+/** Keeps the records of turns; writes their events too, and returns those with their ids (`Store.appendEvents`). */
 export class Journal extends Context.Service<
   Journal,
   Port.Journal["Service"] & Port.JournalWith<Events, ReadonlyArray<StoredEvent>>

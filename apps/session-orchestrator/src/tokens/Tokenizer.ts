@@ -15,15 +15,22 @@ export type Count = (text: string) => number
 /** The counter. The tables are loaded once. */
 export const load: Effect.Effect<Count> = Effect.promise(() => (loading ??= loadTables()))
 
+/** The counter, if its tables are loaded. */
+export const loaded = (): Count | undefined => counter
+
+/** The counter of turns that count nothing. */
+export const none: Count = () => 0
+
 // --- internal
 
 let loading: Promise<Count> | undefined
+let counter: Count | undefined
 
 const loadTables = async (): Promise<Count> => {
   const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base")
   // Text that looks like one of the encoding's special tokens is counted as text.
   const options = { disallowedSpecial: new Set<string>() }
-  return (text) => sumOf(text, (piece) => countTokens(piece, options))
+  return (counter = (text) => sumOf(text, (piece) => countTokens(piece, options)))
 }
 
 /**

@@ -77,10 +77,10 @@ export class BegunCall implements ProviderCall.Listener, Call {
   }
 }
 
-/** Why a turn could not continue in the driver, and the records that are still to be written. */
-export interface Refused {
-  readonly append?: Port.Append
-  readonly outcome: Exit.Exit<void, StorageError | JournalConflict>
+/** Records that are still to be written, and the outcome of the driver's attempt, or its defect. Their events come again in the fiber. */
+export interface Left {
+  readonly append: Port.AppendWith<unknown>
+  readonly outcome?: Exit.Exit<unknown, StorageError | JournalConflict> | undefined
 }
 
 /** A turn that continues in a fiber. */
@@ -88,13 +88,13 @@ export interface Handover {
   /** It has been counted among the turns that run (rule X14). */
   readonly isEntered: boolean
   readonly resumption: Resumption
-  /** Its records until now. */
+  /** Its records until now, with those that are left. */
   readonly known: ReadonlyArray<Records.Stored>
-  readonly priorWork: BeforeContent.PriorWork | undefined
+  readonly priorWork?: BeforeContent.PriorWork | undefined
   /** Its call, until the fiber takes it: what a call needs only to begin is not kept while its answer streams. */
   call?: Call | undefined
-  /** Why it could not continue: the disk has not taken the last records, or a defect. */
-  readonly refused?: Refused | undefined
+  /** Written first of all. */
+  readonly left?: Left | undefined
 }
 
 /** A call that will never yield anything: the turn is about to end. */

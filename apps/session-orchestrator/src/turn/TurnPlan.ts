@@ -2,7 +2,7 @@
  * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan in an orchestrator. A plan
  * has nothing of a turn or of a conversation.
  */
-import type { Provider, RetryStrategy } from "@holdfast/kernel"
+import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
 import { type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
@@ -16,9 +16,9 @@ import * as TurnPorts from "./TurnPorts.ts"
 export interface TurnPlan {
   readonly policy: RetryPolicy.RetryPolicy
   /** Decides by the policy, and shows how many retries its budget allows. */
-  readonly strategy: RetryStrategy.Deciding
-  /** The ports of a turn that needs no fiber until its provider answers; `undefined`: it needs one. */
-  readonly plain: TurnPorts.Plain | undefined
+  readonly strategy: ReturnType<typeof RetryStrategies.deciding>
+  /** Whether its turns count tokens. */
+  readonly counts: boolean
 }
 
 /** Finds the plan of a policy, and the providers for it. */
@@ -38,10 +38,11 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
   let last: { readonly plan: TurnPlan; readonly provider: Provider.Provider["Service"] } | undefined
   const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
     const policy = { ...own, midStream: own.midStream ?? defaultMidStream(isSubmitted), enabled: true }
+    const strategy = RetryStrategies.deciding(policy)
     return {
       policy,
-      strategy: withMostRetries(RetryStrategies.deciding(policy), policy),
-      plain: TurnPorts.plain({ models }, policy)
+      strategy: { ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) } },
+      counts: TurnPorts.counts(models, policy)
     }
   }
   return {
@@ -60,12 +61,6 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
 
 /** The default for failures after content (rule X7): usually no client is attached to a submitted turn. */
 export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
-
-/** Shows how many retries the budget of a policy allows. */
-export const withMostRetries = <S extends Pick<RetryStrategy.RetryStrategy["Service"], "budget">>(
-  strategy: S,
-  policy: RetryPolicy.RetryPolicy
-): S => ({ ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: MostRetries.of(policy) }) } })
 
 // --- internal
 

@@ -6,7 +6,6 @@
 import { defined } from "@holdfast/wire"
 import { Compactor, type FinalReport, type Provider, type Router, type TurnLimits } from "@holdfast/kernel"
 import { type Models, RetryPolicy } from "@holdfast/policy"
-import { Effect } from "effect"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import * as FinalReports from "../report/FinalReports.ts"
@@ -14,7 +13,7 @@ import * as TurnRouter from "./TurnRouter.ts"
 
 /** The parts that the ports of all turns share. */
 export interface Dependencies extends Omit<TurnRouter.Dependencies, "countTokens"> {
-  readonly tokenizer: Effect.Effect<Tokenizer.Count>
+  readonly count: Tokenizer.Count
 }
 
 /** One turn, as its ports need it. */
@@ -32,42 +31,25 @@ export interface TurnPorts {
 }
 
 /** The ports of one turn. */
-export const make = (dependencies: Dependencies, setting: Setting): Effect.Effect<TurnPorts> =>
-  Effect.map(counterOf(dependencies, setting.policy), (count) => {
-    const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
-    return {
-      router: TurnRouter.make({ ...dependencies, countTokens }, setting),
-      report: FinalReports.make(setting.policy),
-      compactor: Compactor.make(setting.provider), // rule P19
-      limits: limitsOf(setting.policy, count),
-      countTokens
-    }
-  })
-
-/** The optional ports of a turn that ends with text and counts no tokens, besides its router. */
-export interface Plain {
-  readonly limits: TurnLimits.TurnLimits | undefined
+export const make = ({ count, ...dependencies }: Dependencies, setting: Setting): TurnPorts => {
+  const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
+  return {
+    router: TurnRouter.make({ ...dependencies, countTokens }, setting),
+    report: FinalReports.make(setting.policy),
+    compactor: Compactor.make(setting.provider), // rule P19
+    limits: limitsOf(setting.policy, count),
+    countTokens
+  }
 }
 
-/** The ports of such a turn; `undefined` for any other turn. */
-export const plain = ({ models }: Pick<Dependencies, "models">, policy: RetryPolicy.RetryPolicy): Plain | undefined =>
-  policy.finalReport !== undefined || counts(models, policy) ? undefined : { limits: limitsOf(policy, () => 0) }
-
-// --- internal
-
-const counts = (models: Dependencies["models"], policy: RetryPolicy.RetryPolicy): boolean =>
+/** Whether turns of a policy count tokens (TurnPorts.P1). */
+export const counts = (models: Dependencies["models"], policy: RetryPolicy.RetryPolicy): boolean =>
   policy.finalReport?.contextBudget !== undefined ||
   policy.spendGuard?.maxInputTokens !== undefined ||
   (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // the guard estimates void answers
   Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)
 
-/** TurnPorts.P1 */
-const counterOf = (
-  { models, tokenizer }: Dependencies,
-  policy: RetryPolicy.RetryPolicy
-): Effect.Effect<Tokenizer.Count> => (counts(models, policy) ? tokenizer : UNCOUNTED)
-
-const UNCOUNTED = Effect.succeed<Tokenizer.Count>(() => 0)
+// --- internal
 
 /** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
 const limitsOf = (

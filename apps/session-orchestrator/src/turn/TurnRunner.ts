@@ -24,7 +24,7 @@ import {
   TurnStopped
 } from "@holdfast/kernel"
 import { Basis, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
-import { defined, type Ids, type Target, type TurnEvent } from "@holdfast/wire"
+import { defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import { Clock, Context, Deferred, Duration, Effect, identity, Schedule } from "effect"
 import * as Handover from "./Handover.ts"
 import type { Events } from "../storage/EventJournal.ts"
@@ -37,24 +37,19 @@ import type { Session } from "../session/Session.ts"
 import * as Spending from "../spend/Spending.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnPorts } from "./TurnPorts.ts"
-import * as TurnPlan from "./TurnPlan.ts"
+import type { TurnSetting } from "./TurnSetting.ts"
 import * as Warnings from "./Warnings.ts"
 
 /** The parts that one turn runs on. */
-interface Setting {
+interface Setting extends TurnSetting {
   /** The work that this life of the turn has done before. */
   readonly handover?: Handover.Handover | undefined
   readonly session: Session
   readonly life: TurnLife.TurnLife
   /** The stored state of the turn and of its conversation. */
   readonly resumption: Resumption
-  readonly target: Target.Target
-  readonly policy: RetryPolicy.RetryPolicy
-  /** Bounded by the limits of the policy, and connected to the gates. */
-  readonly provider: Provider.Provider["Service"]
   readonly gates: Gates.Gates["Service"]
   readonly ports: TurnPorts
-  readonly isEnabled: () => boolean
   readonly store: Store["Service"]
   /** Receives what the turn has done. */
   readonly observer: Observer.Listeners | undefined
@@ -148,6 +143,30 @@ export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.Transie
   if (event.type === "step-start" && ticket?.isEarly === true && retry !== undefined) hub.live(retry)
 }
 
+/** Emits events that are on disk now; `false`: another process has written others since this turn was read (TurnRunner.R3). */
+export const published = (
+  hub: Hub,
+  events: ReadonlyArray<TurnEvent.PersistedEvent>,
+  stored: ReadonlyArray<StoredEvent> = []
+): boolean => {
+  if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return false
+  hub.persisted(stored)
+  return true
+}
+
+/** Decides by a turn's plan, behind its switch, its gate and the limits of spending. */
+export const deciding = ({
+  isEnabled,
+  life,
+  plan: { policy, strategy },
+  ports,
+  spending
+}: Pick<Setting, "isEnabled" | "life" | "plan" | "ports" | "spending">) => {
+  const guarded = { ...strategy, ...RetryStrategies.guardedBy(policy.spendGuard, ports.countTokens) }
+  const decided = Admission.remembering(life).strategy(switched(guarded, policy, isEnabled))
+  return spending === undefined ? decided : spending.asking(decided, life.turnId)
+}
+
 /** A turn's router, behind the limits of spending. It records what the gate keeps of the turn. */
 export const routed = (
   life: TurnLife.TurnLife,
@@ -218,13 +237,9 @@ const sinkOf = ({
           Effect.suspend(() => store.appendEvents(conversationId, turnId, events, position))
         ),
         (stored) => {
-          // Another process may have written since this turn was read: that is no defect, and the turn is read again.
-          if (stored.some(({ event }, i) => event.type !== events[i]?.type)) return Effect.fail(elsewhere(turnId)) // TurnRunner.R3
-          hub.persisted(stored)
-          const warnings = events.flatMap(Warnings.of)
-          return Effect.forEach(warnings, (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), {
-            discard: true
-          })
+          // That is no defect, and the turn is read again.
+          if (!published(hub, events, stored)) return Effect.fail(elsewhere(turnId))
+          return Warnings.log(turnId, events)
         }
       )
       return Effect.catchDefect(persisting, (defect) => Effect.fail(TurnStopped.ofDefect(defect))) // rule C10
@@ -247,20 +262,9 @@ const elsewhere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
 /** Longest wait that stays in memory: leaving memory and returning costs a few reads of the disk. */
 export const RESIDENT_MS = 5_000
 
-const strategyOf = ({
-  gates,
-  isEnabled,
-  life,
-  policy,
-  ports,
-  resumption: {
-    turn: { turnId }
-  },
-  session,
-  sleepUntil,
-  spending
-}: Setting): RetryStrategy.RetryStrategy["Service"] => {
-  const { wait } = life
+const strategyOf = (setting: Setting): RetryStrategy.RetryStrategy["Service"] => {
+  const { gates, life, session, sleepUntil } = setting
+  const { turnId, wait } = life
   const resume = () => session.hub.inProgress.resume()
   const held = (until: number) => session.hub.held(until)
   const asleep = (elapsed: Effect.Effect<void>, awaited: GateWait | undefined) =>
@@ -280,7 +284,5 @@ const strategyOf = ({
       if (Duration.toMillis(delay) > RESIDENT_MS && !wait.hasNews) return park(end)
       return asleep(Admission.waitAtGate(life, sleepUntil(end), awaited, held), awaited)
     })
-  const decided = TurnPlan.withMostRetries(RetryStrategies.make(policy, sleep, ports.countTokens), policy)
-  const strategy = Admission.remembering(life).strategy(switched(decided, policy, isEnabled))
-  return spending === undefined ? strategy : spending.asking(strategy, turnId)
+  return { ...deciding(setting), sleep }
 }

@@ -11,7 +11,9 @@ import type { Defaults } from "../conversation/Defaults.ts"
 import type { Session } from "../session/Session.ts"
 import type * as Spending from "../spend/Spending.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
+import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import type * as TurnPlan from "./TurnPlan.ts"
+import * as TurnPorts from "./TurnPorts.ts"
 import type { TurnServices } from "./TurnServices.ts"
 
 /** The settings that one turn runs with. */
@@ -61,6 +63,19 @@ export const of = (
         : spending.checked(gated, checkedOf(turn, { conversationId: conversation.conversationId, turnId }, labels))
   }
 }
+
+/** The optional ports of one turn. */
+export const portsOf = (
+  { defaults, providers, standings }: Pick<TurnServices, "defaults" | "providers" | "standings">,
+  { isEnabled, plan, provider }: TurnSetting,
+  { conversation, history }: Pick<Resumption, "conversation" | "history">,
+  patiently: ReturnType<TurnServices["patiently"]>,
+  count: Tokenizer.Count
+): TurnPorts.TurnPorts =>
+  TurnPorts.make(
+    { standings, count, credentials: providers.credentials, models: defaults.models },
+    { policy: plan.policy, provider, history, isEnabled, patiently, modelSince: conversation.modelSince }
+  )
 
 /** The target of a stored name, which was checked when it was stored. */
 export const targetOf = (model: string): Target.Target => Target.parse(model) ?? { provider: model, model }

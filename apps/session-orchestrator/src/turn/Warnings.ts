@@ -1,5 +1,10 @@
 /** Finds the events that the log warns of. Retries are reported elsewhere. */
-import type { Message, TurnEvent } from "@holdfast/wire"
+import type { Ids, Message, TurnEvent } from "@holdfast/wire"
+import { Effect } from "effect"
+
+/** Logs the warnings of a turn's events. */
+export const log = (turnId: Ids.TurnId, events: ReadonlyArray<TurnEvent.PersistedEvent>): Effect.Effect<void> =>
+  Effect.forEach(events.flatMap(of), (warning) => Effect.logWarning(`Turn ${turnId}: ${warning}`), { discard: true })
 
 /** One line per warning, without its turn. */
 export const of = (event: TurnEvent.PersistedEvent): ReadonlyArray<string> => {

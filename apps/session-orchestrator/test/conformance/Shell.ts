@@ -29,16 +29,16 @@ export const make = (
       load: (now) => Effect.sync(() => Standing.expire(standing, now)),
       note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
     },
-    tokenizer: Effect.succeed((text) => text.split(/\s+/).length)
+    count: (text) => text.split(/\s+/).length
   }
   const setting = { policy, provider, isEnabled: () => true, patiently: Effect.orDie }
-  return (history) =>
-    Effect.map(TurnPorts.make(dependencies, { ...setting, history }), ({ compactor, limits = {}, report, router }) => ({
-      limits,
-      layer: Layer.mergeAll(
-        Layer.succeed(Compactor.Compactor, compactor),
-        router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),
-        report === undefined ? Layer.empty : Layer.succeed(FinalReport.FinalReport, report)
-      )
-    }))
+  return (history) => {
+    const { compactor, limits = {}, report, router } = TurnPorts.make(dependencies, { ...setting, history })
+    const layer = Layer.mergeAll(
+      Layer.succeed(Compactor.Compactor, compactor),
+      router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),
+      report === undefined ? Layer.empty : Layer.succeed(FinalReport.FinalReport, report)
+    )
+    return Effect.succeed({ limits, layer })
+  }
 }

@@ -34,6 +34,7 @@ export interface Options {
   readonly gates?: Gates.Gates["Service"]
   readonly tools?: Tools.Tools["Service"]
   readonly spend?: Defaults["Service"]["spend"]
+  readonly models?: Defaults["Service"]["models"]
   readonly systemPrompts?: Readonly<Record<string, string>>
   readonly standings?: (standings: Standings["Service"]) => Partial<Standings["Service"]>
   /** The storage; if absent, in memory. */
@@ -52,6 +53,7 @@ export const withService = <E>(
     gates,
     tools,
     spend,
+    models = {},
     systemPrompts = {},
     storage = MemoryStore.layer
   }: Options,
@@ -81,7 +83,7 @@ export const withService = <E>(
         unusable: () => undefined,
         credentials
       }),
-      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {}, systemPrompts, spend }),
+      Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models, systemPrompts, spend }),
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,

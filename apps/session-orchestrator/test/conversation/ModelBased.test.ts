@@ -366,6 +366,7 @@ const look = Effect.fnUntraced(function* ({ rig }: Model, id: Ids.ConversationId
     now: yield* Clock.currentTimeMillis,
     state,
     isAnySuspect: yield* isAnySuspectOf(rig),
+    isCalling: rig.isAnswering(id),
     asked: rig.asked.filter(({ conversationId }) => conversationId === id).length,
     sealed: turnsWith(yield* eventsOf(rig, id), "turn-end"),
     taken: wakesOf(records).flatMap(({ by }) => (by === undefined ? [] : [by.commandId]))
@@ -380,7 +381,8 @@ const assertDone = (happening: Happening, before: Look, after: Look): void => {
   if (happening.type === "abort" && head !== undefined) assert.include(after.sealed, head)
   if (happening.type !== "steer" || head === undefined || before.isAnySuspect) return
   const { commandId, steer } = happening
-  const isRetrying = before.state?.status === "retrying"
+  // During a call that the gate has made early the wait is shown, and its record has ended: a command for it comes too late.
+  const isRetrying = before.state?.status === "retrying" && !before.isCalling
   const isKnown = commandId !== undefined && before.taken.includes(commandId)
   const isDue = (before.state?.retryAt ?? 0) <= before.now
   // After a restart a turn that is due waits for its place in the spread; a command brings it forward.

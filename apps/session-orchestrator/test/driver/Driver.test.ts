@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type Journal as Port, JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
-import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
+import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Exit, Layer, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../src/system/Condition.ts"
@@ -48,7 +48,7 @@ interface Service {
   /** The numbers of calls made and cancelled. */
   readonly calls: { made: number; cancelled: number }
   /** The groups of appends that were handed in. */
-  readonly groups: ReadonlyArray<ReadonlyArray<Port.Append>>
+  readonly groups: ReadonlyArray<ReadonlyArray<Port.AppendWith<unknown>>>
   /** The observations that observers get. */
   readonly observed: ReadonlyArray<string>
 }
@@ -56,13 +56,14 @@ interface Service {
 const withService = <E>(
   script: Script,
   test: (service: Service) => Effect.Effect<void, E, Scope.Scope>,
-  appended: (appends: ReadonlyArray<Port.Append>) => Effect.Effect<StorageError | JournalConflict | undefined> = () =>
-    Effect.undefined,
+  appended: (
+    appends: ReadonlyArray<Port.AppendWith<unknown>>
+  ) => Effect.Effect<StorageError | JournalConflict | undefined> = () => Effect.undefined,
   accepts = true
 ) =>
   Effect.gen(function* () {
     const calls = { made: 0, cancelled: 0 }
-    const groups: Array<ReadonlyArray<Port.Append>> = []
+    const groups: Array<ReadonlyArray<Port.AppendWith<unknown>>> = []
     const observed: Array<string> = []
     const observe = (kind: string) => () => void observed.push(kind)
     const store = yield* Store
@@ -282,6 +283,28 @@ describe("turns that are driven in groups", () => {
       })
     )
   )
+
+  it.effect("D8: an abort that comes while the seal is written is too late", () => {
+    let abort: Effect.Effect<unknown> = Effect.void
+    return withService(
+      [(listener) => ProviderCall.refuse(listener, { type: "error", failure: { ...OVERLOADED, retryable: false } })],
+      ({ conversations, groups, store }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          abort = Effect.ignore(conversations.abort(id))
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi", turnId: Ids.TurnId.make("t") })
+          const { end } = yield* conversations.result(turnId)
+          assert.deepInclude(end, { status: "failed", attempts: 1 })
+          assert.deepStrictEqual((yield* store.turnEvents(turnId)).at(-1)?.event, end)
+          assert.lengthOf(groups.flat(), 1, "failure, decision and seal are one append")
+        }),
+      () =>
+        Effect.forkDetach(abort, { startImmediately: true }).pipe(
+          Effect.andThen(TestClock.adjust("1 second")),
+          Effect.as(undefined)
+        )
+    )
+  })
 
   it.effect("TurnRunner.R1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
     withService(

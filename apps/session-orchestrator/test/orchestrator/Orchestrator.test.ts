@@ -379,6 +379,12 @@ describe("a conversation", () => {
               if (position === 0) begun.push(turnId)
               return real.appendEvents(conversationId, turnId, events, position)
             }
+          }),
+          journal: (real) => ({
+            appendAll: (appends) => {
+              for (const { statements, turnId } of appends) if (statements?.position === 0) begun.push(turnId)
+              return real.appendAll(appends)
+            }
           })
         },
         Effect.fnUntraced(function* ({ conversations, store }) {

@@ -7,6 +7,7 @@ import { Ids } from "@holdfast/wire"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { NEAR_MS } from "../../src/parking/Parking.ts"
+import type { Journal as EventJournal } from "../../src/storage/EventJournal.ts"
 import { waits, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
@@ -48,8 +49,8 @@ const isWake = ({ name }: Records.Stored): boolean => Records.positionOf(name)?.
 /** A journal whose appends of ends of waits pass through `during`, with the turns that they are of. */
 const recordingWakes =
   (during: <A, E>(append: Effect.Effect<A, E>, turnIds: ReadonlyArray<string>) => Effect.Effect<A, E>) =>
-  (real: Journal.Journal["Service"]): Pick<Journal.Journal["Service"], "append" | "appendAll"> => {
-    const through = <A, E>(append: Effect.Effect<A, E>, appends: ReadonlyArray<Journal.Append>) => {
+  (real: EventJournal["Service"]): Pick<EventJournal["Service"], "append" | "appendAll"> => {
+    const through = <A, E>(append: Effect.Effect<A, E>, appends: ReadonlyArray<Journal.AppendWith<unknown>>) => {
       const turnIds = appends.flatMap(({ records, turnId }) => (records.some(isWake) ? [turnId] : []))
       return turnIds.length === 0 ? append : during(append, turnIds)
     }

@@ -41,8 +41,8 @@ describe("the plans of an orchestrator", () => {
     const configured = providers(ScriptedProvider.make([]))
     const plan = TurnPlan.make(configured, { models }).of(policy, false)
     const other = TurnPlan.make(configured, { models: { "test/m": { contextWindow: 1000 } } })
-    assert.isDefined(plan.plain)
-    assert.isUndefined(other.of(policy, false).plain)
+    assert.isFalse(plan.counts)
+    assert.isTrue(other.of(policy, false).counts)
   })
 
   it.effect("each orchestrator calls its own providers, whichever plan the turns before had", () =>

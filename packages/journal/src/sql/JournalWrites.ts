@@ -14,8 +14,8 @@ import type { TableError } from "./Tables.ts"
 
 /** One write of a turn. */
 export interface JournalWrite<In> {
-  readonly records?: Append
-  readonly statements?: In
+  readonly records?: Append | undefined
+  readonly statements?: In | undefined
 }
 
 /** The result of a write's statements, if it had any; none: another process has written records under its numbers, and nothing was written. */

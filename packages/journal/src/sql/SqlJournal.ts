@@ -5,12 +5,12 @@
  *     application can insert their rows at once.
  */
 import type { Ids } from "@holdfast/wire"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { type Append, type Journal, JournalConflict, type JournalWith } from "../Journal.ts"
-import type { StorageError } from "../StorageError.ts"
+import { type AppendError, type AppendWith, type Journal, JournalConflict, type JournalWith } from "../Journal.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
 import * as JournalTable from "./JournalTable.ts"
 import * as JournalWrites from "./JournalWrites.ts"
@@ -65,33 +65,24 @@ export const make = Effect.fnUntraced(function* <In, Out>(
       : Effect.andThen(beforeAppend(appends.map(({ turnId }) => turnId)), appendRows(appends))
   const write = lane(JournalWrites.write(append, statements))
   const forget = lane(JournalTable.forget(sql, tables))
+  const one = (append: AppendWith<In>) =>
+    write(writeOf(append)).pipe(failed(recording(append)), Effect.flatMap(unlessTaken(append.turnId)))
   const load = yield* together(READS_AT_ONCE, JournalTable.load(sql, tables))
   return {
     run: (statements) => Effect.map(write({ statements }), resultOf),
     journal: {
       load: (turnId) => load(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
-      append: (turnId, seq, ...records) =>
-        write({ records: { turnId, seq, records } }).pipe(
-          failed(recording({ turnId, records })),
-          Effect.flatMap(unlessTaken(turnId)),
-          Effect.asVoid
-        ),
+      append: (turnId, seq, ...records) => Effect.asVoid(one({ turnId, seq, records })),
       appendAll: (appends) =>
-        Effect.map(write.all(appends.map((records) => ({ records }))), (outcomes) =>
-          appends.map((append, i): Exit.Exit<void, StorageError | JournalConflict> => {
+        Effect.map(write.all(appends.map(writeOf)), (outcomes) =>
+          appends.map((append, i): Exit.Exit<Out | undefined, AppendError> => {
             const outcome = outcomes[i] ?? Exit.die(new Error("An append has no outcome"))
-            if (Exit.isFailure(outcome))
-              return Exit.failCause(Cause.map(outcome.cause, (error) => explained(recording(append), error)))
-            return Option.isSome(outcome.value) ? Exit.void : Exit.fail(new JournalConflict(append))
+            if (Exit.isSuccess(outcome)) return unlessTaken(append.turnId)(outcome.value)
+            return Exit.failCause(Cause.map(outcome.cause, (error) => explained(recording(append), error)))
           })
         ),
       appendWith: (turnId, seq, records, statements) =>
-        write({ records: { turnId, seq, records }, statements }).pipe(
-          failed(`${recording({ turnId, records })}, with what follows from it`),
-          Effect.flatMap(unlessTaken(turnId)),
-          Effect.map(Option.some),
-          Effect.map(resultOf)
-        ),
+        Effect.map(one({ turnId, seq, records, statements }), (out) => resultOf(Option.some(out))),
       forget: (sealedBefore, after) =>
         Effect.gen(function* () {
           const found = yield* sealed(after, FORGOTTEN_AT_ONCE)
@@ -105,14 +96,19 @@ export const make = Effect.fnUntraced(function* <In, Out>(
 
 // --- internal
 
-const recording = ({ records, turnId }: Pick<Append, "turnId" | "records">): string =>
-  `record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`
+const recording = ({ records, turnId }: Pick<AppendWith<unknown>, "turnId" | "records">): string =>
+  `record ${records.map(({ name }) => name).join(", ") || "what follows"} of turn ${turnId}`
+
+const writeOf = <In>({ records, seq, statements, turnId }: AppendWith<In>): JournalWrites.JournalWrite<In> => ({
+  records: Arr.isReadonlyArrayNonEmpty(records) ? { turnId, seq, records } : undefined,
+  statements
+})
 
 /** J2 */
 const unlessTaken =
   (turnId: Ids.TurnId) =>
-  <Out>(written: JournalWrites.Written<Out>): Effect.Effect<Out | undefined, JournalConflict> =>
-    Option.isNone(written) ? Effect.fail(new JournalConflict({ turnId })) : Effect.succeed(written.value)
+  <Out>(written: JournalWrites.Written<Out>): Exit.Exit<Out | undefined, JournalConflict> =>
+    Option.isNone(written) ? Exit.fail(new JournalConflict({ turnId })) : Exit.succeed(written.value)
 
 /** The result of statements, which a write with statements has. */
 const resultOf = <Out>(written: JournalWrites.Written<Out>): Out => Option.getOrThrow(written) as Out

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import { CheckpointSuite } from "@holdfast/kernel/testing"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Exit, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Interruptions } from "../../src/Interruptions.ts"
 import * as Interruption from "../../src/Interruption.ts"
@@ -101,6 +101,23 @@ describe("an application's statements", () => {
       assert.deepStrictEqual(outcomes, ["JournalConflict", "StorageError", "written"])
       assert.deepStrictEqual(yield* ordersIn(sql), ["tea"])
       assert.deepStrictEqual(yield* journal.load(turnId(2)), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("JournalWrites.A1: of several appends a refused one leaves the others alone", () =>
+    Effect.gen(function* () {
+      const { journal, sql } = yield* opened(yield* TemporaryFile.temporaryFile)
+      yield* journal.append(turnId(1), 0, record(0, "another process's"))
+      const outcomes = yield* journal.appendAll([
+        { turnId: turnId(1), seq: 0, records: [record(0)], statements: "of a collision" },
+        { turnId: turnId(2), seq: 0, records: [record(0)], statements: "tea" },
+        { turnId: turnId(3), seq: 0, records: [record(0)] },
+        { turnId: turnId(4), seq: 0, records: [], statements: "coffee" }
+      ])
+      assert.deepStrictEqual(outcomes.map(Exit.isSuccess), [false, true, true, true])
+      assert.deepStrictEqual(yield* ordersIn(sql), ["tea", "coffee"])
+      for (const n of [2, 3]) assert.deepStrictEqual(yield* journal.load(turnId(n)), [record(0)])
+      assert.deepStrictEqual(yield* journal.load(turnId(4)), [])
     }).pipe(Effect.scoped)
   )
 

@@ -111,10 +111,12 @@ export const wakeOf = (
   if (asksOf(waiting) !== undefined && (wake.type !== "elapsed" || at < endOf(waiting).retryAt)) return undefined
   const outlook = waiting._tag === "Wait" ? waiting.outlook : undefined
   const question =
-    outlook && waiting._tag === "Wait" ? ask?.(outlook(Math.max(0, at - waiting.awaited.since))) : undefined
+    outlook && waiting._tag === "Wait"
+      ? ask?.(outlook(Math.max(0, at - waiting.awaited.since)), waiting.awaited)
+      : undefined
   if (question === undefined) return { ...wake, at }
   const by = wake.by === undefined ? undefined : { by: wake.by }
-  return { type: "asked", asks: question.asks, until: at + question.answerWithinMs, at, ...by }
+  return { type: "asked", ...by, at, until: at + question.answerWithinMs, asks: question.asks }
 }
 
 // --- internal

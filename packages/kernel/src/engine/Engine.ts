@@ -15,7 +15,7 @@
  * before them: a failure and its decision, an answer and its seal.
  *
  * Engine.E1. Nothing leaves before the records that lead there are on disk: what follows an append is withheld until `Appended`. One append
- *     is open at most.
+ *     is open at most. A call may be made before its route is on disk, but its content waits for it.
  * Engine.E2. A cut takes effect when the turn has followed its records, and no append is open. Records of commands that it has ended are
  *     dropped.
  * Engine.E3. A defect in here seals the turn as failed (C10); one in its seal stops it.
@@ -294,11 +294,17 @@ export class Turn {
     else this.effects.push({ _tag: "Start", command })
   }
 
-  /** Whether a router may be asked while the failure is not on disk: the attempt has shown nothing, and may be lost and made again. */
-  private isKept(command: Command): boolean {
+  /**
+   * Whether a call may be made while its route is not on disk, and a router asked while the failure is not: the attempt has shown nothing,
+   * and may be lost and made again. Its first content waits for the append of its mark, which has the route too.
+   */
+  private isKept({ _tag }: Command): boolean {
     const { events, records } = this.state
-    if (command._tag !== "Decide" || events.length > 0) return false
-    return records.every(({ record }) => record.kind === "Attempt" && Records.isKeptForDecision(record.value))
+    if ((_tag !== "Call" && _tag !== "Decide") || events.length > 0) return false
+    return records.every(
+      ({ record: { kind, value } }) =>
+        kind === "Route" || (_tag === "Decide" && kind === "Attempt" && Records.isKeptForDecision(value))
+    )
   }
 
   private seal(cut: Records.Seal["cut"]): boolean {

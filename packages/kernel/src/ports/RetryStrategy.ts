@@ -194,8 +194,11 @@ export class RetryStrategy extends Context.Service<
       awaited?: PendingRetry,
       calls?: ReadonlyArray<string>
     ) => Effect.Effect<Wake | void, SleepFailure | TurnParked | TurnStopped>
-    /** Returns the question to a person before the attempt after a wait (X11); `undefined`: none. Pure. Absent: there are no questions. */
-    readonly ask?: (outlook: Outlook) => Question | undefined
+    /**
+     * Returns the question to a person before the attempt after a wait (X11), which was for `awaited`; `undefined`: none. Pure. Absent: there
+     * are no questions.
+     */
+    readonly ask?: (outlook: Outlook, awaited?: PendingRetry) => Question | undefined
     /** Returns what follows a failure after content (X7). Pure. Absent: `fail`. */
     readonly midStream?: (failure: Failure.Failure) => TurnEvent.MidStream
     readonly budget: Budget

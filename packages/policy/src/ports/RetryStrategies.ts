@@ -76,13 +76,14 @@ export const layer = (
 ): Layer.Layer<RetryStrategy.RetryStrategy> =>
   Layer.succeed(RetryStrategy.RetryStrategy, make(policy, sleep, countTokens))
 
-// --- internal
-
-const guardedBy = (
+/** Makes the part that asks. */
+export const guardedBy = (
   guard: SpendGuard.SpendGuard | undefined,
   countTokens: CountTokens
 ): Pick<RetryStrategy.RetryStrategy["Service"], "ask"> =>
   guard === undefined ? {} : { ask: (outlook) => SpendGuard.ask(guard, outlook, countTokens) }
+
+// --- internal
 
 const budgetOf = (policy: RetryPolicy.RetryPolicy): RetryStrategy.Budget => {
   const { measure, totalMs } = policy.budget

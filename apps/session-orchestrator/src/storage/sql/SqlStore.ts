@@ -17,7 +17,7 @@ import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { Journal } from "../EventJournal.ts"
+import { type Events, Journal } from "../EventJournal.ts"
 import * as Migrations from "../migrations/Migrations.ts"
 import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
@@ -232,15 +232,28 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
+  const statementsOf = (turnId: Ids.TurnId, { conversationId, events, position }: Events) =>
+    Effect.map(Effect.forEach(events, encoded), (events) => ({ conversationId, turnId, position, events }))
   const journal = Journal.of({
     ...journaling.journal,
-    appendWith: (turnId, seq, records, { conversationId, events, position }) =>
-      Effect.flatMap(Effect.forEach(events, encoded), (events) =>
-        journaling.journal.appendWith(turnId, seq, records, { conversationId, turnId, position, events })
+    appendWith: (turnId, seq, records, events) =>
+      Effect.flatMap(statementsOf(turnId, events), (statements) =>
+        journaling.journal.appendWith(turnId, seq, records, statements)
+      ),
+    appendAll: (appends) =>
+      Effect.flatMap(
+        Effect.forEach(appends, ({ statements: given, ...append }) =>
+          Effect.map(given ? statementsOf(append.turnId, given) : Effect.undefined, (statements) => ({
+            ...append,
+            statements
+          }))
+        ),
+        journaling.journal.appendAll
       )
   })
+  const loadStandings = yield* together(READS_AT_ONCE, StandingTable.loadEach(sql))
   const standings = Standings.of({
-    load: (now) => StandingTable.load(sql, now).pipe(read("which targets and credentials are better left alone")),
+    load: (now) => loadStandings(now).pipe(failed("read which targets and credentials are better left alone")),
     note: (changes, now) =>
       note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
   })

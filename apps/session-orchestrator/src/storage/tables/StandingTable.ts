@@ -9,11 +9,14 @@ import { Standing } from "@holdfast/policy"
 import { Array, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-/** The pauses in force at `now`, in epoch milliseconds. */
-export const load = (sql: SqlClient.SqlClient, now: number): Effect.Effect<Standing.Standing, SqlError.SqlError> =>
-  Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${now}`, (rows) =>
-    Standing.expire(standingOf(readable(rows)), now)
-  )
+/** The pauses in force at each of some moments, in epoch milliseconds. */
+export const loadEach =
+  (sql: SqlClient.SqlClient) =>
+  (times: ReadonlyArray<number>): Effect.Effect<ReadonlyArray<Standing.Standing>, SqlError.SqlError> =>
+    Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${Math.min(...times)}`, (rows) => {
+      const standing = standingOf(readable(rows))
+      return times.map((now) => Standing.expire(standing, now))
+    })
 
 /** The findings of one turn at `now`, in epoch milliseconds. */
 export interface Note {
