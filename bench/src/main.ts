@@ -12,6 +12,7 @@ const all = {
   "live-path": () => import("./LivePath.ts"),
   commits: () => import("./Commits.ts"),
   parking: () => import("./WaitingTurns.ts"),
+  configurations: () => import("./Configurations.ts"),
   storm: () => import("./Storm.ts"),
   memory: () => import("./Memory.ts"),
   runners: () => import("./Runners.ts"),

@@ -21,6 +21,11 @@ import * as GateTable from "../src/storage/tables/GateTable.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
 import * as Incidents from "../src/telemetry/incidents/Incidents.ts"
 import * as Labels from "../src/telemetry/metrics/MetricLabels.ts"
+import * as Resolve from "../src/config/Resolve.ts"
+import * as TelemetryChoice from "../src/config/TelemetryChoice.ts"
+import * as ToolTable from "../src/config/ToolTable.ts"
+import * as Owner from "../src/cluster/Owner.ts"
+import { DefaultAddress } from "@holdfast/wire"
 import { Intake, LineTransport, Offers, ToolServer, ToolServers } from "@holdfast/mcp"
 import * as HttpServer from "../src/http/HttpServer.ts"
 import * as LiveResponse from "../src/http/body/LiveResponse.ts"
@@ -29,6 +34,8 @@ const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const KIB = 1_024
 const MIB = 1_024 * KIB
+
+const { notifications, retryLog } = TelemetryChoice.DEFAULTS
 
 const pageOf = (name: string): string =>
   readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8").replaceAll(/\s+/g, " ")
@@ -55,6 +62,9 @@ const promises: Readonly<
     [/a message is longer than (\d+) MiB/, MIB, LineTransport.MAX_MESSAGE_BYTES],
     [/up to ([\d,]+) lines at once and/, 1, Intake.JUNK.burst],
     [/lines at once and (\d+) a second/, 1, Intake.JUNK.perSecond],
+    [/at most ([\d,]+) are read at once/, 1, Intake.UNREQUESTED.burst],
+    [/read at once and ([\d,]+) a second/, 1, Intake.UNREQUESTED.perSecond],
+    [/`retries\.jsonl` and its older files \| (\d+) MB at most/, 1_000_000, (retryLog.keep + 1) * retryLog.maxBytes],
     [/the progress of operations longer than (\d+) s/, SECOND, Progress.PATIENCE_MS]
   ],
   api: [
@@ -64,6 +74,11 @@ const promises: Readonly<
     [/not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT]
   ],
   runners: [
+    [
+      /Prompts and commands meanwhile get 503 after (\d+) s/,
+      SECOND,
+      Duration.sum(Owner.CHECK_AFTER, Owner.CHECK_INTERVAL)
+    ],
     [/loses PostgreSQL for more than (\d+) s/, SECOND, Lease.EXPIRATION_MS],
     [/Each runner logs that once, with the cause and the remedy, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/get 503 after 6 s, or (\d+) s if/, SECOND, DatabaseWait.SILENCE_LIMIT],
@@ -74,6 +89,17 @@ const promises: Readonly<
   testing: [[/is read ahead up to (\d+) s before its time/, SECOND, Parking.NEAR_MS]],
   configuration: [
     [/as `Authorization: Bearer`; (\d+) characters at least/, 1, Settings.SHORTEST_TOKEN],
+    [/and the start prints which \| `(\d+)` \| `HOLDFAST_PORT`/, 1, DefaultAddress.PORT],
+    [/and the start prints which \| `(\d+)` \| `HOLDFAST_PORT`/, 1, Settings.DEFAULTS.server.port],
+    [/\| `127\.0\.0\.1:(\d+)` \| `HOLDFAST_CLUST/, 1, Resolve.DEFAULT_RUNNER.port],
+    [/only changed while none runs \| `(\d+)`/, 1, Settings.DEFAULTS.cluster.shards],
+    [/History and events always stay \| `"(\d+) days"`/, 24 * 60 * MINUTE, Settings.DEFAULTS.database.retention],
+    [/before it is an incident \| `"(\d+) minutes"`/, MINUTE, notifications.after],
+    [/in bytes from (\d+) to /, 1, Settings.MIN_OUTPUT_BYTES],
+    [/in bytes from \d+ to (\d+)\. A cut output is marked/, 1, Settings.MAX_OUTPUT_BYTES],
+    [/A cut output is marked \| `(\d+)`/, 1, ToolTable.DEFAULTS.maxOutput],
+    [/how long a call may take \| `"(\d+) seconds"`/, SECOND, ToolTable.DEFAULTS.timeout],
+    [/to start and to list its tools \| `"(\d+) seconds"`/, SECOND, ToolTable.DEFAULTS.startTimeout],
     [/a runner that died are released after (\d+) seconds/, SECOND, GateTable.STALE_MS],
     [/the first (\d+) tools are offered that fit/, 1, Offers.MAX_TOOLS],
     [/that fit: (\d+) KiB a definition/, KIB, Offers.MAX_DEFINITION_BYTES],
@@ -81,12 +107,20 @@ const promises: Readonly<
     [/A secret shorter than (\d+) characters is not searched for/, 1, Secrets.SHORTEST_SECRET]
   ],
   telemetry: [
+    [/Up to \d+ models and (\d+) tools that the configuration does not name/, 1, Labels.MOST],
     [/names of more than (\d+) characters/, 1, Labels.LONGEST],
     [/`turns-failed` come (\d+) seconds after the turn/, SECOND, Incidents.SETTLE_MS]
   ]
 }
 
 describe("limits that follow from others", () => {
+  it("a tool server that fails is started again after the times that the page has", () => {
+    const { delaysMs, tailMs } = ToolServer.RESTARTS
+    const delays = delaysMs.map((ms) => `${ms / SECOND} s`).join(", ")
+    expect(pageOf("operations")).toContain(`The server is started again after ${delays}, then every minute`)
+    expect(tailMs).toBe(MINUTE)
+  })
+
   it("X6: what a runner is sure of, and a ticket that it keeps, last no longer than it may be silent", () => {
     expect(Lease.SURE_MS).toBe(Lease.EXPIRATION_MS - SECOND)
     expect(AlarmClock.PASS_MS).toBe(Lease.EXPIRATION_MS)

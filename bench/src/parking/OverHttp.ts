@@ -87,10 +87,12 @@ export const handIn = async (places: ReadonlyArray<Place>, way: ClientKind, atOn
   await agent.destroy()
 }
 
-// --- internal
-
-/** The first turns compile what they run, in the loop as in the service; they count. */
-const park = async (process: Processes.Process, paths: ReadonlyArray<string>, way: ClientKind): Promise<Speed> => {
+/** Parks a turn at each path. The first turns compile what they run, in the loop as in the service; they count. */
+export const park = async (
+  process: Processes.Process,
+  paths: ReadonlyArray<string>,
+  way: ClientKind
+): Promise<Speed> => {
   const origin = `http://127.0.0.1:${process.port}`
   const cpuBefore = Processes.cpuMs(process)
   const start = performance.now()
@@ -103,6 +105,8 @@ const park = async (process: Processes.Process, paths: ReadonlyArray<string>, wa
   const cpuAPark = ((Processes.cpuMs(process) - cpuBefore) * 1_000) / paths.length
   return { perSecond: paths.length / seconds, cpuAPark }
 }
+
+// --- internal
 
 const one = (agent: Agent, origin: string, path: string, prompt: string, way: ClientKind): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -7,16 +7,28 @@ import * as Held from "../Held.ts"
 import * as Processes from "../Processes.ts"
 import type { Tree } from "../Trees.ts"
 
+/** What a configuration adds. */
+export interface Settings {
+  readonly provider?: object
+  readonly retry?: object
+  readonly models?: object
+}
+
 /** Starts it on a database, with a provider's port, and waits until it listens and has taken up so many turns. */
 export const start = async (
   { children }: Processes.Place,
   tree: Tree,
-  { database, provider, turns }: { readonly database: string; readonly provider: number; readonly turns: number }
+  {
+    database,
+    provider,
+    settings = {},
+    turns
+  }: { readonly database: string; readonly provider: number; readonly turns: number; readonly settings?: Settings }
 ) => {
   const begun = performance.now()
   const profile = process.env["HOLDFAST_BENCH_PROFILE"]
   const folder = dirname(dirname(database))
-  writeFileSync(join(folder, "holdfast.config.json"), JSON.stringify(configFor(provider)))
+  writeFileSync(join(folder, "holdfast.config.json"), JSON.stringify(configFor(provider, settings)))
   const child = spawn(
     process.execPath,
     [
@@ -54,12 +66,15 @@ export const start = async (
 const SETTLE_MS = 2_000
 
 /** Every turn calls, and sleeps for the whole of its wait. */
-const configFor = (provider: number) => ({
+const configFor = (provider: number, settings: Settings) => ({
   server: { port: 0 },
   model: "bench/529x*",
-  providers: { bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1` } },
+  providers: {
+    bench: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${provider}/v1`, ...settings.provider }
+  },
   gate: { enabled: false },
-  retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity" }
+  retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity", ...settings.retry },
+  models: settings.models ?? {}
 })
 
 /** What the first line that matches has in its first group. */
