@@ -71,11 +71,6 @@ const spawned = async (
   let [stdout, stderr] = ["", ""]
   child.stdout.on("data", (text: Buffer) => (stdout += text))
   child.stderr.on("data", (text: Buffer) => (stderr += text))
-  const ended = once(child, "exit").then(async ([exitCode]) => {
-    // A process that it left behind may hold its output open: what came so far is read.
-    await new Promise((resolve) => setImmediate(resolve))
-    return { exitCode: exitCode as number | null, stdout, stderr }
-  })
   const group = (signal: NodeJS.Signals): void => {
     try {
       process.kill(-(child.pid ?? 0), signal)
@@ -83,6 +78,13 @@ const spawned = async (
       // It has ended.
     }
   }
+  const closed = once(child, "close")
+  const ended = once(child, "exit").then(async ([exitCode]) => {
+    // A process that it left behind would hold its output open; what the client has printed is read to its end.
+    group("SIGKILL")
+    await closed
+    return { exitCode: exitCode as number | null, stdout, stderr }
+  })
   const run: Run = {
     folder,
     ended,
