@@ -23,7 +23,7 @@ import { promptOf, type Resumption } from "../storage/Store.ts"
 export interface DrivenTurn {
   readonly session: Session
   readonly life: TurnLife.TurnLife
-  /** Set if the turn runs before it is accepted. */
+  /** Its stored state, with the events that it has written here. */
   resumption: Resumption
   readonly setting: TurnSetting.TurnSetting
   readonly value: BeforeContent.BeforeContent

@@ -11,7 +11,7 @@ import * as Encoding from "../body/Encoding.ts"
 /** A ping without data. */
 export const PING = Buffer.of(0x89, 0)
 
-/** Messages as one buffer of text frames . */
+/** Messages as one buffer of text frames. */
 export const ofMessages = (messages: ReadonlyArray<string>): Buffer => {
   let total = 0
   const lengths = messages.map((message) => {
