@@ -106,14 +106,13 @@ export class DryTurn {
     const isEnabled = () => this.isEnabled()
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
-    const strategy = Admission.remembering(life).strategy(
-      TurnRunner.switched(RetryStrategies.make(policy, this.asleep, around.countTokens), policy, isEnabled)
-    )
+    const plan = { policy, strategy: RetryStrategies.deciding(policy) }
+    const strategy = { ...TurnRunner.deciding({ isEnabled, life, plan, ports: around, spending }), sleep: this.asleep }
     this.prompted = prompted
     this.around = around
     this.life = life
     this.policy = policy
-    this.strategy = spending?.asking(strategy, turnId) ?? Spending.deciding(strategy)
+    this.strategy = spending === undefined ? Spending.deciding(strategy) : strategy
     this.provider = spending?.checked(gated, { conversationId, turnId, tags: [] }) ?? gated
     this.parking = new Parking(clock.timer, ParkingPlace.defaultValue(), {
       takeUp: (_conversation, _turn, prepare) => clock.at(clock.now(), () => this.resume(prepare)), // the gate settles first

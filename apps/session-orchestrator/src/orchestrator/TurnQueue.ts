@@ -146,11 +146,9 @@ class Queue implements TurnQueue {
       if (session === undefined) return Effect.void
       const fiber = this.working.get(session)
       // While the driver reads the turn it has no fiber yet; it stops when it gets one.
-      const stopped =
-        fiber === undefined && this.working.has(session)
-          ? Effect.callback<void>((resume) => void this.released.set(id, () => resume(Effect.void)))
-          : Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => this.leave(session))
-      return stopped
+      return fiber === undefined && this.working.has(session)
+        ? Effect.callback<void>((resume) => void this.released.set(id, () => resume(Effect.void)))
+        : Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => this.leave(session))
     })
   }
 

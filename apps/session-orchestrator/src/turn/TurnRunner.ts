@@ -161,7 +161,10 @@ export const deciding = ({
   plan: { policy, strategy },
   ports,
   spending
-}: Pick<Setting, "isEnabled" | "life" | "plan" | "ports" | "spending">) => {
+}: Pick<Setting, "isEnabled" | "life" | "spending"> & {
+  readonly plan: Pick<Setting["plan"], "policy" | "strategy">
+  readonly ports: Pick<TurnPorts, "countTokens">
+}) => {
   const guarded = { ...strategy, ...RetryStrategies.guardedBy(policy.spendGuard, ports.countTokens) }
   const decided = Admission.remembering(life).strategy(switched(guarded, policy, isEnabled))
   return spending === undefined ? decided : spending.asking(decided, life.turnId)
