@@ -19,7 +19,7 @@ export const ALL_SOURCES = [
 /** Pages that a person writes. */
 export const PAGES = ["*.md", "docs/**/*.md", "{packages,apps}/*/*.md", "{tools,bench,examples}/*.md"]
 
-/** Pages that programs write (docs/rules.md quotes test titles). */
+/** Pages that programs write. */
 const generated = new Set(["docs/rules.md", "docs/profiles.md", "docs/crowd.md"])
 
 /** The files below `root` that match, by path. */

@@ -1,9 +1,9 @@
 /**
- * `docs/rules.md`: every rule, and the tests that name it.
+ * The rules for readers: `docs/rules.md`, and the same with the tests that name each rule, which `pnpm rules` prints.
  *
- * R1. A title names rules by beginning with their ids: `D4: ...`, `P6, P11: ...`. Ids of other letters are a file's own.
+ * R1. A title names rules by beginning with `rule` and their ids: `rule D4: ...`, `rule P6, P11: ...`. Codes without
+ *     `rule` are a file's own.
  * R2. A title is the first argument of a call, or a `title` in a table of tests. A skipped test proves nothing.
- * R3. The page follows from the rules and the titles alone; nothing that moves with every edit (a line's number) is on it.
  */
 import type { Chapter, Rule } from "./RuleBook.ts"
 
@@ -34,11 +34,9 @@ export const titlesOf = ({ path, text }: Source): ReadonlyArray<Title> =>
 export const problems = (chapters: ReadonlyArray<Chapter>, titles: ReadonlyArray<Title>): ReadonlyArray<string> => {
   const rules = chapters.flatMap((chapter) => chapter.rules)
   const known = new Set(rules.map(({ id }) => id))
-  const letters = new Set(rules.map(({ id }) => id.charAt(0)))
-  const isUnknown = (id: string) => letters.has(id.charAt(0)) && !known.has(id)
   return [
     ...titles.flatMap(({ path, ids, text }) =>
-      ids.filter(isUnknown).map((id) => `${path}: "${text}" names ${id}, and there is no such rule.`)
+      ids.filter((id) => !known.has(id)).map((id) => `${path}: "${text}" names ${id}, and there is no such rule.`)
     ),
     ...rules
       .filter((rule) => isClaimed(rule) && testsOf(rule, titles).length === 0)
@@ -46,46 +44,47 @@ export const problems = (chapters: ReadonlyArray<Chapter>, titles: ReadonlyArray
   ]
 }
 
-/** The page as it stands in the repository. */
-export const render = (chapters: ReadonlyArray<Chapter>, titles: ReadonlyArray<Title>): string =>
-  `${[introduction(chapters), ...chapters.map((chapter) => chapterOf(chapter, titles))].join("\n\n")}\n`
+/** `docs/rules.md`: the rules, without their tests. */
+export const page = (chapters: ReadonlyArray<Chapter>): string => {
+  const rules = chapters.flatMap((chapter) => chapter.rules)
+  const open = rules.filter((rule) => !isClaimed(rule)).map(({ id }) => id)
+  const introduction =
+    "# Rules\n\nWhat Holdfast owes its users, by number. The title of a test begins with the rules that it proves, and the build\n" +
+    "fails when a rule that is claimed has none; `npx --yes pnpm@12 rules` prints each rule with its tests. Written by\n" +
+    "`pnpm fix` from `tools/src/RuleBook.ts`.\n\n" +
+    `${rules.length - open.length} of ${rules.length} rules are claimed.${open.length === 0 ? "" : ` Not claimed: ${open.join(", ")}.`}`
+  return `${[introduction, ...chapters.map(({ title, rules }) => `## ${title}\n\n${rules.map(({ id, says }) => `- **${id}** ${says}`).join("\n")}`)].join("\n\n")}\n`
+}
+
+/** Each rule with the files and titles that name it, for a terminal; only those with an id of `ids`, if there are any. */
+export const withTests = (
+  chapters: ReadonlyArray<Chapter>,
+  titles: ReadonlyArray<Title>,
+  ids: ReadonlyArray<string>
+): string =>
+  chapters
+    .flatMap(({ rules }) => rules.filter(({ id }) => ids.length === 0 || ids.includes(id)))
+    .map((rule) => `${entryOf(rule, testsOf(rule, titles))}\n`)
+    .join("\n")
 
 // --- internal
 
-/** R2: a call's first argument or a `title`, then ids, a colon and the rest of the string. */
-const TITLE = /(?:(?<!\.(?:skip|todo))\(|\btitle:)\s*(["'`])([A-Z][0-9]+(?:, ?[A-Z][0-9]+)*): ((?:\\.|(?!\1)[^\\])*)\1/g
+/** R2: a call's first argument or a `title`, then `rule`, ids, a colon and the rest of the string. */
+const TITLE =
+  /(?:(?<!\.(?:skip|todo))\(|\btitle:)\s*(["'`])rules? ([A-Z][0-9]+(?:, ?[A-Z][0-9]+)*): ((?:\\.|(?!\1)[^\\])*)\1/g
 
 const isClaimed = ({ claimed }: Rule): boolean => claimed !== false
 
 const testsOf = ({ id }: Rule, titles: ReadonlyArray<Title>): ReadonlyArray<Title> =>
   titles.filter(({ ids }) => ids.includes(id))
 
-const introduction = (chapters: ReadonlyArray<Chapter>): string => {
-  const rules = chapters.flatMap((chapter) => chapter.rules)
-  const open = rules.filter((rule) => !isClaimed(rule)).map(({ id }) => id)
-  return [
-    "# Rules and their tests",
-    "What Holdfast owes its users, by number, with the tests that prove it: a test names the rules it proves at the start of\n" +
-      "its title, and the build fails when a rule that is claimed has none. Written by `pnpm fix` from `tools/src/RuleBook.ts` and\n" +
-      "the titles; not to be edited.",
-    `${rules.length - open.length} of ${rules.length} rules are claimed.${open.length === 0 ? "" : ` Not claimed: ${open.join(", ")}.`}`
-  ].join("\n\n")
-}
-
-const chapterOf = ({ title, rules }: Chapter, titles: ReadonlyArray<Title>): string =>
-  [`## ${title}`, ...rules.map((rule) => entryOf(rule, testsOf(rule, titles)))].join("\n\n")
-
 const entryOf = (rule: Rule, tests: ReadonlyArray<Title>): string => {
-  const standing = isClaimed(rule) ? "" : tests.length === 0 ? " *Not claimed.*" : " *Not claimed; in part:*"
+  const standing = isClaimed(rule) ? "" : tests.length === 0 ? " Not claimed." : " Not claimed; in part:"
   const files = Map.groupBy(tests, ({ path }) => path)
-  const lines = Array.from(files, ([path, tests]) => {
-    const name = path.split("/").at(-1) ?? path
-    return [`- [${name}](../${path})`, ...unique(tests.map(({ text }) => `  - ${escaped(text)}`))].join("\n")
-  })
-  return [`**${rule.id}** ${rule.says}${standing}`, ...(lines.length === 0 ? [] : [lines.join("\n")])].join("\n\n")
+  const lines = Array.from(files, ([path, tests]) =>
+    [`  ${path}`, ...unique(tests.map(({ text }) => `    ${text}`))].join("\n")
+  )
+  return [`${rule.id} ${rule.says}${standing}`, ...lines].join("\n")
 }
 
 const unique = (lines: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(lines))
-
-/** Titles are plain text; of Markdown they may use code spans. */
-const escaped = (text: string): string => text.replaceAll(/[<>*_[\]]/g, "\\$&")

@@ -7,7 +7,7 @@ const root = new URL("../../", import.meta.url).pathname
 const inKernel = (text: string) => Boundaries.violations({ path: "packages/kernel/src/turn/Turn.ts", text })
 
 describe("the boundaries", () => {
-  it("D10: hold in every source of this repository", () => {
+  it("rule D10: hold in every source of this repository", () => {
     const paths = globSync("{packages,apps}/*/src/**/*.ts", { cwd: root })
     assert.isAbove(paths.length, 20)
     const found = paths.flatMap((path) => Boundaries.violations({ path, text: readFileSync(root + path, "utf8") }))
@@ -28,7 +28,7 @@ describe("the boundaries", () => {
     ["const run = Effect.runFork(turn)", "an effect that it runs itself"],
     ["const answer = Effect.promise(() => call())", "a promise"],
     ["const answer = async () => await call()", "a promise"]
-  ])("D10: are crossed by %s", (text, complaint) => {
+  ])("rule D10: are crossed by %s", (text, complaint) => {
     assert.include(inKernel(text).join(), complaint)
   })
 

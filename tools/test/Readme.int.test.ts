@@ -201,7 +201,7 @@ describe("docs/api.md", () => {
     assert.strictEqual(decode(event.replaceAll("…", "id")).type, "provider-retry")
   })
 
-  it("X15: leaves work as it says", () => {
+  it("rule X15: leaves work as it says", () => {
     const script = blocksOf(text, "sh").find((code) => code.includes("respond-async")) ?? ""
     return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
       const service = spawn(process.execPath, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
@@ -309,7 +309,7 @@ describe.concurrent("every example", () => {
     assert.notStrictEqual(await run(file), "")
   })
 
-  it("X1: the engine of one's own takes its turn up behind its last record", async () => {
+  it("rule X1: the engine of one's own takes its turn up behind its last record", async () => {
     assert.deepStrictEqual((await run("05-drive-it-yourself.ts")).trim().split("\n"), [
       "died behind step/0/decision/0",
       "step/0/attempt/0 step/0/decision/0 step/0/sleep/0 step/0/attempt/1 seal",
@@ -317,7 +317,7 @@ describe.concurrent("every example", () => {
     ])
   })
 
-  it("X1: a turn whose process is killed while it waits is resumed from its file", async () => {
+  it("rule X1: a turn whose process is killed while it waits is resumed from its file", async () => {
     const lines = (await run("11-survive-a-kill.ts")).trim().split("\n")
     // A wait that is not over yet is announced again.
     const lasting = lines.filter((line) => line !== "provider-retry")

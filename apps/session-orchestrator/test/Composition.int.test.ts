@@ -30,7 +30,7 @@ describe.each(formats)("one attempt over %s", (format, dialect) => {
     ["an empty 200", { status: 200, body: "" }]
   ]
 
-  it.live("C9: is one request, whatever goes wrong, on a connection that is used again or not", () =>
+  it.live("rule C9: is one request, whatever goes wrong, on a connection that is used again or not", () =>
     withWait(
       0.15,
       Effect.fnUntraced(function* (seconds) {

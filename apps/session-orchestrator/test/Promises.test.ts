@@ -121,12 +121,12 @@ describe("limits that follow from others", () => {
     expect(tailMs).toBe(MINUTE)
   })
 
-  it("X6: what a runner is sure of, and a ticket that it keeps, last no longer than it may be silent", () => {
+  it("rule X6: what a runner is sure of, and a ticket that it keeps, last no longer than it may be silent", () => {
     expect(Lease.SURE_MS).toBe(Lease.EXPIRATION_MS - SECOND)
     expect(AlarmClock.PASS_MS).toBe(Lease.EXPIRATION_MS)
   })
 
-  it("X12: an hour without a failed turn ends its cause", () => {
+  it("rule X12: an hour without a failed turn ends its cause", () => {
     expect(pageOf("telemetry")).toContain("no turn has failed so for an hour")
     expect(Causes.QUIET_MS).toBe(60 * MINUTE)
   })

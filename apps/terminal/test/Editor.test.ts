@@ -110,7 +110,7 @@ const actionsOf = (state: Keyboard.Keyboard, situation: Keyboard.Situation, type
   Keyboard.press(state, situation, { type })[1]
 
 describe("Keyboard", () => {
-  it("M2: Enter on an empty editor asks again only while idle after an error or an abort", () => {
+  it("rule M2: Enter on an empty editor asks again only while idle after an error or an abort", () => {
     fc.assert(
       fc.property(phase, lastEnd, Hostile.text, (phase, lastEnd, text) => {
         const state = withText(text)
@@ -123,7 +123,7 @@ describe("Keyboard", () => {
     )
   })
 
-  it("P17: Esc cancels the retry of a wait, aborts a turn, and sends nothing otherwise", () => {
+  it("rule P17: Esc cancels the retry of a wait, aborts a turn, and sends nothing otherwise", () => {
     fc.assert(
       fc.property(phase, lastEnd, Hostile.text, (phase, lastEnd, text) => {
         const [{ editor }, actions] = Keyboard.press(withText(text), situation(phase, lastEnd), { type: "escape" })

@@ -78,7 +78,7 @@ const post = (path: string, body: object): Promise<Response> =>
   })
 
 describe("the terminal", () => {
-  it("P17: a wait counts down, Esc cancels it and then means what it meant, and a chain that fails is reported", async () => {
+  it("rule P17: a wait counts down, Esc cancels it and then means what it meant, and a chain that fails is reported", async () => {
     const terminal = await chat(["--model", "simulated/529x*+instant"])
     terminal.type(`Are you there?${ENTER}`)
     // The first wait is short, and a busy machine may show nothing of it but its message; the second is long enough to be seen.
@@ -171,7 +171,7 @@ describe("the terminal", () => {
     expect(second.bytes().lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(second.bytes().lastIndexOf(`${ESC}[?2004h`))
   })
 
-  it("X8: a tool call waits for approval, also for the next terminal, and runs once it is given, or without a question from then on", async () => {
+  it("rule X8: a tool call waits for approval, also for the next terminal, and runs once it is given, or without a question from then on", async () => {
     const file = join(directory, "appended")
     const gate = join(directory, "gate")
     writeFileSync(gate, "")

@@ -46,7 +46,7 @@ const onceFailing = async (answer: Answer) =>
   wrapLanguageModel({ model: await openai([answer]), middleware: holdfast({ retry: { maxRetries: 0 } }) })
 
 describe("streamText", () => {
-  it("D4: gives one answer through a 529, an error in the stream, a stall and a cut", async () => {
+  it("rule D4: gives one answer through a 529, an error in the stream, a stall and a cut", async () => {
     const answer = { text: ["Still ", "here."] }
     const { finish, retries, text } = await withLimit(async (requestTimeout) => {
       const retries: Array<Retry> = []
@@ -66,7 +66,7 @@ describe("streamText", () => {
     assert.strictEqual(retries[2]?.reason, "timeout")
   })
 
-  it("C6: a response without its terminal event has failed, though the AI SDK gives it a finish", async () => {
+  it("rule C6: a response without its terminal event has failed, though the AI SDK gives it a finish", async () => {
     const model = await patient([{ ended: [] }, { text: ["Still here."] }, { ended: ["Half "] }])
     assert.strictEqual(await streamText({ model, prompt: "Are you there?" }).text, "Still here.")
     const errors: Array<unknown> = []
@@ -93,7 +93,7 @@ describe("streamText", () => {
     assert.strictEqual(server?.requests.length, 1)
   })
 
-  it("D4: fails behind the text that it gave, and calls nothing again", async () => {
+  it("rule D4: fails behind the text that it gave, and calls nothing again", async () => {
     const errors: Array<unknown> = []
     const model = await patient([{ cut: ["Half "] }, { text: ["Never"] }])
     const { textStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
@@ -144,7 +144,7 @@ describe("streamText", () => {
     assert.deepInclude(errors[0], { statusCode: 401, isRetryable: false })
   })
 
-  it("C9: streamRetries of the AI SDK makes no further call before content, nor behind it", async () => {
+  it("rule C9: streamRetries of the AI SDK makes no further call before content, nor behind it", async () => {
     for (const answer of [{ error: "Overloaded" }, { error: "Overloaded", behind: "Half " }, { cut: ["Half "] }]) {
       const { textStream } = streamText({
         model: await onceFailing(answer),

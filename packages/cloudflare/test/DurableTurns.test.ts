@@ -55,7 +55,7 @@ const failing = (failures: number) => {
 }
 
 describe("durableTurns", () => {
-  it("X1: a wait leaves memory, and the alarm of another instance ends it", async () => {
+  it("rule X1: a wait leaves memory, and the alarm of another instance ends it", async () => {
     const { alarm, toAlarm, wake } = object()
     const { calls, model } = failing(2)
     const first = durableTurns(wake(), { model, retry: HOURS })
@@ -78,7 +78,7 @@ describe("durableTurns", () => {
     assert.strictEqual(calls(), 3)
   })
 
-  it("X1: a turn whose object is evicted in the middle of a call is continued by the next alarm", async () => {
+  it("rule X1: a turn whose object is evicted in the middle of a call is continued by the next alarm", async () => {
     const { alarm, toAlarm, wake } = object()
     const called = Promise.withResolvers<void>()
     const hanging: Model = async function* () {

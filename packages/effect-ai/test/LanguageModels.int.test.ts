@@ -63,29 +63,31 @@ const toolkit = Toolkit.make(
 )
 
 describe("a patient language model", () => {
-  it.effect("D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage", () =>
-    Effect.gen(function* () {
-      const server = yield* serve("529,error-in-stream,stall,cut")
-      const retries: Array<Retry> = []
-      yield* Effect.forkChild(Effect.andThen(server.received(3), TestClock.adjust("1 minute")))
-      const parts = yield* LanguageModel.streamText({ prompt: "Are you there?" }).pipe(
-        Stream.runCollect,
-        Effect.provide(patientAt(server.url, { onRetry: (retry) => void retries.push(retry) }))
-      )
-      assert.deepStrictEqual(
-        retries.map(({ attempt, reason }) => [attempt, reason]),
-        [
-          [0, "overloaded"],
-          [1, "overloaded"],
-          [2, "timeout"],
-          [3, "network"]
-        ]
-      )
-      assert.strictEqual(parts.filter(({ type }) => type === "text-start").length, 1)
-      const finish = parts.at(-1)
-      assert.isTrue(finish?.type === "finish" && (finish.usage.outputTokens.total ?? 0) > 0)
-      assert.strictEqual(server.count(), 5)
-    })
+  it.effect(
+    "rule D4: streams one answer through a 529, an error in the stream, a stall and a cut, with its usage",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* serve("529,error-in-stream,stall,cut")
+        const retries: Array<Retry> = []
+        yield* Effect.forkChild(Effect.andThen(server.received(3), TestClock.adjust("1 minute")))
+        const parts = yield* LanguageModel.streamText({ prompt: "Are you there?" }).pipe(
+          Stream.runCollect,
+          Effect.provide(patientAt(server.url, { onRetry: (retry) => void retries.push(retry) }))
+        )
+        assert.deepStrictEqual(
+          retries.map(({ attempt, reason }) => [attempt, reason]),
+          [
+            [0, "overloaded"],
+            [1, "overloaded"],
+            [2, "timeout"],
+            [3, "network"]
+          ]
+        )
+        assert.strictEqual(parts.filter(({ type }) => type === "text-start").length, 1)
+        const finish = parts.at(-1)
+        assert.isTrue(finish?.type === "finish" && (finish.usage.outputTokens.total ?? 0) > 0)
+        assert.strictEqual(server.count(), 5)
+      })
   )
 
   it.live("gives none without patience", () =>
@@ -100,7 +102,7 @@ describe("a patient language model", () => {
     })
   )
 
-  it.live("D4: fails behind the text that it gave, and calls nothing again", () =>
+  it.live("rule D4: fails behind the text that it gave, and calls nothing again", () =>
     Effect.gen(function* () {
       const server = yield* serve("cut-after-2")
       const seen: Array<string> = []

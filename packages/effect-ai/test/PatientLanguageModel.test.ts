@@ -142,7 +142,7 @@ describe("a patient language model", () => {
     })
   )
 
-  it.effect("C3: an error part is retried before content, and comes as it is behind it", () =>
+  it.effect("rule C3: an error part is retried before content, and comes as it is behind it", () =>
     Effect.gen(function* () {
       const error: Response.StreamPartEncoded = {
         type: "error",
@@ -164,7 +164,7 @@ describe("a patient language model", () => {
   )
 
   it.effect(
-    "C6: a stream without a finish is retried before content, and fails behind it as an error of Effect AI",
+    "rule C6: a stream without a finish is retried before content, and fails behind it as an error of Effect AI",
     () =>
       Effect.gen(function* () {
         const cut: Parts = [{ type: "text-start", id: "1" }]
@@ -198,7 +198,7 @@ describe("a patient language model", () => {
     })
   )
 
-  it.effect("C8: no limit on silence counts the time of a tool", () =>
+  it.effect("rule C8: no limit on silence counts the time of a tool", () =>
     Effect.gen(function* () {
       const script: Parts = [{ type: "tool-call", id: "c", name: "weather", params: { day: "1" } }, finish]
       const slow = toolkit.toLayer({ weather: () => Effect.as(TestClock.adjust("1 hour"), "rain") })
@@ -249,7 +249,7 @@ describe("a patient language model", () => {
     })
   )
 
-  it.effect("D8: a signal that aborts interrupts the wait", () =>
+  it.effect("rule D8: a signal that aborts interrupts the wait", () =>
     Effect.gen(function* () {
       const controller = new AbortController()
       const layer = holdfast(scripted([overloaded]), { onRetry: () => controller.abort(), signal: controller.signal })

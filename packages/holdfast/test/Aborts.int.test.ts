@@ -9,7 +9,7 @@ const PROGRAM = fileURLToPath(new URL("AbortingProgram.ts", import.meta.url))
 /** A program that does not end by itself is killed then, which fails the test. */
 const GUARD_MS = 60_000
 
-it("D8: 500 turns that are aborted in their waits leave no timer, and their process ends by itself", async () => {
+it("rule D8: 500 turns that are aborted in their waits leave no timer, and their process ends by itself", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM], { timeout: GUARD_MS })
   const { timersInWaits, ...left } = JSON.parse(stdout)
   assert.isAtLeast(timersInWaits, 500)

@@ -80,7 +80,7 @@ describe("a turn in an engine", () => {
     )
   })
 
-  it("X8: wherever its processes die, and in whatever order answers come, its journal agrees and no tool runs twice", async () => {
+  it("rule X8: wherever its processes die, and in whatever order answers come, its journal agrees and no tool runs twice", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat(30), { maxLength: 4 }),

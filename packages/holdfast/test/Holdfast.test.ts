@@ -136,14 +136,14 @@ describe("a turn", () => {
     assert.deepStrictEqual(await all(turn), first)
   })
 
-  it("D4: fails after content, and does not call again", async () => {
+  it("rule D4: fails after content, and does not call again", async () => {
     const { model, requests } = scripted([["Half an ans", failure(502)], ["Never"]])
     const result = await holdfast({ model, retry: AT_ONCE }).turn("Hello").result
     assert.strictEqual(result.status, "failed")
     assert.strictEqual(requests.length, 1)
   })
 
-  it("X7: `discard` voids what was shown, and tries again", async () => {
+  it("rule X7: `discard` voids what was shown, and tries again", async () => {
     const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
     const turn = holdfast({ model, retry: { ...AT_ONCE, midStream: "discard" } }).turn("Hello")
     const types = typesOf(await all(turn))
@@ -160,7 +160,7 @@ describe("a turn", () => {
     assert.deepInclude(await turn.result, { status: "completed", text: "Whole", attempts: 2 })
   })
 
-  it("X7: `unseen` tries again while no reader and no listener has received any of it", async () => {
+  it("rule X7: `unseen` tries again while no reader and no listener has received any of it", async () => {
     const started = (setting: object = {}) => {
       const { model } = scripted([["Half an ans", failure(502)], ["Whole"]])
       return { hf: holdfast({ model, retry: { ...AT_ONCE, midStream: "unseen" }, ...setting }) }
@@ -186,7 +186,7 @@ describe("a turn", () => {
     assert.strictEqual((await holdfast({ model, retry: AT_ONCE }).turn("Hello").result).status, "failed")
   })
 
-  it("X8: a tool with confirm runs once the program has approved the call; a refused one is a failed call", async () => {
+  it("rule X8: a tool with confirm runs once the program has approved the call; a refused one is a failed call", async () => {
     const ran: Array<unknown> = []
     const call = (toolCallId: string): ModelEvent => ({
       type: "tool-call",
@@ -304,7 +304,7 @@ describe("commands", () => {
     return { errors, hf, requests, retry, turn }
   }
 
-  it("X4: retryNow makes the next attempt at once", async () => {
+  it("rule X4: retryNow makes the next attempt at once", async () => {
     const { retry, turn } = await waiting()
     assert.strictEqual(turn.waiting?.retryAt.getTime(), retry.retryAt)
     assert.strictEqual(turn.waiting?.message, "Overloaded")
@@ -314,7 +314,7 @@ describe("commands", () => {
     assert.isUndefined(turn.waiting)
   })
 
-  it("X4: switchTo goes to another model, retryAt moves the wait, and extend keeps it", async () => {
+  it("rule X4: switchTo goes to another model, retryAt moves the wait, and extend keeps it", async () => {
     const { requests, turn } = await waiting()
     assert.isTrue(turn.extend(60_000))
     const later = new Date(Date.now() + 3_600_000)
@@ -330,7 +330,7 @@ describe("commands", () => {
     assert.throws(() => turn.switchTo("nothing"), /provider\/model/)
   })
 
-  it("D5: a listener that extends the budget, or moves the wait to its end, at each provider-retry gets one", async () => {
+  it("rule D5: a listener that extends the budget, or moves the wait to its end, at each provider-retry gets one", async () => {
     const { hf, turn } = await waiting()
     const seven = new Date(Date.now() + 3_600_000)
     const announced: Array<number> = []
@@ -347,7 +347,7 @@ describe("commands", () => {
     assert.deepInclude(await turn.result, { status: "completed" })
   })
 
-  it("P18: giveUp ends the wait, and listeners get its retry-end", async () => {
+  it("rule P18: giveUp ends the wait, and listeners get its retry-end", async () => {
     const { errors, hf, turn } = await waiting()
     const ends: Array<TurnEvent> = []
     const unsubscribe = hf.on("retry-end", (event) => ends.push(event))
@@ -364,7 +364,7 @@ describe("commands", () => {
     assert.strictEqual(ends.length, 1)
   })
 
-  it("P15: without auto-retry a failure ends the turn", async () => {
+  it("rule P15: without auto-retry a failure ends the turn", async () => {
     const { model, requests } = scripted([failure(529), ["Hi"]])
     const hf = holdfast({ model, retry: AT_ONCE })
     hf.autoRetry = false
@@ -390,7 +390,7 @@ describe("commands", () => {
 describe("another process", () => {
   afterEach(() => void vi.restoreAllMocks())
 
-  it("X1: resumes a turn in its wait, with its attempts", async () => {
+  it("rule X1: resumes a turn in its wait, with its attempts", async () => {
     const store = memoryStore()
     const { model, requests } = scripted([failure(529), ["Hi"]])
     const first = holdfast({ model, retry: HOURS, store })
@@ -411,7 +411,7 @@ describe("another process", () => {
     assert.deepStrictEqual(await holdfast({ model, store }).resume(), [])
   })
 
-  it("X1: parks each wait until the moment of its event, and continues when it is resumed", async () => {
+  it("rule X1: parks each wait until the moment of its event, and continues when it is resumed", async () => {
     let now = 1_800_000_000_000
     vi.spyOn(Date, "now").mockImplementation(() => now++) // a slow machine: each look at the clock is later
     const store = memoryStore()
@@ -436,7 +436,7 @@ describe("another process", () => {
     }
   })
 
-  it("X1: a turn that dies at any write comes to the same end, and shows nothing twice", async () => {
+  it("rule X1: a turn that dies at any write comes to the same end, and shows nothing twice", async () => {
     const script: Script = [
       failure(529),
       [

@@ -70,7 +70,7 @@ describe("a call that parks", () => {
     assert.deepStrictEqual([error.name, error.id, error.retryAt.getTime()], ["CallParked", "c1", hours * 3_600_000])
   }
 
-  it("X1: parks until the moment of its retry's event, however slow the machine", async () => {
+  it("rule X1: parks until the moment of its retry's event, however slow the machine", async () => {
     const { ask, retries } = begin([[overloaded()]])
     let now = Date.now()
     vi.spyOn(Date, "now").mockImplementation(() => now++)
@@ -109,7 +109,7 @@ describe("a call that parks", () => {
     assert.strictEqual(call.signals.length, 4)
   })
 
-  it("D4: makes no call again after content", async () => {
+  it("rule D4: makes no call again after content", async () => {
     const { ask, call } = begin([[overloaded()], ["Half ", overloaded()]])
     await ask()
     at(1)
@@ -141,7 +141,7 @@ describe("a call that parks", () => {
 })
 
 describe("a patient call", () => {
-  it("D4: drops what failed attempts gave, and gives one answer", async () => {
+  it("rule D4: drops what failed attempts gave, and gives one answer", async () => {
     const retries: Array<Retry> = []
     const call = scripted([[overloaded()], ["", overloaded()], ["", cut()], ["", "Still ", "here."]])
     const patient = patience({ retry: AT_ONCE, onRetry: (retry) => void retries.push(retry) })
@@ -157,7 +157,7 @@ describe("a patient call", () => {
     assert.isTrue(call.signals.every(({ aborted }) => aborted))
   })
 
-  it("D4: calls nothing again after content, and gives the error behind it as it was thrown", async () => {
+  it("rule D4: calls nothing again after content, and gives the error behind it as it was thrown", async () => {
     const error = overloaded()
     const call = scripted([["Half ", error], ["Never"]])
     assert.deepStrictEqual(await collect(patience({ retry: AT_ONCE })(call)), { seen: ["Half "], error })
@@ -170,7 +170,7 @@ describe("a patient call", () => {
     assert.strictEqual((await collect(patience({ retry: { ...AT_ONCE, maxRetries: 1 } })(call))).error, last)
   })
 
-  it("C8: ends an attempt that is silent, and says for how long it was", async () => {
+  it("rule C8: ends an attempt that is silent, and says for how long it was", async () => {
     const requestTimeout = { firstContent: "1 millis" }
     const silent: AsyncIterable<string> = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }
     const patient = patience({ retry: { maxRetries: 0, requestTimeout } })
@@ -178,19 +178,22 @@ describe("a patient call", () => {
     assert.strictEqual(String(error), "TimeoutError: No content within 1 ms of the request")
   })
 
-  it.each(["of the call", "of all calls"])("D8: an abort %s ends its wait with the signal's reason", async (whose) => {
-    const controller = new AbortController()
-    const reason = new Error("Enough.")
-    const { signal } = controller
-    const call = scripted([[overloaded()]])
-    const patient = patience({
-      onRetry: () => controller.abort(reason),
-      ...(whose === "of all calls" ? { signal } : undefined)
-    })
-    const elements = patient({ ...call, signal: whose === "of the call" ? signal : new AbortController().signal })
-    assert.deepStrictEqual(await collect(elements), { seen: [], error: reason })
-    assert.strictEqual(call.signals.length, 1)
-  })
+  it.each(["of the call", "of all calls"])(
+    "rule D8: an abort %s ends its wait with the signal's reason",
+    async (whose) => {
+      const controller = new AbortController()
+      const reason = new Error("Enough.")
+      const { signal } = controller
+      const call = scripted([[overloaded()]])
+      const patient = patience({
+        onRetry: () => controller.abort(reason),
+        ...(whose === "of all calls" ? { signal } : undefined)
+      })
+      const elements = patient({ ...call, signal: whose === "of the call" ? signal : new AbortController().signal })
+      assert.deepStrictEqual(await collect(elements), { seen: [], error: reason })
+      assert.strictEqual(call.signals.length, 1)
+    }
+  )
 
   it("a consumer that stops ends the attempt", async () => {
     const call = scripted([["a", "b", "c"]])

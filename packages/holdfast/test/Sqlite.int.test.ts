@@ -13,7 +13,7 @@ import { sqliteStore } from "../src/stores/Sqlite.ts"
 
 const PROGRAM = fileURLToPath(new URL("WaitingProgram.ts", import.meta.url))
 
-it("X1: a turn that was killed in its wait is resumed from the file, with its attempts and its wake time", async () => {
+it("rule X1: a turn that was killed in its wait is resumed from the file, with its attempts and its wake time", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "holdfast-")), "turns.db")
   const child = spawn(process.execPath, [PROGRAM, file], { stdio: ["ignore", "pipe", "inherit"] })
   const [line] = await once(createInterface(child.stdout), "line")

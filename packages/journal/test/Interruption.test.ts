@@ -28,7 +28,7 @@ const PROGRESS: ReadonlyArray<Records.Stored> = [
   record("step/0/sleep/0", { type: "elapsed" })
 ]
 
-it("X14: a turn without an interruption has neither deaths nor defects", () => {
+it("rule X14: a turn without an interruption has neither deaths nor defects", () => {
   expect(Interruption.none("life 1")).toEqual({
     life: "life 1",
     seen: 0,
@@ -103,7 +103,7 @@ const expected = (lives: ReadonlyArray<Life>): ReadonlyArray<number> => {
 }
 
 describe("Interruption", () => {
-  it("X14: deaths are counted in a row, and progress or an orderly stop resets the count", () => {
+  it("rule X14: deaths are counted in a row, and progress or an orderly stop resets the count", () => {
     fc.assert(
       fc.property(fc.array(life, { maxLength: 12 }), (lives) => {
         expect(livedThrough(lives).deaths).toEqual(expected(lives))
@@ -111,7 +111,7 @@ describe("Interruption", () => {
     )
   })
 
-  it("X14: a turn is sealed after one death while it ran alone, and never before", () => {
+  it("rule X14: a turn is sealed after one death while it ran alone, and never before", () => {
     fc.assert(
       fc.property(fc.array(life, { maxLength: 12 }), (lives) => {
         const { plans } = livedThrough(lives)
@@ -121,7 +121,7 @@ describe("Interruption", () => {
     )
   })
 
-  it("X14: a turn that kills every process that runs it is run four times, the last time alone", () => {
+  it("rule X14: a turn that kills every process that runs it is run four times, the last time alone", () => {
     const deadly = (records: ReadonlyArray<Records.Stored>): Life => ({ runs: true, records, end: "dies" })
     fc.assert(
       fc.property(
@@ -134,20 +134,20 @@ describe("Interruption", () => {
     )
   })
 
-  it("X14: a turn that waits to be run alone is not counted as dead with the process", () => {
+  it("rule X14: a turn that waits to be run alone is not counted as dead with the process", () => {
     const waits: Life = { runs: false, records: [], end: "dies" }
     const { plans } = livedThrough([waits, waits, waits, waits, waits, { ...waits, runs: true }, waits])
     expect(plans).toEqual(["Together", "Together", "Alone", "Alone", "Alone", "Alone", "Seal"])
   })
 
-  it("X14: the same process that takes a turn up again has not died", () => {
+  it("rule X14: the same process that takes a turn up again has not died", () => {
     const found = { life: "one", records: 3, since: [] }
     const first = Interruption.takenUp(undefined, found)
     expect(first.deaths).toBe(1)
     expect(Interruption.takenUp(first, found)).toEqual(first)
   })
 
-  it("C10: defects are counted regardless of later records, and the third seals the turn", () => {
+  it("rule C10: defects are counted regardless of later records, and the third seals the turn", () => {
     const known = { ...Interruption.none("one"), defects: 2 }
     const next = Interruption.takenUp(known, { life: "two", records: 1, since: [completed(0, 0)] })
     expect(Interruption.runPlanOf(next)._tag).toBe("Together")

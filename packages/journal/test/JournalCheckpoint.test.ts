@@ -167,7 +167,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("C10: a record that cannot be read is a counted defect, and does not count as missing", () =>
+  it.effect("rule C10: a record that cannot be read is a counted defect, and does not count as missing", () =>
     Effect.gen(function* () {
       const effects = { runs: 0 }
       yield* Effect.flatMap(resume(), (first) => first.run("a", Schema.Number, Effect.succeed(1)))
@@ -180,7 +180,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("C10: a result that cannot be recorded is a counted defect", () =>
+  it.effect("rule C10: a result that cannot be recorded is a counted defect", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       let deep: Schema.Json = []
@@ -212,7 +212,7 @@ describe("JournalCheckpoint", () => {
     }).pipe(Effect.provide(MemoryJournal.layer))
   )
 
-  it.effect("K4, A9: a whole response that is an invalid response is on disk before the turn continues", () =>
+  it.effect("rule A9: a whole response that is an invalid response is on disk before the turn continues", () =>
     Effect.gen(function* () {
       const checkpoint = yield* resume()
       const outcome = { ...failed(false), whole: true } as const

@@ -19,7 +19,7 @@ describe("RecordedWait", () => {
     return Effect.runSync(RecordedWait.currentBy({ load: () => Effect.succeed(records) }, turn))
   }
 
-  it("X1: is the last wait that was decided, with the changes by commands", () => {
+  it("rule X1: is the last wait that was decided, with the changes by commands", () => {
     const wait = {
       attempt: 0,
       delayMs: 5_000,
@@ -37,7 +37,7 @@ describe("RecordedWait", () => {
     assert.deepStrictEqual(ShownWait.of(extended), { ...wait, delayMs: 8_000, retryAt: 9_000 })
   })
 
-  it("P7: names the credential of the retry, and the target that was used before", () => {
+  it("rule P7: names the credential of the retry, and the target that was used before", () => {
     const route = { target: { provider: "other", model: "m" }, credential: "SPARE_KEY" }
     const first = [waiting[0], record("step/0/decision/0", { ...retry, route })].filter((each) => each !== undefined)
     assert.deepInclude(ShownWait.of(first), { credential: "SPARE_KEY", target: undefined })
@@ -52,7 +52,7 @@ describe("RecordedWait", () => {
     assert.notProperty(ShownWait.of(second), "credential")
   })
 
-  it("X11: is a wait for an answer after a question, until the answer is recorded", () => {
+  it("rule X11: is a wait for an answer after a question, until the answer is recorded", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const asked = [...waiting, record("step/0/sleep/0", { type: "asked", asks, until: 9_000 })]
     assert.deepInclude(ShownWait.of(asked), { asks, delayMs: 8_000, retryAt: 9_000 })
@@ -74,7 +74,7 @@ describe("RecordedWait", () => {
     assert.isUndefined(ShownWait.of([record("step/0/attempt/0", failed), record("step/0/decision/0", gaveUp)]))
   })
 
-  it("X1: X5: is in the newest record, with its route, unless a command has moved it", () => {
+  it("rule X1, X5: is in the newest record, with its route, unless a command has moved it", () => {
     const wakeAtOf = (...records: ReadonlyArray<Records.Stored>) => currentBy([...waiting, ...records])?.retryAt
     const decision = (value: unknown) => wakeAtOf(record("step/0/decision/0", value))
     const sleep = (value: unknown) => wakeAtOf(record("step/0/sleep/0/1", value))
@@ -95,7 +95,7 @@ describe("RecordedWait", () => {
     assert.deepInclude(apart, { hintMs: 9, ofEndpoint: false })
   })
 
-  it("X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
+  it("rule X4: loads earlier records for the end of a wait that was moved, and for no other wait", () => {
     const moved = [...waiting, record("step/0/sleep/0/1", { type: "until", until: 9_000 })]
     assert.deepStrictEqual(currentBy(moved), { delayMs: 5_000, isMoved: true, retryAt: 9_000, since: 1_000 })
     const unread = Effect.die(new Error("the records were read"))
@@ -104,7 +104,7 @@ describe("RecordedWait", () => {
     assert.strictEqual(wait?.retryAt, 6_000)
   })
 
-  it("X1, X5: keeps what its gate knows of the turn, also where a command has moved it", () => {
+  it("rule X1, X5: keeps what its gate knows of the turn, also where a command has moved it", () => {
     const past = { odd: 1.5, restsUntil: 9_000 }
     const decided = [waiting[0], record("step/0/decision/0", { ...retry, basis: { past } })].flatMap(
       (each) => each ?? []
@@ -114,7 +114,7 @@ describe("RecordedWait", () => {
     assert.deepInclude(currentBy(moved), { isMoved: true, retryAt: 9_000, past })
   })
 
-  it("X4: names the target that a command has sent the turn to", () => {
+  it("rule X4: names the target that a command has sent the turn to", () => {
     const switched = record("step/0/sleep/0", { type: "switched", target: { provider: "openai", model: "gpt-5" } })
     const records = [
       ...waiting,
@@ -125,14 +125,14 @@ describe("RecordedWait", () => {
     assert.strictEqual(ShownWait.of(records)?.target, "openai/gpt-5")
   })
 
-  it("P8: is undefined when a retry went to another target at once", () => {
+  it("rule P8: is undefined when a retry went to another target at once", () => {
     const route = { target: { provider: "openai", model: "gpt-5" } }
     const at = record("step/0/decision/0", { ...retry, delayMs: 0, retryAt: 1_000, route })
     assert.isUndefined(ShownWait.of([record("step/0/attempt/0", failed), at]))
     assert.isUndefined(currentBy([at]))
   })
 
-  it("A5: names the target that failed, wherever the retry goes", () => {
+  it("rule A5: names the target that failed, wherever the retry goes", () => {
     const here = { route: { target: { provider: "anthropic", model: "big" } } }
     const there = { route: { target: { provider: "openai", model: "gpt-5" } } }
     const records = [
@@ -150,7 +150,7 @@ describe("RecordedWait", () => {
     assert.strictEqual(ShownWait.of(later)?.target, "openai/gpt-5")
   })
 
-  it("P19: can follow a failed compaction", () => {
+  it("rule P19: can follow a failed compaction", () => {
     const records = [
       record("step/0/attempt/0", failed),
       record("step/0/compaction/1", { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 1_000 }),

@@ -25,7 +25,7 @@ const sleepers = fc
   .map(sleepersOf)
 
 describe("Spread", () => {
-  it("X1: a turn that is not due yet is not delayed", () => {
+  it("rule X1: a turn that is not due yet is not delayed", () => {
     fc.assert(
       fc.property(sleepers, (sleepers) => {
         const starts = Spread.startsOf(sleepers, NOW)
@@ -34,7 +34,7 @@ describe("Spread", () => {
     )
   })
 
-  it("X1: due turns start one by one from now on, the longest overdue first", () => {
+  it("rule X1: due turns start one by one from now on, the longest overdue first", () => {
     fc.assert(
       fc.property(sleepers, (sleepers) => {
         const starts = Spread.startsOf(sleepers, NOW)

@@ -20,7 +20,7 @@ for (const lengths of [
   [30 * MINUTE],
   [2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 60 * DAY]
 ]) {
-  it.effect(`D11: a sleep of ${lengths.join(", ")} ms ends then, not a millisecond before`, () =>
+  it.effect(`rule D11: a sleep of ${lengths.join(", ")} ms ends then, not a millisecond before`, () =>
     Effect.gen(function* () {
       const timer = yield* Timer.Timer
       const fibers = yield* Effect.forEach(lengths, (length) => fallAsleep(timer.sleep(Duration.millis(length))))
@@ -36,7 +36,7 @@ for (const lengths of [
   )
 }
 
-it.effect("D11: a sleep ends at an absolute time, whenever it begins", () =>
+it.effect("rule D11: a sleep ends at an absolute time, whenever it begins", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     yield* TestClock.adjust("40 seconds")
@@ -49,7 +49,7 @@ it.effect("D11: a sleep ends at an absolute time, whenever it begins", () =>
   }).pipe(Effect.provide(Timer.layer))
 )
 
-it.effect("D11: one after the other, a schedule of sleeps adds up to the millisecond", () =>
+it.effect("rule D11: one after the other, a schedule of sleeps adds up to the millisecond", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     const woken: Array<number> = []
@@ -83,7 +83,7 @@ it.effect("sleepers wake in the order of their ends, whatever the order of their
   }).pipe(Effect.provide(Timer.layer))
 )
 
-it.effect("D8: an interrupted sleep ends at once and leaves the others asleep", () =>
+it.effect("rule D8: an interrupted sleep ends at once and leaves the others asleep", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
     const first = yield* fallAsleep(timer.sleep(Duration.minutes(1)))
@@ -164,7 +164,7 @@ const withHandClock = <A, E>(
     )
   })
 
-it.live("X1: a clock that is set back an hour does not prolong a sleep", () =>
+it.live("rule X1: a clock that is set back an hour does not prolong a sleep", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
       const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
@@ -179,7 +179,7 @@ it.live("X1: a clock that is set back an hour does not prolong a sleep", () =>
 )
 
 it.live(
-  "D11: a callback with `aheadMs` is called when its time is near and again when it has come, whatever the clock is set to",
+  "rule D11: a callback with `aheadMs` is called when its time is near and again when it has come, whatever the clock is set to",
   () =>
     withHandClock((hand, timer) =>
       Effect.gen(function* () {
@@ -200,7 +200,7 @@ it.live(
 )
 
 it.live(
-  "D11: a callback with `aheadMs` is not called for a time that is over as if it were near, nor after its removal",
+  "rule D11: a callback with `aheadMs` is not called for a time that is over as if it were near, nor after its removal",
   () =>
     withHandClock((hand, timer) =>
       Effect.gen(function* () {
@@ -228,7 +228,7 @@ it.live(
     )
 )
 
-it.live("D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
+it.live("rule D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
       const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(30)))
@@ -241,7 +241,7 @@ it.live("D11: a machine that was suspended past the end wakes its sleeper within
   )
 )
 
-it.live("X1: a sleep that begins after the clock was set is not delayed by sleeps that began before", () =>
+it.live("rule X1: a sleep that begins after the clock was set is not delayed by sleeps that began before", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
       const before = yield* fallAsleep(timer.sleep(Duration.minutes(10)))

@@ -102,7 +102,7 @@ describe("Wait", () => {
     )
   })
 
-  it("X1: a clock that is set back neither prolongs a wait nor shortens it", () => {
+  it("rule X1: a clock that is set back neither prolongs a wait nor shortens it", () => {
     fc.assert(
       fc.property(lengths, fc.array(stepsBack, { maxLength: 12 }), (lengthMs, happenings) => {
         expect(live(lengthMs, happenings).trueMs).toBe(lengthMs)
@@ -111,7 +111,7 @@ describe("Wait", () => {
     )
   })
 
-  it("D11: a machine that was suspended past the end finds the wait over within 30 s of being awake", () => {
+  it("rule D11: a machine that was suspended past the end finds the wait over within 30 s of being awake", () => {
     fc.assert(
       fc.property(lengths, fc.array(suspends, { maxLength: 12 }), (lengthMs, happenings) => {
         const lived = live(lengthMs, happenings)
@@ -123,7 +123,7 @@ describe("Wait", () => {
     )
   })
 
-  it("X1: a clock that is set forward shortens a wait by no more than it was set", () => {
+  it("rule X1: a clock that is set forward shortens a wait by no more than it was set", () => {
     fc.assert(
       fc.property(lengths, fc.array(fc.oneof(steps, suspends), { maxLength: 12 }), (lengthMs, happenings) => {
         const forwardMs = happenings
@@ -135,7 +135,7 @@ describe("Wait", () => {
     )
   })
 
-  it("X1: a clock that is set forward and put right before the end comes changes nothing", () => {
+  it("rule X1: a clock that is set forward and put right before the end comes changes nothing", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3 * MINUTE, max: DAY }), fc.integer({ min: 0, max: MINUTE }), (lengthMs, byMs) => {
         const lived = live(lengthMs, [

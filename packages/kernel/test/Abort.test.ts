@@ -19,7 +19,7 @@ const { answer, call, emits, hangs, overloaded, text, tools } = ScriptedProvider
 const strategy = TestStrategy.make
 
 describe("an abort", () => {
-  bothWays("D8: during the sleep it seals the turn at once, and no further attempt is made", (start) =>
+  bothWays("rule D8: during the sleep it seals the turn at once, and no further attempt is made", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const run = yield* start({
@@ -161,7 +161,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("P11: during a retry closes the chain, and makes no further attempt", (start) =>
+  bothWays("rule P11: during a retry closes the chain, and makes no further attempt", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const reached = yield* Deferred.make<void>()
@@ -184,7 +184,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("P14: during a wait ends the retry first, then the turn, in one write", (start) =>
+  bothWays("rule P14: during a wait ends the retry first, then the turn, in one write", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const run = yield* start({
@@ -233,7 +233,7 @@ describe("an abort", () => {
     })
   )
 
-  bothWays("D8: while the next step's route is chosen keeps the results of the step before once", (start) =>
+  bothWays("rule D8: while the next step's route is chosen keeps the results of the step before once", (start) =>
     Effect.gen(function* () {
       const [abort, looking] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const router: Router["Service"] = {
@@ -308,7 +308,7 @@ describe("an abort", () => {
 
 describe("an abort of a turn that resumes", () => {
   it.effect(
-    "D8: takes effect when the turn has restored its state, and its seal follows the events persisted before",
+    "rule D8: takes effect when the turn has restored its state, and its seal follows the events persisted before",
     () =>
       Effect.gen(function* () {
         const replay = new ReplayCheckpoint.ReplayCheckpoint()
@@ -327,7 +327,7 @@ describe("an abort of a turn that resumes", () => {
       })
   )
 
-  it.effect("D8: waits for the events that are still being restored", () =>
+  it.effect("rule D8: waits for the events that are still being restored", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const sink = new RecordingSink.RecordingSink()
@@ -359,7 +359,7 @@ describe("an abort of a turn that resumes", () => {
     })
   )
 
-  it.effect("D8: waits for the results of an engine that cannot look ahead", () =>
+  it.effect("rule D8: waits for the results of an engine that cannot look ahead", () =>
     Effect.gen(function* () {
       const results = new Map<string, unknown>()
       const [isAsked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -402,7 +402,7 @@ describe("an abort of a turn that resumes", () => {
     })
   )
 
-  it.effect("C10: an abort of a turn whose records cannot be read stops it, and writes nothing", () =>
+  it.effect("rule C10: an abort of a turn whose records cannot be read stops it, and writes nothing", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const sink = new RecordingSink.RecordingSink()
@@ -453,7 +453,7 @@ describe("a port that interrupts itself", () => {
     })
   )
 
-  bothWays("D14: in a sleep ends the turn, because the turn was not interrupted", (start) =>
+  bothWays("rule D14: in a sleep ends the turn, because the turn was not interrupted", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep: Effect.interrupt }) })
       const end = yield* Fiber.join(run.fiber)

@@ -10,7 +10,7 @@ const needsApproval = ({ tools }: Machine.Offers, toolName: string) =>
   tools.some(({ confirmWithinMs, name }) => name === toolName && confirmWithinMs !== undefined)
 
 describe("tool calls that need approval", () => {
-  law("X8: none runs, and none is marked as begun, before a person has approved it", turns, ({ entries }) => {
+  law("rule X8: none runs, and none is marked as begun, before a person has approved it", turns, ({ entries }) => {
     const approved = new Set<string>()
     for (const { command, ledger, offers, record } of entries) {
       if (record.kind === "Wake" && record.value.type === "answered" && record.value.approved)

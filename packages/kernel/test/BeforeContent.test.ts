@@ -275,7 +275,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it.effect("X1: another life continues from the records, in a wait, and after it", () =>
+  it.effect("rule X1: another life continues from the records, in a wait, and after it", () =>
     Effect.gen(function* () {
       const world = new World({ scripts: [answer("Hi")], delays: [5_000, 10_000], compacts: false })
       const first = world.beforeContent(CHANCE)
@@ -325,7 +325,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it.effect("X7: a step that was voided in an earlier life begins once, with the call that its host made", () =>
+  it.effect("rule X7: a step that was voided in an earlier life begins once, with the call that its host made", () =>
     Effect.gen(function* () {
       const world = new World({
         scripts: [ScriptedProvider.breaksOff(ScriptedProvider.text("Hel")), answer("Hello")],
@@ -361,7 +361,7 @@ describe("a turn before its first content", () => {
     })
   )
 
-  it("X1: records that contradict each other, or that cannot be read, are not followed", () => {
+  it("rule X1: records that contradict each other, or that cannot be read, are not followed", () => {
     const world = new World({ scripts: [], delays: [], compacts: false })
     const follows = (...records: ReadonlyArray<Records.Stored>) =>
       world.beforeContent(CHANCE, [...records]).next(0) !== undefined
@@ -371,7 +371,7 @@ describe("a turn before its first content", () => {
     assert.isFalse(follows({ name: "step/0/decision/3", value: '{"_tag":"GiveUp"}' }))
   })
 
-  it("X2: events that an earlier life has not written are written, and those that it has are emitted again", () => {
+  it("rule X2: events that an earlier life has not written are written, and those that it has are emitted again", () => {
     const world = new World({ scripts: [], delays: [], compacts: false })
     const [begun, ...rest] = world.sink.persisted.splice(0)
     if (begun === undefined) return assert.fail("there are no events")
@@ -383,7 +383,7 @@ describe("a turn before its first content", () => {
     assert.strictEqual(value.next(0)?._tag, "Call")
   })
 
-  it("X8: a tool call is not begun in the name of a life that does not run it", () => {
+  it("rule X8: a tool call is not begun in the name of a life that does not run it", () => {
     const world = new World({ scripts: [], delays: [], compacts: false })
     const call = { type: "tool-call", toolCallId: "c", toolName: "t", input: {} }
     const value = JSON.stringify({ _tag: "Completed", content: [call], endedAt: 1, finishReason: "tool-calls" })
@@ -424,7 +424,7 @@ describe("a turn before its first content", () => {
     assert.isUndefined(value.priorWork?.calledAt)
   })
 
-  it.effect("D5: a retry that is due when the turn is handed over is told all the same", () =>
+  it.effect("rule D5: a retry that is due when the turn is handed over is told all the same", () =>
     Effect.gen(function* () {
       const given = { scripts: [emits(overloaded), answer("Hi")], delays: [0], compacts: false }
       const { events } = yield* lived(given, (world) => world.driven(10))

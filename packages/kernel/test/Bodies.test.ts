@@ -7,7 +7,7 @@ import { Effect } from "effect"
 const { answer, badGateway, emits, emitsBody, overloaded } = ScriptedProvider
 
 describe("the whole body of a failed response", () => {
-  it.effect("D5: is in the record of its attempt, once a step if it repeats, and in no event", () =>
+  it.effect("rule D5: is in the record of its attempt, once a step if it repeats, and in no event", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
       const thrown = new Failure.ProviderFailure({ failure: badGateway, body: "<b>maintenance</b>" })
@@ -34,7 +34,7 @@ describe("the whole body of a failed response", () => {
     })
   )
 
-  it.effect("D5: is not in the seal of a turn that fails with it", () =>
+  it.effect("rule D5: is not in the seal of a turn that fails with it", () =>
     Effect.gen(function* () {
       const run = yield* Scenario.replayed({ scripts: [emitsBody(overloaded, "<b>maintenance</b>")] })
       const end = yield* Scenario.settle(run)

@@ -58,7 +58,7 @@ const textsOf = (messages: ReadonlyArray<Message.Message> = []) => messages.map(
 const PREFACE = "The conversation until here, summed up, because it had become too long:\n\n"
 
 describe("a context that is too long", () => {
-  bothWays("P19: is compacted, and the step runs again on the shorter context", (start) =>
+  bothWays("rule P19: is compacted, and the step runs again on the shorter context", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst)
       const run = yield* start({
@@ -91,7 +91,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("P19: is compacted with the turn's own system prompt and credential", (start) =>
+  bothWays("rule P19: is compacted with the turn's own system prompt and credential", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst, upToFirst)
       const router = new TestRouter.TestRouter({
@@ -112,7 +112,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("P19: the next turn begins with the summary", (start) =>
+  bothWays("rule P19: the next turn begins with the summary", (start) =>
     Effect.gen(function* () {
       const before = yield* start({
         scripts: [emits(overflow), answer("ok")],
@@ -133,7 +133,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("P19: a summary that replaces guidance of its turn still replaces it in the next turn", (start) =>
+  bothWays("rule P19: a summary that replaces guidance of its turn still replaces it in the next turn", (start) =>
     Effect.gen(function* () {
       const upToLast = ({ messages }: TooLong) =>
         Effect.succeed<Compacted>({ summary: "They talked.", upTo: messages.at(-1)?.id ?? impossible() })
@@ -152,7 +152,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("P19: a step that overflows again fails with the overflow", (start) =>
+  bothWays("rule P19: a step that overflows again fails with the overflow", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst)
       const run = yield* start({ scripts: [emits(overflow), emits(overflow)], strategy: strategy(), services: layer })
@@ -162,7 +162,7 @@ describe("a context that is too long", () => {
     })
   )
 
-  bothWays("P19: a later step may overflow again, and is compacted again", (start) =>
+  bothWays("rule P19: a later step may overflow again, and is compacted again", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(upToFirst, ({ messages }) =>
         Effect.succeed({ summary: "They talked more.", upTo: messages[1]?.id ?? impossible() })
@@ -190,7 +190,7 @@ describe("a context that is too long", () => {
     ["where nothing can be left out", () => Effect.undefined, 1],
     ["where the older part is too long itself", fails({ ...overflow, message: "even that is too long" }), 2]
   ] as const) {
-    bothWays(`P19: ${what} it fails with the overflow`, (start) =>
+    bothWays(`rule P19: ${what} it fails with the overflow`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({
           scripts: [emits(overflow)],
@@ -206,14 +206,14 @@ describe("a context that is too long", () => {
     )
   }
 
-  bothWays("P2: without a compactor it is final", (start) =>
+  bothWays("rule P2: without a compactor it is final", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overflow)], strategy: strategy() })
       assert.strictEqual((yield* settle(run)).error?.reason, "context-overflow")
     })
   )
 
-  bothWays("D4: after content it is final, with or without a compactor", (start) =>
+  bothWays("rule D4: after content it is final, with or without a compactor", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf()
       const run = yield* start({ scripts: [emits(overflow, text("Hal"))], strategy: strategy(), services: layer })
@@ -224,7 +224,7 @@ describe("a context that is too long", () => {
 })
 
 describe("a summary that fails", () => {
-  bothWays("P19: is retried within the budget of the step", (start) =>
+  bothWays("rule P19: is retried within the budget of the step", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const { asked, layer } = compactorOf(fails(overloaded), upToFirst)
@@ -253,7 +253,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("P19: goes where the router sends it", (start) =>
+  bothWays("rule P19: goes where the router sends it", (start) =>
     Effect.gen(function* () {
       const other = { provider: "other", model: "big" }
       const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: { target: other } }) })
@@ -274,7 +274,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("D7: fails the turn when the budget is spent", (start) =>
+  bothWays("rule D7: fails the turn when the budget is spent", (start) =>
     Effect.gen(function* () {
       const { layer } = compactorOf(fails(overloaded), fails(overloaded), fails(overloaded))
       const run = yield* start({ scripts: [emits(overflow)], strategy: strategy(), services: layer })
@@ -284,7 +284,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("C10: a compactor that dies of a bug, or returns an empty summary, is retried twice", (start) =>
+  bothWays("rule C10: a compactor that dies of a bug, or returns an empty summary, is retried twice", (start) =>
     Effect.gen(function* () {
       const { asked, layer } = compactorOf(
         () => Effect.die(new Error("boom")),
@@ -302,7 +302,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("C10: a summary that replaces a missing message, or another summary, changes nothing", (start) =>
+  bothWays("rule C10: a summary that replaces a missing message, or another summary, changes nothing", (start) =>
     Effect.gen(function* () {
       const upTo = (of: Message.Message | undefined) => () =>
         Effect.succeed<Compacted>({ summary: "?", upTo: of?.id ?? impossible() })
@@ -321,7 +321,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("X5: a shared failure counts no call", (start) =>
+  bothWays("rule X5: a shared failure counts no call", (start) =>
     Effect.gen(function* () {
       const { layer } = compactorOf(fails({ ...overloaded, shared: true }), fails(overloaded), upToFirst)
       const run = yield* start({
@@ -335,7 +335,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  it.effect("X1: a summary whose turn is stopped leaves the turn unsealed", () =>
+  it.effect("rule X1: a summary whose turn is stopped leaves the turn unsealed", () =>
     Effect.gen(function* () {
       const stopped = new TurnStopped({ message: "another runner has it" })
       const run = yield* Scenario.straight({
@@ -348,7 +348,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("P14: a wait for it can be cancelled", (start) =>
+  bothWays("rule P14: a wait for it can be cancelled", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const { layer } = compactorOf(fails(overloaded))
@@ -360,7 +360,7 @@ describe("a summary that fails", () => {
     })
   )
 
-  bothWays("D8: an abort ends it at once", (start) =>
+  bothWays("rule D8: an abort ends it at once", (start) =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const { layer } = compactorOf(() => Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))
@@ -396,7 +396,7 @@ describe("the model as its own compactor", () => {
       return { compacted, asked: provider.requests[0] }
     })
 
-  bothWays("P19: sums up the older messages and keeps the newest", () =>
+  bothWays("rule P19: sums up the older messages and keeps the newest", () =>
     Effect.gen(function* () {
       const { asked, compacted } = yield* compact(answer(" They ", "talked. "))
       assert.deepInclude(compacted, {
@@ -408,7 +408,7 @@ describe("the model as its own compactor", () => {
     })
   )
 
-  bothWays("P19: does not sum up a single message", () =>
+  bothWays("rule P19: does not sum up a single message", () =>
     Effect.gen(function* () {
       const { asked, compacted } = yield* compact(answer("?"), { ...request, messages: request.messages.slice(2) })
       assert.deepInclude(compacted, { success: undefined })
@@ -421,7 +421,7 @@ describe("the model as its own compactor", () => {
     ["a summary that breaks off", { reads: [[text("They")]], end: Effect.void }, "network"],
     ["a summary of no words", { reads: [[text("  "), finish]], end: Effect.void }, "invalid-response"]
   ] as const) {
-    bothWays(`C6: ${what} is a failure that can be retried`, () =>
+    bothWays(`rule C6: ${what} is a failure that can be retried`, () =>
       Effect.gen(function* () {
         const { compacted } = yield* compact(script)
         if (compacted._tag !== "Failure" || compacted.failure._tag !== "ProviderFailure")
@@ -431,7 +431,7 @@ describe("the model as its own compactor", () => {
     )
   }
 
-  bothWays("P19: no client receives the summary while it streams, in a turn", (start) =>
+  bothWays("rule P19: no client receives the summary while it streams, in a turn", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overflow), answer("They ", "talked."), answer("ok")],
@@ -446,7 +446,7 @@ describe("the model as its own compactor", () => {
     })
   )
 
-  bothWays("D8: an abort closes its connection", (start) =>
+  bothWays("rule D8: an abort closes its connection", (start) =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const run = yield* start({

@@ -21,7 +21,7 @@ describe("an error after content", () => {
       assert.isTrue(Provider.isContent(event))
     })
 
-    bothWays(`D4: after ${what} no error is retried`, (start) =>
+    bothWays(`rule D4: after ${what} no error is retried`, (start) =>
       Effect.gen(function* () {
         for (const script of [
           emits(overloaded, event),
@@ -38,14 +38,14 @@ describe("an error after content", () => {
     )
   }
 
-  bothWays("D4: an empty delta is no content", (start) =>
+  bothWays("rule D4: an empty delta is no content", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded, text("")), answer("ok")], strategy: strategy() })
       assert.strictEqual((yield* settle(run)).status, "completed")
     })
   )
 
-  bothWays("C7: a tool call of an attempt that broke off never runs", (start) =>
+  bothWays("rule C7: a tool call of an attempt that broke off never runs", (start) =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const toolbox = {
@@ -60,7 +60,7 @@ describe("an error after content", () => {
     })
   )
 
-  bothWays("P12: a failed response stays in the history and leaves the model's context", (start) =>
+  bothWays("rule P12: a failed response stays in the history and leaves the model's context", (start) =>
     Effect.gen(function* () {
       const first = yield* start({ scripts: [emits(overloaded, text("Half an ans"))], strategy: strategy() })
       yield* settle(first)
@@ -78,7 +78,7 @@ describe("an error after content", () => {
     })
   )
 
-  bothWays("M1: a manual retry runs the model from the last user message, and adds none", (start) =>
+  bothWays("rule M1: a manual retry runs the model from the last user message, and adds none", (start) =>
     Effect.gen(function* () {
       const first = yield* start({ scripts: [emits(overloaded, text("Half"))], strategy: strategy() })
       yield* settle(first)

@@ -37,7 +37,7 @@ const assembled = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
 }
 
 describe("a process that dies when content has left", () => {
-  it.effect("X2: emits `step-discarded` before the new attempt's first content", () =>
+  it.effect("rule X2: emits `step-discarded` before the new attempt's first content", () =>
     Effect.gen(function* () {
       const run = yield* dying(ATTEMPT)({ scripts: [answer("Hel", "lo"), answer("Hel", "lo")] })
       const end = yield* Scenario.settle(run)
@@ -55,7 +55,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X2, X3: the life that resumes it voids the shown text, then emits `step-start`", () =>
+  it.effect("rule X2, X3: the life that resumes it voids the shown text, then emits `step-start`", () =>
     Effect.gen(function* () {
       const world: Life.World = {
         scripts: [answer("Hel", "lo")],
@@ -83,7 +83,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X2: an abort during `step-discarded` does not emit it twice", () =>
+  it.effect("rule X2: an abort during `step-discarded` does not emit it twice", () =>
     Effect.gen(function* () {
       const [isSaying, goOn, abort] = [
         yield* Deferred.make<void>(),
@@ -113,7 +113,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X2: costs the schedule nothing", () =>
+  it.effect("rule X2: costs the schedule nothing", () =>
     Effect.gen(function* () {
       const retry = strategy()
       const lost = /attempt\/1$/
@@ -131,7 +131,7 @@ describe("a process that dies when content has left", () => {
     })
   )
 
-  it.effect("X3: every process that makes an attempt of a step emits `step-start`, once", () =>
+  it.effect("rule X3: every process that makes an attempt of a step emits `step-start`, once", () =>
     Effect.gen(function* () {
       const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
       const began = (run: Scenario.Run) =>
@@ -162,7 +162,7 @@ describe("a process that dies when content has left", () => {
   )
 
   Property.prop(
-    "D4: across crashes, a client assembles the answer, once",
+    "rule D4: across crashes, a client assembles the answer, once",
     fc.tuple(fc.array(fc.string({ minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }), fc.nat(3), fc.nat(2)),
     ([deltas, crashes, failures]) =>
       Effect.gen(function* () {
@@ -192,7 +192,7 @@ describe("a process that dies while a tool runs", () => {
       })
   })
 
-  it.effect("X8: does not run it again, and the model receives an unknown outcome", () =>
+  it.effect("rule X8: does not run it again, and the model receives an unknown outcome", () =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const run = yield* dying(TOOL)({ scripts: [tools(call("pay")), answer("ok")], toolbox: toolbox(ran) })
@@ -204,7 +204,7 @@ describe("a process that dies while a tool runs", () => {
     })
   )
 
-  it.effect("X8: runs it again when it is declared idempotent", () =>
+  it.effect("rule X8: runs it again when it is declared idempotent", () =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const definitions = [{ name: "look", inputSchema: {}, isIdempotent: true }]
@@ -225,7 +225,7 @@ describe("a process that dies while a tool runs", () => {
 describe("a wait that a command changes", () => {
   const by = { commandId: "k1", origin: "a test" }
 
-  Scenario.bothWays("X4: `until` moves its end, and announces it", (start) =>
+  Scenario.bothWays("rule X4: `until` moves its end, and announces it", (start) =>
     Effect.gen(function* () {
       const retry = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
@@ -241,27 +241,29 @@ describe("a wait that a command changes", () => {
     })
   )
 
-  Scenario.bothWays("X4: `switched` makes the next attempt at once on another target, and emits the change", (start) =>
-    Effect.gen(function* () {
-      const retry = strategy()
-      const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
-      yield* retry.wake({ type: "switched", target: { provider: "other", model: "big" }, by })
-      const end = yield* Fiber.join(run.fiber)
-      assert.strictEqual(end.status, "completed")
-      assert.deepStrictEqual(
-        run.provider.requests.map(({ target }) => target.provider),
-        ["test", "other"]
-      )
-      assert.deepStrictEqual(
-        run.sink.of("model-change").map(({ from, to }) => [from, to]),
-        [["test/model", "other/big"]]
-      )
-      const message = run.sink.of("message").at(-1)?.message
-      assert.isTrue(message?.role === "assistant" && message.target.provider === "other")
-    })
+  Scenario.bothWays(
+    "rule X4: `switched` makes the next attempt at once on another target, and emits the change",
+    (start) =>
+      Effect.gen(function* () {
+        const retry = strategy()
+        const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: retry })
+        yield* retry.wake({ type: "switched", target: { provider: "other", model: "big" }, by })
+        const end = yield* Fiber.join(run.fiber)
+        assert.strictEqual(end.status, "completed")
+        assert.deepStrictEqual(
+          run.provider.requests.map(({ target }) => target.provider),
+          ["test", "other"]
+        )
+        assert.deepStrictEqual(
+          run.sink.of("model-change").map(({ from, to }) => [from, to]),
+          [["test/model", "other/big"]]
+        )
+        const message = run.sink.of("message").at(-1)?.message
+        assert.isTrue(message?.role === "assistant" && message.target.provider === "other")
+      })
   )
 
-  Scenario.bothWays("X4: `extended` continues the sleep, and the strategy receives the extension", (start) =>
+  Scenario.bothWays("rule X4: `extended` continues the sleep, and the strategy receives the extension", (start) =>
     Effect.gen(function* () {
       const retry = strategy()
       const run = yield* start({

@@ -42,20 +42,20 @@ describe("Directive", () => {
     }
   })
 
-  it("D7: when the strategy has no delay left, nothing is retried", () => {
+  it("rule D7: when the strategy has no delay left, nothing is retried", () => {
     assert.strictEqual(becauseOf({ retries: 50 }), "exhausted")
   })
 
-  it("D9: without a strategy nothing is retried", () => {
+  it("rule D9: without a strategy nothing is retried", () => {
     const directive = Directive.decide(situation(), undefined)
     assert.deepStrictEqual(directive, { _tag: "GiveUp", because: "no-strategy" })
   })
 
-  it("P2: an overflow is not retried, whatever its `retryable` is", () => {
+  it("rule P2: an overflow is not retried, whatever its `retryable` is", () => {
     assert.strictEqual(becauseOf({ failure: { ...overloaded, reason: "context-overflow" } }), "context-overflow")
   })
 
-  it("X7: content is void after a failure of the transport, and after no bug and no overflow, whatever its `retryable` is", () => {
+  it("rule X7: content is void after a failure of the transport, and after no bug and no overflow, whatever its `retryable` is", () => {
     const overflow = { ...overloaded, reason: "context-overflow" as const }
     const discarded = (failure: Failure.Failure) => becauseOf({ failure, contentSeen: true, midStream: "discard" })
     assert.isUndefined(discarded(overloaded))
@@ -66,11 +66,11 @@ describe("Directive", () => {
     }
   })
 
-  it("M3: an abort that the user did not request is retried, whatever its `retryable` is", () => {
+  it("rule M3: an abort that the user did not request is retried, whatever its `retryable` is", () => {
     assert.isUndefined(becauseOf({ failure: { reason: "aborted", message: "aborted", retryable: false } }))
   })
 
-  it("C10: two bugs of a step are retried and the third is not, in any mix with other failures", () => {
+  it("rule C10: two bugs of a step are retried and the third is not, in any mix with other failures", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(bug, overloaded, badGateway), { maxLength: 40 }), (failures) => {
         let defects = 0

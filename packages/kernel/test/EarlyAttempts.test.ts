@@ -134,7 +134,7 @@ const moments = SCHEDULE.map((_, i) => SCHEDULE.slice(0, i + 1).reduce((a, b) =>
 describe("early attempts and holds, over generated nights", () => {
   const slots = fc.array(slot, { minLength: SCHEDULE.length, maxLength: SCHEDULE.length })
 
-  it("D2: after any number of early attempts that fail in time, attempt, budget and due time are those before", () =>
+  it("rule D2: after any number of early attempts that fail in time, attempt, budget and due time are those before", () =>
     fc.assert(
       fc.property(slots, (slots) => {
         const { own, end } = night(slots.map((each) => ({ ...each, heldMs: 0 })))
@@ -146,7 +146,7 @@ describe("early attempts and holds, over generated nights", () => {
       })
     ))
 
-  it("X5: an own attempt is as late as its turn was held, and the next one as if it had not been, at least 1 s later", () =>
+  it("rule X5: an own attempt is as late as its turn was held, and the next one as if it had not been, at least 1 s later", () =>
     fc.assert(
       fc.property(slots, (slots) => {
         const { own, waits } = night(slots.map((each) => ({ ...each, gifts: [] })))
@@ -160,7 +160,7 @@ describe("early attempts and holds, over generated nights", () => {
       })
     ))
 
-  it("D2: a turn gives up after the sum of its schedule at the earliest, whatever the gate did", () =>
+  it("rule D2: a turn gives up after the sum of its schedule at the earliest, whatever the gate did", () =>
     fc.assert(
       fc.property(slots, (slots) => {
         const { end, endedAt } = night(slots)
@@ -172,36 +172,38 @@ describe("early attempts and holds, over generated nights", () => {
 })
 
 describe("an early attempt", () => {
-  Scenario.bothWays("X5: that fails in time is announced to nobody, and its turn goes back to the same wait", (start) =>
-    Effect.gen(function* () {
-      const strategy = new TestStrategy.TestStrategy({ delays: [60_000, 300_000] })
-      const scripts = [emits(overloaded), emits(overloaded), emits(overloaded), answer("ok")]
-      const { fiber, provider, sink } = yield* start({ scripts, strategy })
-      yield* TestClock.adjust(Duration.seconds(10))
-      yield* strategy.wake(early)
-      yield* TestClock.adjust(Duration.seconds(10))
-      assert.strictEqual(provider.requests.length, 2)
-      yield* strategy.wake(early)
-      yield* TestClock.adjust(Duration.seconds(39))
-      assert.strictEqual(provider.requests.length, 3)
-      yield* TestClock.adjust(Duration.seconds(1))
-      const end = yield* Fiber.join(fiber)
-      assert.strictEqual(end.status, "completed")
-      assert.strictEqual(end.attempts, 4)
-      assert.strictEqual(end.sleptMs, 60_000)
-      assert.strictEqual(end.waitedMs, 60_000)
-      assert.deepStrictEqual(
-        [...new Set(sink.of("provider-retry").map(({ attempt, retryAt }) => `${attempt} ${retryAt}`))],
-        ["0 60000"]
-      )
-      assert.deepStrictEqual(
-        sink.events.flatMap((event) => (event.type === "retry-end" ? [event.attempt] : [])),
-        [0]
-      )
-    })
+  Scenario.bothWays(
+    "rule X5: that fails in time is announced to nobody, and its turn goes back to the same wait",
+    (start) =>
+      Effect.gen(function* () {
+        const strategy = new TestStrategy.TestStrategy({ delays: [60_000, 300_000] })
+        const scripts = [emits(overloaded), emits(overloaded), emits(overloaded), answer("ok")]
+        const { fiber, provider, sink } = yield* start({ scripts, strategy })
+        yield* TestClock.adjust(Duration.seconds(10))
+        yield* strategy.wake(early)
+        yield* TestClock.adjust(Duration.seconds(10))
+        assert.strictEqual(provider.requests.length, 2)
+        yield* strategy.wake(early)
+        yield* TestClock.adjust(Duration.seconds(39))
+        assert.strictEqual(provider.requests.length, 3)
+        yield* TestClock.adjust(Duration.seconds(1))
+        const end = yield* Fiber.join(fiber)
+        assert.strictEqual(end.status, "completed")
+        assert.strictEqual(end.attempts, 4)
+        assert.strictEqual(end.sleptMs, 60_000)
+        assert.strictEqual(end.waitedMs, 60_000)
+        assert.deepStrictEqual(
+          [...new Set(sink.of("provider-retry").map(({ attempt, retryAt }) => `${attempt} ${retryAt}`))],
+          ["0 60000"]
+        )
+        assert.deepStrictEqual(
+          sink.events.flatMap((event) => (event.type === "retry-end" ? [event.attempt] : [])),
+          [0]
+        )
+      })
   )
 
-  Scenario.bothWays("X5: that is answered costs its turn no budget", (start) =>
+  Scenario.bothWays("rule X5: that is answered costs its turn no budget", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [60_000] })
       const { fiber } = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy })
@@ -212,7 +214,7 @@ describe("an early attempt", () => {
     })
   )
 
-  Scenario.bothWays("D2: that fails after the end of its wait is the attempt at that end", (start) =>
+  Scenario.bothWays("rule D2: that fails after the end of its wait is the attempt at that end", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [60_000, 300_000] })
       const slow = ScriptedProvider.throws(overloaded)
@@ -235,7 +237,7 @@ describe("a handler that answers each wait", () => {
     { type: "extended", byMs: 1_000 },
     { type: "until", until: 60_000 }
   ] as const) {
-    it.effect(`D5: gets the same wait once, however often it sends \`${command.type}\``, () =>
+    it.effect(`rule D5: gets the same wait once, however often it sends \`${command.type}\``, () =>
       Effect.gen(function* () {
         const strategy = new TestStrategy.TestStrategy({ delays: [60_000] })
         const { fiber, sink } = yield* Scenario.straight({ scripts: [emits(overloaded), answer("ok")], strategy })

@@ -293,7 +293,7 @@ describe("a turn that is stepped", () => {
   )
 
   Property.prop(
-    "X1: goes on from each of its appends as a turn that is run does",
+    "rule X1: goes on from each of its appends as a turn that is run does",
     fc.record({ given: cases, at: fc.nat() }),
     ({ at, given }) =>
       Effect.gen(function* () {
@@ -305,13 +305,13 @@ describe("a turn that is stepped", () => {
   )
 
   Property.prop(
-    "X4, X5, X11: commands, early wakes and questions change its waits as those of a turn that is run",
+    "rule X4, X5, X11: commands, early wakes and questions change its waits as those of a turn that is run",
     steered,
     (given) => Effect.asVoid(compared(given))
   )
 
   Property.prop(
-    "X1: is steered after each of its appends",
+    "rule X1: is steered after each of its appends",
     fc.record({ given: steered, at: fc.nat() }),
     ({ at, given }) =>
       Effect.gen(function* () {
@@ -322,7 +322,7 @@ describe("a turn that is stepped", () => {
   )
 
   Property.prop(
-    "D8: an abort seals it as a turn that is run",
+    "rule D8: an abort seals it as a turn that is run",
     fc.record({ given: cases, at: fc.nat({ max: 16 }) }),
     ({ at, given }) => Effect.asVoid(compared({ ...given, abortMs: 125 + 250 * at }))
   )

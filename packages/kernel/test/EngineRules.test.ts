@@ -101,7 +101,7 @@ const told = (effect: Engine.Effect): string => {
 const APPENDED: Engine.Input = { _tag: "Appended" }
 
 describe("a turn that is stepped", () => {
-  it("D5: a failure and its decision are one append; the wait is announced when it is on disk", () => {
+  it("rule D5: a failure and its decision are one append; the wait is announced when it is on disk", () => {
     const turn = new Stepped()
     assert.deepStrictEqual(turn.take(BEGIN), ["Repeat", "step-start", "start Call 0"])
     assert.deepStrictEqual(turn.take(turn.failed()), ["append step/0/attempt/0 step/0/decision/0"])
@@ -111,7 +111,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
-  it("X2: content leaves when its mark is on disk, and an answer is sealed in one append", () => {
+  it("rule X2: content leaves when its mark is on disk, and an answer is sealed in one append", () => {
     const turn = new Stepped()
     turn.take(BEGIN)
     assert.deepStrictEqual(turn.take({ _tag: "FirstContent" }), ["append step/0/attempt/0/content"])
@@ -121,7 +121,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(ABORT), [], "a sealed turn stays as it is")
   })
 
-  it("A1: a call is made while its route is not on disk, a router asked while the failure is not, and all are one append", () => {
+  it("rule A1: a call is made while its route is not on disk, a router asked while the failure is not, and all are one append", () => {
     const turn = new Stepped({ hasRouter: true })
     assert.deepStrictEqual(turn.take(BEGIN), ["Repeat", "start Route 0"])
     const route = { target: { provider: "other", model: "m" }, role: "r" }
@@ -136,7 +136,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
-  it("X2: content waits for the append of its route and its mark; a failure after it is on disk before a router is asked", () => {
+  it("rule X2: content waits for the append of its route and its mark; a failure after it is on disk before a router is asked", () => {
     const { service } = new TestStrategy.TestStrategy({ delays: [5_000], midStream: () => "discard" })
     const turn = new Stepped({ hasRouter: true, strategy: service })
     const value = { route: { target: facts.target } }
@@ -149,7 +149,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Decide 0"])
   })
 
-  it("D8: an abort while a router is asked keeps the failure before it", () => {
+  it("rule D8: an abort while a router is asked keeps the failure before it", () => {
     const turn = new Stepped({ hasRouter: true })
     turn.take(BEGIN, {
       _tag: "Done",
@@ -159,7 +159,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(ABORT), ["append step/0/route step/0/attempt/0 message turn-end"])
   })
 
-  it("X8: tool calls begin together, and run when that is on disk", () => {
+  it("rule X8: tool calls begin together, and run when that is on disk", () => {
     const turn = new Stepped()
     turn.take(BEGIN)
     assert.deepStrictEqual(turn.take(turn.answered(call("a"), call("b"))), [
@@ -202,7 +202,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(other.take(APPENDED), ["sealed aborted"])
   })
 
-  it("D8: an abort before the first call makes none", () => {
+  it("rule D8: an abort before the first call makes none", () => {
     const turn = new Stepped()
     assert.deepStrictEqual(turn.take(ABORT), ["append turn-start message message turn-end"])
     assert.strictEqual(turn.state.ledger.tally.attempts, 0)
@@ -234,7 +234,7 @@ describe("a turn that is stepped", () => {
     assert.deepInclude(turn.effects[0], { error })
   })
 
-  it("C10: stops with a defect where its records or its events contradict it", () => {
+  it("rule C10: stops with a defect where its records or its events contradict it", () => {
     const stopped = (input: Partial<Extract<Engine.Input, { _tag: "Begin" }>>) => {
       const turn = new Stepped()
       turn.take({ _tag: "Begin", known: [], persisted: ACCEPTED, ...input })
@@ -254,7 +254,7 @@ describe("a turn that is stepped", () => {
     ])
   })
 
-  it("X4: a command that does not fit, or comes without a sleep, changes nothing", () => {
+  it("rule X4: a command that does not fit, or comes without a sleep, changes nothing", () => {
     const turn = new Stepped()
     const by = { commandId: "k", origin: "a test" }
     const now: Engine.Input = { _tag: "Steered", wake: { type: "now", by } }
@@ -278,7 +278,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
-  it("D5, X1: a wait of an earlier life is announced while it lasts, and its rest is slept", () => {
+  it("rule D5, X1: a wait of an earlier life is announced while it lasts, and its rest is slept", () => {
     const turn = new Stepped()
     turn.take(BEGIN)
     turn.take(turn.failed(), APPENDED)
@@ -294,7 +294,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(at(-60_000), ["Repeat", "provider-retry", "sleep 5000"])
   })
 
-  it("A16: the last of the tool calls to end is observed as the last, on disk or not", () => {
+  it("rule A16: the last of the tool calls to end is observed as the last, on disk or not", () => {
     const observer = { tool: () => {} }
     const running = (turn: Stepped, ...inputs: ReadonlyArray<Engine.Input>) =>
       inputs.map((input) => {
@@ -321,7 +321,7 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(running(memo, performed(1), performed(2), memo.tool(2), performed(0)), [2, 1, undefined, 0])
   })
 
-  it("A16: a call that its process gives up is observed as interrupted", () => {
+  it("rule A16: a call that its process gives up is observed as interrupted", () => {
     const turn = new Stepped({ observer: { attempt: () => {} } })
     turn.take(BEGIN)
     turn.now = 70

@@ -84,7 +84,7 @@ describe("a model that makes only failed tool calls", () => {
     })
   )
 
-  bothWays("A14: is stopped with a synthetic report, if a report is required", (start) =>
+  bothWays("rule A14: is stopped with a synthetic report, if a report is required", (start) =>
     Effect.gen(function* () {
       const report = { tool: { name: "report", inputSchema: { type: "object" } }, validate: () => undefined }
       const run = yield* start({
@@ -98,7 +98,7 @@ describe("a model that makes only failed tool calls", () => {
     })
   )
 
-  it.effect("X1: is not stopped in a step that has begun under another limit", () =>
+  it.effect("rule X1: is not stopped in a step that has begun under another limit", () =>
     Effect.gen(function* () {
       const shared = {
         replay: new ReplayCheckpoint.ReplayCheckpoint(),

@@ -43,7 +43,7 @@ const told = (run: Scenario.Run, request: number): string =>
 const offered = (run: Scenario.Run) => run.provider.requests.map(({ tools }) => tools.map(({ name }) => name))
 
 describe("a turn that has to end with a report", () => {
-  bothWays("A13: ends with the report that its model submits, after any number of steps", (start) =>
+  bothWays("rule A13: ends with the report that its model submits, after any number of steps", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [look(), hands(good)], services, toolbox, strategy: strategy() })
       const end = yield* settle(run)
@@ -58,7 +58,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A13: accepts a response whose whole text is the report", (start) =>
+  bothWays("rule A13: accepts a response whose whole text is the report", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer(" ", JSON.stringify(good), "\n")], services, strategy: strategy() })
       const end = yield* settle(run)
@@ -67,7 +67,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A13: has its report, whatever the results of the calls beside it", (start) =>
+  bothWays("rule A13: has its report, whatever the results of the calls beside it", (start) =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const hanging = { ...toolbox, run: () => Effect.andThen(Deferred.succeed(reached, undefined), Effect.never) }
@@ -83,7 +83,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A9: text alone is retried with guidance, and leaves the model's context", (start) =>
+  bothWays("rule A9: text alone is retried with guidance, and leaves the model's context", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("All is ", "well."), hands(good)], services, strategy: strategy() })
       const end = yield* settle(run)
@@ -113,7 +113,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A9: an invalid report as text is retried, with the reason as guidance", (start) =>
+  bothWays("rule A9: an invalid report as text is retried, with the reason as guidance", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer('{"a":1}'), hands(good)], services, strategy: strategy() })
       assert.strictEqual((yield* settle(run)).status, "completed")
@@ -121,7 +121,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A9: its retries are counted, waited for and directed like any others", (start) =>
+  bothWays("rule A9: its retries are counted, waited for and directed like any others", (start) =>
     Effect.gen(function* () {
       const policy = strategy([1_000, 2_000])
       const router = new TestRouter.TestRouter({ direct: ({ retries }) => ({ delayMs: 1_000 * (retries + 1) }) })
@@ -143,7 +143,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("P14: cancelling its retry leaves the response in the history once", (start) =>
+  bothWays("rule P14: cancelling its retry leaves the response in the history once", (start) =>
     Effect.gen(function* () {
       const policy = strategy([60_000])
       const run = yield* start({ scripts: [answer("Well.")], services, strategy: policy })
@@ -159,7 +159,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A14: without a report it fails with a synthetic report that has the reason", (start) =>
+  bothWays("rule A14: without a report it fails with a synthetic report that has the reason", (start) =>
     Effect.gen(function* () {
       const scripts = ["a", "b", "c", "d", "e", "f"].map((word) => answer(word))
       const run = yield* start({ scripts, services, toolbox, strategy: strategy() })
@@ -192,7 +192,7 @@ describe("a turn that has to end with a report", () => {
   )
 
   bothWays(
-    "A14: when text uses up its attempts, one last step offers the report alone, and may complete the turn",
+    "rule A14: when text uses up its attempts, one last step offers the report alone, and may complete the turn",
     (start) =>
       Effect.gen(function* () {
         const run = yield* start({
@@ -218,7 +218,7 @@ describe("a turn that has to end with a report", () => {
     ["an outage", [emits(overloaded), emits(overloaded), emits(overloaded)]],
     ["an answer beyond its limit", [answer("x".repeat(2_000))]]
   ] as const) {
-    bothWays(`A14: there is no such step after ${what}`, (start) =>
+    bothWays(`rule A14: there is no such step after ${what}`, (start) =>
       Effect.gen(function* () {
         const limits = { maxResponseCharacters: 1_000 }
         const run = yield* start({ scripts, services, strategy: strategy(), limits })
@@ -235,7 +235,7 @@ describe("a turn that has to end with a report", () => {
     ["ends in a fence before it is complete", '```json\n{"findings": '],
     ["does not fit its schema", '{"a":1}']
   ] as const) {
-    bothWays(`A12: a report as text that ${what} shortens the turn, and its former limit is reported`, (start) =>
+    bothWays(`rule A12: a report as text that ${what} shortens the turn, and its former limit is reported`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({
           scripts: [answer(words), look(), hands(good)],
@@ -257,7 +257,7 @@ describe("a turn that has to end with a report", () => {
     ["in a call of the report", ["look", "report"], true],
     ["in a call of another tool", ["look"], false]
   ] as const) {
-    bothWays(`A12: a response that breaks off ${what} shortens the turn: ${isShortened}`, (start) =>
+    bothWays(`rule A12: a response that breaks off ${what} shortens the turn: ${isShortened}`, (start) =>
       Effect.gen(function* () {
         const cut = ScriptedProvider.throws(badGateway, { type: "tool-calls-cut", toolNames })
         const run = yield* start({
@@ -278,7 +278,7 @@ describe("a turn that has to end with a report", () => {
     )
   }
 
-  bothWays("A12: text that is no report does not shorten the turn", (start) =>
+  bothWays("rule A12: text that is no report does not shorten the turn", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [answer("Well."), answer("42"), look(), hands(good)],
@@ -291,7 +291,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A14: the same when an outage, or an error that is not retried, ends it", (start) =>
+  bothWays("rule A14: the same when an outage, or an error that is not retried, ends it", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [look(), emits(unauthorized)], services, toolbox, strategy: strategy() })
       const end = yield* settle(run)
@@ -303,7 +303,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("D9: without a strategy text alone ends it", (start) =>
+  bothWays("rule D9: without a strategy text alone ends it", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("Well.")], services })
       const end = yield* settle(run)
@@ -312,7 +312,7 @@ describe("a turn that has to end with a report", () => {
     })
   )
 
-  bothWays("A9: the guidance of one turn is not in the context of the next", (start) =>
+  bothWays("rule A9: the guidance of one turn is not in the context of the next", (start) =>
     Effect.gen(function* () {
       const before = yield* start({ scripts: [answer("Well."), hands(good)], services, strategy: strategy() })
       yield* settle(before)
@@ -333,7 +333,7 @@ describe("a rejected report", () => {
     ["is not valid", { ...call("report"), input: { a: 1 } }, "findings are missing"],
     ["is malformed", { ...call("report"), input: '{"find', malformed: "Unexpected end of JSON input" }, '{"find']
   ] as const) {
-    bothWays(`A12: a report that ${what} is answered, and leaves one step to correct it`, (start) =>
+    bothWays(`rule A12: a report that ${what} is answered, and leaves one step to correct it`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [tools(bad), hands(good)], services, toolbox, strategy: strategy() })
         const end = yield* settle(run)
@@ -353,7 +353,7 @@ describe("a rejected report", () => {
     )
   }
 
-  bothWays("A12: it does not lengthen a turn with a lower limit", (start) =>
+  bothWays("rule A12: it does not lengthen a turn with a lower limit", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [hands({ a: 1 }), hands(good)],
@@ -367,7 +367,7 @@ describe("a rejected report", () => {
     })
   )
 
-  bothWays("A13: a second report does not replace the first", (start) =>
+  bothWays("rule A13: a second report does not replace the first", (start) =>
     Effect.gen(function* () {
       const other = { findings: "all is lost" }
       const scripts = [tools({ ...call("report", "1"), input: good }, { ...call("report", "2"), input: other })]
@@ -378,7 +378,7 @@ describe("a rejected report", () => {
 })
 
 describe("the final step", () => {
-  bothWays("A11: at maxTurns it is announced to clients and to the model, and offers the report alone", (start) =>
+  bothWays("rule A11: at maxTurns it is announced to clients and to the model, and offers the report alone", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [look(), look(), hands(good)],
@@ -399,7 +399,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A11: is retried until the report comes, after any other response", (start) =>
+  bothWays("rule A11: is retried until the report comes, after any other response", (start) =>
     Effect.gen(function* () {
       ran.length = 0
       const run = yield* start({
@@ -425,7 +425,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A14: fails with a synthetic report when attempts run out", (start) =>
+  bothWays("rule A14: fails with a synthetic report when attempts run out", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [look(), answer("a"), look(), answer("c")],
@@ -440,7 +440,7 @@ describe("the final step", () => {
   )
 
   for (const steps of [{}, { maxTurns: 10 }])
-    bothWays(`A11: comes when the next request would be too long, with limits ${JSON.stringify(steps)}`, (start) =>
+    bothWays(`rule A11: comes when the next request would be too long, with limits ${JSON.stringify(steps)}`, (start) =>
       Effect.gen(function* () {
         const asked: Array<Prospect> = []
         const run = yield* start({
@@ -471,7 +471,7 @@ describe("the final step", () => {
       })
     )
 
-  bothWays("A11: calls beside the report are answered but do not run", (start) =>
+  bothWays("rule A11: calls beside the report are answered but do not run", (start) =>
     Effect.gen(function* () {
       ran.length = 0
       const run = yield* start({
@@ -493,7 +493,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A11: if no report is required, it has no tools and its text is the answer", (start) =>
+  bothWays("rule A11: if no report is required, it has no tools and its text is the answer", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [look(), look(), answer("Well.")],
@@ -508,7 +508,7 @@ describe("the final step", () => {
     })
   )
 
-  bothWays("A13: a turn that ends in time has no final step", (start) =>
+  bothWays("rule A13: a turn that ends in time has no final step", (start) =>
     Effect.gen(function* () {
       const limits = { maxTurns: 2, exceedsContext: () => false }
       const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), limits })
@@ -523,7 +523,7 @@ describe("limits that change while a turn waits", () => {
     ["a step that has begun is not made the last", 9, 1, 0],
     ["the last step stays the last", 1, 9, 1]
   ] as const) {
-    bothWays(`X1: ${title}`, (start) =>
+    bothWays(`rule X1: ${title}`, (start) =>
       Effect.gen(function* () {
         let maxTurns: number = first
         const limits = {
@@ -548,7 +548,7 @@ describe("limits that change while a turn waits", () => {
 })
 
 describe("a bug beside a report", () => {
-  bothWays("A14: after three bugs of a provider the synthetic report has the reason", (start) =>
+  bothWays("rule A14: after three bugs of a provider the synthetic report has the reason", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [dies("a"), dies("b"), dies("c")], services, strategy: strategy([0, 0, 0]) })
       const end = yield* settle(run)

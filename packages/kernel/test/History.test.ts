@@ -42,7 +42,7 @@ describe("History", () => {
     })
   })
 
-  it("D2: a failure with which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
+  it("rule D2: a failure with which the turn gave up, or whose decision is not recorded, has scheduled no wait", () => {
     const history = History.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -55,14 +55,14 @@ describe("History", () => {
     expect(spent(History.of([failed(0, 1_000)]))).toMatchObject({ scheduledMs: 0, firstFailureAt: undefined })
   })
 
-  it("X5: a failure that was taken over from another turn was no call", () => {
+  it("rule X5: a failure that was taken over from another turn was no call", () => {
     const shared = failed(1, 2_000, 0, { ...overloaded, shared: true })
     const history = History.of([failed(0, 1_000), retry(0, 500, 1_500), wake(0, 0, { type: "elapsed" }), shared])
     expect(history.attempts).toHaveLength(2)
     expect(History.callsOf(history)).toBe(1)
   })
 
-  it("D2: waits took their real time; an unfinished wait has lasted until now", () => {
+  it("rule D2: waits took their real time; an unfinished wait has lasted until now", () => {
     const records = [
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -79,7 +79,7 @@ describe("History", () => {
     expect(History.tallyAt(History.of(elsewhere), 9_000).waitedMs).toBe(0)
   })
 
-  it("X4: commands move the end of a wait and extend the budget, and the wait continues", () => {
+  it("rule X4: commands move the end of a wait and extend the budget, and the wait continues", () => {
     const records = [
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -100,7 +100,7 @@ describe("History", () => {
     expect(next).toMatchObject({ step: 0, number: 1 })
   })
 
-  it("X4: a turn that was sent elsewhere waits there from then on", () => {
+  it("rule X4: a turn that was sent elsewhere waits there from then on", () => {
     const target = { provider: "other", model: "m" }
     const { wait } = History.of([
       failed(0, 1_000),
@@ -112,21 +112,21 @@ describe("History", () => {
     expect(wait).toMatchObject({ retry: 1, target: "other/m" })
   })
 
-  it("P8: an immediate retry on another target is no wait, and the next attempt is there", () => {
+  it("rule P8: an immediate retry on another target is no wait, and the next attempt is there", () => {
     const { next, target, wait } = History.of([begins("anthropic"), failed(0, 1_000), sent(0, 0, 1_000, "openai")])
     expect(wait).toBeUndefined()
     expect(next).toMatchObject({ step: 0, number: 1, target: "openai/m" })
     expect(target).toBe("openai/m")
   })
 
-  it("A5: a turn waits for the target that failed, and continues on its new target after the wait", () => {
+  it("rule A5: a turn waits for the target that failed, and continues on its new target after the wait", () => {
     const records = [begins("anthropic"), failed(0, 1_000), sent(0, 7_000, 8_000, "openai")]
     expect(History.of(records).wait).toMatchObject({ retryAt: 8_000, target: "anthropic/m" })
     const { attempts } = History.of([...records, wake(0, 0, { type: "elapsed" }), completed(1, 9_000)])
     expect(attempts.map(({ target }) => target)).toEqual(["anthropic/m", "openai/m"])
   })
 
-  it("P19: a wait for a summary is a wait, and the summary is followed by the next attempt", () => {
+  it("rule P19: a wait for a summary is a wait, and the summary is followed by the next attempt", () => {
     const failing = [
       failed(0, 1_000),
       compaction(1, { _tag: "Failed", failure: overloaded, spread: 0, endedAt: 2_000 })
@@ -146,7 +146,7 @@ describe("History", () => {
     expect(History.callsOf(nothing)).toBe(1)
   })
 
-  it("P10: spending counts from 0 with every step", () => {
+  it("rule P10: spending counts from 0 with every step", () => {
     const history = History.of([
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -167,7 +167,7 @@ describe("History", () => {
     })
   })
 
-  it("X11: spending on a reason is the cost of its own failures", () => {
+  it("rule X11: spending on a reason is the cost of its own failures", () => {
     const limited = { ...overloaded, reason: "rate-limited" as const }
     const history = History.of([
       failed(0, 1_000, 0, limited),
@@ -184,7 +184,7 @@ describe("History", () => {
     expect(spending.onReason).toEqual({ reason: "rate-limited", scheduledMs: 35_000, firstFailureAt: 1_000 })
   })
 
-  it("X11: a wait that asks waits for an answer until there is one", () => {
+  it("rule X11: a wait that asks waits for an answer until there is one", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const records = [
       failed(0, 1_000),
@@ -197,7 +197,7 @@ describe("History", () => {
     expect(answered).toMatchObject({ asks: undefined, retryAt: 7_000 })
   })
 
-  it("X2: an attempt that was lost with its content is lost, and the next is in progress", () => {
+  it("rule X2: an attempt that was lost with its content is lost, and the next is in progress", () => {
     const { attempts, next } = History.of([mark(0), lost(0, 2_000)])
     expect(attempts[0]).toMatchObject({ hasContent: true, outcome: { _tag: "Lost" } })
     expect(next).toMatchObject({ step: 0, number: 1 })
@@ -224,7 +224,7 @@ describe("History", () => {
     expect(History.of(strange).unread).toEqual(["step/0/tool/0", "step/0/decision/7"])
   })
 
-  it("D5: a body that is repeated is that of the attempt before, whatever a summary failed with", () => {
+  it("rule D5: a body that is repeated is that of the attempt before, whatever a summary failed with", () => {
     const refused = (n: number, body: unknown) => ({
       name: `step/0/attempt/${n}`,
       value: JSON.stringify({ ...JSON.parse(failed(n, 1_000).value), body })
@@ -234,7 +234,7 @@ describe("History", () => {
     expect(attempts.map(({ body }) => body)).toEqual(["<html>", "<p>", "<html>", undefined])
   })
 
-  it("D2, X5: an early attempt that fails at the end of its wait has cost that wait", () => {
+  it("rule D2, X5: an early attempt that fails at the end of its wait has cost that wait", () => {
     const early = (at: number) => [
       failed(0, 1_000),
       retry(0, 5_000, 6_000),
@@ -273,7 +273,7 @@ const statesOf = ({ entries }: PureTurn.PureRun) => {
 const isUnknown = ({ history, ledger }: { readonly history: History.History; readonly ledger: Machine.Ledger }) =>
   ledger.phase._tag === "Entering" && history.attempts.at(-1)?.decision?._tag === "GiveUp" && history.next === undefined
 
-law("D2, A16: a history counts what the ledger counts", turns, (run) => {
+law("rule D2, A16: a history counts what the ledger counts", turns, (run) => {
   for (const { history, ledger } of statesOf(run)) {
     if (isUnknown({ history, ledger })) continue
     assert.deepStrictEqual(history.tally, ledger.tally)
@@ -284,7 +284,7 @@ law("D2, A16: a history counts what the ledger counts", turns, (run) => {
   }
 })
 
-law("X1, X11: a history has the wait or the question that the ledger has, and no other", turns, (run) => {
+law("rule X1, X11: a history has the wait or the question that the ledger has, and no other", turns, (run) => {
   for (const { history, ledger } of statesOf(run)) {
     const { phase } = ledger
     const { wait } = history
@@ -312,7 +312,7 @@ law("a history knows the attempt that is due, as the ledger does", turns, (run) 
   }
 })
 
-law("P11, C10: a turn that is sealed by its history ends as the machine would end it", turns, (run) => {
+law("rule P11, C10: a turn that is sealed by its history ends as the machine would end it", turns, (run) => {
   let closed = 0
   for (const { emissions, history, ledger } of statesOf(run)) {
     closed += eventsOf(emissions).filter(({ type }) => type === "retry-end").length

@@ -62,7 +62,7 @@ describe("Machine", () => {
   })
 
   law(
-    "X1: resumed = uninterrupted: from any record on, the turn has the same state and continues alike",
+    "rule X1: resumed = uninterrupted: from any record on, the turn has the same state and continues alike",
     turns,
     (turn) => {
       const { emissions, end, entries, start } = turn
@@ -106,7 +106,7 @@ describe("Machine", () => {
     assert.strictEqual(end?.error !== undefined, end?.status === "failed")
   })
 
-  it("P19: after a compaction without success, the decision is about the attempt that was too long", () => {
+  it("rule P19: after a compaction without success, the decision is about the attempt that was too long", () => {
     const overflow = { reason: "context-overflow", message: "too long", retryable: false } as const
     const failed = { _tag: "Failed", content: [], contentSeen: false, spread: 0, endedAt: 0 } as const
     const records: ReadonlyArray<Records.TurnRecord> = [

@@ -36,30 +36,35 @@ const chargedBy = (entry: Entries[number], entries: Entries): number => {
 }
 
 describe("Machine", () => {
-  law("P11: every chain of retries that opens is closed once, before the seal", turns, ({ emissions, entries }) => {
-    const told: Array<TurnEvent.TurnEvent> = []
-    for (const { command, emissions, record } of entries) {
-      told.push(...eventsOf(emissions))
-      // A question about tool calls is a chain of its own (Approvals.A4).
-      if (command?._tag === "Ask" && record.kind === "Wake" && record.value.type === "asked")
-        told.push({ ...RETRY, attempt: 0, delayMs: 0, retryAt: 0 })
-      // It is announced when its wait is performed; an abort may come between.
-      if (record.kind === "Decision" && record.value._tag === "Retry")
-        told.push({ ...RETRY, attempt: record.value.attempt, delayMs: 0, retryAt: 0 })
-    }
-    // No entry has the events after the last record.
-    const last = eventsOf(emissions).length - entries.reduce((sum, entry) => sum + eventsOf(entry.emissions).length, 0)
-    told.push(...eventsOf(emissions).slice(-last))
-    let open: number | undefined
-    for (const event of told) {
-      if (event.type === "provider-retry") open = event.attempt
-      if (event.type === "retry-end") {
-        assert.strictEqual(event.attempt, open)
-        open = undefined
+  law(
+    "rule P11: every chain of retries that opens is closed once, before the seal",
+    turns,
+    ({ emissions, entries }) => {
+      const told: Array<TurnEvent.TurnEvent> = []
+      for (const { command, emissions, record } of entries) {
+        told.push(...eventsOf(emissions))
+        // A question about tool calls is a chain of its own (Approvals.A4).
+        if (command?._tag === "Ask" && record.kind === "Wake" && record.value.type === "asked")
+          told.push({ ...RETRY, attempt: 0, delayMs: 0, retryAt: 0 })
+        // It is announced when its wait is performed; an abort may come between.
+        if (record.kind === "Decision" && record.value._tag === "Retry")
+          told.push({ ...RETRY, attempt: record.value.attempt, delayMs: 0, retryAt: 0 })
       }
-      if (event.type === "turn-end") assert.isUndefined(open)
+      // No entry has the events after the last record.
+      const last =
+        eventsOf(emissions).length - entries.reduce((sum, entry) => sum + eventsOf(entry.emissions).length, 0)
+      told.push(...eventsOf(emissions).slice(-last))
+      let open: number | undefined
+      for (const event of told) {
+        if (event.type === "provider-retry") open = event.attempt
+        if (event.type === "retry-end") {
+          assert.strictEqual(event.attempt, open)
+          open = undefined
+        }
+        if (event.type === "turn-end") assert.isUndefined(open)
+      }
     }
-  })
+  )
 
   law("a seal counts calls, waits and tokens as its records do", turns, (turn) => {
     const [end] = of(turn, "turn-end")
@@ -90,7 +95,7 @@ describe("Machine", () => {
   })
 
   law(
-    "A16: a seal counts the time of retries from the first failure of each step to its end",
+    "rule A16: a seal counts the time of retries from the first failure of each step to its end",
     turns,
     (turn) => {
       let since: number | undefined
@@ -115,7 +120,7 @@ describe("Machine", () => {
     1_000
   )
 
-  law("P8: a fallback that takes over succeeds with its first answer, and once", turns, (turn) => {
+  law("rule P8: a fallback that takes over succeeds with its first answer, and once", turns, (turn) => {
     let pending: string | undefined
     const hear = (event: TurnEvent.TurnEvent) => {
       if (event.type === "retry-fallback-applied") pending = event.to
@@ -139,7 +144,7 @@ describe("Machine", () => {
   })
 
   law(
-    "P8: each model-change starts from the target that was used last, and messages name theirs",
+    "rule P8: each model-change starts from the target that was used last, and messages name theirs",
     turns,
     (turn, { facts }) => {
       const last = facts.history.findLast(({ role }) => role === "assistant")
@@ -161,7 +166,7 @@ describe("Machine", () => {
     }
   )
 
-  law("X1, X4, X11: a wait keeps its beginning, ends at its last end, and asks once", turns, ({ entries }) => {
+  law("rule X1, X4, X11: a wait keeps its beginning, ends at its last end, and asks once", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Wait") continue
       const of = entries
@@ -188,7 +193,7 @@ describe("Machine", () => {
     }
   })
 
-  law("D2: a decision receives the step's spending, as its records have it", turns, ({ entries }) => {
+  law("rule D2: a decision receives the step's spending, as its records have it", turns, ({ entries }) => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Decide") continue
       const before = entries.slice(0, i).filter(({ record }) => record.step === command.step)
@@ -251,7 +256,7 @@ describe("Machine", () => {
     }
   })
 
-  law("X2: an attempt whose content had left when its process died is voided once", turns, (turn) => {
+  law("rule X2: an attempt whose content had left when its process died is voided once", turns, (turn) => {
     const lost = turn.entries.filter(({ record }) => record.kind === "Attempt" && record.value._tag === "Lost")
     const voided = turn.entries.filter(({ record }) => record.kind === "Decision" && Records.isVoiding(record.value))
     const last = turn.entries.at(-1)?.ledger.phase
@@ -259,7 +264,7 @@ describe("Machine", () => {
     assert.strictEqual(of(turn, "step-discarded").length, lost.length + voided.length + (isCutOff ? 1 : 0))
   })
 
-  law("X7: content is void by its setting alone, and never in the history then", turns, (turn) => {
+  law("rule X7: content is void by its setting alone, and never in the history then", turns, (turn) => {
     for (const [i, { command, offers, record }] of turn.entries.entries()) {
       if (command?._tag !== "Decide" || record.kind !== "Decision") continue
       const { contentSeen, failure, unseen } = command.failedCall
@@ -278,7 +283,7 @@ describe("Machine", () => {
   })
 
   law(
-    "A11: the last step is announced once, before its first attempt, and offers no tool but the report",
+    "rule A11: the last step is announced once, before its first attempt, and offers no tool but the report",
     turns,
     (turn, { facts }) => {
       const finals = of(turn, "final-turn")

@@ -31,7 +31,7 @@ const settled = (start: Scenario.Start, options: Scenario.Options) =>
   Effect.flatMap(start(options), (run) => Effect.map(Scenario.settle(run), (end) => ({ ...run, end })))
 
 describe("midStream", () => {
-  Scenario.bothWays("X7: `fail` is D4: after content nothing is retried, also without a setting", (start) =>
+  Scenario.bothWays("rule X7: `fail` is D4: after content nothing is retried, also without a setting", (start) =>
     Effect.gen(function* () {
       for (const retry of [strategy("fail"), TestStrategy.make()]) {
         const { end, provider, sink } = yield* settled(start, { scripts: [cut("Hel")], strategy: retry })
@@ -42,39 +42,41 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: `discard` voids the step before the wait, and retries it within the same budget", (start) =>
-    Effect.gen(function* () {
-      const retry = strategy("discard")
-      const scripts = [emits(overloaded), cut("Hel", "lo"), answer("Hello again")]
-      const { end, sink } = yield* settled(start, { scripts, strategy: retry })
-      assert.strictEqual(end.status, "completed")
-      assert.deepStrictEqual(retry.sleeps, [1_000, 2_000])
-      const types = sink.types.filter((type) => type !== "turn-start" && type !== "usage")
-      const told = types.slice(types.indexOf("text-delta"))
-      assert.deepStrictEqual(told, [
-        "text-delta",
-        "step-discarded",
-        "provider-retry",
-        "step-start",
-        "text-delta",
-        "retry-end",
-        "message",
-        "turn-end"
-      ])
-      const [ended] = sink.of("retry-end")
-      assert.deepInclude(ended, { success: true, attempt: 1, midStream: "discard" })
-      const [voided] = sink.of("step-discarded")
-      assert.deepInclude(voided, { step: 0 })
-      assert.include(voided?.message, "The response ended before it was complete.")
-      const answers = sink.of("message").flatMap(({ message }) => (message.role === "assistant" ? [message] : []))
-      assert.deepStrictEqual(
-        answers.map(({ content }) => content),
-        [[{ type: "text", text: "Hello again" }]]
-      )
-    })
+  Scenario.bothWays(
+    "rule X7: `discard` voids the step before the wait, and retries it within the same budget",
+    (start) =>
+      Effect.gen(function* () {
+        const retry = strategy("discard")
+        const scripts = [emits(overloaded), cut("Hel", "lo"), answer("Hello again")]
+        const { end, sink } = yield* settled(start, { scripts, strategy: retry })
+        assert.strictEqual(end.status, "completed")
+        assert.deepStrictEqual(retry.sleeps, [1_000, 2_000])
+        const types = sink.types.filter((type) => type !== "turn-start" && type !== "usage")
+        const told = types.slice(types.indexOf("text-delta"))
+        assert.deepStrictEqual(told, [
+          "text-delta",
+          "step-discarded",
+          "provider-retry",
+          "step-start",
+          "text-delta",
+          "retry-end",
+          "message",
+          "turn-end"
+        ])
+        const [ended] = sink.of("retry-end")
+        assert.deepInclude(ended, { success: true, attempt: 1, midStream: "discard" })
+        const [voided] = sink.of("step-discarded")
+        assert.deepInclude(voided, { step: 0 })
+        assert.include(voided?.message, "The response ended before it was complete.")
+        const answers = sink.of("message").flatMap(({ message }) => (message.role === "assistant" ? [message] : []))
+        assert.deepStrictEqual(
+          answers.map(({ content }) => content),
+          [[{ type: "text", text: "Hello again" }]]
+        )
+      })
   )
 
-  Scenario.bothWays("X7: `unseen` voids content that no client has received", (start) =>
+  Scenario.bothWays("rule X7: `unseen` voids content that no client has received", (start) =>
     Effect.gen(function* () {
       const sink = sinkOf(() => false)
       const run = { scripts: [cut("Hel"), answer("Hello")], strategy: strategy("unseen"), sink }
@@ -85,7 +87,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: `unseen` is D4 for content that a client has received, or may have", (start) =>
+  Scenario.bothWays("rule X7: `unseen` is D4 for content that a client has received, or may have", (start) =>
     Effect.gen(function* () {
       for (const sink of [sinkOf(() => true), new RecordingSink.RecordingSink()]) {
         const scripts = [emits(overloaded), cut("Hel")]
@@ -98,7 +100,7 @@ describe("midStream", () => {
     })
   )
 
-  it.effect("X7: whether content was received is asked once, when the attempt ends, and is on record", () =>
+  it.effect("rule X7: whether content was received is asked once, when the attempt ends, and is on record", () =>
     Effect.gen(function* () {
       let asked = 0
       // Received later: the answer for the failed attempt holds all the same.
@@ -110,7 +112,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: only a failure of the transport voids content", (start) =>
+  Scenario.bothWays("rule X7: only a failure of the transport voids content", (start) =>
     Effect.gen(function* () {
       const tooLong: Failure.Failure = { ...unauthorized, reason: "context-overflow" }
       for (const script of [
@@ -133,7 +135,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: tool calls of void content are not run", (start) =>
+  Scenario.bothWays("rule X7: tool calls of void content are not run", (start) =>
     Effect.gen(function* () {
       const ran: Array<string> = []
       const toolbox = {
@@ -155,7 +157,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: the usage of void attempts counts, and clients get it", (start) =>
+  Scenario.bothWays("rule X7: the usage of void attempts counts, and clients get it", (start) =>
     Effect.gen(function* () {
       const scripts = [breaksOff(text("Hel"), { type: "usage", usage: USAGE }), cut("Hel"), answer("Hello")]
       const { end, sink } = yield* settled(start, { scripts, strategy: strategy("discard") })
@@ -167,7 +169,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: an exhausted budget fails with the last content, which is not void", (start) =>
+  Scenario.bothWays("rule X7: an exhausted budget fails with the last content, which is not void", (start) =>
     Effect.gen(function* () {
       const scripts = [cut("One"), cut("Two"), cut("Three")]
       const { end, sink } = yield* settled(start, { scripts, strategy: strategy("discard") })
@@ -179,7 +181,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: an abort in the wait leaves no void content in the history", (start) =>
+  Scenario.bothWays("rule X7: an abort in the wait leaves no void content in the history", (start) =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const scripts = [breaksOff(text("Hel"), { type: "usage", usage: USAGE })]
@@ -194,7 +196,7 @@ describe("midStream", () => {
     })
   )
 
-  Scenario.bothWays("X7: a router may send the retry elsewhere at once, after the step was voided", (start) =>
+  Scenario.bothWays("rule X7: a router may send the retry elsewhere at once, after the step was voided", (start) =>
     Effect.gen(function* () {
       const other = { provider: "other", model: "big" }
       const router = new TestRouter.TestRouter({
@@ -218,7 +220,7 @@ describe("midStream", () => {
   )
 
   it.effect(
-    "X7, X11: the strategy gets the void attempts, and those without usage, until a person sends a command",
+    "rule X7, X11: the strategy gets the void attempts, and those without usage, until a person sends a command",
     () =>
       Effect.gen(function* () {
         const seen: Array<Pick<Outlook, "voids" | "unreported">> = []
@@ -240,7 +242,7 @@ describe("midStream", () => {
       })
   )
 
-  it.effect("X2, X7: an attempt whose process died is void as before, whatever the setting", () =>
+  it.effect("rule X2, X7: an attempt whose process died is void as before, whatever the setting", () =>
     Effect.gen(function* () {
       for (const setting of ["fail", "discard", "unseen"] as const) {
         let deaths = 1
@@ -254,7 +256,7 @@ describe("midStream", () => {
     })
   )
 
-  it.effect("X7: an abort during the content that is withdrawn keeps it in the history", () =>
+  it.effect("rule X7: an abort during the content that is withdrawn keeps it in the history", () =>
     Effect.gen(function* () {
       const [reached, abort] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const sink = sinkOf(() => false)

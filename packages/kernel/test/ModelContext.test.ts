@@ -65,17 +65,17 @@ const shape = (messages: ReadonlyArray<Message.Message>) =>
   )
 
 describe("ModelContext", () => {
-  it("P12: of several failed responses in a row none is in it", () => {
+  it("rule P12: of several failed responses in a row none is in it", () => {
     const history = [user("1"), failed("a"), failed("b"), user("2"), failed(""), said("ok"), user("3"), failed("c")]
     assert.deepStrictEqual(shape(ModelContext.of(history)), ["user: 1", "user: 2", "assistant: ok", "user: 3"])
   })
 
-  it("M1: a manual retry after finished steps keeps them, and leaves out the failed response after them", () => {
+  it("rule M1: a manual retry after finished steps keeps them, and leaves out the failed response after them", () => {
     const history = [user("1"), asks("x"), results("x"), failed("Half")]
     assert.deepStrictEqual(shape(ModelContext.of(history)), ["user: 1", "ask x", "got x"])
   })
 
-  it("P12: the calls of a failed response are not in it, nor are their results", () => {
+  it("rule P12: the calls of a failed response are not in it, nor are their results", () => {
     const broken = assistant([ScriptedProvider.call("t", "x")], ScriptedProvider.overloaded)
     assert.deepStrictEqual(shape(ModelContext.of([user("1"), broken, results("x"), user("2")])), ["user: 1", "user: 2"])
   })
@@ -102,7 +102,7 @@ describe("ModelContext", () => {
     ])
   })
 
-  it("P19: a summary comes first, and replaces all messages up to and including `upTo`", () => {
+  it("rule P19: a summary comes first, and replaces all messages up to and including `upTo`", () => {
     const history = [user("1"), said("a"), user("2"), said("b")]
     const summed = [...history, summary("so far", history[1]), said("c")]
     assert.deepStrictEqual(shape(ModelContext.of(summed)), ["user: so far", "user: 2", "assistant: b", "assistant: c"])
@@ -111,7 +111,7 @@ describe("ModelContext", () => {
     assert.deepStrictEqual(shape(ModelContext.of(again)), ["user: and on", "assistant: b", "assistant: c"])
   })
 
-  it("P19: a summary of a history that was cut off before it leaves nothing out", () => {
+  it("rule P19: a summary of a history that was cut off before it leaves nothing out", () => {
     assert.deepStrictEqual(shape(ModelContext.of([summary("so far", user("1")), said("b")])), [
       "user: so far",
       "assistant: b"
@@ -123,13 +123,13 @@ describe("ModelContext", () => {
     ])
   })
 
-  it("P19: results whose call a summary replaces are not in it", () => {
+  it("rule P19: results whose call a summary replaces are not in it", () => {
     const call = asks("x")
     const history = [user("1"), call, results("x"), user("2")]
     assert.deepStrictEqual(shape(ModelContext.of([...history, summary("so far", call)])), ["user: so far", "user: 2"])
   })
 
-  it("P12: for any history, it has no failed response, and every call has one result right after it", () => {
+  it("rule P12: for any history, it has no failed response, and every call has one result right after it", () => {
     const ids = fc.uniqueArray(fc.constantFrom("x", "y", "z"), { maxLength: 3 })
     const message: fc.Arbitrary<Message.Message> = fc.oneof(
       fc.constant("hi").map(user),

@@ -50,7 +50,7 @@ const toolbox = {
 }
 
 describe("an observer", () => {
-  bothWays("A16: receives each attempt, decision, wait, tool call and seal once", (start) =>
+  bothWays("rule A16: receives each attempt, decision, wait, tool call and seal once", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({
@@ -110,7 +110,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: a turn that fails in spite of its retries spent time in them until its seal", (start) =>
+  bothWays("rule A16: a turn that fails in spite of its retries spent time in them until its seal", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const spent = yield* start({
@@ -126,7 +126,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: a turn that was aborted in a wait spent time in retries until then", (start) =>
+  bothWays("rule A16: a turn that was aborted in a wait spent time in retries until then", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const abort = yield* Deferred.make<void>()
@@ -146,7 +146,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: a turn that never waited has spent no time in retries", (start) =>
+  bothWays("rule A16: a turn that never waited has spent no time in retries", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const scripts = [throws(unauthorized)]
@@ -159,7 +159,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A16: a decision about a failed compaction has the time when the compaction began", () =>
+  it.effect("rule A16: a decision about a failed compaction has the time when the compaction began", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const failed = () => Effect.fail(new Failure.ProviderFailure({ failure: overloaded }))
@@ -177,7 +177,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("P18: receives every event except deltas, once, and in order", (start) =>
+  bothWays("rule P18: receives every event except deltas, once, and in order", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
@@ -197,7 +197,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("P18: receives single types of events, each with its own type", () =>
+  it.effect("rule P18: receives single types of events, each with its own type", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const observer = Observer.on({
@@ -216,7 +216,7 @@ describe("an observer", () => {
     })
   )
 
-  bothWays("A16: receives a compaction like an attempt, and rejected reports (A12)", (start) =>
+  bothWays("rule A16: receives a compaction like an attempt, and rejected reports (A12)", (start) =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* start({ ...Eventful.turn(), observer: notebook.listeners })
@@ -258,7 +258,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A12: receives each submitted report with its result", () =>
+  it.effect("rule A12: receives each submitted report with its result", () =>
     Effect.gen(function* () {
       const malformed = { type: "tool-call", toolCallId: "1", toolName: "report", input: "{", malformed: "no" } as const
       const cut = { reads: [[malformed, { type: "finish", finishReason: "length" }]], end: Effect.void } as const
@@ -287,7 +287,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("A12: receives a rejected report of the last step", () =>
+  it.effect("rule A12: receives a rejected report of the last step", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const { scripts, ...rest } = Eventful.turn()
@@ -357,7 +357,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("X2: receives an attempt whose process died during it", () =>
+  it.effect("rule X2: receives an attempt whose process died during it", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const losesOnce = new Set(["step/0/attempt/0"])
@@ -379,7 +379,7 @@ describe("an observer", () => {
     })
   )
 
-  it.effect("M1: receives a flag for the first attempt of a manual retry", () =>
+  it.effect("rule M1: receives a flag for the first attempt of a manual retry", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()
       const run = yield* Scenario.straight({

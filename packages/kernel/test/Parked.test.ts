@@ -13,7 +13,7 @@ const { answer, emits, overloaded } = ScriptedProvider
 const parking = () => TestStrategy.make({ sleep: Effect.fail(new TurnParked({ retryAt: 5_000 })) })
 
 describe("a turn that is parked", () => {
-  bothWays("X1: ends with the time of its wake, and unsealed", (start) =>
+  bothWays("rule X1: ends with the time of its wake, and unsealed", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded)], strategy: parking() })
       const exit = yield* Fiber.await(run.fiber)
@@ -26,7 +26,7 @@ describe("a turn that is parked", () => {
     })
   )
 
-  it.effect("X1: sleeps the rest of its wait when it runs again, and continues", () =>
+  it.effect("rule X1: sleeps the rest of its wait when it runs again, and continues", () =>
     Effect.gen(function* () {
       const replay = new ReplayCheckpoint()
       const sink = new RecordingSink()
@@ -42,7 +42,7 @@ describe("a turn that is parked", () => {
     })
   )
 
-  it.effect("D8: is aborted while it is in memory", () =>
+  it.effect("rule D8: is aborted while it is in memory", () =>
     Effect.gen(function* () {
       const run = yield* straight({ scripts: [emits(overloaded)], strategy: parking(), abort: Effect.void })
       assert.strictEqual((yield* settle(run)).status, "aborted")

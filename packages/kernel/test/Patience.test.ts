@@ -88,7 +88,7 @@ const collected = (
   )
 
 describe("a patient call", () => {
-  it.effect("D4: gives the elements of the attempt that was answered, and none of those that failed", () =>
+  it.effect("rule D4: gives the elements of the attempt that was answered, and none of those that failed", () =>
     Effect.gen(function* () {
       const one = world([
         [start, new Foreign(529)],
@@ -112,7 +112,7 @@ describe("a patient call", () => {
     })
   )
 
-  it.effect("D4: fails behind the content that it gave, and does not call again", () =>
+  it.effect("rule D4: fails behind the content that it gave, and does not call again", () =>
     Effect.gen(function* () {
       const one = world([[start, word("Half"), new Foreign(529)], [word("Never")]])
       const { end, parts } = yield* collected(one)
@@ -123,7 +123,7 @@ describe("a patient call", () => {
     })
   )
 
-  it.effect("X7: whatever the strategy's setting is, content that was given is not void", () =>
+  it.effect("rule X7: whatever the strategy's setting is, content that was given is not void", () =>
     Effect.gen(function* () {
       const one = world([[start, word("Half"), new Foreign(529)], [word("Never")]])
       const { parts } = yield* collected(one, TestStrategy.make({ midStream: () => "discard" }))
@@ -141,7 +141,7 @@ describe("a patient call", () => {
     })
   )
 
-  it.effect("D9: without a policy it makes one attempt", () =>
+  it.effect("rule D9: without a policy it makes one attempt", () =>
     Effect.gen(function* () {
       const one = world([[new Foreign(529)], [word("Never")]])
       const end = yield* Effect.flip(Stream.runDrain(Patience.stream(one.call)))
@@ -179,7 +179,7 @@ describe("a patient call", () => {
     })
   )
 
-  it.effect("X1: with a checkpoint it continues after every record in another life", () =>
+  it.effect("rule X1: with a checkpoint it continues after every record in another life", () =>
     Effect.gen(function* () {
       const checkpoint = new ReplayCheckpoint.ReplayCheckpoint()
       const one = world([[new Foreign(529)], [bad(503)], [start, word("Hi")]])
@@ -205,7 +205,7 @@ describe("a patient call", () => {
   const scripts = fc.tuple(fc.array(failed, { maxLength: 3 }), fc.array(part, { maxLength: 200 }))
 
   Property.prop(
-    "D4: whatever fails before, the consumer gets one response, whole and in order",
+    "rule D4: whatever fails before, the consumer gets one response, whole and in order",
     scripts,
     ([failures, answer]) =>
       Effect.gen(function* () {

@@ -392,7 +392,7 @@ for (const given of [waits, reports]) {
       })
     )
 
-    it.effect("X1: the turn continues from each of them to the same seal, however long it was away", () =>
+    it.effect("rule X1: the turn continues from each of them to the same seal, however long it was away", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
         assertLegal(given, straight, [], straight)
@@ -405,7 +405,7 @@ for (const given of [waits, reports]) {
       })
     )
 
-    it.effect("X1: the same when it dies a second time, after any write of its recovery", () =>
+    it.effect("rule X1: the same when it dies a second time, after any write of its recovery", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
         let pairs = 0
@@ -421,7 +421,7 @@ for (const given of [waits, reports]) {
       })
     )
 
-    it.effect("D8: an abort at the start of the next life seals the turn after its earlier events", () =>
+    it.effect("rule D8: an abort at the start of the next life seals the turn after its earlier events", () =>
       Effect.gen(function* () {
         const straight = yield* Life.live([], world)
         for (const death of cuts(straight.log, 0)) {

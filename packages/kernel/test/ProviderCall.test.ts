@@ -184,7 +184,7 @@ describe("a call", () => {
     )
   )
 
-  it.effect("C8: progress of a stream is the call's, and the stream's that is made of it", () =>
+  it.effect("rule C8: progress of a stream is the call's, and the stream's that is made of it", () =>
     Effect.gen(function* () {
       let count = 0
       const plain = { stream: () => Stream.drain(Stream.fromEffect(Effect.map(ResponseProgress, (seen) => seen()))) }

@@ -32,7 +32,7 @@ const behind = [
 
 describe("the events of a response", () => {
   for (const [when, reads] of behind) {
-    bothWays(`C6: no event is read after its finish, ${when}`, (start) =>
+    bothWays(`rule C6: no event is read after its finish, ${when}`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [script(...reads([text("said"), finish], [text("unsaid"), error]))] })
         assert.strictEqual((yield* settle(run)).status, "completed")
@@ -40,7 +40,7 @@ describe("the events of a response", () => {
       })
     )
 
-    bothWays(`C3: no event is read after its error, ${when}`, (start) =>
+    bothWays(`rule C3: no event is read after its error, ${when}`, (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: [script(...reads([text("said"), error], [text("unsaid"), finish]))] })
         const end = yield* settle(run)
@@ -49,7 +49,7 @@ describe("the events of a response", () => {
       })
     )
 
-    bothWays(`C11: no event is read after the limit is exceeded, ${when}`, (start) =>
+    bothWays(`rule C11: no event is read after the limit is exceeded, ${when}`, (start) =>
       Effect.gen(function* () {
         const limits = { maxResponseCharacters: 1_000 }
         const scripts = [script(...reads([text("said"), text("x".repeat(1_000))], [text("unsaid"), finish]))]
@@ -61,38 +61,40 @@ describe("the events of a response", () => {
     )
   }
 
-  bothWays("C8: neighbouring deltas of one kind in a read are one event, and do not wait for the next read", (start) =>
-    Effect.gen(function* () {
-      const reads = [
-        [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
-        [text("g"), text("h")],
-        [text("i"), finish]
-      ]
-      const run = yield* start({ scripts: [script(...reads), answer("ok")] })
-      yield* settle(run)
-      assert.deepStrictEqual(
-        run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
-        [
-          ["reasoning-delta", "ab"],
-          ["text-delta", "cd"],
-          ["text-delta", "e"],
-          ["text-delta", "f"],
-          ["text-delta", "gh"],
-          ["text-delta", "i"],
-          ["text-delta", "ok"]
+  bothWays(
+    "rule C8: neighbouring deltas of one kind in a read are one event, and do not wait for the next read",
+    (start) =>
+      Effect.gen(function* () {
+        const reads = [
+          [reasoning("a"), reasoning("b"), text("c"), text(""), text("d"), call("look"), text("e"), usage, text("f")],
+          [text("g"), text("h")],
+          [text("i"), finish]
         ]
-      )
-      const [, message] = run.sink.of("message").map((event) => event.message)
-      assert.deepStrictEqual<unknown>(message?.content, [
-        { type: "reasoning", text: "ab" },
-        { type: "text", text: "cd" },
-        call("look"),
-        { type: "text", text: "efghi" }
-      ])
-    })
+        const run = yield* start({ scripts: [script(...reads), answer("ok")] })
+        yield* settle(run)
+        assert.deepStrictEqual(
+          run.sink.events.flatMap((event) => ("delta" in event ? [[event.type, event.delta]] : [])),
+          [
+            ["reasoning-delta", "ab"],
+            ["text-delta", "cd"],
+            ["text-delta", "e"],
+            ["text-delta", "f"],
+            ["text-delta", "gh"],
+            ["text-delta", "i"],
+            ["text-delta", "ok"]
+          ]
+        )
+        const [, message] = run.sink.of("message").map((event) => event.message)
+        assert.deepStrictEqual<unknown>(message?.content, [
+          { type: "reasoning", text: "ab" },
+          { type: "text", text: "cd" },
+          call("look"),
+          { type: "text", text: "efghi" }
+        ])
+      })
   )
 
-  bothWays("C8: an empty delta is not emitted, and is no part of a message", (start) =>
+  bothWays("rule C8: an empty delta is not emitted, and is no part of a message", (start) =>
     Effect.gen(function* () {
       const reads = [text(""), reasoning(""), reasoning("hm"), reasoning(""), text(""), text("a"), text(""), finish]
       const run = yield* start({ scripts: [script(reads)] })
@@ -106,7 +108,7 @@ describe("the events of a response", () => {
     })
   )
 
-  bothWays("C8: an empty delta alone is no content: a failure after it is retried", (start) =>
+  bothWays("rule C8: an empty delta alone is no content: a failure after it is retried", (start) =>
     Effect.gen(function* () {
       for (const empty of [text(""), reasoning("")]) {
         const failing = ScriptedProvider.throws(overloaded, empty)
@@ -133,7 +135,7 @@ describe("the events of a response", () => {
     ["empty deltas in several reads", [[text("")], [reasoning("")], [text("Hello")]]],
     ["an empty delta in the same read", [[text(""), text("Hello")]]]
   ]
-  it.effect.each(openings)("X2: a response that opens with %s does not begin again unseen", ([, reads]) =>
+  it.effect.each(openings)("rule X2: a response that opens with %s does not begin again unseen", ([, reads]) =>
     Effect.gen(function* () {
       let deaths = 1
       const dying = Scenario.dying((name) => /\/attempt\/\d+$/.test(name) && deaths-- > 0)
@@ -144,7 +146,7 @@ describe("the events of a response", () => {
     })
   )
 
-  bothWays("M3: an attempt that something else interrupts counts as aborted, and may be retried", (start) =>
+  bothWays("rule M3: an attempt that something else interrupts counts as aborted, and may be retried", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [{ reads: [], end: Effect.interrupt }] })
       const { error } = yield* settle(run)
@@ -180,7 +182,7 @@ describe("a turn whose ports fail", () => {
   const stopped = new TurnStopped({ message: "another runner has it" })
   const memory = Effect.provide(Effect.service(Checkpoint.Checkpoint), Checkpoint.layerMemory)
 
-  it.effect("X2: stops unsealed, and without content, if its mark cannot be recorded", () =>
+  it.effect("rule X2: stops unsealed, and without content, if its mark cannot be recorded", () =>
     Effect.gen(function* () {
       const inner = yield* memory
       const { exit, persisted } = yield* ends(ScriptedProvider.make([answer("Hello")]), {

@@ -33,7 +33,7 @@ const lives = () => {
 const targets = ({ provider }: Scenario.Run) => provider.requests.map(({ target }) => target.provider)
 
 describe("a turn that resumes", () => {
-  it.effect("X1: without the router that it began with continues on its route", () =>
+  it.effect("rule X1: without the router that it began with continues on its route", () =>
     Effect.gen(function* () {
       const { begin } = lives()
       const first = yield* begin({
@@ -49,7 +49,7 @@ describe("a turn that resumes", () => {
     })
   )
 
-  it.effect("X1: with a router that it did not begin with asks it from its next decision on", () =>
+  it.effect("rule X1: with a router that it did not begin with asks it from its next decision on", () =>
     Effect.gen(function* () {
       const { begin } = lives()
       const first = yield* begin({ scripts: [tools(call("look")), emits(overloaded)] })
@@ -67,7 +67,7 @@ describe("a turn that resumes", () => {
     })
   )
 
-  it.effect("A11: with a new limit is not stopped in a step that has its route", () =>
+  it.effect("rule A11: with a new limit is not stopped in a step that has its route", () =>
     Effect.gen(function* () {
       const { begin, sink } = lives()
       const reached = yield* Deferred.make<void>()
@@ -81,7 +81,7 @@ describe("a turn that resumes", () => {
     })
   )
 
-  it.effect("A11: with a new limit is not stopped in a step that has shown content", () =>
+  it.effect("rule A11: with a new limit is not stopped in a step that has shown content", () =>
     Effect.gen(function* () {
       const { begin, sink } = lives()
       const reached = yield* Deferred.make<void>()
@@ -95,7 +95,7 @@ describe("a turn that resumes", () => {
     })
   )
 
-  it.effect("X1, P8: in a version that compares with the target used last emits the same events as before", () =>
+  it.effect("rule X1, P8: in a version that compares with the target used last emits the same events as before", () =>
     Effect.gen(function* () {
       const { begin, replay, sink } = lives()
       const target = fallback.target

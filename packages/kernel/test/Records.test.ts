@@ -21,7 +21,7 @@ const kind = fc.constantFrom<Records.Kind>(
 )
 
 describe("Records", () => {
-  it("X1: every name is as it was in the first version", () => {
+  it("rule X1: every name is as it was in the first version", () => {
     const names = [
       ["step/0/attempt/2", "Attempt", 0, 2],
       ["step/0/attempt/2/content", "Content", 0, 2],
@@ -42,7 +42,7 @@ describe("Records", () => {
     assert.deepStrictEqual(Records.positionOf("step/1/sleep/12/3"), { kind: "Wake", step: 1, number: 12 })
   })
 
-  it("X1: a name parses back to its position, and no two positions share a name", () => {
+  it("rule X1: a name parses back to its position, and no two positions share a name", () => {
     const places = fc.tuple(kind, fc.nat(20), fc.nat(20))
     fc.assert(
       fc.property(places, ([kind, step, number]) => {
@@ -91,7 +91,7 @@ describe("Records", () => {
     assert.deepStrictEqual(read("step/0/final", final), { kind: "Final", ...place, value: final })
   })
 
-  it("X8: a call that the first version has begun belongs to an earlier life", () => {
+  it("rule X8: a call that the first version has begun belongs to an earlier life", () => {
     assert.deepInclude(Records.parse(record("step/0/tool/1/begun")), { kind: "Begun", value: true })
     const begun = { life: "a" }
     assert.deepInclude(Records.parse(record("step/0/tool/1/begun", begun)), { kind: "Begun", value: begun })
@@ -103,7 +103,7 @@ describe("Records", () => {
     assert.isUndefined(Records.valueOf("Wake", { name: "step/0/sleep/0", value: "{" }))
   })
 
-  it("X2: an outcome is kept until its decision only where it showed nothing", () => {
+  it("rule X2: an outcome is kept until its decision only where it showed nothing", () => {
     const failed = { _tag: "Failed", contentSeen: false, content: [], endedAt: 1 }
     assert.isTrue(Records.isKeptForDecision(failed))
     assert.isFalse(Records.isKeptForDecision({ ...failed, contentSeen: true }))
@@ -113,7 +113,7 @@ describe("Records", () => {
     assert.isFalse(Records.isKeptForDecision(undefined))
   })
 
-  it("X2: an outcome or a decision is kept until its events only where events follow", () => {
+  it("rule X2: an outcome or a decision is kept until its events only where events follow", () => {
     assert.isTrue(Records.isKeptForEvents({ _tag: "Completed" }))
     assert.isTrue(Records.isKeptForEvents({ _tag: "GiveUp" }))
     assert.isFalse(Records.isKeptForEvents(retry))

@@ -40,7 +40,7 @@ describe("a response beyond its limit", () => {
     ["text, reasoning and arguments together", [text("x".repeat(50)), reasoning("y".repeat(50)), call("a")]]
   ]
   for (const [what, events] of beyond) {
-    bothWays(`C11: ${what} beyond the limit fail the attempt, which is not retried`, (start) =>
+    bothWays(`rule C11: ${what} beyond the limit fail the attempt, which is not retried`, (start) =>
       Effect.gen(function* () {
         const ran: Array<Schema.Json> = []
         const script = { reads: [[...events, finish]], end: Effect.void }
@@ -56,7 +56,7 @@ describe("a response beyond its limit", () => {
     )
   }
 
-  bothWays("C11: content within the limit is shown and kept, and nothing beyond it", (start) =>
+  bothWays("rule C11: content within the limit is shown and kept, and nothing beyond it", (start) =>
     Effect.gen(function* () {
       const script = { reads: [[text("a".repeat(200))], [text("b".repeat(200))], [finish]], end: Effect.void }
       const run = yield* start({ scripts: [script], strategy: strategy(), limits })
@@ -67,7 +67,7 @@ describe("a response beyond its limit", () => {
     })
   )
 
-  bothWays("C11: the deltas of one read that fit are shown and kept", (start) =>
+  bothWays("rule C11: the deltas of one read that fit are shown and kept", (start) =>
     Effect.gen(function* () {
       const most = limits.maxResponseCharacters - PART_CHARACTERS
       const fitting = [text("a"), text("b".repeat(most - 2)), text("c")]
@@ -81,7 +81,7 @@ describe("a response beyond its limit", () => {
     })
   )
 
-  bothWays("C11: a response of exactly the limit is whole", (start) =>
+  bothWays("rule C11: a response of exactly the limit is whole", (start) =>
     Effect.gen(function* () {
       const script = answer("a".repeat(50), "b".repeat(50 + 2 * PART_CHARACTERS))
       const run = yield* start({ scripts: [script], limits })
@@ -89,7 +89,7 @@ describe("a response beyond its limit", () => {
     })
   )
 
-  it("C11: without a limit of its own a response has 16 Mi characters", () => {
+  it("rule C11: without a limit of its own a response has 16 Mi characters", () => {
     const content = new Content()
     const mebi = "x".repeat(1024 * 1024)
     for (let i = 0; i < 15; i++) assert.isTrue(content.delta("text", mebi))
@@ -100,7 +100,7 @@ describe("a response beyond its limit", () => {
 
 describe("tool arguments that are nested too deeply", () => {
   for (const levels of [JsonShape.MOST_LEVELS + 1, 5_000]) {
-    bothWays(`C11, A10: a call of ${levels} levels is answered as malformed and never runs`, (start) =>
+    bothWays(`rule C11, A10: a call of ${levels} levels is answered as malformed and never runs`, (start) =>
       Effect.gen(function* () {
         const ran: Array<Schema.Json> = []
         const scripts = [tools({ ...call("search"), input: nested(levels) }), answer("ok")]
@@ -115,7 +115,7 @@ describe("tool arguments that are nested too deeply", () => {
     )
   }
 
-  it("C11: cyclic arguments are kept to 64 Ki characters", () => {
+  it("rule C11: cyclic arguments are kept to 64 Ki characters", () => {
     const input: { [key: string]: Schema.Json } = {}
     input["a"] = input
     const content = new Content()
@@ -127,7 +127,7 @@ describe("tool arguments that are nested too deeply", () => {
     assert.isBelow(length, 65_536 + 100)
   })
 
-  bothWays("C11: a call of 200 levels runs with the model's arguments", (start) =>
+  bothWays("rule C11: a call of 200 levels runs with the model's arguments", (start) =>
     Effect.gen(function* () {
       const ran: Array<Schema.Json> = []
       const input = nested(JsonShape.MOST_LEVELS)
@@ -138,7 +138,7 @@ describe("tool arguments that are nested too deeply", () => {
     })
   )
 
-  bothWays("C11: an output of 5,000 levels is answered as a failure of the tool", (start) =>
+  bothWays("rule C11: an output of 5,000 levels is answered as a failure of the tool", (start) =>
     Effect.gen(function* () {
       const scripts = [tools(call("search")), answer("ok")]
       const run = yield* start({ scripts, toolbox: recording([], nested(5_000)) })
@@ -150,7 +150,7 @@ describe("tool arguments that are nested too deeply", () => {
 
 describe("the first content of an attempt", () => {
   Property.prop(
-    "X2: a first delta of any length leaves a mark: after a crash it is voided by `step-discarded`",
+    "rule X2: a first delta of any length leaves a mark: after a crash it is voided by `step-discarded`",
     fc.tuple(fc.constantFrom("text-delta", "reasoning-delta"), fc.string({ minLength: 1, maxLength: 3 })),
     ([type, delta]) =>
       Effect.gen(function* () {

@@ -12,7 +12,7 @@ const { answer, badGateway, breaksOff, call, dies, emits, overloaded, text, thro
 const strategy = TestStrategy.make
 
 describe("an error before content", () => {
-  bothWays("D3: an emitted error with retryable true is retried", (start) =>
+  bothWays("rule D3: an emitted error with retryable true is retried", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: strategy() })
       const end = yield* settle(run)
@@ -22,7 +22,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D3: an emitted error with retryable false ends the step", (start) =>
+  bothWays("rule D3: an emitted error with retryable false ends the step", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(unauthorized)], strategy: strategy() })
       const end = yield* settle(run)
@@ -32,7 +32,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D3: an emitted error that does not say retryable ends the step", (start) =>
+  bothWays("rule D3: an emitted error that does not say retryable ends the step", (start) =>
     Effect.gen(function* () {
       const { retryable: _, ...silent } = overloaded
       const run = yield* start({ scripts: [emits(silent)], strategy: strategy() })
@@ -41,14 +41,14 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D3: a thrown error is retried", (start) =>
+  bothWays("rule D3: a thrown error is retried", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [throws(badGateway), answer("ok")], strategy: strategy() })
       assert.strictEqual((yield* settle(run)).status, "completed")
     })
   )
 
-  bothWays("D5: each provider-retry comes before its sleep and carries every field for the person", (start) =>
+  bothWays("rule D5: each provider-retry comes before its sleep and carries every field for the person", (start) =>
     Effect.gen(function* () {
       const policy = strategy({ maxRetries: 3 })
       const run = yield* start({
@@ -101,7 +101,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D6: retries leave no trace in the persisted history, nor in the next prompt", (start) =>
+  bothWays("rule D6: retries leave no trace in the persisted history, nor in the next prompt", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), throws(badGateway), answer("ok")], strategy: strategy() })
       yield* settle(run)
@@ -116,7 +116,7 @@ describe("an error before content", () => {
   )
 
   bothWays(
-    "D7: when the schedule is spent the last error, held back until then, is emitted once and the turn fails",
+    "rule D7: when the schedule is spent the last error, held back until then, is emitted once and the turn fails",
     (start) =>
       Effect.gen(function* () {
         const run = yield* start({
@@ -136,7 +136,7 @@ describe("an error before content", () => {
       })
   )
 
-  bothWays("D9: without a strategy the first error ends the step", (start) =>
+  bothWays("rule D9: without a strategy the first error ends the step", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded)] })
       assert.strictEqual((yield* settle(run)).status, "failed")
@@ -145,7 +145,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("C6: a stream that ends without its terminal event has failed", (start) =>
+  bothWays("rule C6: a stream that ends without its terminal event has failed", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [breaksOff(), answer("ok")], strategy: strategy() })
       assert.strictEqual((yield* settle(run)).attempts, 2)
@@ -153,7 +153,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("C10: a bug is retried twice, and no more", (start) =>
+  bothWays("rule C10: a bug is retried twice, and no more", (start) =>
     Effect.gen(function* () {
       const bug = new TypeError("x is not a function")
       const run = yield* start({
@@ -167,14 +167,14 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("C10: a thrown value that is no error is quoted unchanged", (start) =>
+  bothWays("rule C10: a thrown value that is no error is quoted unchanged", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [dies("out of paper")], strategy: strategy({ delays: [] }) })
       assert.strictEqual((yield* settle(run)).error?.message, "out of paper")
     })
   )
 
-  bothWays("M3: an abort that the user did not request is retried, whatever its `retryable` is", (start) =>
+  bothWays("rule M3: an abort that the user did not request is retried, whatever its `retryable` is", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits({ reason: "aborted", message: "aborted", retryable: false }), answer("ok")],
@@ -184,7 +184,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("P2: a context that is too long is never sent again", (start) =>
+  bothWays("rule P2: a context that is too long is never sent again", (start) =>
     Effect.gen(function* () {
       const failure = { reason: "context-overflow", message: "prompt is too long", retryable: true } as const
       const run = yield* start({ scripts: [emits(failure)], strategy: strategy() })
@@ -193,7 +193,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D14: a sleep that fails ends the turn with that error", (start) =>
+  bothWays("rule D14: a sleep that fails ends the turn with that error", (start) =>
     Effect.gen(function* () {
       const sleep = Effect.fail(new SleepFailure({ message: "no timer" }))
       const run = yield* start({ scripts: [emits(overloaded)], strategy: strategy({ sleep }) })
@@ -205,7 +205,7 @@ describe("an error before content", () => {
     })
   )
 
-  bothWays("D14: a sleep that dies ends the turn too", (start) =>
+  bothWays("rule D14: a sleep that dies ends the turn too", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overloaded)],
@@ -217,7 +217,7 @@ describe("an error before content", () => {
 })
 
 describe("a chain of retries", () => {
-  bothWays("P11: is closed by retry-end on success", (start) =>
+  bothWays("rule P11: is closed by retry-end on success", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), emits(overloaded), answer("ok")], strategy: strategy() })
       yield* settle(run)
@@ -228,7 +228,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("P11: is closed by retry-end on exhaustion, with the last attempt and its error", (start) =>
+  bothWays("rule P11: is closed by retry-end on exhaustion, with the last attempt and its error", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), emits(badGateway)], strategy: strategy({ delays: [1] }) })
       yield* settle(run)
@@ -237,7 +237,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("P11: is closed by retry-end when a retry fails after content", (start) =>
+  bothWays("rule P11: is closed by retry-end when a retry fails after content", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), breaksOff(text("Hal"))], strategy: strategy() })
       yield* settle(run)
@@ -248,7 +248,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("P10: the counter is back at 0 for the next step", (start) =>
+  bothWays("rule P10: the counter is back at 0 for the next step", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overloaded), emits(overloaded), tools(call("t")), emits(overloaded), answer("ok")],
@@ -263,7 +263,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("P14: cancelling the retry ends the sleep, the chain and the turn with its last error", (start) =>
+  bothWays("rule P14: cancelling the retry ends the sleep, the chain and the turn with its last error", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded)], strategy: policy })
@@ -276,7 +276,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("X4: `now` ends the sleep and makes the next attempt at once", (start) =>
+  bothWays("rule X4: `now` ends the sleep and makes the next attempt at once", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: policy })
@@ -285,7 +285,7 @@ describe("a chain of retries", () => {
     })
   )
 
-  bothWays("P13: the turn does not end before its chain has", (start) =>
+  bothWays("rule P13: the turn does not end before its chain has", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: strategy() })
       yield* TestClock.adjust(4_999)

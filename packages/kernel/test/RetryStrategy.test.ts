@@ -19,7 +19,7 @@ const strategyOf = (
 })
 
 describe("a strategy without a decision of its own", () => {
-  bothWays("D1: the kernel waits as `delayFor` returns, and a sleep without a result has elapsed", (start) =>
+  bothWays("rule D1: the kernel waits as `delayFor` returns, and a sleep without a result has elapsed", (start) =>
     Effect.gen(function* () {
       const service = strategyOf([5_000, 10_000], { measure: "scheduled" })
       const run = yield* start({ scripts: [emits(overloaded), emits(overloaded), answer("ok")], strategy: { service } })
@@ -29,7 +29,7 @@ describe("a strategy without a decision of its own", () => {
     })
   )
 
-  bothWays("D7: a wait that does not fit into its budget ends the turn with the last error", (start) =>
+  bothWays("rule D7: a wait that does not fit into its budget ends the turn with the last error", (start) =>
     Effect.gen(function* () {
       const service = strategyOf([5_000, 10_000], { measure: "scheduled", totalMs: 14_999 })
       const run = yield* start({ scripts: [emits(overloaded), emits(overloaded)], strategy: { service } })
@@ -40,7 +40,7 @@ describe("a strategy without a decision of its own", () => {
     })
   )
 
-  it("D2: it retries exactly while there is a delay, a retry is left, and the wait fits into the rest of the budget", () => {
+  it("rule D2: it retries exactly while there is a delay, a retry is left, and the wait fits into the rest of the budget", () => {
     const amount = fc.nat(60_000)
     fc.assert(
       fc.property(

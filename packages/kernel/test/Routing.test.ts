@@ -22,7 +22,7 @@ const switching = () => new TestRouter.TestRouter({ direct: () => ({ delayMs: 0,
 const toolbox = { definitions: [], run: () => Effect.succeed({ output: "done", isError: false }) }
 
 describe("a switch to another target", () => {
-  bothWays("P8: is emitted and persisted in order, does not sleep, and succeeds with the first answer", (start) =>
+  bothWays("rule P8: is emitted and persisted in order, does not sleep, and succeeds with the first answer", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({
@@ -66,7 +66,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("P8: every attempt goes to its route, and every message names its target", (start) =>
+  bothWays("rule P8: every attempt goes to its route, and every message names its target", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(overloaded), answer("ok")],
@@ -83,7 +83,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("P11: a switch opens a chain, which is closed when the retries are spent", (start) =>
+  bothWays("rule P11: a switch opens a chain, which is closed when the retries are spent", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({
         direct: ({ retries }) => (retries === 0 ? { delayMs: 0, route: fallback } : undefined)
@@ -100,7 +100,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("P7: another credential of the same target is a retry and nothing more", (start) =>
+  bothWays("rule P7: another credential of the same target is a retry and nothing more", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 0, route: second }) })
       const run = yield* start({
@@ -120,7 +120,7 @@ describe("a switch to another target", () => {
     })
   )
 
-  bothWays("A5: a retry on another target after a wait changes the model when the wait has ended", (start) =>
+  bothWays("rule A5: a retry on another target after a wait changes the model when the wait has ended", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: fallback }) })
@@ -139,7 +139,7 @@ describe("a switch to another target", () => {
   )
 
   bothWays(
-    "A15: a retry on another target after a millisecond waits for it, and a retry without a wait does not",
+    "rule A15: a retry on another target after a millisecond waits for it, and a retry without a wait does not",
     (start) =>
       Effect.gen(function* () {
         for (const delayMs of [1, 0]) {
@@ -157,7 +157,7 @@ describe("a switch to another target", () => {
       })
   )
 
-  bothWays("A4: a retry without a route keeps the route, and returns the router's state to it", (start) =>
+  bothWays("rule A4: a retry without a route keeps the route, and returns the router's state to it", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({
         begin: ({ primary }) => ({ route: { target: primary }, state: { cursor: 0 } }),
@@ -191,7 +191,7 @@ describe("a switch to another target", () => {
 })
 
 describe("the question to a router", () => {
-  bothWays("A1: a failure that is final on one target may not occur on another", (start) =>
+  bothWays("rule A1: a failure that is final on one target may not occur on another", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [emits(unauthorized), answer("ok")],
@@ -216,7 +216,7 @@ describe("the question to a router", () => {
     )
   }
 
-  bothWays("C10: a bug is retried twice, on any target, and not a third time", (start) =>
+  bothWays("rule C10: a bug is retried twice, on any target, and not a third time", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const run = yield* start({
@@ -229,7 +229,7 @@ describe("the question to a router", () => {
     })
   )
 
-  bothWays("D9: without a strategy there are no retries, even with a router", (start) =>
+  bothWays("rule D9: without a strategy there are no retries, even with a router", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const run = yield* start({ scripts: [emits(overloaded)], services: router.layer })
@@ -240,7 +240,7 @@ describe("the question to a router", () => {
 })
 
 describe("the first route of a step", () => {
-  bothWays("P9: on the fallback while the primary cools down, and on the primary again after it", (start) =>
+  bothWays("rule P9: on the fallback while the primary cools down, and on the primary again after it", (start) =>
     Effect.gen(function* () {
       const router = new TestRouter.TestRouter({
         begin: ({ current, primary }) => ({ route: current === undefined ? fallback : { target: primary } }),
@@ -284,7 +284,7 @@ describe("the first route of a step", () => {
     })
   )
 
-  bothWays("P8: a fallback that had answered once is not reported again, whatever failed there since", (start) =>
+  bothWays("rule P8: a fallback that had answered once is not reported again, whatever failed there since", (start) =>
     Effect.gen(function* () {
       const turnId = Ids.TurnId.make("old")
       const common = (n: number) => ({
@@ -308,7 +308,7 @@ describe("the first route of a step", () => {
     })
   )
 
-  bothWays("P9: a router that keeps the target emits nothing", (start) =>
+  bothWays("rule P9: a router that keeps the target emits nothing", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("ok")], strategy: strategy(), services: switching().layer })
       yield* settle(run)
@@ -324,7 +324,7 @@ describe("the first route of a step", () => {
     })
   )
 
-  bothWays("P9: a router receives the next request with its tools", (start) =>
+  bothWays("rule P9: a router receives the next request with its tools", (start) =>
     Effect.gen(function* () {
       const router = switching()
       const definitions = [{ name: "look", inputSchema: {} }]
@@ -345,7 +345,7 @@ describe("the first route of a step", () => {
 })
 
 describe("a person's choice", () => {
-  bothWays("X4: a target that a person chose is the primary from then on, and the router starts anew", (start) =>
+  bothWays("rule X4: a target that a person chose is the primary from then on, and the router starts anew", (start) =>
     Effect.gen(function* () {
       const chosen = { provider: "third", model: "one" }
       const policy = strategy()
@@ -380,7 +380,7 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays("X4: a person's choice of the present target is no change of the model", (start) =>
+  bothWays("rule X4: a person's choice of the present target is no change of the model", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const run = yield* start({ scripts: [emits(overloaded), answer("ok")], strategy: policy })
@@ -391,7 +391,7 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays("P7: another model that a person chose uses the credential in use at its provider", (start) =>
+  bothWays("rule P7: another model that a person chose uses the credential in use at its provider", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({
@@ -416,7 +416,7 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays("P7: a credential is not used for another provider that a person chose", (start) =>
+  bothWays("rule P7: a credential is not used for another provider that a person chose", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({
@@ -441,7 +441,7 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays("X4: a fallback that a person left before it had answered has not succeeded", (start) =>
+  bothWays("rule X4: a fallback that a person left before it had answered has not succeeded", (start) =>
     Effect.gen(function* () {
       const policy = strategy()
       const router = new TestRouter.TestRouter({
@@ -460,7 +460,7 @@ describe("a person's choice", () => {
     })
   )
 
-  bothWays("D8: an abort after a switch ends the turn, and closes the chain", (start) =>
+  bothWays("rule D8: an abort after a switch ends the turn, and closes the chain", (start) =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const run = yield* start({
@@ -497,7 +497,7 @@ const changes = (run: Scenario.Run) =>
   )
 
 describe("a turn that begins", () => {
-  bothWays("P8: on the target of the last turn emits no change", (start) =>
+  bothWays("rule P8: on the target of the last turn emits no change", (start) =>
     Effect.gen(function* () {
       const history = [earlier(fallback.target)]
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
@@ -508,7 +508,7 @@ describe("a turn that begins", () => {
     })
   )
 
-  bothWays("P8: on a fallback that has only failed until now emits its first success", (start) =>
+  bothWays("rule P8: on a fallback that has only failed until now emits its first success", (start) =>
     Effect.gen(function* () {
       const history = [earlier(fallback.target), earlier(primary), earlier(fallback.target, overloaded)]
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history })
@@ -519,7 +519,7 @@ describe("a turn that begins", () => {
   )
 
   bothWays(
-    "P8, P9: on its own target emits the change back, if the last turn ended elsewhere, with a router or without",
+    "rule P8, P9: on its own target emits the change back, if the last turn ended elsewhere, with a router or without",
     (start) =>
       Effect.gen(function* () {
         const history = [earlier(fallback.target)]
@@ -535,7 +535,7 @@ describe("a turn that begins", () => {
       })
   )
 
-  bothWays("P8: on a fallback emits both events, if the last turn ended on the primary", (start) =>
+  bothWays("rule P8: on a fallback emits both events, if the last turn ended on the primary", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [answer("ok")], services: onFallback().layer, history: [earlier(primary)] })
       yield* settle(run)
@@ -548,18 +548,20 @@ describe("a turn that begins", () => {
 })
 
 describe("a success", () => {
-  bothWays("C12: is reported to the router with its route and the start of its call, and a failure is not", (start) =>
-    Effect.gen(function* () {
-      const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: second }) })
-      const run = yield* start({
-        scripts: [emits(overloaded), answer("ok")],
-        strategy: strategy(),
-        services: router.layer
+  bothWays(
+    "rule C12: is reported to the router with its route and the start of its call, and a failure is not",
+    (start) =>
+      Effect.gen(function* () {
+        const router = new TestRouter.TestRouter({ direct: () => ({ delayMs: 7_000, route: second }) })
+        const run = yield* start({
+          scripts: [emits(overloaded), answer("ok")],
+          strategy: strategy(),
+          services: router.layer
+        })
+        yield* settle(run)
+        // An attempt that is made again after a crash is reported again.
+        assert.deepStrictEqual(router.answered[0], [second, 7_000])
+        assert.deepStrictEqual(new Set(router.answered.map((one) => JSON.stringify(one))).size, 1)
       })
-      yield* settle(run)
-      // An attempt that is made again after a crash is reported again.
-      assert.deepStrictEqual(router.answered[0], [second, 7_000])
-      assert.deepStrictEqual(new Set(router.answered.map((one) => JSON.stringify(one))).size, 1)
-    })
   )
 })

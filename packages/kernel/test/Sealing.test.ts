@@ -21,7 +21,7 @@ const sealing = (outcome: Partial<Parameters<typeof Sealing.sealing>[2]>) =>
 const types = (events: ReadonlyArray<TurnEvent.TurnEvent>) => events.map(({ type }) => type)
 
 describe("the seal of a turn that is not run again", () => {
-  it("X14: is an error and the end, with all counts of the turn", () => {
+  it("rule X14: is an error and the end, with all counts of the turn", () => {
     const { end, events } = sealing({})
     assert.deepStrictEqual(types(events), ["error", "turn-end"])
     assert.deepStrictEqual<unknown>(end, {
@@ -35,14 +35,14 @@ describe("the seal of a turn that is not run again", () => {
     assert.deepStrictEqual(events.at(-1), end)
   })
 
-  it("X2, P11: voids the step whose text was shown, then closes the open chain, before its error", () => {
+  it("rule X2, P11: voids the step whose text was shown, then closes the open chain, before its error", () => {
     const { events } = sealing({ unclosed: 2, discarded: 1 })
     assert.deepStrictEqual(types(events), ["step-discarded", "retry-end", "error", "turn-end"])
     assert.deepInclude(events[0], { step: 1 })
     assert.deepInclude(events[1], { attempt: 2, success: false, finalError: "It died." })
   })
 
-  it("D8: of an abort has no error, and reports the retry as cancelled", () => {
+  it("rule D8: of an abort has no error, and reports the retry as cancelled", () => {
     const { end, events } = sealing({ status: "aborted", failure: Turn.aborted, unclosed: 0 })
     assert.deepStrictEqual(types(events), ["retry-end", "turn-end"])
     assert.deepInclude(events[0], { finalError: "Retry cancelled" })

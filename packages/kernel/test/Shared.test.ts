@@ -10,7 +10,7 @@ const { answer, emits, overloaded } = ScriptedProvider
 const shared = { ...overloaded, shared: true } as const
 
 describe("a failure that is shared", () => {
-  Scenario.bothWays("X5: is a retry of the schedule, and no attempt", (start) =>
+  Scenario.bothWays("rule X5: is a retry of the schedule, and no attempt", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [1_000, 2_000, 3_000] })
       const scripts = [emits(overloaded), emits(shared), emits(shared), answer("ok")]
@@ -25,7 +25,7 @@ describe("a failure that is shared", () => {
     })
   )
 
-  Scenario.bothWays("X5: a sleep receives its retry, and whether a person has moved its end", (start) =>
+  Scenario.bothWays("rule X5: a sleep receives its retry, and whether a person has moved its end", (start) =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [10_000] })
       const awaited: Array<RetryStrategy.PendingRetry | undefined> = []

@@ -79,7 +79,7 @@ for (const [how, start] of [
   [" (run again after every record)", Scenario.replayed]
 ] as const) {
   Property.prop(
-    `D2, X11: a strategy receives the step's sleep and time, in total and for the reason of the failure${how}`,
+    `rule D2, X11: a strategy receives the step's sleep and time, in total and for the reason of the failure${how}`,
     fc.array(failedTry, { maxLength: 6 }),
     (tries) =>
       Effect.gen(function* () {

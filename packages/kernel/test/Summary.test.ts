@@ -49,7 +49,7 @@ const textOf = (context: ReadonlyArray<Message.Message>) => {
 }
 
 describe("a summary's plan", () => {
-  it("P19: keeps the newest message, and no result without its call", () => {
+  it("rule P19: keeps the newest message, and no result without its call", () => {
     fc.assert(
       fc.property(contexts, (context) => {
         const plan = Summary.plan(context, {})
@@ -64,7 +64,7 @@ describe("a summary's plan", () => {
     )
   })
 
-  it("P19: repeated compaction of a context ends", () => {
+  it("rule P19: repeated compaction of a context ends", () => {
     fc.assert(
       fc.property(fc.array(said, { maxLength: 12 }), (said) => {
         const history = [...historyOf(said)]
@@ -81,7 +81,7 @@ describe("a summary's plan", () => {
     )
   })
 
-  it("P19: the transcript is shorter than the context that was too long", () => {
+  it("rule P19: the transcript is shorter than the context that was too long", () => {
     fc.assert(
       fc.property(fc.array(said, { minLength: 4, maxLength: 12 }), (said) => {
         const context = ModelContext.of(historyOf(said.map(({ length, who }) => ({ who, length: length + 1_000 }))))
@@ -92,7 +92,7 @@ describe("a summary's plan", () => {
     )
   })
 
-  it("P19: has the older three quarters by default", () => {
+  it("rule P19: has the older three quarters by default", () => {
     const context = historyOf(Array.from({ length: 8 }, () => ({ who: "user", length: 100 })))
     assert.strictEqual(Summary.plan(context, {})?.upTo, context[5]?.id)
     assert.strictEqual(Summary.plan(context, { keepShare: 0.5 })?.upTo, context[3]?.id)
@@ -100,7 +100,7 @@ describe("a summary's plan", () => {
     assert.strictEqual(Summary.plan(context, { keepShare: 1 })?.upTo, context[0]?.id)
   })
 
-  it("P19: is absent for an empty history, one message, and a summary alone", () => {
+  it("rule P19: is absent for an empty history, one message, and a summary alone", () => {
     assert.isUndefined(Summary.plan([], {}))
     assert.isUndefined(Summary.plan(historyOf([{ who: "tools", length: 9 }]), {}))
     const summed = historyOf([
@@ -111,7 +111,7 @@ describe("a summary's plan", () => {
     assert.isUndefined(Summary.plan(ModelContext.of(summed), {}))
   })
 
-  it("P19: cuts the longest texts first, in their middle", () => {
+  it("rule P19: cuts the longest texts first, in their middle", () => {
     const context = historyOf([
       { who: "user", length: 90 },
       { who: "tools", length: 40_000 },
@@ -124,7 +124,7 @@ describe("a summary's plan", () => {
     assert.isBelow(text.length, 17_000)
   })
 
-  it("P19: leaves a text of the limit whole, and cuts a longer one", () => {
+  it("rule P19: leaves a text of the limit whole, and cuts a longer one", () => {
     const whole = Summary.MOST_CHARACTERS - "User:\n".length
     const cutOf = (length: number) => {
       const context = historyOf([
@@ -138,7 +138,7 @@ describe("a summary's plan", () => {
     assert.match(cutOf(whole + 1), /^User:\nx+\n\[… 1 characters …\]\nx+$/)
   })
 
-  it("P19: cuts several long texts alike, no shorter than necessary, and leaves none out", () => {
+  it("rule P19: cuts several long texts alike, no shorter than necessary, and leaves none out", () => {
     const context = historyOf([
       ...Array.from({ length: 4 }, () => ({ who: "user", length: 10_000 }) as const),
       { who: "user", length: 9 }

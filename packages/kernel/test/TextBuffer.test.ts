@@ -35,7 +35,7 @@ describe("TextBuffer", () => {
     )
   })
 
-  it("C11: a text that came character by character takes memory close to its own size", () => {
+  it("rule C11: a text that came character by character takes memory close to its own size", () => {
     const length = 2_000_000
     const before = heap()
     const buffer = new TextBuffer()

@@ -95,7 +95,7 @@ for (const [how, start] of [
 ] as const) {
   describe(`time waited${how}`, () => {
     Property.prop(
-      "D2: real waiting time is counted beside scheduled sleep, and is at most the time since the first failure",
+      "rule D2: real waiting time is counted beside scheduled sleep, and is at most the time since the first failure",
       fc.array(wait, { minLength: 1, maxLength: 5 }),
       (waits) =>
         Effect.gen(function* () {
@@ -110,7 +110,7 @@ for (const [how, start] of [
     )
 
     Property.prop(
-      "D2, D8: a wait that an abort or a cancellation ends counts until then, and the schedule does not count it",
+      "rule D2, D8: a wait that an abort or a cancellation ends counts until then, and the schedule does not count it",
       fc.record({ before: fc.array(wait, { maxLength: 2 }), ms: fc.nat(9_999), cancels: fc.boolean() }),
       ({ before, cancels, ms }) =>
         Effect.gen(function* () {
@@ -140,7 +140,7 @@ for (const [how, start] of [
 }
 
 Property.prop(
-  "D2: the time waited is the sum over the records of waits",
+  "rule D2: the time waited is the sum over the records of waits",
   fc.array(wait, { minLength: 1, maxLength: 5 }),
   (waits) =>
     Effect.gen(function* () {

@@ -29,22 +29,24 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("X1: persists its answer together with the seal, and that of a step with tools before they run", (start) =>
-    Effect.gen(function* () {
-      const sink = new RecordingSink.RecordingSink()
-      let before: unknown
-      const toolbox = {
-        definitions: [],
-        run: () =>
-          Effect.sync(() => {
-            before = sink.writes.at(-1)
-            return { output: "1", isError: false }
-          })
-      }
-      yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
-      assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
-      assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
-    })
+  bothWays(
+    "rule X1: persists its answer together with the seal, and that of a step with tools before they run",
+    (start) =>
+      Effect.gen(function* () {
+        const sink = new RecordingSink.RecordingSink()
+        let before: unknown
+        const toolbox = {
+          definitions: [],
+          run: () =>
+            Effect.sync(() => {
+              before = sink.writes.at(-1)
+              return { output: "1", isError: false }
+            })
+        }
+        yield* settle(yield* start({ scripts: [tools(call("a")), answer("Hello")], toolbox, sink }))
+        assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
+        assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
+      })
   )
 
   bothWays("emits first the events that follow from its input alone", (start) =>
@@ -93,7 +95,7 @@ describe("a turn that meets no failure", () => {
   )
 
   it.effect(
-    "X8: a tool that is recorded while the result of another is persisted keeps its record, whenever fibers give way",
+    "rule X8: a tool that is recorded while the result of another is persisted keeps its record, whenever fibers give way",
     () =>
       Effect.gen(function* () {
         // With a smaller number a fiber would never make progress.
@@ -123,7 +125,7 @@ describe("a turn that meets no failure", () => {
       })
   )
 
-  bothWays("A10: answers a malformed call with the reason and the payload, in one form", (start) =>
+  bothWays("rule A10: answers a malformed call with the reason and the payload, in one form", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: '{"a', malformed: "Unexpected end of JSON input." }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
@@ -135,7 +137,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("A10: quotes malformed arguments up to a limit, and splits no surrogate pair", (start) =>
+  bothWays("rule A10: quotes malformed arguments up to a limit, and splits no surrogate pair", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: `${"a".repeat(1_999)}\u{1f600}b`, malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })
@@ -149,7 +151,7 @@ describe("a turn that meets no failure", () => {
     })
   )
 
-  bothWays("A10: quotes malformed arguments of exactly the limit as a whole", (start) =>
+  bothWays("rule A10: quotes malformed arguments of exactly the limit as a whole", (start) =>
     Effect.gen(function* () {
       const malformed = { ...call("broken"), input: "a".repeat(2_000), malformed: "Unexpected token" }
       const run = yield* start({ scripts: [tools(malformed), answer("I see")] })

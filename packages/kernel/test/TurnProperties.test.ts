@@ -69,7 +69,7 @@ prop("a turn that runs again after every record has the same end and the same pe
   })
 )
 
-prop("D5: a turn seals once, last, and announces each sleep before it", setting, (setting) =>
+prop("rule D5: a turn seals once, last, and announces each sleep before it", setting, (setting) =>
   Effect.gen(function* () {
     const { sink, sleeps, end, provider, toldBefore } = yield* run(Scenario.straight, setting)
     assert.isTrue(onlyOnce(sink.events, "turn-end"))
@@ -96,7 +96,7 @@ prop("D5: a turn seals once, last, and announces each sleep before it", setting,
   })
 )
 
-prop("D4: between two pieces of content of one step there is never a provider-retry", setting, (setting) =>
+prop("rule D4: between two pieces of content of one step there is never a provider-retry", setting, (setting) =>
   Effect.gen(function* () {
     const { sink } = yield* run(Scenario.straight, setting)
     let spoken = false
@@ -109,7 +109,7 @@ prop("D4: between two pieces of content of one step there is never a provider-re
   })
 )
 
-prop("P11: every chain of retries that opens is closed once, before the seal", setting, (setting) =>
+prop("rule P11: every chain of retries that opens is closed once, before the seal", setting, (setting) =>
   Effect.gen(function* () {
     const { sink } = yield* run(Scenario.straight, setting)
     let open: number | undefined
@@ -135,7 +135,7 @@ prop("the messages hold exactly the text that was shown", setting, (setting) =>
   })
 )
 
-prop("A15: no step has more attempts than its retries allow, plus one after a compaction", setting, (setting) =>
+prop("rule A15: no step has more attempts than its retries allow, plus one after a compaction", setting, (setting) =>
   Effect.gen(function* () {
     const { provider } = yield* run(Scenario.straight, setting)
     for (const [, attempts] of Map.groupBy(provider.requests, ({ step }) => step)) {
@@ -149,7 +149,7 @@ prop("A15: no step has more attempts than its retries allow, plus one after a co
   })
 )
 
-prop("P19: a summary comes first, and a step has one at most", setting, (setting) =>
+prop("rule P19: a summary comes first, and a step has one at most", setting, (setting) =>
   Effect.gen(function* () {
     const { provider, sink } = yield* run(Scenario.straight, setting)
     for (const { messages } of provider.requests) {
@@ -161,7 +161,7 @@ prop("P19: a summary comes first, and a step has one at most", setting, (setting
   })
 )
 
-prop("A15: a failed attempt leaves nothing in the model's context but the guidance", setting, (setting) =>
+prop("rule A15: a failed attempt leaves nothing in the model's context but the guidance", setting, (setting) =>
   Effect.gen(function* () {
     const { provider, sink } = yield* run(Scenario.straight, setting)
     const failed = new Set(
@@ -177,7 +177,7 @@ prop("A15: a failed attempt leaves nothing in the model's context but the guidan
   })
 )
 
-prop("A15: the final step offers the report alone, and nothing follows it", setting, (setting) =>
+prop("rule A15: the final step offers the report alone, and nothing follows it", setting, (setting) =>
   Effect.gen(function* () {
     const { end, provider, sink } = yield* run(Scenario.straight, setting)
     const [final] = sink.of("final-turn")
@@ -195,7 +195,7 @@ prop("A15: the final step offers the report alone, and nothing follows it", sett
   })
 )
 
-prop("A13, A14: a turn that needs a report ends with one, a valid one if it completed", setting, (setting) =>
+prop("rule A13, A14: a turn that needs a report ends with one, a valid one if it completed", setting, (setting) =>
   Effect.gen(function* () {
     const { end } = yield* run(Scenario.straight, setting)
     assert.strictEqual(end.report !== undefined, setting.wantsReport)
@@ -203,7 +203,7 @@ prop("A13, A14: a turn that needs a report ends with one, a valid one if it comp
   })
 )
 
-prop("P8: every message names the target that its attempt went to", setting, (setting) =>
+prop("rule P8: every message names the target that its attempt went to", setting, (setting) =>
   Effect.gen(function* () {
     const { sink } = yield* run(Scenario.straight, setting)
     let target = "test/model"
@@ -220,7 +220,7 @@ prop("P8: every message names the target that its attempt went to", setting, (se
   })
 )
 
-prop("P8: a fallback that was applied succeeds once at most", setting, (setting) =>
+prop("rule P8: a fallback that was applied succeeds once at most", setting, (setting) =>
   Effect.gen(function* () {
     const { sink } = yield* run(Scenario.straight, setting)
     let isProven = true
@@ -234,7 +234,7 @@ prop("P8: a fallback that was applied succeeds once at most", setting, (setting)
 )
 
 prop(
-  "D8: an abort at any moment keeps every result once, and seals once",
+  "rule D8: an abort at any moment keeps every result once, and seals once",
   fc.record({ setting, abortMs: fc.integer({ min: 0, max: 8_500 }) }),
   ({ abortMs, setting }) =>
     Effect.gen(function* () {

@@ -13,7 +13,7 @@ const { answer, call, emits, overloaded, tools } = ScriptedProvider
 const by = { commandId: "k1", origin: "a test" }
 
 describe("the record of a wait", () => {
-  it.effect("X9: has the time at which each of its wakes was received, and its command", () =>
+  it.effect("rule X9: has the time at which each of its wakes was received, and its command", () =>
     Effect.gen(function* () {
       const strategy = new TestStrategy.TestStrategy({ delays: [10_000, 20_000] })
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
@@ -36,7 +36,7 @@ describe("the record of a wait", () => {
 })
 
 describe("a command during a wait", () => {
-  it("X4: moves its end, adds to the budget or asks, or ends it", () => {
+  it("rule X4: moves its end, adds to the budget or asks, or ends it", () => {
     const wakes: ReadonlyArray<readonly [Wake, boolean]> = [
       [{ type: "elapsed" }, true],
       [{ type: "now" }, true],
@@ -90,7 +90,7 @@ const asking = (start: Scenario.Start, delays: ReadonlyArray<number> = [HOUR, MI
 const now: RetryStrategy.Wake = { type: "now", by }
 
 describe("a wait that asks", () => {
-  Scenario.bothWays("X11: asks when its time is over, and makes no attempt meanwhile", (start) =>
+  Scenario.bothWays("rule X11: asks when its time is over, and makes no attempt meanwhile", (start) =>
     Effect.gen(function* () {
       const { provider, sink } = yield* asking(start)
       yield* TestClock.adjust(Duration.hours(7))
@@ -111,7 +111,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: retry-now is the answer that continues", (start) =>
+  Scenario.bothWays("rule X11: retry-now is the answer that continues", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, strategy } = yield* asking(start)
       yield* strategy.wake(now)
@@ -120,7 +120,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: abort-retry is the answer that gives up", (start) =>
+  Scenario.bothWays("rule X11: abort-retry is the answer that gives up", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, sink, strategy } = yield* asking(start)
       yield* strategy.wake({ type: "cancelled", by })
@@ -133,7 +133,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: switch-target is the answer that continues on another target", (start) =>
+  Scenario.bothWays("rule X11: switch-target is the answer that continues on another target", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, strategy } = yield* asking(start)
       const target = { provider: "other", model: "small" }
@@ -143,20 +143,22 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: wait-until is the answer that continues at its time, without another question", (start) =>
-    Effect.gen(function* () {
-      const { fiber, provider, sink, strategy } = yield* asking(start)
-      yield* strategy.wake({ type: "until", until: 20 * HOUR, by })
-      yield* TestClock.adjust(Duration.hours(18))
-      assert.strictEqual(provider.requests.length, 1)
-      const last = sink.of("provider-retry").at(-1)
-      assert.deepStrictEqual([last?.retryAt, last?.asks], [20 * HOUR, undefined])
-      yield* TestClock.adjust(Duration.hours(1))
-      assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
-    })
+  Scenario.bothWays(
+    "rule X11: wait-until is the answer that continues at its time, without another question",
+    (start) =>
+      Effect.gen(function* () {
+        const { fiber, provider, sink, strategy } = yield* asking(start)
+        yield* strategy.wake({ type: "until", until: 20 * HOUR, by })
+        yield* TestClock.adjust(Duration.hours(18))
+        assert.strictEqual(provider.requests.length, 1)
+        const last = sink.of("provider-retry").at(-1)
+        assert.deepStrictEqual([last?.retryAt, last?.asks], [20 * HOUR, undefined])
+        yield* TestClock.adjust(Duration.hours(1))
+        assert.strictEqual((yield* Fiber.join(fiber)).status, "completed")
+      })
   )
 
-  Scenario.bothWays("X11: more budget is no answer", (start) =>
+  Scenario.bothWays("rule X11: more budget is no answer", (start) =>
     Effect.gen(function* () {
       const { provider, sink, strategy } = yield* asking(start)
       yield* strategy.wake({ type: "extended", byMs: HOUR, by })
@@ -167,7 +169,7 @@ describe("a wait that asks", () => {
   )
 
   Scenario.bothWays(
-    "X11: without an answer in time the turn fails, and its message has the question and the failure",
+    "rule X11: without an answer in time the turn fails, and its message has the question and the failure",
     (start) =>
       Effect.gen(function* () {
         const { fiber, provider, sink } = yield* asking(start)
@@ -184,7 +186,7 @@ describe("a wait that asks", () => {
       })
   )
 
-  Scenario.bothWays("X11: an early wake does not end it", (start) =>
+  Scenario.bothWays("rule X11: an early wake does not end it", (start) =>
     Effect.gen(function* () {
       const { fiber, provider, sink, strategy } = yield* asking(start)
       yield* TestClock.adjust(Duration.hours(1))
@@ -199,7 +201,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: the waits of a step add up, and begin anew after a person's command", (start) =>
+  Scenario.bothWays("rule X11: the waits of a step add up, and begin anew after a person's command", (start) =>
     Effect.gen(function* () {
       const half = HOUR / 2
       const guard = new Guard([half, half, half, half, half])
@@ -223,7 +225,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11: the waits of a step begin anew after a person has switched its target", (start) =>
+  Scenario.bothWays("rule X11: the waits of a step begin anew after a person has switched its target", (start) =>
     Effect.gen(function* () {
       const guard = new Guard([30 * MINUTE, 30 * MINUTE, 45 * MINUTE, 45 * MINUTE])
       const scripts = [...Array.from({ length: 4 }, () => emits(overloaded)), answer("ok")]
@@ -241,7 +243,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  Scenario.bothWays("X11, X5: a wait that the shell ends early asks too, and is no answer", (start) =>
+  Scenario.bothWays("rule X11, X5: a wait that the shell ends early asks too, and is no answer", (start) =>
     Effect.gen(function* () {
       const { strategy } = new Guard([2 * HOUR])
       const scripts = [emits(overloaded), emits(overloaded), answer("ok")]
@@ -259,7 +261,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  it.effect("X11: a wait counts as long as it was, however late it is woken", () =>
+  it.effect("rule X11: a wait counts as long as it was, however late it is woken", () =>
     Effect.gen(function* () {
       const guard = new Guard([MINUTE])
       const replay = new ReplayCheckpoint.ReplayCheckpoint()
@@ -273,7 +275,7 @@ describe("a wait that asks", () => {
     })
   )
 
-  it.effect("X11: the question is about the next request, and the usage of the turn", () =>
+  it.effect("rule X11: the question is about the next request, and the usage of the turn", () =>
     Effect.gen(function* () {
       const guard = new Guard([MINUTE])
       const scripts = [tools(call("look")), emits(overloaded), answer("ok")]
@@ -362,23 +364,26 @@ const textOf = ({ asks, attempt, retryAt }: TurnEvent.ProviderRetry): string =>
   JSON.stringify({ asks, attempt, retryAt })
 
 describe("the laws of waits that ask", () => {
-  Property.prop("X11: a turn that runs again after every record asks the same and has the same end", night, (night) =>
-    Effect.gen(function* () {
-      const straight = yield* sleepThrough(Scenario.straight, night)
-      yield* TestClock.setTime(0)
-      const again = yield* sleepThrough(Scenario.replayed, night)
-      assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
-      // Another life announces its wait, too (D5).
-      assert.deepStrictEqual(
-        new Set(again.sink.of("provider-retry").map(textOf)),
-        new Set(straight.sink.of("provider-retry").map(textOf))
-      )
-      assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
-    })
+  Property.prop(
+    "rule X11: a turn that runs again after every record asks the same and has the same end",
+    night,
+    (night) =>
+      Effect.gen(function* () {
+        const straight = yield* sleepThrough(Scenario.straight, night)
+        yield* TestClock.setTime(0)
+        const again = yield* sleepThrough(Scenario.replayed, night)
+        assert.deepStrictEqual(again.sink.persisted, straight.sink.persisted)
+        // Another life announces its wait, too (D5).
+        assert.deepStrictEqual(
+          new Set(again.sink.of("provider-retry").map(textOf)),
+          new Set(straight.sink.of("provider-retry").map(textOf))
+        )
+        assert.strictEqual(again.provider.requests.length, straight.provider.requests.length)
+      })
   )
 
   Property.prop(
-    "X11: by the records alone, no turn continues after an hour of waiting without a person's command",
+    "rule X11: by the records alone, no turn continues after an hour of waiting without a person's command",
     night,
     (night) =>
       Effect.gen(function* () {

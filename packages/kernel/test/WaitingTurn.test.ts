@@ -115,7 +115,7 @@ const cases = fc.record({
 
 describe("a turn that waits and is not run", () => {
   Property.prop(
-    "X4: a command records, emits and reports what it does on a turn that is run",
+    "rule X4: a command records, emits and reports what it does on a turn that is run",
     cases,
     ({ afterMs, command, failures, steps }) =>
       Effect.gen(function* () {
@@ -179,7 +179,7 @@ describe("a turn that waits and is not run", () => {
   })
   const cancel = { _tag: "Steer", wake: { type: "cancelled", by }, at: 0 } as const
 
-  it.effect("X4: a turn whose events on disk are not those of its records has to be run", () =>
+  it.effect("rule X4: a turn whose events on disk are not those of its records has to be run", () =>
     Effect.gen(function* () {
       const turn = yield* waiting
       assert.isDefined(WaitingTurn.steer(turn, cancel))

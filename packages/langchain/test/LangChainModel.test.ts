@@ -40,7 +40,7 @@ const collect = async (elements: AsyncIterable<unknown>) => {
 }
 
 describe("a patient chat model", () => {
-  it("C9: sets the retries under it to 0, and keeps the arguments that it was made from", async () => {
+  it("rule C9: sets the retries under it to 0, and keeps the arguments that it was made from", async () => {
     const model = new Base()
     assert.deepStrictEqual(await holdfast(model, { retry: AT_ONCE })._generate([], {}), { text: "It rains." })
     assert.strictEqual(model.caller.maxRetries, 0)
@@ -48,7 +48,7 @@ describe("a patient chat model", () => {
     for (const options of model.calls) assert.strictEqual(Reflect.get(options, "maxRetries"), 0)
   })
 
-  it("C9: a warning names a client that makes retries of its own", () => {
+  it("rule C9: a warning names a client that makes retries of its own", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {})
     holdfast(Object.assign(new Base(), { client: new Client() }))
     assert.match(String(warn.mock.calls[0]), /"client" of Base makes 2 retries of its own/)
@@ -61,7 +61,7 @@ describe("a patient chat model", () => {
     assert.deepStrictEqual(await patient.withConfig({})._generate([], {}), { text: "It rains." })
   })
 
-  it("D4: passes a file on as it came, and nothing is called again behind it", async () => {
+  it("rule D4: passes a file on as it came, and nothing is called again behind it", async () => {
     const file = { text: "", message: { content: [{ type: "image_url", image_url: { url: "https://a.example/b" } }] } }
     let calls = 0
     class Drawing extends Base {
@@ -89,7 +89,7 @@ describe("a patient chat model", () => {
     ["openai", [{ text: "It", generationInfo: { finish_reason: "stop" } }], undefined],
     ["other", [{ text: "It" }], undefined],
     ["other", [{ text: "" }], "ended before it was finished"]
-  ])("C6: a stream of %s with %j ends with %s", async (kind, chunks, expected) => {
+  ])("rule C6: a stream of %s with %j ends with %s", async (kind, chunks, expected) => {
     class Streaming extends Base {
       override _llmType() {
         return kind
@@ -115,7 +115,7 @@ describe("chunks", () => {
     { message: { content: "", additional_kwargs: { reasoning_content: "Well" } } },
     { message: { content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] } },
     { message: { content: "", additional_kwargs: { tool_outputs: [{ type: "image_generation_call" }] } } }
-  ])("D4: %j is content", (chunk) => {
+  ])("rule D4: %j is content", (chunk) => {
     assert.isTrue(Chunks.isContentChunk(chunk))
   })
 
@@ -123,11 +123,11 @@ describe("chunks", () => {
     { text: "", message: { content: "", tool_call_chunks: [], additional_kwargs: { id: "msg_1", model: "m" } } },
     { message: { content: [{ type: "text", text: "" }] } },
     { message: { content: [], usage_metadata: { input_tokens: 3 } } }
-  ])("C8: %j is none", (chunk) => {
+  ])("rule C8: %j is none", (chunk) => {
     assert.isFalse(Chunks.isContentChunk(chunk))
   })
 
-  it("D4: a file in the events of a response is content", () => {
+  it("rule D4: a file in the events of a response is content", () => {
     const isContent = Chunks.CONTENT._streamChatModelEvents
     assert.isTrue(isContent({ event: "content-block-start", content: { type: "image" } }))
     assert.isFalse(isContent({ event: "content-block-start", content: { type: "text" } }))
@@ -147,7 +147,7 @@ describe("chunks", () => {
 })
 
 describe("callbacks", () => {
-  it("D4: get no token of an attempt before its content, and then all of them", async () => {
+  it("rule D4: get no token of an attempt before its content, and then all of them", async () => {
     const told: Array<string> = []
     const manager = { runId: "r", handleLLMNewToken: async (token: string) => void told.push(token) }
     const tokens = new HeldTokens(manager)

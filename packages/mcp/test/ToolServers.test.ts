@@ -40,7 +40,7 @@ describe("the toolbox of all servers", () => {
   )
 
   it.effect(
-    "X8: a tool that needs approval has the time for an answer, and does not run without it, also as a definition of before",
+    "rule X8: a tool that needs approval has the time for an answer, and does not run without it, also as a definition of before",
     () =>
       Effect.gen(function* () {
         const one = new Life("read", "send")

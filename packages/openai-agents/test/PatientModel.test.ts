@@ -62,7 +62,7 @@ describe("events of a response", () => {
     model({ type: "response.output_item.done", item: { type: "function_call", name: "look", arguments: "{}" } }),
     model({ type: "response.image_generation_call.partial_image", partial_image_b64: "AAAA" }),
     model({ type: "response.output_item.done", item: { type: "image_generation_call", result: "AAAA" } })
-  ])("D4: nothing is called again behind %j", async (event) => {
+  ])("rule D4: nothing is called again behind %j", async (event) => {
     assert.strictEqual(await attempts(event), 1)
   })
 
@@ -77,7 +77,7 @@ describe("events of a response", () => {
     model({ type: "response.output_item.added", item: { type: "image_generation_call", result: null } }),
     chunk({ role: "assistant", content: "", refusal: null, tool_calls: [] }),
     chunk({})
-  ])("C8: %j is no content", async (event) => {
+  ])("rule C8: %j is no content", async (event) => {
     assert.strictEqual(await attempts(event), 2)
   })
 })
@@ -102,7 +102,7 @@ describe("a patient model", () => {
     assert.deepStrictEqual(await patient.getResponse({}), { model: "m" })
   })
 
-  it("C9: asks for no retries of the client, by the object that the runner counts usage by", async () => {
+  it("rule C9: asks for no retries of the client, by the object that the runner counts usage by", async () => {
     const inner = new Model([])
     const _internal = { traced: true }
     await holdfast(inner, { retry: AT_ONCE }).getResponse({ input: "Hello", _internal })

@@ -6,14 +6,14 @@ const first = (schedule: Backoff.Schedule, count: number): ReadonlyArray<number>
   Array.from({ length: count }, (_, n) => Backoff.delayAt(schedule, n))
 
 describe("Backoff", () => {
-  it("D1: the overnight schedule is 5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then 30 min again and again", () => {
+  it("rule D1: the overnight schedule is 5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then 30 min again and again", () => {
     expect(first(Backoff.overnight, 12)).toEqual([
       5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 900_000, 1_800_000, 1_800_000, 1_800_000, 1_800_000, 1_800_000
     ])
     expect(Backoff.delayAt(Backoff.overnight, 1_000_000)).toBe(1_800_000)
   })
 
-  it("P4: the interactive schedule is 2 s, 4 s, 8 s", () => {
+  it("rule P4: the interactive schedule is 2 s, 4 s, 8 s", () => {
     expect(first(Backoff.interactive, 3)).toEqual([2_000, 4_000, 8_000])
   })
 

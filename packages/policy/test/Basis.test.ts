@@ -21,7 +21,7 @@ const basisOf = (
 const recorded = (basis: unknown) => Schema.decodeUnknownSync(Schema.fromJsonString(Basis.Basis))(JSON.stringify(basis))
 
 describe("Basis", () => {
-  it("X9: has the numbers of a wait, the spending, and the limits in force", () => {
+  it("rule X9: has the numbers of a wait, the spending, and the limits in force", () => {
     const failure = { ...overloaded, hint: { retryAfterMs: 60_000, source: "retry-after" } }
     const policy = Profile.resolve({ jitter: { factor: 0.5 }, maxRetries: 9, maxDelay: Duration.hours(1) })
     expect(recorded(basisOf(policy, 1, failure, spent))).toEqual({
@@ -41,7 +41,7 @@ describe("Basis", () => {
     })
   })
 
-  it("X5: records of a wait that its failure did not concern the endpoint; the usual case is not written", () => {
+  it("rule X5: records of a wait that its failure did not concern the endpoint; the usual case is not written", () => {
     const policy = Profile.resolve()
     const invalid: Failure.Failure = { reason: "invalid-response", message: "No JSON", retryable: true }
     expect(recorded(basisOf(policy, 0, invalid, spent))).toMatchObject({ _tag: "Delay", ofEndpoint: false })
@@ -49,7 +49,7 @@ describe("Basis", () => {
     expect(recorded(basisOf(Profile.resolve({ maxRetries: 0 }), 0, invalid, spent))).not.toHaveProperty("ofEndpoint")
   })
 
-  it("X9: has whether a wait follows a hint that is older than its failure; no refusal has that", () => {
+  it("rule X9: has whether a wait follows a hint that is older than its failure; no refusal has that", () => {
     const situation = { failure: overloaded, retries: 0, spent }
     const basisWith = (policy: RetryPolicy.RetryPolicy, isEarlier: boolean) =>
       recorded(Basis.decided(policy, RetryPolicy.decide(policy, 0, overloaded, spent), situation, [], isEarlier))
@@ -61,7 +61,7 @@ describe("Basis", () => {
     expect(refusing).not.toHaveProperty("isEarlier")
   })
 
-  it("X9: has the refused wait, and the reason", () => {
+  it("rule X9: has the refused wait, and the reason", () => {
     const policy = Profile.resolve({ budget: Duration.seconds(10) })
     expect(recorded(basisOf(policy, 1, overloaded, spent))).toMatchObject({
       _tag: "Refused",
@@ -71,7 +71,7 @@ describe("Basis", () => {
     })
   })
 
-  it("P15: records that retries were switched off", () => {
+  it("rule P15: records that retries were switched off", () => {
     expect(recorded(Basis.switchedOff(Profile.resolve(), spent))).toMatchObject({
       because: "switched-off",
       spent: spending
@@ -90,7 +90,7 @@ describe("Basis", () => {
     expect(basis).not.toHaveProperty("clipped")
   })
 
-  it("X9: records that a budget cut the wait, and the extension of that budget", () => {
+  it("rule X9: records that a budget cut the wait, and the extension of that budget", () => {
     const policy = Profile.resolve({ budget: { total: Duration.seconds(12), clip: true } })
     expect(basisOf(policy, 1, overloaded, { ...spent, extendedMs: 1_000 })).toMatchObject({
       delayMs: 8_000,
@@ -99,7 +99,7 @@ describe("Basis", () => {
     })
   })
 
-  it("X9: has jitter from the first millisecond, and no field without jitter", () => {
+  it("rule X9: has jitter from the first millisecond, and no field without jitter", () => {
     const policy = Profile.resolve({ jitter: { factor: 0.5 } })
     expect(basisOf(policy, 0, overloaded, { ...spent, spread: 1 / 2_500 })).toMatchObject({
       delayMs: 5_001,
@@ -108,19 +108,19 @@ describe("Basis", () => {
     expect(basisOf(policy, 0, overloaded, { ...spent, spread: 0 })).not.toHaveProperty("jitterMs")
   })
 
-  it("X9: has an extension of the budget from the first millisecond, and no field without one", () => {
+  it("rule X9: has an extension of the budget from the first millisecond, and no field without one", () => {
     const of = (extendedMs: number) => basisOf(Profile.resolve(), 0, overloaded, { ...spent, extendedMs })
     expect(of(1).spent).toEqual({ ...spending, extendedMs: 1 })
     expect(of(0).spent).toEqual(spending)
   })
 
-  it("X9: has the longest delay if there is one; 0 is none", () => {
+  it("rule X9: has the longest delay if there is one; 0 is none", () => {
     const limits = (maxDelayMs: number) => basisOf({ ...Profile.resolve(), maxDelayMs }, 0, overloaded, spent).limits
     expect(limits(0)).not.toHaveProperty("maxDelayMs")
     expect(limits(1)).toHaveProperty("maxDelayMs", 1)
   })
 
-  it("X9: has the targets from two on; a single one is not recorded", () => {
+  it("rule X9: has the targets from two on; a single one is not recorded", () => {
     const of = (...targets: ReadonlyArray<string>) =>
       Basis.atOnce(
         Profile.resolve(),
@@ -149,14 +149,14 @@ describe("Basis", () => {
     expect(recorded(old)).toEqual(old)
   })
 
-  it("X9: records that a wait came from a rule for its reason", () => {
+  it("rule X9: records that a wait came from a rule for its reason", () => {
     const policy = Profile.resolve({ profile: "cycling" })
     const timeout: Failure.Failure = { reason: "timeout", message: "Timed out", retryable: true }
     expect(recorded(basisOf(policy, 0, timeout, spent))).toMatchObject({ byReason: true, limits: { maxRetries: 2 } })
     expect(recorded(basisOf(policy, 0, overloaded, spent))).not.toHaveProperty("byReason")
   })
 
-  it("X11: has the spending on its reason, and the limits of the reason, if it has any", () => {
+  it("rule X11: has the spending on its reason, and the limits of the reason, if it has any", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.hours(1), maxRetries: 9 } } })
     const onReason = { retries: 2, sleptMs: 3_000, elapsedMs: 4_000 }
     const basis = basisOf(policy, 3, overloaded, { ...spent, onReason })
@@ -170,7 +170,7 @@ describe("Basis", () => {
     expect(basisOf(policy, 3, other, { ...spent, onReason }).spent).not.toHaveProperty("onReason")
   })
 
-  it("X9: records why there was no wait, and the targets", () => {
+  it("rule X9: records why there was no wait, and the targets", () => {
     const ways = [{ target: "a/a", until: 9_000 }, { target: "b/b" }]
     const basis = Basis.atOnce(Profile.resolve(), "other-target", { failure: overloaded, spent }, ways)
     expect(recorded(basis)).toEqual(basis)

@@ -7,7 +7,7 @@ const strict: Budget.Budget = { totalMs: 8 * hour, measure: "scheduled", clip: f
 const clipping: Budget.Budget = { ...strict, clip: true }
 
 describe("Budget", () => {
-  it("D2: by default it counts scheduled sleep, by wall-clock the time since the first failure", () => {
+  it("rule D2: by default it counts scheduled sleep, by wall-clock the time since the first failure", () => {
     const spent = { sleptMs: hour, elapsedMs: 3 * hour }
     expect(Budget.overnight.measure).toBe("scheduled")
     expect(Budget.remainingMs(strict, spent)).toBe(7 * hour)
@@ -19,19 +19,19 @@ describe("Budget", () => {
     expect(Budget.remainingMs(Budget.unlimited, { sleptMs: 9 * hour, elapsedMs: 9 * hour })).toBe(Infinity)
   })
 
-  it("D2: a clock that was set back gives no budget back", () => {
+  it("rule D2: a clock that was set back gives no budget back", () => {
     const spent = { sleptMs: hour, elapsedMs: -5 * hour }
     expect(Budget.remainingMs({ ...strict, measure: "wall-clock" }, spent)).toBe(8 * hour)
   })
 
-  it("D1: strict, a wait that does not fit is refused; with clip it is cut to what is left", () => {
+  it("rule D1: strict, a wait that does not fit is refused; with clip it is cut to what is left", () => {
     expect(Budget.grant(strict, hour, hour)).toBe(hour)
     expect(Budget.grant(strict, hour, hour + 1)).toBeUndefined()
     expect(Budget.grant(clipping, hour, hour + 1)).toBe(hour)
     expect(Budget.grant(clipping, 0, 1)).toBeUndefined()
   })
 
-  it("P5: clipping does not shorten a wait below a provider's hint", () => {
+  it("rule P5: clipping does not shorten a wait below a provider's hint", () => {
     expect(Budget.grant(clipping, hour, 2 * hour, 2 * hour)).toBeUndefined()
     expect(Budget.grant(clipping, hour, 2 * hour, hour)).toBe(hour)
   })
@@ -55,19 +55,19 @@ describe("Budget", () => {
   })
 })
 
-it("X4: a person's extension of a step's budget is part of it", () => {
+it("rule X4: a person's extension of a step's budget is part of it", () => {
   const spent = { sleptMs: Budget.OVERNIGHT_MS, elapsedMs: 0 }
   expect(Budget.remainingMs(Budget.overnight, spent)).toBe(0)
   expect(Budget.remainingMs(Budget.overnight, { ...spent, extendedMs: 60_000 })).toBe(60_000)
 })
 
-it("D2: attempts that took longer than the whole budget leave no retry, not even one without a wait", () => {
+it("rule D2: attempts that took longer than the whole budget leave no retry, not even one without a wait", () => {
   const budget: Budget.Budget = { totalMs: 1_000, measure: "wall-clock", clip: false }
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_000 })).toBe(false)
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_001 })).toBe(true)
 })
 
-it("D1: with clip any rest is granted, down to a provider's hint, and an empty rest is refused", () => {
+it("rule D1: with clip any rest is granted, down to a provider's hint, and an empty rest is refused", () => {
   expect(Budget.grant(clipping, 0, 5)).toBeUndefined()
   expect(Budget.grant(clipping, 0.5, 5)).toBe(0.5)
   expect(Budget.grant(clipping, 5, 10, 5)).toBe(5)
@@ -78,7 +78,7 @@ it("D1: with clip any rest is granted, down to a provider's hint, and an empty r
   expect(Budget.grant(strict, 5, 6)).toBeUndefined()
 })
 
-it("D2: a budget that is spent to the last millisecond is not exceeded", () => {
+it("rule D2: a budget that is spent to the last millisecond is not exceeded", () => {
   const spent = (sleptMs: number) => ({ sleptMs, elapsedMs: 0 })
   expect([8 * hour, 8 * hour + 1].map((ms) => Budget.isExceeded(strict, spent(ms)))).toEqual([false, true])
   expect(Budget.isExceeded(strict, { ...spent(8 * hour + 1), extendedMs: 1 })).toBe(false)

@@ -23,12 +23,12 @@ const thrown = (error: unknown) => Classification.ofThrown(error, now)
 const isFailure = Schema.is(Failure.Failure)
 
 describe("by status", () => {
-  it("C2: 408, 409, 425, 429, 499, 498 and every 5xx are retryable", () => {
+  it("rule C2: 408, 409, 425, 429, 499, 498 and every 5xx are retryable", () => {
     const statuses = [408, 409, 425, 429, 498, 499, ...Array.from({ length: 100 }, (_, i) => 500 + i)]
     for (const status of statuses) expect([status, respond(status).retryable]).toEqual([status, true])
   })
 
-  it("C2: every other 4xx is not", () => {
+  it("rule C2: every other 4xx is not", () => {
     const retryable = new Set([408, 409, 425, 429, 498, 499])
     for (let status = 400; status < 500; status++) {
       if (!retryable.has(status)) expect([status, respond(status).retryable]).toEqual([status, false])
@@ -50,21 +50,21 @@ describe("by status", () => {
     [520, "server-error"],
     [524, "timeout"],
     [529, "overloaded"]
-  ])("C2: a bare %i is %s", (status, reason) => {
+  ])("rule C2: a bare %i is %s", (status, reason) => {
     expect(respond(status)).toMatchObject({ reason, status })
   })
 
-  it("C2: a 404 that names a model is model-unavailable, a 404 of a wrong address is a bad request", () => {
+  it("rule C2: a 404 that names a model is model-unavailable, a 404 of a wrong address is a bad request", () => {
     expect(respond(404, { error: { message: "The model `x` does not exist" } }).reason).toBe("model-unavailable")
     expect(respond(404, "404 page not found").reason).toBe("bad-request")
   })
 
-  it("C2: x-should-retry overrides the status, both ways", () => {
+  it("rule C2: x-should-retry overrides the status, both ways", () => {
     expect(respond(500, "", { "x-should-retry": "false" }).retryable).toBe(false)
     expect(respond(400, "", { "x-should-retry": "true" }).retryable).toBe(true)
   })
 
-  it("C2: a used-up quota is retryable only if a reset is named", () => {
+  it("rule C2: a used-up quota is retryable only if a reset is named", () => {
     const body = { error: { type: "usage_limit_reached", message: "The usage limit has been reached" } }
     expect(respond(429, body)).toMatchObject({ reason: "quota-exhausted", retryable: false })
     expect(respond(429, body, { "retry-after": "3600" })).toMatchObject({
@@ -73,7 +73,7 @@ describe("by status", () => {
     })
   })
 
-  it("C2: a throttle's reset is not the reset of a used-up quota", () => {
+  it("rule C2: a throttle's reset is not the reset of a used-up quota", () => {
     const failure = respond(
       429,
       { error: { code: "insufficient_quota", message: "no" } },
@@ -92,7 +92,7 @@ describe("by status", () => {
 })
 
 describe("by code", () => {
-  it("P2: a code that counts tokens is an overflow, and at 429 a rate limit: a request that is too long never gets 429", () => {
+  it("rule P2: a code that counts tokens is an overflow, and at 429 a rate limit: a request that is too long never gets 429", () => {
     const body = { error: { type: "too_many_tokens_error", message: "Tokens per minute limit exceeded" } }
     expect(respond(429, body).reason).toBe("rate-limited")
     expect(respond(400, { code: "TOO_MANY_TOKENS", message: "no" })).toMatchObject({
@@ -105,7 +105,7 @@ describe("by code", () => {
     )
   })
 
-  it("C2: Z.ai's codes: a week's quota is used up, frequent requests are rate-limited", () => {
+  it("rule C2: Z.ai's codes: a week's quota is used up, frequent requests are rate-limited", () => {
     const said = (code: string, message: string) => respond(429, { error: { code, message } })
     expect(said("1310", "Weekly/Monthly Limit Exhausted.")).toMatchObject({
       reason: "quota-exhausted",
@@ -117,12 +117,12 @@ describe("by code", () => {
     })
   })
 
-  it("C2: 402 is a used-up quota, for any code of a gateway for its upstream's error", () => {
+  it("rule C2: 402 is a used-up quota, for any code of a gateway for its upstream's error", () => {
     expect(respond(402, { type: "server_error", message: "Upstream request failed" }).reason).toBe("quota-exhausted")
     expect(respond(402, { error: { type: "authentication_error", message: "no" } }).reason).toBe("auth")
   })
 
-  it("P1: an exact code wins over any text and any status but 413", () => {
+  it("rule P1: an exact code wins over any text and any status but 413", () => {
     const transient = fc.constantFrom(
       "overloaded",
       "rate limit",
@@ -144,7 +144,7 @@ describe("by code", () => {
     )
   })
 
-  it("P1: a family's code wins over text, unless the text names overflow or a used-up quota", () => {
+  it("rule P1: a family's code wins over text, unless the text names overflow or a used-up quota", () => {
     for (const [code, reason] of Codes.known("family")) {
       expect(frame({ error: { code, message: "Overloaded, socket hang up, 500" } }).reason).toBe(reason)
       expect(frame({ error: { code, message: "Request too large for gpt-5 on tokens per min" } }).reason).toBe(
@@ -153,12 +153,12 @@ describe("by code", () => {
     }
   })
 
-  it("C2: a vague code leaves the decision to the status", () => {
+  it("rule C2: a vague code leaves the decision to the status", () => {
     expect(respond(401, { error: { type: "invalid_request_error", message: "no" } }).reason).toBe("auth")
     expect(frame({ error: { type: "invalid_request_error", message: "no" } }).reason).toBe("bad-request")
   })
 
-  it("C2: a 4xx outweighs a type that every error may have, and not a code of a passing state", () => {
+  it("rule C2: a 4xx outweighs a type that every error may have, and not a code of a passing state", () => {
     for (const type of ["server_error", "api_error", "internal_error", "InternalServerError"]) {
       for (const status of [400, 404, 405, 422]) {
         expect(respond(status, { error: { type, message: "no" } })).toMatchObject({
@@ -181,13 +181,13 @@ describe("by code", () => {
     })
   })
 
-  it("C2, P2: a text of overflow outweighs such a type, at any status", () => {
+  it("rule C2, P2: a text of overflow outweighs such a type, at any status", () => {
     const error = { type: "server_error", message: "This model's maximum context length is 8192 tokens." }
     for (const status of [400, 422, 500, 503]) expect(respond(status, { error }).reason).toBe("context-overflow")
     expect(frame({ error }).reason).toBe("context-overflow")
   })
 
-  it("C2: a redirect is final, and its address is named without secrets", () => {
+  it("rule C2: a redirect is final, and its address is named without secrets", () => {
     const to = (location: string) => respond(307, "<html>Moved</html>", { location })
     expect(to("https://u:pw@new.example/v1;s=s1?token=t1&a&b=t2?t3#t4")).toMatchObject({
       reason: "bad-request",
@@ -202,7 +202,7 @@ describe("by code", () => {
     expect(respond(304)).toMatchObject({ reason: "bad-request", retryable: false })
   })
 
-  it("C12, P1, P7: a usage limit in words is the key's, and passes unless the status is final", () => {
+  it("rule C12, P1, P7: a usage limit in words is the key's, and passes unless the status is final", () => {
     const said = (status: number, error: object) => respond(status, { error })
     const message = "You have reached your usage limit"
     expect(said(429, { message })).toMatchObject({ reason: "quota-exhausted", retryable: true })
@@ -218,7 +218,7 @@ describe("by code", () => {
     )
   })
 
-  it("C2: a refusal of a country or region is not a wrong key", () => {
+  it("rule C2: a refusal of a country or region is not a wrong key", () => {
     for (const [status, message] of [
       [403, "Country, region, or territory not supported"],
       [400, "User location is not supported for the API use."],
@@ -241,17 +241,17 @@ describe("by code", () => {
     "Requested input length 40000 exceeds maximum input length 32768",
     "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
     "the input length exceeds the context length"
-  ])("P2: %j is an overflow", (message) => {
+  ])("rule P2: %j is an overflow", (message) => {
     for (const status of [400, 429, 500])
       expect(respond(status, { error: { message } }).reason).toBe("context-overflow")
   })
 
-  it("C1: no code has two meanings", () => {
+  it("rule C1: no code has two meanings", () => {
     const all = [...Codes.known("exact"), ...Codes.known("family"), ...Codes.known("vague")]
     for (const [code, reason] of all) expect([code, Codes.classifiedOf(code)?.reason]).toEqual([code, reason])
   })
 
-  it("C1: spellings of a code are one code", () => {
+  it("rule C1: spellings of a code are one code", () => {
     for (const code of ["RATE_LIMIT_EXCEEDED", "rateLimitExceeded", "rate-limit-exceeded", "RateLimitExceededError"]) {
       expect(Codes.classifiedOf(code)?.reason).toBe("rate-limited")
     }
@@ -286,7 +286,7 @@ describe("by text", () => {
     ["stream ended before message_start", "network"],
     ["prompt is too long: 9 > 8", "context-overflow"],
     ["The operation was aborted", "aborted"]
-  ])("P1: %j is %s", (text, reason) => {
+  ])("rule P1: %j is %s", (text, reason) => {
     expect(Classification.ofText(text)).toBe(reason)
   })
 
@@ -300,11 +300,11 @@ describe("by text", () => {
     "id req-503-x",
     "version 5.502.1",
     "the flux capacitor is cold"
-  ])("P1: %j has no reason", (text) => {
+  ])("rule P1: %j has no reason", (text) => {
     expect(Classification.ofText(text)).toBeUndefined()
   })
 
-  it("C4: quotations in a message are not read", () => {
+  it("rule C4: quotations in a message are not read", () => {
     for (const quote of ["'", '"', "`"]) {
       expect(Classification.ofText(`Invalid value: ${quote}rate limit 500, overloaded${quote}`)).toBeUndefined()
     }
@@ -313,7 +313,7 @@ describe("by text", () => {
 })
 
 describe("inside a stream", () => {
-  it("C3: an error frame is classified like any other failure", () => {
+  it("rule C3: an error frame is classified like any other failure", () => {
     const data = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } }
     expect(frame(data, "error")).toEqual({
       reason: "overloaded",
@@ -323,23 +323,23 @@ describe("inside a stream", () => {
     })
   })
 
-  it("C3: the status in an error object replaces that of the stream", () => {
+  it("rule C3: the status in an error object replaces that of the stream", () => {
     expect(frame({ error: { code: 503, message: "no" }, choices: [] })).toMatchObject({
       reason: "overloaded",
       status: 503
     })
   })
 
-  it("C3: an event's name is a code if the data has none", () => {
+  it("rule C3: an event's name is a code if the data has none", () => {
     expect(frame({ message: "no" }, "overloaded_error").reason).toBe("overloaded")
   })
 
-  it("C3: a frame without a known error is unknown, and retryable", () => {
+  it("rule C3: a frame without a known error is unknown, and retryable", () => {
     expect(frame({ error: { message: "hm" } })).toEqual({ reason: "unknown", message: "hm", retryable: true })
     expect(frame("")).toMatchObject({ reason: "unknown", retryable: true })
   })
 
-  it("C3: a page, an empty body and a JSON answer at 200 are invalid responses, and 200 is not reported", () => {
+  it("rule C3: a page, an empty body and a JSON answer at 200 are invalid responses, and 200 is not reported", () => {
     for (const body of ["<html><title>Hi</title></html>", "", '{"id":"x"}', "{"]) {
       const failure = respond(200, body)
       expect(failure).toMatchObject({ reason: "invalid-response", retryable: true })
@@ -347,11 +347,11 @@ describe("inside a stream", () => {
     }
   })
 
-  it("C4: half a frame may be a model's output, and is not read", () => {
+  it("rule C4: half a frame may be a model's output, and is not read", () => {
     expect(frame('{"choices":[{"delta":{"content":"prompt is too long').reason).toBe("invalid-response")
   })
 
-  it("C4: only the error object is read", () => {
+  it("rule C4: only the error object is read", () => {
     const words = "overloaded 503 rate limit prompt is too long insufficient_quota"
     const failure = respond(400, {
       error: { message: "bad role", type: "invalid_request_error", param: words, failed_generation: words },
@@ -361,7 +361,7 @@ describe("inside a stream", () => {
     expect(failure).toMatchObject({ reason: "bad-request", message: "bad role", retryable: false })
   })
 
-  it("C6: a stream without its terminal event is a network failure", () => {
+  it("rule C6: a stream without its terminal event is a network failure", () => {
     expect(Classification.incomplete()).toEqual({
       reason: "network",
       message: "The stream ended before its terminal event",
@@ -370,7 +370,7 @@ describe("inside a stream", () => {
     expect(Classification.incomplete("cut after 3 events").message).toBe("cut after 3 events")
   })
 
-  it("C8: the messages of both limits name the missing content", () => {
+  it("rule C8: the messages of both limits name the missing content", () => {
     expect(Classification.timedOut("first-content", 600_000)).toEqual({
       reason: "timeout",
       message: "No content within 10 m of the request",
@@ -383,7 +383,7 @@ describe("inside a stream", () => {
 describe("thrown errors", () => {
   const reset = () => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" })
 
-  it("C5: causes are followed five deep, and no further", () => {
+  it("rule C5: causes are followed five deep, and no further", () => {
     const wrap = (depth: number): unknown => {
       let error: unknown = reset()
       for (let i = 0; i < depth; i++) error = new Error(`layer ${i}`, { cause: error })
@@ -393,18 +393,18 @@ describe("thrown errors", () => {
     expect(thrown(wrap(6))).toMatchObject({ reason: "unknown", message: "layer 5" })
   })
 
-  it("C5: the outermost typed error decides", () => {
+  it("rule C5: the outermost typed error decides", () => {
     const inner = Object.assign(new Error("no"), { status: 500 })
     expect(thrown(Object.assign(new Error("yes", { cause: inner }), { status: 429 }))).toMatchObject({ status: 429 })
   })
 
-  it("C5: a chain that is a circle ends", () => {
+  it("rule C5: a chain that is a circle ends", () => {
     const error = new Error("round")
     error.cause = error
     expect(thrown(error)).toMatchObject({ reason: "unknown", message: "round" })
   })
 
-  it("C5: fifty errors are read, and no more", () => {
+  it("rule C5: fifty errors are read, and no more", () => {
     const part = (n: number) => new Error(`part ${n}`)
     const parts = (before: number) => [
       ...Array.from({ length: before }, (_, n) => part(n)),
@@ -414,7 +414,7 @@ describe("thrown errors", () => {
     expect(thrown(new AggregateError(parts(49), "all failed"))).not.toHaveProperty("status")
   })
 
-  it("C1: no character of a header's value that a runtime quotes is in the message", () => {
+  it("rule C1: no character of a header's value that a runtime quotes is in the message", () => {
     for (const quote of ['"', "'", "`"]) {
       const error = new TypeError(`Headers.append: ${quote}sk-secret${quote} is an invalid header value.`)
       expect(thrown(error).message).toBe(`TypeError: Headers.append: ${quote}…${quote} is an invalid header value.`)
@@ -423,19 +423,19 @@ describe("thrown errors", () => {
     expect(thrown(other).message).toBe(other.message)
   })
 
-  it("C5: an error that occurs many times is read once, and hides no other", () => {
+  it("rule C5: an error that occurs many times is read once, and hides no other", () => {
     const same = new Error("no")
     const parts = [...Array.from({ length: 49 }, () => same), Object.assign(new Error("slow down"), { status: 429 })]
     expect(thrown(new AggregateError(parts, "all failed"))).toMatchObject({ status: 429, reason: "rate-limited" })
   })
 
-  it("C5: a failure that is classified already is unchanged", () => {
+  it("rule C5: a failure that is classified already is unchanged", () => {
     const failure: Failure.Failure = { reason: "refused", message: "no", retryable: false, code: "x" }
     expect(thrown(new Failure.ProviderFailure({ failure }))).toEqual(failure)
     expect(thrown(new Error("wrapped", { cause: new Failure.ProviderFailure({ failure }) }))).toEqual(failure)
   })
 
-  it("C5: a delay in the text of a thrown error is its hint", () => {
+  it("rule C5: a delay in the text of a thrown error is its hint", () => {
     expect(thrown(new Error("Rate limit reached. Please try again in 20s"))).toEqual({
       reason: "rate-limited",
       message: "Rate limit reached. Please try again in 20s",
@@ -444,7 +444,7 @@ describe("thrown errors", () => {
     })
   })
 
-  it("C10: an error of the program itself is a defect, and is retryable for the kernel to limit", () => {
+  it("rule C10: an error of the program itself is a defect, and is retryable for the kernel to limit", () => {
     for (const error of [new TypeError("x is not a function"), new RangeError("no"), new ReferenceError("no")]) {
       expect(thrown(error)).toEqual({
         reason: "unknown",
@@ -456,7 +456,7 @@ describe("thrown errors", () => {
     expect(thrown(new SyntaxError("Invalid regular expression")).defect).toBe(true)
   })
 
-  it("C10: a failed fetch and broken JSON are no bugs", () => {
+  it("rule C10: a failed fetch and broken JSON are no bugs", () => {
     for (const message of ["fetch failed", "terminated", "Failed to fetch", "Load failed", "network error"]) {
       expect(thrown(new TypeError(message))).toMatchObject({ reason: "network", retryable: true })
       expect(thrown(new TypeError(message)).defect).toBeUndefined()
@@ -464,7 +464,7 @@ describe("thrown errors", () => {
     expect(thrown(new SyntaxError("Unexpected end of JSON input"))).toMatchObject({ reason: "invalid-response" })
   })
 
-  it("M3: an abort that the user did not request is transient, unless another error caused it", () => {
+  it("rule M3: an abort that the user did not request is transient, unless another error caused it", () => {
     expect(thrown(new DOMException("This operation was aborted", "AbortError"))).toMatchObject({
       reason: "aborted",
       retryable: true
@@ -473,7 +473,7 @@ describe("thrown errors", () => {
     expect(thrown(error)).toMatchObject({ reason: "network", code: "ECONNRESET" })
   })
 
-  it("C4: a request attached to an error is not read and not shown", () => {
+  it("rule C4: a request attached to an error is not read and not shown", () => {
     const failure = thrown({
       config: { headers: { authorization: "Bearer sk-planted" }, data: "overloaded rate limit" },
       request: { body: "prompt is too long" },
@@ -484,7 +484,7 @@ describe("thrown errors", () => {
 })
 
 describe("messages", () => {
-  it("C1: the innermost message is shown, verbatim", () => {
+  it("rule C1: the innermost message is shown, verbatim", () => {
     const inner = JSON.stringify({ error: { message: "  Spaces and\nlines, kept ", type: "overloaded_error" } })
     expect(frame({ error: { message: inner, code: 529 } })).toMatchObject({
       message: "  Spaces and\nlines, kept ",
@@ -493,7 +493,7 @@ describe("messages", () => {
     })
   })
 
-  it("C1: a long message is cut", () => {
+  it("rule C1: a long message is cut", () => {
     const { message } = respond(500, "x".repeat(100_000))
     expect(message).toHaveLength(Classification.MESSAGE_LIMIT)
     expect(message.endsWith("…")).toBe(true)
@@ -554,7 +554,7 @@ describe("laws", () => {
     if (failure.defect === true) expect(failure.reason).toBe("unknown")
   }
 
-  it("C1, P2: any response has a failure, and an overflow is never retryable", () => {
+  it("rule C1, P2: any response has a failure, and an overflow is never retryable", () => {
     fc.assert(
       fc.property(fc.integer({ min: -10, max: 1200 }), headers, body, (status, headers, body) => {
         sound(Classification.ofResponse({ status, headers, body, now }))
@@ -563,7 +563,7 @@ describe("laws", () => {
     )
   })
 
-  it("C1, C3: any frame has a failure", () => {
+  it("rule C1, C3: any frame has a failure", () => {
     fc.assert(
       fc.property(body, headers, fc.option(fc.string(), { nil: undefined }), (data, headers, event) => {
         sound(Classification.ofStreamError({ data, headers, now, ...defined({ event }) }))
@@ -572,7 +572,7 @@ describe("laws", () => {
     )
   })
 
-  it("C1, C5: any thrown value has a failure, even one whose fields throw", () => {
+  it("rule C1, C5: any thrown value has a failure, even one whose fields throw", () => {
     const hostile = fc.constantFrom<() => unknown>(
       () =>
         new Proxy(
@@ -612,7 +612,7 @@ describe("laws", () => {
     )
   })
 
-  it("C1: the same input has the same failure", () => {
+  it("rule C1: the same input has the same failure", () => {
     fc.assert(
       fc.property(headers, body, (headers, body) => {
         const classify = () => Classification.ofResponse({ status: 429, headers, body, now })

@@ -57,7 +57,7 @@ describe("the corpus itself", () => {
     expect(spoken.filter(({ kind }) => kind === "recorded").length).toBeGreaterThan(spoken.length / 2)
   })
 
-  it("C1: has every reason", () => {
+  it("rule C1: has every reason", () => {
     const reasons = new Set(corpus.map(({ expected }) => expected.reason))
     expect([...Failure.Reason.literals].filter((reason) => !reasons.has(reason))).toEqual([])
   })
@@ -94,7 +94,7 @@ describe("the corpus itself", () => {
     expect(Object.keys(origins).filter((origin) => !seen.has(origin))).toEqual([])
   })
 
-  it("C1: classifies every payload into a failure of the wire format", () => {
+  it("rule C1: classifies every payload into a failure of the wire format", () => {
     for (const { input } of corpus) expect(Schema.is(Failure.Failure)(classify(input))).toBe(true)
   })
 })

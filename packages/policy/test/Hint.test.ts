@@ -16,12 +16,12 @@ const ofBody = (body: unknown) =>
 const ofMessage = (message: string) => ofBody({ error: { message, type: "rate_limit_error" } })
 
 describe("of several resets", () => {
-  it("P5: the first of two equally long ones is named", () => {
+  it("rule P5: the first of two equally long ones is named", () => {
     const headers = { "x-ratelimit-reset-requests": "30s", "x-ratelimit-reset-tokens": "30s" }
     expect(ofHeaders(headers)).toEqual({ retryAfterMs: 30_000, source: "x-ratelimit-reset-requests" })
   })
 
-  it("P5: a limit counts if its window is used up, to the last or beyond", () => {
+  it("rule P5: a limit counts if its window is used up, to the last or beyond", () => {
     const reset = { "anthropic-ratelimit-unified-5h-reset": String(epoch + 60) }
     const used = (utilization: string) =>
       ofHeaders({ ...reset, "anthropic-ratelimit-unified-5h-utilization": utilization })
@@ -35,7 +35,7 @@ describe("of several resets", () => {
 
 describe("fields of an error", () => {
   it.each(["retry_after_seconds", "retry_after", "resets_in_seconds", "resets_at", "reset_at"])(
-    "P5: %s is read as a number and as text, and nothing else is",
+    "rule P5: %s is read as a number and as text, and nothing else is",
     (field) => {
       const hint = { retryAfterMs: 30_000, source: "body" }
       expect(ofBody({ error: { message: "no", [field]: 30 } })).toEqual(hint)
@@ -47,7 +47,7 @@ describe("fields of an error", () => {
     }
   )
 
-  it("P5: retry_after_ms is read as a number and as text, and nothing else is", () => {
+  it("rule P5: retry_after_ms is read as a number and as text, and nothing else is", () => {
     const hint = { retryAfterMs: 700, source: "body" }
     expect(ofBody({ error: { message: "no", retry_after_ms: 700 } })).toEqual(hint)
     expect(ofBody({ error: { message: "no", retry_after_ms: "700" } })).toEqual(hint)
@@ -61,7 +61,7 @@ describe("Google's RetryInfo", () => {
   const info = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34s" }
   const ofDetails = (...details: ReadonlyArray<object>) => ofBody({ error: { message: "no", details } })?.retryAfterMs
 
-  it("P5: is known by its type, and has a delay", () => {
+  it("rule P5: is known by its type, and has a delay", () => {
     expect(ofDetails({ "@type": "type.googleapis.com/google.rpc.Help" }, info)).toBe(34_000)
     expect(ofDetails({ ...info, "@type": "type.googleapis.com/google.rpc.Other" })).toBeUndefined()
     expect(ofDetails({ retryDelay: "34s" })).toBeUndefined()
@@ -79,19 +79,19 @@ describe("Google's RetryInfo", () => {
 describe("headers inside an error", () => {
   const inside = (headers: unknown) => ofBody({ error: { message: "no", metadata: { headers } } })
 
-  it("P5: are read as text and as numbers, by any case of their names", () => {
+  it("rule P5: are read as text and as numbers, by any case of their names", () => {
     const hint = { retryAfterMs: 30_000, source: "body" }
     expect(inside({ "Retry-After": "30" })).toEqual(hint)
     expect(inside({ "retry-after": 30 })).toEqual(hint)
   })
 
-  it("C5: of any other shape are ignored", () => {
+  it("rule C5: of any other shape are ignored", () => {
     for (const headers of ["retry-after: 30", ["retry-after", "30"], 30, null, { "retry-after": true }]) {
       expect(inside(headers)).toBeUndefined()
     }
   })
 
-  it("P5: the outer ones decide if there are several", () => {
+  it("rule P5: the outer ones decide if there are several", () => {
     const body = {
       error: { message: "no", headers: { "retry-after": "5" }, error: { headers: { "retry-after": "30" } } }
     }
@@ -112,7 +112,7 @@ describe("words of an error", () => {
     ["Retry after Sunday, 01-Mar-26 12:05:00 GMT", 5 * minute],
     ["You can continue in 5 hours and 10 minutes", 5 * hour + 10 * minute],
     ["Limit resets at: 2026-03-01 15:00:00 UTC", 3 * hour]
-  ])("P5: %j", (message, retryAfterMs) => {
+  ])("rule P5: %j", (message, retryAfterMs) => {
     expect(ofMessage(message)).toEqual({ retryAfterMs, source: "body" })
   })
 
@@ -129,7 +129,7 @@ describe("words of an error", () => {
     "model|9999999999999",
     "Retry after Sun, 01 Mar 2026 11:55:00 GMT",
     "50 requests in 60 seconds and then none"
-  ])("P5: %j has no delay", (message) => {
+  ])("rule P5: %j has no delay", (message) => {
     expect(ofMessage(message)).toBeUndefined()
   })
 
@@ -141,7 +141,7 @@ describe("words of an error", () => {
 })
 
 describe("x-ratelimit-reset-ms", () => {
-  it("P5: is milliseconds from now, or a moment", () => {
+  it("rule P5: is milliseconds from now, or a moment", () => {
     for (const value of [30_000, now + 30_000]) {
       expect(ofHeaders({ "x-ratelimit-reset-ms": String(value) })?.retryAfterMs).toBe(30_000)
     }
@@ -163,18 +163,18 @@ describe("headers that answer this request", () => {
     ["retry-after", "Sun, 01 Mar 2026 12:05:00 GMT", 5 * minute],
     ["retry-after", "Sunday, 01-Mar-26 12:05:00 GMT", 5 * minute],
     ["retry-after", "Sun Mar  1 12:05:00 2026", 5 * minute]
-  ])("P5: %s: %s", (name, value, retryAfterMs) => {
+  ])("rule P5: %s: %s", (name, value, retryAfterMs) => {
     expect(ofHeaders({ [name]: value })).toEqual({ retryAfterMs, source: name })
   })
 
-  it("P5: an HTTP date is compared with the response's own date, not with a wrong local clock", () => {
+  it("rule P5: an HTTP date is compared with the response's own date, not with a wrong local clock", () => {
     const headers = { date: "Sun, 01 Mar 2026 12:00:00 GMT", "retry-after": "Sun, 01 Mar 2026 12:00:30 GMT" }
     for (const now of [Date.UTC(2026, 2, 1, 12, 10), Date.UTC(2026, 2, 1, 11, 50), 0]) {
       expect(Hint.find({ headers, body: "", now })).toEqual({ retryAfterMs: 30_000, source: "retry-after" })
     }
   })
 
-  it("P5: with an unreadable date header the local clock is used", () => {
+  it("rule P5: with an unreadable date header the local clock is used", () => {
     expect(ofHeaders({ date: "today", "retry-after": "Sun, 01 Mar 2026 12:00:30 GMT" })?.retryAfterMs).toBe(30_000)
   })
 
@@ -197,7 +197,7 @@ describe("headers that answer this request", () => {
     "Sun, 31 Feb 2026 12:00:00 GMT",
     "Sun, 01 Mar 2026 25:00:00 GMT",
     "Tue, 01 Mar 2039 12:00:00 GMT"
-  ])("P5: retry-after: %j is past, negative, no number or absurd, and ignored", (value) => {
+  ])("rule P5: retry-after: %j is past, negative, no number or absurd, and ignored", (value) => {
     expect(ofHeaders({ "retry-after": value })).toBeUndefined()
   })
 })
@@ -224,13 +224,13 @@ describe("headers of limits", () => {
     ["anthropic-ratelimit-output-tokens-reset", "2026-03-01T12:01:00Z", minute],
     ["anthropic-ratelimit-unified-reset", String(epoch + 18_000), 5 * hour],
     ["anthropic-ratelimit-unified-7d-reset", String(epoch + 602_705), 602_705_000]
-  ])("P5: %s: %s", (name, value, retryAfterMs) => {
+  ])("rule P5: %s: %s", (name, value, retryAfterMs) => {
     expect(ofHeaders({ [name]: value })).toEqual(
       retryAfterMs === undefined ? undefined : { retryAfterMs, source: name }
     )
   })
 
-  it("P5: a limit that has room does not count, however far away its reset is", () => {
+  it("rule P5: a limit that has room does not count, however far away its reset is", () => {
     expect(
       ofHeaders({
         "x-ratelimit-remaining-requests": "14370",
@@ -249,7 +249,7 @@ describe("headers of limits", () => {
     ).toBeUndefined()
   })
 
-  it("P5: only those of Anthropic's unified windows count that were rejected or are used up", () => {
+  it("rule P5: only those of Anthropic's unified windows count that were rejected or are used up", () => {
     const windows = {
       "anthropic-ratelimit-unified-status": "rejected",
       "anthropic-ratelimit-unified-reset": String(epoch + 3_600),
@@ -273,19 +273,19 @@ describe("headers of limits", () => {
     ).toBeUndefined()
   })
 
-  it("P5: the last reset of several used-up limits decides", () => {
+  it("rule P5: the last reset of several used-up limits decides", () => {
     expect(
       ofHeaders({ "x-ratelimit-reset-requests": "10s", "x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-reset": "0" })
     ).toEqual({ retryAfterMs: 6 * minute, source: "x-ratelimit-reset-tokens" })
   })
 
-  it("P5: an absurd reset does not hide a sound one", () => {
+  it("rule P5: an absurd reset does not hide a sound one", () => {
     expect(ofHeaders({ "x-ratelimit-reset-requests": "400d", "x-ratelimit-reset-tokens": "9s" })?.retryAfterMs).toBe(
       9_000
     )
   })
 
-  it("P5: epochs and timestamps too are compared with the response's own date", () => {
+  it("rule P5: epochs and timestamps too are compared with the response's own date", () => {
     const headers = {
       date: "Sun, 01 Mar 2026 11:00:00 GMT",
       "anthropic-ratelimit-tokens-reset": "2026-03-01T11:00:20Z"
@@ -311,20 +311,20 @@ describe("fields of the error", () => {
     ["34.07s", 34_070],
     ["38s", 38_000],
     ["45.837906927s", 45_838]
-  ])("P5: Google's RetryInfo of %s", (delay, retryAfterMs) => {
+  ])("rule P5: Google's RetryInfo of %s", (delay, retryAfterMs) => {
     expect(ofBody(retryInfo(delay))).toEqual({ retryAfterMs, source: "body" })
     expect(ofBody([retryInfo(delay)])).toEqual({ retryAfterMs, source: "body" })
   })
 
-  it.each(["0s", "-1s", "s", "NaNs", 34, null, { seconds: 3 }])("P5: a RetryInfo of %j is ignored", (delay) => {
+  it.each(["0s", "-1s", "s", "NaNs", 34, null, { seconds: 3 }])("rule P5: a RetryInfo of %j is ignored", (delay) => {
     expect(ofBody(retryInfo(delay))).toBeUndefined()
   })
 
-  it("P5: Google's error inside the message of a proxy's error", () => {
+  it("rule P5: Google's error inside the message of a proxy's error", () => {
     expect(ofBody({ error: { code: 429, message: JSON.stringify(retryInfo("38s")) } })?.retryAfterMs).toBe(38_000)
   })
 
-  it("P5: OpenAI's usage_limit_reached, by seconds and by epoch", () => {
+  it("rule P5: OpenAI's usage_limit_reached, by seconds and by epoch", () => {
     const usageLimit = { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus" }
     expect(ofBody({ error: { ...usageLimit, resets_at: 1, resets_in_seconds: 602_705 } })?.retryAfterMs).toBe(
       602_705_000
@@ -333,7 +333,7 @@ describe("fields of the error", () => {
     expect(ofBody({ type: "error", error: { ...usageLimit, resets_in_seconds: 9_568 } })?.retryAfterMs).toBe(9_568_000)
   })
 
-  it("P5: OpenRouter's headers inside the error's metadata", () => {
+  it("rule P5: OpenRouter's headers inside the error's metadata", () => {
     const limited = (remaining: string) => ({
       error: {
         message: "Rate limit exceeded: free-models-per-day",
@@ -351,25 +351,25 @@ describe("fields of the error", () => {
     expect(ofBody(limited("3"))).toBeUndefined()
   })
 
-  it("P5: a field in JSON without an error, alone or after a prefix", () => {
+  it("rule P5: a field in JSON without an error, alone or after a prefix", () => {
     expect(ofBody({ retry_after_ms: 700 })?.retryAfterMs).toBe(700)
     expect(ofBody('429 {"retry_after_ms":700}')?.retryAfterMs).toBe(700)
     expect(ofBody({ message: "Slow down", errors: [{ retry_after: 5 }] })?.retryAfterMs).toBe(5_000)
   })
 
-  it("P5: an error after the prefix of a client or a proxy", () => {
+  it("rule P5: an error after the prefix of a client or a proxy", () => {
     const error = JSON.stringify({ error: { message: "try again in 3s", failed_generation: "wait for 9h" } })
     for (const prefix of ["429 ", "Error: ", "litellm.RateLimitError: "]) {
       expect(ofBody(prefix + error)?.retryAfterMs).toBe(3_000)
     }
   })
 
-  it("P5: text before brackets", () => {
+  it("rule P5: text before brackets", () => {
     expect(ofBody("Please retry in 5s [1]")?.retryAfterMs).toBe(5_000)
     expect(ofBody("Please retry in 5s {see below")?.retryAfterMs).toBe(5_000)
   })
 
-  it("P5: an error frame of a stream, with and without its SSE lines", () => {
+  it("rule P5: an error frame of a stream, with and without its SSE lines", () => {
     const frame = JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "retry after 20s" } })
     expect(ofBody(frame)?.retryAfterMs).toBe(20_000)
     expect(ofBody(`event: error\ndata: ${frame}\n\n`)?.retryAfterMs).toBe(20_000)
@@ -411,7 +411,7 @@ describe("words of the error", () => {
       13.5 * day
     ],
     ["Quota used up, resets at 2026-03-01T13:00:00Z", hour]
-  ])("P5: %s", (message, retryAfterMs) => {
+  ])("rule P5: %s", (message, retryAfterMs) => {
     expect(ofMessage(message)).toEqual({ retryAfterMs, source: "body" })
   })
 
@@ -427,11 +427,11 @@ describe("words of the error", () => {
     "Please try again in 90 days",
     "try again in 1e9 seconds",
     "resets at 2026-02-01T13:00:00Z"
-  ])("P5: %s names no delay", (message) => {
+  ])("rule P5: %s names no delay", (message) => {
     expect(ofMessage(message)).toBeUndefined()
   })
 
-  it("P5: plain text, other envelopes and an error that is a string", () => {
+  it("rule P5: plain text, other envelopes and an error that is a string", () => {
     expect(ofBody("Too many requests. Retry after 7 seconds.")?.retryAfterMs).toBe(7_000)
     expect(ofBody({ object: "error", message: "Requests rate limit exceeded, try again in 8s" })?.retryAfterMs).toBe(
       8_000
@@ -440,7 +440,7 @@ describe("words of the error", () => {
     expect(ofBody({ error: "try again in 10s" })?.retryAfterMs).toBe(10_000)
   })
 
-  it("C4: text of a user or a model names no delay", () => {
+  it("rule C4: text of a user or a model names no delay", () => {
     expect(ofBody({ choices: [{ delta: { content: "try again in 20s" } }] })).toBeUndefined()
     expect(ofBody({ type: "content_block_delta", delta: { text: "try again in 20s" } })).toBeUndefined()
     expect(
@@ -449,7 +449,7 @@ describe("words of the error", () => {
     expect(ofBody({ type: "message_start", message: { content: "retry after 9s" } })).toBeUndefined()
   })
 
-  it("C4: only the head of a page is searched", () => {
+  it("rule C4: only the head of a page is searched", () => {
     expect(ofBody(`<html>retry in 5s</html>${"x".repeat(3_000)}`)?.retryAfterMs).toBe(5_000)
     expect(ofBody(`<html>${"x".repeat(3_000)}retry in 5s</html>`)).toBeUndefined()
   })
@@ -481,11 +481,11 @@ describe("precedence", () => {
     [limits, words, 4_000],
     [limits, "", 5_000],
     [{}, "", undefined]
-  ])("P5: the first usable source wins (%#)", (headers, body, retryAfterMs) => {
+  ])("rule P5: the first usable source wins (%#)", (headers, body, retryAfterMs) => {
     expect(Hint.find({ headers, body, now })?.retryAfterMs).toBe(retryAfterMs)
   })
 
-  it("P5: after an unusable source the next one is used", () => {
+  it("rule P5: after an unusable source the next one is used", () => {
     expect(Hint.find({ headers: { ...all, "retry-after-ms": "NaN", "x-ms-retry-after-ms": "-1" }, body, now })).toEqual(
       {
         retryAfterMs: 2_000,
@@ -544,7 +544,7 @@ const check = (hint: ReturnType<typeof Hint.find>): boolean => {
 }
 
 describe("laws", () => {
-  it("P5: over 100,000 generated strings a hint is never negative, never NaN and never beyond the cap", () => {
+  it("rule P5: over 100,000 generated strings a hint is never negative, never NaN and never beyond the cap", () => {
     let found = 0
     fc.assert(
       fc.property(fc.integer(), (seed) => {
@@ -561,7 +561,7 @@ describe("laws", () => {
     expect(found).toBeGreaterThan(1_000)
   })
 
-  it("P5: nor over strings of any characters, and nothing throws", () => {
+  it("rule P5: nor over strings of any characters, and nothing throws", () => {
     fc.assert(
       fc.property(fc.constantFrom(...HEADERS), fc.string({ unit: "binary" }), fc.json(), (header, text, json) => {
         check(Hint.find({ headers: { [header]: text, date: text }, body: json, now }))
@@ -571,7 +571,7 @@ describe("laws", () => {
     )
   })
 
-  it("P5: a later clock gives a shorter wait until the same moment", () => {
+  it("rule P5: a later clock gives a shorter wait until the same moment", () => {
     const forms: ReadonlyArray<(at: number) => Readonly<Record<string, string>>> = [
       (at) => ({ "retry-after": new Date(at).toUTCString() }),
       (at) => ({ "x-ratelimit-reset": String(at / 1000) }),

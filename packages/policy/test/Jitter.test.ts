@@ -11,7 +11,7 @@ describe("Jitter", () => {
     expect(Jitter.jitterMs({ factor: 0.5 }, 60_000, 0.5)).toBe(15_000)
   })
 
-  it("P5: jitter only adds, and stays below its factor of the delay", () => {
+  it("rule P5: jitter only adds, and stays below its factor of the delay", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1, noNaN: true }),

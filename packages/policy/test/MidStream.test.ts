@@ -6,7 +6,7 @@ import { policyOf } from "./routing/RoutedStep.ts"
 const failure = (reason: Failure.Reason): Failure.Failure => ({ reason, message: "", retryable: true })
 
 describe("midStream", () => {
-  it("X7: no profile sets it; a setting replaces it, and a reason may have its own", () => {
+  it("rule X7: no profile sets it; a setting replaces it, and a reason may have its own", () => {
     for (const profile of ["overnight", "interactive", "cycling"])
       expect(policyOf({ profile }).midStream).toBeUndefined()
     const policy = policyOf({ midStream: "discard", reasons: { timeout: { midStream: "unseen" }, network: {} } })
@@ -17,7 +17,7 @@ describe("midStream", () => {
     expect(RetryStrategies.deciding(policy).midStream?.(failure("timeout"))).toBe("unseen")
   })
 
-  it("X7: content may be void by the policy, or by a reason alone", () => {
+  it("rule X7: content may be void by the policy, or by a reason alone", () => {
     const mayVoid = (settings: object) => RetryPolicy.mayVoid(policyOf(settings))
     expect([{}, { midStream: "fail" }, { reasons: { network: { midStream: "fail" } } }].map(mayVoid)).toEqual([
       false,

@@ -4,7 +4,7 @@ import { Duration } from "effect"
 import { Preview, Profile } from "../src/index.ts"
 
 describe("Preview", () => {
-  it("D1: the overnight policy has 21 rows and ends for its budget after 27,105 s", () => {
+  it("rule D1: the overnight policy has 21 rows and ends for its budget after 27,105 s", () => {
     const { rows, totalMs, because } = Preview.rows(Profile.profiles.overnight)
     expect(rows).toHaveLength(21)
     expect(totalMs).toBe(27_105_000)
@@ -16,7 +16,7 @@ describe("Preview", () => {
     ])
   })
 
-  it("D1: with clip the last of 22 rows is marked as cut", () => {
+  it("rule D1: with clip the last of 22 rows is marked as cut", () => {
     const { rows, totalMs } = Preview.rows(Profile.resolve({ budget: { clip: true } }))
     expect(totalMs).toBe(28_800_000)
     expect(rows.at(-1)).toEqual({ attempt: 21, delayMs: 1_695_000, atMs: 28_800_000, clipped: true })
@@ -32,7 +32,7 @@ describe("Preview", () => {
     expect(Preview.rows(Profile.resolve({ maxDelay: Duration.minutes(5) })).because).toBe("max-delay")
   })
 
-  it("D1: a policy that ends after the requested rows has a reason, and one with further retries has none", () => {
+  it("rule D1: a policy that ends after the requested rows has a reason, and one with further retries has none", () => {
     expect(Preview.rows(Profile.profiles.overnight, 21).because).toBe("budget")
     expect(Preview.rows(Profile.profiles.overnight, 20).because).toBeUndefined()
   })
@@ -48,7 +48,7 @@ describe("Preview", () => {
     expect(Preview.rows(Profile.resolve({ budget: Duration.infinity })).rows).toHaveLength(1_000)
   })
 
-  it("C2: a failure that does not pass ends at once, and every other is waited for", () => {
+  it("rule C2: a failure that does not pass ends at once, and every other is waited for", () => {
     const outlooks = Preview.byKind(Profile.profiles.overnight, { provider: "a", model: "a" }, 3)
     const final = outlooks.filter(({ steps }) => steps.length === 0)
     expect(final.map(({ because, kinds }) => [because, kinds])).toEqual([
@@ -74,7 +74,7 @@ describe("Preview", () => {
     expect(first?.because).toBe("max-retries")
   })
 
-  it("A3, A5: groups kinds of failure by their treatment, and leaves none out", () => {
+  it("rule A3, A5: groups kinds of failure by their treatment, and leaves none out", () => {
     const targets = [
       { provider: "a", model: "a" },
       { provider: "b", model: "b" }

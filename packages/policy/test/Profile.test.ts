@@ -11,13 +11,13 @@ const complaint = (input: unknown): string =>
   Result.match(RetrySettings.decode(input), { onSuccess: () => "", onFailure: (error) => error.message })
 
 describe("profiles", () => {
-  it("D1: overnight is the default, with its schedule, 8 h of scheduled sleep, strict", () => {
+  it("rule D1: overnight is the default, with its schedule, 8 h of scheduled sleep, strict", () => {
     expect(resolve({})).toEqual(Profile.profiles.overnight)
     expect(resolve({}).budget).toEqual({ totalMs: 28_800_000, measure: "scheduled", clip: false })
     expect(resolve({}).hints).toBe(true)
   })
 
-  it("P3: interactive has enabled true, 3 retries, a base of 2 s and a cap of 300 s", () => {
+  it("rule P3: interactive has enabled true, 3 retries, a base of 2 s and a cap of 300 s", () => {
     expect(resolve({ profile: "interactive" })).toMatchObject({
       enabled: true,
       maxRetries: 3,
@@ -26,23 +26,23 @@ describe("profiles", () => {
     })
   })
 
-  it("C8: every profile limits the time to first content and between contents", () => {
+  it("rule C8: every profile limits the time to first content and between contents", () => {
     for (const { requestTimeout } of [resolve({}), resolve({ profile: "interactive" })]) {
       expect(requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 300_000 })
     }
   })
 
-  it("A8: cycling fails an attempt without progress for 10 minutes, at its beginning or later", () => {
+  it("rule A8: cycling fails an attempt without progress for 10 minutes, at its beginning or later", () => {
     expect(resolve({ profile: "cycling" }).requestTimeout).toEqual({ firstContentMs: 600_000, idleMs: 600_000 })
   })
 
-  it("P3: interactive and overnight have no chains, and return to the primary after its cooldown of 5 minutes", () => {
+  it("rule P3: interactive and overnight have no chains, and return to the primary after its cooldown of 5 minutes", () => {
     for (const { routing } of [resolve({}), resolve({ profile: "interactive" })]) {
       expect(routing).toEqual({ type: "fallback-chain", chains: {}, revert: "cooldown-expiry", cooldownMs: 300_000 })
     }
   })
 
-  it("A2, A11: cycling has 3 attempts, 10 steps, and its targets in turn", () => {
+  it("rule A2, A11: cycling has 3 attempts, 10 steps, and its targets in turn", () => {
     expect(resolve({ profile: "cycling" })).toMatchObject({
       maxRetries: 3,
       counts: "attempts",
@@ -162,7 +162,7 @@ describe("settings", () => {
     expect(resolve({ budget: "Infinity" }).budget.totalMs).toBeUndefined()
   })
 
-  it("P3: a maxDelay of 0 or less, or Infinity, switches the cap off", () => {
+  it("rule P3: a maxDelay of 0 or less, or Infinity, switches the cap off", () => {
     for (const maxDelay of ["0 millis", "-1 second", "Infinity"]) {
       expect(resolve({ profile: "interactive", maxDelay }).maxDelayMs).toBe(0)
     }
@@ -327,7 +327,7 @@ describe("errors", () => {
 })
 
 describe("the targets in settings", () => {
-  it("P8, A4: are found with their paths, and the key of the default chain is no target", () => {
+  it("rule P8, A4: are found with their paths, and the key of the default chain is no target", () => {
     const chains = { "a/a": ["b/b", "c/c"], default: ["d/d"] }
     expect(RetrySettings.targetNames({ routing: { type: "fallback-chain", chains } })).toEqual([
       { path: ["routing", "chains", "a/a"], name: "a/a" },

@@ -17,7 +17,7 @@ const spent = (onReason: Partial<RetryStrategy.SpentOnReason>, over: Partial<Ret
 describe("the limits of a reason", () => {
   const own = policyOf({ reasons: { "rate-limited": { budget: "10 minutes", maxRetries: 4 } } })
 
-  it("X11: end the step when failures of that reason reach them, and do not affect other reasons", () => {
+  it("rule X11: end the step when failures of that reason reach them, and do not affect other reasons", () => {
     const tooMuch = spent({ sleptMs: 10 * MINUTE })
     expect(RetryPolicy.decide(own, 0, failure("rate-limited"), tooMuch)).toEqual(
       RetryPolicy.Decision.Refused({ because: "budget", delayMs: 5_000, byReason: true })
@@ -30,7 +30,7 @@ describe("the limits of a reason", () => {
     expect(RetryPolicy.delay(own, 9, failure("overloaded"), tooMany)).toBe(30 * MINUTE)
   })
 
-  it("X11: hold for a retry without a wait too", () => {
+  it("rule X11: hold for a retry without a wait too", () => {
     const limited = failure("rate-limited")
     expect(RetryPolicy.refusal(own, 1, limited, spent({ retries: 3 }))).toBeUndefined()
     expect(RetryPolicy.refusal(own, 1, limited, spent({ retries: 4 }))).toMatchObject({ byReason: true })
@@ -38,13 +38,13 @@ describe("the limits of a reason", () => {
     expect(RetryPolicy.refusal(own, 1, failure("overloaded"), spent({ retries: 4 }))).toBeUndefined()
   })
 
-  it("X11: count attempts where the policy does", () => {
+  it("rule X11: count attempts where the policy does", () => {
     const policy = policyOf({ profile: "cycling", maxRetries: 9, reasons: { network: { maxRetries: 3 } } })
     expect(RetryPolicy.delay(policy, 5, failure("network"), spent({ retries: 1 }))).toBeDefined()
     expect(RetryPolicy.delay(policy, 5, failure("network"), spent({ retries: 2 }))).toBeUndefined()
   })
 
-  it("X11, P5: cut the last wait if they or the policy clip, but never below a provider's hint", () => {
+  it("rule X11, P5: cut the last wait if they or the policy clip, but never below a provider's hint", () => {
     const clipping = policyOf({ reasons: { overloaded: { budget: { total: "10 minutes", clip: true } } } })
     const nineSpent = spent({ sleptMs: 9 * MINUTE })
     expect(RetryPolicy.decide(clipping, 7, failure("overloaded"), nineSpent)).toMatchObject({
@@ -63,12 +63,12 @@ describe("the limits of a reason", () => {
     expect(RetryPolicy.delay(strict, 7, failure("overloaded"), nineSpent)).toBeUndefined()
   })
 
-  it("X4, X11: are extended by a person's extension of the budget", () => {
+  it("rule X4, X11: are extended by a person's extension of the budget", () => {
     const extended = spent({ sleptMs: 10 * MINUTE }, { extendedMs: MINUTE })
     expect(RetryPolicy.delay(own, 0, failure("rate-limited"), extended)).toBe(5_000)
   })
 
-  it("X11: apply to the whole step's spending, if the reason's part is unknown", () => {
+  it("rule X11: apply to the whole step's spending, if the reason's part is unknown", () => {
     const { onReason: _, ...whole } = spent({})
     expect(RetryPolicy.decide(own, 1, failure("rate-limited"), whole)).toMatchObject({ byReason: true })
     expect(RetryPolicy.delay(own, 4, failure("rate-limited"))).toBeUndefined()
@@ -154,7 +154,7 @@ const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
 const sum = (ns: ReadonlyArray<number>): number => ns.reduce((a, b) => a + b, 0)
 
 describe("laws of reasons", () => {
-  it("X11, D1: no budget and no number of retries is exceeded, of the step or of a reason, for any failures in any order", () => {
+  it("rule X11, D1: no budget and no number of retries is exceeded, of the step or of a reason, for any failures in any order", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         for (const { decision, reason, spent } of run(policy, all)) {
@@ -172,7 +172,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11, D2: the spending of the reasons adds up to that of the step, and comes from their own failures alone", () => {
+  it("rule X11, D2: the spending of the reasons adds up to that of the step, and comes from their own failures alone", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         const decided = run(policy, all)
@@ -190,7 +190,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11: the order of failures loses none: a reason has as many retries among others as it has alone", () => {
+  it("rule X11: the order of failures loses none: a reason has as many retries among others as it has alone", () => {
     const even = Backoff.steps([MINUTE])
     const own = fc.record({ "rate-limited": limits, network: limits })
     fc.assert(
@@ -222,7 +222,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11, P3: a reason's limits only restrict: the wait is never longer than without them, and the step's end never later", () => {
+  it("rule X11, P3: a reason's limits only restrict: the wait is never longer than without them, and the step's end never later", () => {
     fc.assert(
       fc.property(policy, failures, (policy, all) => {
         const reasons = Object.fromEntries(
@@ -245,7 +245,7 @@ describe("laws of reasons", () => {
     )
   })
 
-  it("X11: more spending on a reason gives a shorter wait, down to none", () => {
+  it("rule X11: more spending on a reason gives a shorter wait, down to none", () => {
     const cost = fc.nat(2 * HOUR)
     fc.assert(
       fc.property(policy, fc.constantFrom(...REASONS), fc.nat(8), cost, cost, (policy, reason, retries, ms, more) => {

@@ -14,7 +14,7 @@ const retry = (over: Partial<Extract<Directive.Directive, { readonly _tag: "Retr
 })
 
 describe("Report", () => {
-  it("A1: the same target again is a retry, with its wait and the sources of the error", () => {
+  it("rule A1: the same target again is a retry, with its wait and the sources of the error", () => {
     expect(Report.describe(retry({ delayMs: 5_000 }), overloaded, here)).toEqual({
       action: "retry",
       backoffMs: 5_000,
@@ -23,7 +23,7 @@ describe("Report", () => {
     })
   })
 
-  it("A1: another target is skip-provider", () => {
+  it("rule A1: another target is skip-provider", () => {
     expect(Report.describe(retry({ route: { target: target("b/b") } }), overloaded, here)).toMatchObject({
       action: "skip-provider",
       backoffMs: 0,
@@ -31,7 +31,7 @@ describe("Report", () => {
     })
   })
 
-  it("A1: another credential of the same target is a retry", () => {
+  it("rule A1: another credential of the same target is a retry", () => {
     const quota = failure("quota-exhausted")
     expect(Report.describe(retry({ route: { ...here, credential: "SECOND" } }), quota, here)).toMatchObject({
       action: "retry",
@@ -40,7 +40,7 @@ describe("Report", () => {
     })
   })
 
-  it("A1: giving up is abort, with the reason", () => {
+  it("rule A1: giving up is abort, with the reason", () => {
     expect(Report.describe({ _tag: "GiveUp", because: "not-retryable" }, failure("auth"), here)).toMatchObject({
       action: "abort",
       backoffMs: 0,

@@ -42,7 +42,7 @@ const exhaust = (policy: RetryPolicy.RetryPolicy, attemptMs = 0): ReadonlyArray<
 const sum = (delays: ReadonlyArray<number>): number => delays.reduce((a, b) => a + b, 0)
 
 describe("overnight", () => {
-  it("D1: 21 retries sleep 27,105 s, and the 22nd is refused", () => {
+  it("rule D1: 21 retries sleep 27,105 s, and the 22nd is refused", () => {
     const delays = exhaust(overnight)
     expect(delays).toHaveLength(21)
     expect(sum(delays)).toBe(27_105_000)
@@ -51,7 +51,7 @@ describe("overnight", () => {
     )
   })
 
-  it("D1: with clip 22 retries sleep 28,800,000 ms, the last one the rest of the budget", () => {
+  it("rule D1: with clip 22 retries sleep 28,800,000 ms, the last one the rest of the budget", () => {
     const delays = exhaust(clipping)
     expect(delays).toHaveLength(22)
     expect(sum(delays)).toBe(28_800_000)
@@ -59,7 +59,7 @@ describe("overnight", () => {
     expect(RetryPolicy.delay(clipping, 22, failure(), spent({ sleptMs: 28_800_000 }))).toBeUndefined()
   })
 
-  it("D1: the number alone gives the same schedule, strict and clipped, and stays undefined after its end", () => {
+  it("rule D1: the number alone gives the same schedule, strict and clipped, and stays undefined after its end", () => {
     const byNumber = (policy: RetryPolicy.RetryPolicy) =>
       Array.from({ length: 60 }, (_, n) => RetryPolicy.delay(policy, n)).filter((delay) => delay !== undefined)
     expect(byNumber(overnight)).toEqual(exhaust(overnight))
@@ -67,7 +67,7 @@ describe("overnight", () => {
     expect(RetryPolicy.delay(overnight, 1_000_000_000)).toBeUndefined()
   })
 
-  it("D2: by wall-clock the attempts' own time counts, so slow attempts leave fewer retries", () => {
+  it("rule D2: by wall-clock the attempts' own time counts, so slow attempts leave fewer retries", () => {
     const byClock: RetryPolicy.RetryPolicy = { ...overnight, budget: { ...overnight.budget, measure: "wall-clock" } }
     expect(exhaust(byClock)).toHaveLength(21)
     // 20 retries sleep 25,305 s; with 180 s for each attempt 28,905 s have gone by then, and 8 h are 28,800 s.
@@ -75,7 +75,7 @@ describe("overnight", () => {
     expect(exhaust(overnight, 180_000)).toHaveLength(21)
   })
 
-  it("P5: a hint beyond the rest of the budget ends the step at once, clipped or not", () => {
+  it("rule P5: a hint beyond the rest of the budget ends the step at once, clipped or not", () => {
     for (const policy of [overnight, clipping]) {
       expect(RetryPolicy.decide(policy, 0, failure(403_973_000), spent())).toEqual(
         RetryPolicy.Decision.Refused({ because: "budget", delayMs: 403_973_000 })
@@ -86,37 +86,37 @@ describe("overnight", () => {
 })
 
 describe("interactive", () => {
-  it("P3: 3 retries after the first attempt", () => {
+  it("rule P3: 3 retries after the first attempt", () => {
     expect(exhaust(interactive)).toHaveLength(3)
     expect(RetryPolicy.decide(interactive, 3, failure(), spent())).toEqual(
       RetryPolicy.Decision.Refused({ because: "max-retries" })
     )
   })
 
-  it("P3: with enabled false there is no retry", () => {
+  it("rule P3: with enabled false there is no retry", () => {
     expect(RetryPolicy.decide({ ...interactive, enabled: false }, 0)).toEqual(
       RetryPolicy.Decision.Refused({ because: "disabled" })
     )
   })
 
-  it("P4: the waits are 2 s, 4 s, 8 s", () => {
+  it("rule P4: the waits are 2 s, 4 s, 8 s", () => {
     expect(exhaust(interactive)).toEqual([2_000, 4_000, 8_000])
   })
 
-  it("P6: a wait above maxDelayMs fails at once instead of sleeping", () => {
+  it("rule P6: a wait above maxDelayMs fails at once instead of sleeping", () => {
     expect(RetryPolicy.delay(interactive, 0, failure(300_000), spent())).toBe(300_000)
     expect(RetryPolicy.decide(interactive, 0, failure(300_001), spent())).toEqual(
       RetryPolicy.Decision.Refused({ because: "max-delay", delayMs: 300_001 })
     )
   })
 
-  it("P6: a schedule that grows above the cap fails there too", () => {
+  it("rule P6: a schedule that grows above the cap fails there too", () => {
     const { maxRetries: _, ...endless } = interactive
     // 2 s * 2^7 = 256 s is the last below 300 s.
     expect(exhaust(endless)).toHaveLength(8)
   })
 
-  it("P3: a maxDelayMs of 0 or less switches the cap off", () => {
+  it("rule P3: a maxDelayMs of 0 or less switches the cap off", () => {
     for (const maxDelayMs of [0, -1]) {
       expect(RetryPolicy.delay({ ...interactive, maxDelayMs }, 0, failure(10 * hour), spent())).toBe(10 * hour)
     }
@@ -124,22 +124,22 @@ describe("interactive", () => {
 })
 
 describe("hints and jitter", () => {
-  it("P5: a hint only lengthens the wait", () => {
+  it("rule P5: a hint only lengthens the wait", () => {
     expect(RetryPolicy.delay(interactive, 2, failure(7_999), spent())).toBe(8_000)
     expect(RetryPolicy.delay(interactive, 2, failure(8_001), spent())).toBe(8_001)
   })
 
-  it("P5: a hint that is no usable number is ignored", () => {
+  it("rule P5: a hint that is no usable number is ignored", () => {
     for (const ms of [Number.NaN, Infinity, -Infinity, -1, 0]) {
       expect(RetryPolicy.delay(interactive, 0, failure(ms), spent())).toBe(2_000)
     }
   })
 
-  it("P5: with hints off the provider's delay does not count", () => {
+  it("rule P5: with hints off the provider's delay does not count", () => {
     expect(RetryPolicy.delay({ ...interactive, hints: false }, 0, failure(60_000), spent())).toBe(2_000)
   })
 
-  it("P5: jitter is added on top of the hint, as a share of the schedule's delay", () => {
+  it("rule P5: jitter is added on top of the hint, as a share of the schedule's delay", () => {
     const jittered = { ...interactive, jitter: { factor: 0.5 } }
     expect(RetryPolicy.decide(jittered, 1, failure(60_000), spent({ spread: 0.5 }))).toEqual(
       RetryPolicy.Decision.Delay({
@@ -209,7 +209,7 @@ const hintMs = fc.option(
 const spread = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
 describe("laws", () => {
-  it("P5: a wait is never negative, never NaN, never above the cap, and never below schedule and hint", () => {
+  it("rule P5: a wait is never negative, never NaN, never above the cap, and never below schedule and hint", () => {
     fc.assert(
       fc.property(
         policy,
@@ -235,7 +235,7 @@ describe("laws", () => {
     )
   })
 
-  it("D1: a budget is never exceeded, for any failures and hints", () => {
+  it("rule D1: a budget is never exceeded, for any failures and hints", () => {
     const attempts = fc.array(fc.tuple(hintMs, fc.nat(600_000), spread), { maxLength: 60 })
     fc.assert(
       fc.property(policy, attempts, (policy, attempts) => {
@@ -255,7 +255,7 @@ describe("laws", () => {
     )
   })
 
-  it("D2: more elapsed never means a longer remaining wait", () => {
+  it("rule D2: more elapsed never means a longer remaining wait", () => {
     fc.assert(
       fc.property(
         policy,
@@ -279,7 +279,7 @@ describe("laws", () => {
     )
   })
 
-  it("P5: jitter only adds", () => {
+  it("rule P5: jitter only adds", () => {
     fc.assert(
       fc.property(policy, fc.nat(50), hintMs, spread, (policy, attempt, hint, spread) => {
         const wait = (spread: number) => RetryPolicy.delay(policy, attempt, failure(hint), spent({ spread }))
@@ -294,7 +294,7 @@ describe("laws", () => {
 })
 
 describe("limits at their edges", () => {
-  it("A2: n attempts are n - 1 retries, and a limit of 0 allows none", () => {
+  it("rule A2: n attempts are n - 1 retries, and a limit of 0 allows none", () => {
     const most = (maxRetries: number) =>
       (["attempts", "retries"] as const).map((counts) => RetryPolicy.mostRetries({ counts, maxRetries }))
     expect([0, 1, 2].map(most)).toEqual([
@@ -304,14 +304,14 @@ describe("limits at their edges", () => {
     ])
   })
 
-  it("P5: a wait may be as long as the longest delay; 0 or less is no limit", () => {
+  it("rule P5: a wait may be as long as the longest delay; 0 or less is no limit", () => {
     const delay = (maxDelayMs: number) => RetryPolicy.delay({ ...overnight, maxDelayMs }, 0)
     expect([-1, 0, 1, 4_999, 5_000].map(delay)).toEqual([5_000, 5_000, undefined, undefined, 5_000])
   })
 })
 
 describe("a failure that is another turn's", () => {
-  it("P6: its provider's delay does not fail the turn, and the schedule's counts", () => {
+  it("rule P6: its provider's delay does not fail the turn, and the schedule's counts", () => {
     const own = failure(3 * hour)
     expect(RetryPolicy.decide(interactive, 0, own, spent())).toMatchObject({ _tag: "Refused", because: "max-delay" })
     const shared = RetryPolicy.decide(interactive, 0, { ...own, shared: true }, spent())
@@ -330,17 +330,17 @@ describe("the last wait of a policy", () => {
     )
   const budget = { totalMs: hour / 6, measure: "scheduled", clip: false } as const
 
-  it("X5: is the one after which the budget refuses a retry for the same failure", () => {
+  it("rule X5: is the one after which the budget refuses a retry for the same failure", () => {
     expect(isLast(budget, 2, 15_000)).toBe(false)
     expect(isLast(budget, 3, 100_000)).toBe(false)
     expect(isLast(budget, 4, 400_000)).toBe(true)
   })
 
-  it("X5: by wall clock counts a hold of ten minutes too", () => {
+  it("rule X5: by wall clock counts a hold of ten minutes too", () => {
     expect(isLast({ ...budget, measure: "wall-clock" }, 0, 0)).toBe(true)
   })
 
-  it("X5: is the one after which there are enough retries", () => {
+  it("rule X5: is the one after which there are enough retries", () => {
     const last = [0, 1, 2].map((attempt) => RetryPolicy.isLast(interactive, attempt, 2_000, failure(), spent()))
     expect(last).toEqual([false, false, true])
   })
@@ -357,7 +357,7 @@ describe("the last wait of a policy", () => {
   )
   const unrouted = Generated.policyWith(fc.constant(overnight.routing))
 
-  it("X5, D2: after any other wait a shared failure of any reason ends no step, however its reason and others are limited", () => {
+  it("rule X5, D2: after any other wait a shared failure of any reason ends no step, however its reason and others are limited", () => {
     fc.assert(
       fc.property(unrouted, failures, fc.nat(9 * hour), (policy, failures, sharedHintMs) => {
         let spending = Spending.none

@@ -36,7 +36,7 @@ const nightOn = (strategy: RetryStrategy.RetryStrategy["Service"]) =>
 const night = (settings: Profile.RetrySettings) => nightOn(RetryStrategies.make(Profile.resolve(settings), sleep))
 
 describe("RetryStrategies", () => {
-  it.effect("D1: a run over the whole night sleeps 21 times, 7 h 31 min 45 s by the clock", () =>
+  it.effect("rule D1: a run over the whole night sleeps 21 times, 7 h 31 min 45 s by the clock", () =>
     Effect.gen(function* () {
       const { delays, elapsedMs } = yield* night({})
       expect(delays).toHaveLength(21)
@@ -44,14 +44,14 @@ describe("RetryStrategies", () => {
     })
   )
 
-  it.effect("D1: its delayFor, sleep and budget alone are a strategy, with the same night", () =>
+  it.effect("rule D1: its delayFor, sleep and budget alone are a strategy, with the same night", () =>
     Effect.gen(function* () {
       const { budget, delayFor } = RetryStrategies.make(Profile.resolve(), sleep)
       expect(yield* nightOn({ delayFor, sleep, budget })).toEqual(yield* night({}))
     })
   )
 
-  it.effect("D1: with clip the same run sleeps 22 times, 8 h to the millisecond", () =>
+  it.effect("rule D1: with clip the same run sleeps 22 times, 8 h to the millisecond", () =>
     Effect.gen(function* () {
       const { delays, elapsedMs } = yield* night({ budget: { clip: true } })
       expect(delays).toHaveLength(22)
@@ -59,14 +59,14 @@ describe("RetryStrategies", () => {
     })
   )
 
-  it.effect("P4: an interactive run waits 2 s, 4 s and 8 s", () =>
+  it.effect("rule P4: an interactive run waits 2 s, 4 s and 8 s", () =>
     Effect.gen(function* () {
       const { delays } = yield* night({ profile: "interactive" })
       expect(delays).toEqual([2_000, 4_000, 8_000])
     })
   )
 
-  it("D1: delayFor of the number alone is the printed schedule", () => {
+  it("rule D1: delayFor of the number alone is the printed schedule", () => {
     const { delayFor } = RetryStrategies.make(Profile.resolve(), sleep)
     const clipped = RetryStrategies.make(Profile.resolve({ budget: { clip: true } }), sleep)
     expect(delayFor(0)).toEqual(Duration.seconds(5))

@@ -27,7 +27,7 @@ const question: Router.Question = {
 }
 
 describe("a router", () => {
-  it.effect("P8, P9: a finding of one turn routes the next turn elsewhere, until it is over", () =>
+  it.effect("rule P8, P9: a finding of one turn routes the next turn elsewhere, until it is over", () =>
     Effect.gen(function* () {
       const router = yield* Router.Router
       assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
@@ -39,7 +39,7 @@ describe("a router", () => {
     }).pipe(Effect.provide(Routers.layerMemory(policy)))
   )
 
-  it.effect("C12: a success ends the findings of its own turn, and without findings nothing is stored", () =>
+  it.effect("rule C12: a success ends the findings of its own turn, and without findings nothing is stored", () =>
     Effect.gen(function* () {
       let stored = Standing.empty
       let notes = 0
@@ -64,7 +64,7 @@ describe("a router", () => {
     })
   )
 
-  it.effect("C12: a success ends the findings of other turns that the turn last loaded", () =>
+  it.effect("rule C12: a success ends the findings of other turns that the turn last loaded", () =>
     Effect.gen(function* () {
       const thing = Standing.target(question.primary)
       const pause = { until: 1_000, reason: "overloaded", retryable: true, since: 0 } as const
@@ -82,7 +82,7 @@ describe("a router", () => {
     })
   )
 
-  it.effect("C12: a success of a turn that was resumed after a wait ends the pauses that other turns found", () =>
+  it.effect("rule C12: a success of a turn that was resumed after a wait ends the pauses that other turns found", () =>
     Effect.gen(function* () {
       const thing = Standing.target(question.primary)
       let stored = Standing.paused(thing, { until: 1_000, reason: "overloaded", retryable: true, since: 0 })
@@ -98,7 +98,7 @@ describe("a router", () => {
     })
   )
 
-  it.effect("P15: stores no findings, and does not switch, while retries are switched off", () =>
+  it.effect("rule P15: stores no findings, and does not switch, while retries are switched off", () =>
     Effect.gen(function* () {
       let notes = 0
       const router = Routers.make(policy, {

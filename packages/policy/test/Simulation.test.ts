@@ -13,7 +13,7 @@ const until =
     at < ms ? overloaded : undefined
 
 describe("Simulation", () => {
-  it("D1: overnight against a dead endpoint makes 22 calls over 27,105 s, and its budget ends it", () => {
+  it("rule D1: overnight against a dead endpoint makes 22 calls over 27,105 s, and its budget ends it", () => {
     const run = Simulation.run({ policy: policyOf({}), primary, outage: () => overloaded })
     expect(run).toMatchObject({ outcome: "failed", because: "budget", sleptMs: 27_105_000, endedAt: 27_105_000 })
     expect(run.calls).toHaveLength(22)
@@ -26,14 +26,14 @@ describe("Simulation", () => {
     expect(run.endedAt).toBe(3_705_000)
   })
 
-  it("D2: the time of attempts counts by wall-clock, and passes", () => {
+  it("rule D2: the time of attempts counts by wall-clock, and passes", () => {
     const policy = policyOf({ measure: "wall-clock", budget: "1 minute" })
     const run = Simulation.run({ policy, primary, outage: () => overloaded, attemptMs: 20 * SECOND })
     expect(run.calls.map(({ at }) => at)).toEqual([0, 25_000, 55_000])
     expect(run.because).toBe("budget")
   })
 
-  it("P8: a chain switches to its fallback, and its findings are returned", () => {
+  it("rule P8: a chain switches to its fallback, and its findings are returned", () => {
     const policy = policyOf({
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
@@ -47,7 +47,7 @@ describe("Simulation", () => {
     expect(run.standing.targets["a/a"]?.pauses[0]?.until).toBe(5 * MINUTE)
   })
 
-  it("X11: a reason that has spent its budget ends the step, whatever the rest of the others", () => {
+  it("rule X11: a reason that has spent its budget ends the step, whatever the rest of the others", () => {
     const policy = policyOf({ reasons: { "rate-limited": { budget: "2 minutes" } } })
     const limited = failure("rate-limited", { status: 429 })
     const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n % 2 === 0 ? limited : overloaded) })
@@ -69,7 +69,7 @@ describe("Simulation", () => {
     ).toMatchObject({ outcome: "endless", calls: { length: 1_000 } })
   })
 
-  it("P9: begins at moment 0, at the target that is free then", () => {
+  it("rule P9: begins at moment 0, at the target that is free then", () => {
     const policy = policyOf({ routing: { type: "fallback-chain", chains: { default: ["b/b"] } } })
     const beginsAt = (until: number) => {
       const standing = Standing.paused(Standing.target(primary), { until, reason: "overloaded", retryable: true })
@@ -89,7 +89,7 @@ describe("Simulation", () => {
     expect(run.calls.map(({ route }) => route.target.provider)).toEqual(["a", "b"])
   })
 
-  it("A5: the state of a cycle is passed on from call to call", () => {
+  it("rule A5: the state of a cycle is passed on from call to call", () => {
     const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
     const limited = failure("rate-limited", { status: 429 })
     const run = Simulation.run({ policy, primary, outage: (_, __, n) => (n < 2 ? limited : undefined) })
@@ -100,7 +100,7 @@ describe("Simulation", () => {
     ])
   })
 
-  it("C12: a success ends the pauses of its target that were known when the call began", () => {
+  it("rule C12: a success ends the pauses of its target that were known when the call began", () => {
     const known = Standing.paused(Standing.target(primary), {
       until: 100 * HOUR,
       reason: "overloaded",
@@ -111,7 +111,7 @@ describe("Simulation", () => {
     expect(Standing.of(run.standing, Standing.target(primary), 0)).toBeUndefined()
   })
 
-  it("D9: its waits have no jitter", () => {
+  it("rule D9: its waits have no jitter", () => {
     const runOf = (settings: object) => Simulation.run({ policy: policyOf(settings), primary, outage: until(HOUR) })
     expect(runOf({ jitter: { factor: 0.5 } }).calls.map(({ at }) => at)).toEqual(runOf({}).calls.map(({ at }) => at))
   })

@@ -22,13 +22,13 @@ const ask = (settings: object, tokens: number, over: Partial<RetryStrategy.Outlo
   SpendGuard.ask(guard(settings), outlook(over), () => tokens)
 
 describe("SpendGuard", () => {
-  it("X11: is off by default, and can be switched off", () => {
+  it("rule X11: is off by default, and can be switched off", () => {
     for (const settings of [{}, { profile: "interactive" }, { profile: "cycling" }, { spendGuard: "none" }]) {
       expect(policyOf(settings).spendGuard).toBeUndefined()
     }
   })
 
-  it("X11: asks after an hour, and waits 8 hours for the answer, by default", () => {
+  it("rule X11: asks after an hour, and waits 8 hours for the answer, by default", () => {
     expect(guard({ maxInputTokens: 1 })).toEqual({ afterMs: HOUR, maxInputTokens: 1, answerWithinMs: 8 * HOUR })
     expect(guard({ after: "1 minute", maxTurnTokens: 5, answerWithin: "2 hours" })).toEqual({
       afterMs: 60_000,
@@ -37,7 +37,7 @@ describe("SpendGuard", () => {
     })
   })
 
-  it("X11: bounds the next request, by an estimate", () => {
+  it("rule X11: bounds the next request, by an estimate", () => {
     expect(ask({ maxInputTokens: 200_000 }, 200_000)).toBeUndefined()
     expect(ask({ maxInputTokens: 200_000 }, 231_407)).toEqual({
       asks: {
@@ -52,13 +52,13 @@ describe("SpendGuard", () => {
     })
   })
 
-  it("X11: bounds the usage of the turn so far, in and out", () => {
+  it("rule X11: bounds the usage of the turn so far, in and out", () => {
     const usage = { inputTokens: 60_000, outputTokens: 40_000, reasoningTokens: 30_000, cachedInputTokens: 50_000 }
     expect(ask({ maxTurnTokens: 100_000 }, 1e9, { usage })).toBeUndefined()
     expect(ask({ maxTurnTokens: 99_999 }, 0, { usage })?.asks).toMatchObject({ because: "turn", tokens: 100_000 })
   })
 
-  it("X11: a turn whose provider reports no usage, or only one direction, has used the reported tokens", () => {
+  it("rule X11: a turn whose provider reports no usage, or only one direction, has used the reported tokens", () => {
     const guard = { afterMs: HOUR, answerWithinMs: HOUR }
     const asks = (maxTurnTokens: number, usage: RetryStrategy.Outlook["usage"]) =>
       SpendGuard.ask({ ...guard, maxTurnTokens }, outlook({ usage }), () => 0)?.asks.tokens
@@ -68,7 +68,7 @@ describe("SpendGuard", () => {
     }
   })
 
-  it("X7, X11: after a void attempt it bounds the turn without a long wait, and counts requests whose usage is unknown", () => {
+  it("rule X7, X11: after a void attempt it bounds the turn without a long wait, and counts requests whose usage is unknown", () => {
     const usage = { inputTokens: 600, outputTokens: 400 }
     const waitedMs = 5_000
     expect(ask({ maxTurnTokens: 999 }, 0, { usage, waitedMs })).toBeUndefined()
@@ -88,12 +88,12 @@ describe("SpendGuard", () => {
     expect(ask({ maxInputTokens: 1 }, 1e9, { voids: 1 })?.asks.because).toBe("request")
   })
 
-  it("X11: asks nothing before the wait was long", () => {
+  it("rule X11: asks nothing before the wait was long", () => {
     expect(ask({ maxInputTokens: 0 }, 1e9, { waitedMs: HOUR - 1 })).toBeUndefined()
     expect(ask({ maxInputTokens: 0, after: "0 seconds" }, 1e9, { waitedMs: 0 })).toBeDefined()
   })
 
-  it("X11: counts tokens for the target of the request, and only if there is a limit", () => {
+  it("rule X11: counts tokens for the target of the request, and only if there is a limit", () => {
     const counted: Array<string> = []
     const count = (_: unknown, { provider }: { readonly provider: string }) => counted.push(provider)
     SpendGuard.ask(guard({ maxInputTokens: 9 }), outlook({ waitedMs: 1 }), count)
@@ -103,7 +103,7 @@ describe("SpendGuard", () => {
     expect(counted).toEqual(["a"])
   })
 
-  it("X11: a strategy asks only if its policy has a guard", () => {
+  it("rule X11: a strategy asks only if its policy has a guard", () => {
     const sleep: RetryStrategies.Sleep = () => {
       throw new Error("this test does not sleep")
     }
@@ -112,7 +112,7 @@ describe("SpendGuard", () => {
     expect(made.ask?.(outlook())?.asks.tokens).toBe(10)
   })
 
-  it("X11: a strategy without a counter counts 0 tokens for a request", () => {
+  it("rule X11: a strategy without a counter counts 0 tokens for a request", () => {
     const sleep: RetryStrategies.Sleep = () => {
       throw new Error("this test does not sleep")
     }
@@ -120,7 +120,7 @@ describe("SpendGuard", () => {
     expect(RetryStrategies.make({ ...policyOf({}), spendGuard }, sleep).ask?.(outlook())).toBeUndefined()
   })
 
-  it("X11: asks if and only if the wait was long and a limit is exceeded, with the true numbers", () => {
+  it("rule X11: asks if and only if the wait was long and a limit is exceeded, with the true numbers", () => {
     const tokens = fc.option(fc.nat(1_000), { nil: undefined })
     fc.assert(
       fc.property(

@@ -30,7 +30,7 @@ const settle = (run: Scenario.Run) => Effect.andThen(TestClock.adjust("20 days")
 
 describe("overnight", () => {
   Scenario.bothWays(
-    "D1: a turn against a dead endpoint makes 22 attempts and 21 retries, and sleeps 27,105 s",
+    "rule D1: a turn against a dead endpoint makes 22 attempts and 21 retries, and sleeps 27,105 s",
     (start) =>
       Effect.gen(function* () {
         const run = yield* start({ scripts: times(30, emits(overloaded)), strategy: strategyOf({}) })
@@ -43,7 +43,7 @@ describe("overnight", () => {
       })
   )
 
-  Scenario.bothWays("D2: counts scheduled sleep: attempts of an hour each leave all 21 retries", (start) =>
+  Scenario.bothWays("rule D2: counts scheduled sleep: attempts of an hour each leave all 21 retries", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: times(30, slow("1 hour")), strategy: strategyOf({}) })
       const end = yield* settle(run)
@@ -53,7 +53,7 @@ describe("overnight", () => {
   )
 
   Scenario.bothWays(
-    "D2: by wall-clock counts from the step's first failure, the time of the attempts with it",
+    "rule D2: by wall-clock counts from the step's first failure, the time of the attempts with it",
     (start) =>
       Effect.gen(function* () {
         const run = yield* start({
@@ -71,7 +71,7 @@ describe("overnight", () => {
       })
   )
 
-  Scenario.bothWays("D2: by wall-clock each step counts anew", (start) =>
+  Scenario.bothWays("rule D2: by wall-clock each step counts anew", (start) =>
     Effect.gen(function* () {
       const run = yield* start({
         scripts: [
@@ -91,7 +91,7 @@ describe("overnight", () => {
 describe("limits by reason", () => {
   const limited: Failure.Failure = { reason: "rate-limited", message: "Slow down.", retryable: true, status: 429 }
 
-  Scenario.bothWays("X11: a turn's spending on a reason is that in its records, without other reasons", (start) =>
+  Scenario.bothWays("rule X11: a turn's spending on a reason is that in its records, without other reasons", (start) =>
     Effect.gen(function* () {
       const scripts = Array.from({ length: 30 }, (_, n) => emits(n % 3 === 0 ? limited : overloaded))
       const budget = Duration.minutes(30)
@@ -104,7 +104,7 @@ describe("limits by reason", () => {
     })
   )
 
-  Scenario.bothWays("X11: the retries of a reason are limited; each step counts anew", (start) =>
+  Scenario.bothWays("rule X11: the retries of a reason are limited; each step counts anew", (start) =>
     Effect.gen(function* () {
       const scripts = [
         emits(limited),
@@ -131,7 +131,7 @@ describe("interactive", () => {
     hint: { retryAfterMs, source: "retry-after" }
   })
 
-  Scenario.bothWays("P4: a turn waits 2 s, 4 s and 8 s, and then fails", (start) =>
+  Scenario.bothWays("rule P4: a turn waits 2 s, 4 s and 8 s, and then fails", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: times(5, emits(overloaded)), strategy: strategyOf(interactive) })
       assert.strictEqual((yield* settle(run)).attempts, 4)
@@ -142,7 +142,7 @@ describe("interactive", () => {
     })
   )
 
-  Scenario.bothWays("P6, P11: a wait above the cap is not slept; the chain that was open is closed", (start) =>
+  Scenario.bothWays("rule P6, P11: a wait above the cap is not slept; the chain that was open is closed", (start) =>
     Effect.gen(function* () {
       const scripts = [emits(overloaded), emits(asksFor(300_001))]
       const run = yield* start({ scripts, strategy: strategyOf(interactive) })
@@ -162,7 +162,7 @@ describe("interactive", () => {
     ["maxRetries exceeded", times(4, emits(overloaded))],
     ["maxDelayMs exceeded", [emits(overloaded), emits(asksFor(300_001))]]
   ] as const) {
-    Scenario.bothWays(`P10: the attempt counter is back at 0 after ${how}`, (start) =>
+    Scenario.bothWays(`rule P10: the attempt counter is back at 0 after ${how}`, (start) =>
       Effect.gen(function* () {
         const cancel = yield* Deferred.make<RetryStrategy.Wake>()
         let sleeps = 0

@@ -12,7 +12,7 @@ const rules = (reasons: Waits.ReasonWaits, over: Partial<Waits.Rules> = {}): Wai
 })
 
 describe("Waits", () => {
-  it("P4, P5: without a rule of its own a reason has the schedule, lengthened by a hint", () => {
+  it("rule P4, P5: without a rule of its own a reason has the schedule, lengthened by a hint", () => {
     expect(Waits.of(rules({}), 1, failure("network"))).toEqual({ ms: 4_000, scheduledMs: 4_000 })
     expect(Waits.of(rules({}), 1, asking("network", 9_000))).toEqual({
       ms: 9_000,
@@ -22,13 +22,13 @@ describe("Waits", () => {
     expect(Waits.of(rules({}), 1, asking("network", 1_000)).ms).toBe(4_000)
   })
 
-  it("X11: one reason has a schedule of its own, and the others keep the policy's", () => {
+  it("rule X11: one reason has a schedule of its own, and the others keep the policy's", () => {
     const own = rules({ network: { schedule: Backoff.linear(100, 0) } })
     expect(Waits.of(own, 5, failure("network")).ms).toBe(100)
     expect(Waits.of(own, 0, failure("timeout")).ms).toBe(2_000)
   })
 
-  it("A6: a hint can replace the schedule, within bounds, and at least a second", () => {
+  it("rule A6: a hint can replace the schedule, within bounds, and at least a second", () => {
     const replaced = (ms: number, over: Waits.ReasonWait = {}) =>
       Waits.of(rules({ "rate-limited": { hint: "replace", ...over } }), 3, asking("rate-limited", ms)).ms
     expect(replaced(3_000)).toBe(3_000)
@@ -37,13 +37,13 @@ describe("Waits", () => {
     expect(replaced(90_000, { mostMs: 60_000 })).toBe(60_000)
   })
 
-  it("P5: a hint that is ignored, or whose policy follows none, changes nothing", () => {
+  it("rule P5: a hint that is ignored, or whose policy follows none, changes nothing", () => {
     const hinted = asking("network", 60_000)
     expect(Waits.of(rules({ network: { hint: "ignore" } }), 0, hinted)).toEqual({ ms: 2_000, scheduledMs: 2_000 })
     expect(Waits.of(rules({ network: { hint: "replace" } }, { hints: false }), 0, hinted).ms).toBe(2_000)
   })
 
-  it("A7: a rule without a wait applies only if the number of retries is limited", () => {
+  it("rule A7: a rule without a wait applies only if the number of retries is limited", () => {
     const none = rules({ "invalid-response": { schedule: "none" } })
     expect(Waits.of({ ...none, maxRetries: 3 }, 0, failure("invalid-response")).ms).toBe(0)
     expect(Waits.of(none, 0, failure("invalid-response")).ms).toBe(2_000)
@@ -51,7 +51,7 @@ describe("Waits", () => {
     expect(Waits.of(ownLimit, 0, failure("invalid-response")).ms).toBe(0)
   })
 
-  it("X11: the policy's limits hold for waits by reason too", () => {
+  it("rule X11: the policy's limits hold for waits by reason too", () => {
     const policy = policyOf({
       profile: "interactive",
       reasons: { network: { schedule: { type: "linear", base: "10 minutes" } } }
@@ -60,7 +60,7 @@ describe("Waits", () => {
     expect(RetryPolicy.delay(policy, 0, failure("timeout"))).toBe(2_000)
   })
 
-  it("A15: a wait is finite and never negative, for any rule and hint", () => {
+  it("rule A15: a wait is finite and never negative, for any rule and hint", () => {
     const bound = fc.nat(100_000)
     const rule: fc.Arbitrary<Waits.ReasonWait> = fc.record(
       {

@@ -75,7 +75,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C7: a tool call is emitted once, complete", () =>
+      it.effect("rule C7: a tool call is emitted once, complete", () =>
         Effect.gen(function* () {
           const { events } = yield* answer(pieces(dialect.toolCall))
           expect(calls(events)).toMatchObject([{ toolName: "weather", input: { location: "San Francisco" } }])
@@ -122,30 +122,32 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
           })
         )
 
-        it.effect(`A12: '${name}' cut at any frame names the calls that were begun, right before its failure`, () =>
-          Effect.gen(function* () {
-            const frames = dialect[name]
-            const complete = dialect.completeFrom(frames)
-            const names = calls((yield* answer(pieces([frames.join("")]))).events).map(({ toolName }) => toolName)
-            const { provider } = yield* set((response, request, n) => {
-              cut([frames.slice(0, n).join("")])(response, request, n)
+        it.effect(
+          `rule A12: '${name}' cut at any frame names the calls that were begun, right before its failure`,
+          () =>
+            Effect.gen(function* () {
+              const frames = dialect[name]
+              const complete = dialect.completeFrom(frames)
+              const names = calls((yield* answer(pieces([frames.join("")]))).events).map(({ toolName }) => toolName)
+              const { provider } = yield* set((response, request, n) => {
+                cut([frames.slice(0, n).join("")])(response, request, n)
+              })
+              let begun: ReadonlyArray<string> = []
+              for (let count = 1; count < complete; count++) {
+                const { events } = yield* run(provider)
+                const unfinished = events.flatMap((event) => (event.type === "tool-calls-cut" ? event.toolNames : []))
+                const known = [...calls(events).map(({ toolName }) => toolName), ...unfinished]
+                expect(known.length, `after ${count}`).toBeGreaterThanOrEqual(begun.length)
+                expect(names, `after ${count}`).toEqual(expect.arrayContaining(known))
+                if (unfinished.length > 0) expect(events.at(-1)?.type).toBe("tool-calls-cut")
+                begun = known
+              }
+              // Before the last frame of a response each of its calls has begun.
+              if (complete > 1) expect(begun.toSorted()).toEqual(names.toSorted())
             })
-            let begun: ReadonlyArray<string> = []
-            for (let count = 1; count < complete; count++) {
-              const { events } = yield* run(provider)
-              const unfinished = events.flatMap((event) => (event.type === "tool-calls-cut" ? event.toolNames : []))
-              const known = [...calls(events).map(({ toolName }) => toolName), ...unfinished]
-              expect(known.length, `after ${count}`).toBeGreaterThanOrEqual(begun.length)
-              expect(names, `after ${count}`).toEqual(expect.arrayContaining(known))
-              if (unfinished.length > 0) expect(events.at(-1)?.type).toBe("tool-calls-cut")
-              begun = known
-            }
-            // Before the last frame of a response each of its calls has begun.
-            if (complete > 1) expect(begun.toSorted()).toEqual(names.toSorted())
-          })
         )
 
-        it.effect(`C6, C7: '${name}' cut at any frame fails, and gives no call in part`, () =>
+        it.effect(`rule C6, C7: '${name}' cut at any frame fails, and gives no call in part`, () =>
           Effect.gen(function* () {
             const frames = dialect[name]
             const complete = dialect.completeFrom(frames)
@@ -171,7 +173,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         )
       }
 
-      it.effect("C8: preamble, pings, comments, empty deltas and usage ahead of output give no event", () =>
+      it.effect("rule C8: preamble, pings, comments, empty deltas and usage ahead of output give no event", () =>
         Effect.gen(function* () {
           const { emitted, events } = yield* answer(pieces([...dialect.preamble, dialect.ping, dialect.error]))
           expect(events.map((event) => event.type)).toEqual(["error"])
@@ -185,7 +187,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         [529, "overloaded", true],
         [401, "auth", false]
       ] as const) {
-        it.effect(`C2, C9, D3: a ${status} is emitted after one request, as ${reason}`, () =>
+        it.effect(`rule C2, C9, D3: a ${status} is emitted after one request, as ${reason}`, () =>
           Effect.gen(function* () {
             const { emitted, failure, server } = yield* answer((response) => {
               response.writeHead(status, { "content-type": "application/json" })
@@ -198,7 +200,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         )
       }
 
-      it.effect("C9: a redirect is not followed", () =>
+      it.effect("rule C9: a redirect is not followed", () =>
         Effect.gen(function* () {
           const { emitted, server } = yield* answer((response) => {
             response.writeHead(307, { location: "/elsewhere" })
@@ -227,7 +229,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         ["gzip, br", (text) => Zlib.brotliCompressSync(Zlib.gzipSync(text))]
       ]
 
-      it.effect("C13: a compressed stream and a compressed error are decoded, in every known coding", () =>
+      it.effect("rule C13: a compressed stream and a compressed error are decoded, in every known coding", () =>
         Effect.gen(function* () {
           const plain = yield* answer(pieces([dialect.text.join("")]))
           const error = JSON.stringify({ error: { type: "overloaded_error", message: "Overloaded" } })
@@ -240,7 +242,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C13: an unknown coding is named, and not retried; of an error status too", () =>
+      it.effect("rule C13: an unknown coding is named, and not retried; of an error status too", () =>
         Effect.gen(function* () {
           for (const status of [200, 503]) {
             const { emitted, failure } = yield* answer(coded(status, "gzip, compress", Buffer.from("x")))
@@ -251,7 +253,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
       )
 
       it.effect(
-        "C6, C13: a compressed stream that breaks off is no success; an error in no such coding keeps its status",
+        "rule C6, C13: a compressed stream that breaks off is no success; an error in no such coding keeps its status",
         () =>
           Effect.gen(function* () {
             const whole = Zlib.gzipSync(dialect.text.join(""))
@@ -264,14 +266,14 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
           })
       )
 
-      it.effect("C11, C13: a small body of a very long error is read up to the limit on errors", () =>
+      it.effect("rule C11, C13: a small body of a very long error is read up to the limit on errors", () =>
         Effect.gen(function* () {
           const { emitted } = yield* answer(coded(503, "br", Zlib.brotliCompressSync(Buffer.alloc(50_000_000, "a"))))
           expect(emitted).toMatchObject({ reason: "overloaded", status: 503 })
         })
       )
 
-      it.effect("C3: an error frame in a 200 stream is emitted, and nothing after it is read", () =>
+      it.effect("rule C3: an error frame in a 200 stream is emitted, and nothing after it is read", () =>
         Effect.gen(function* () {
           const { emitted, events } = yield* answer(
             pieces([...dialect.preamble, dialect.delta("Hel"), dialect.error + dialect.delta("lo")])
@@ -282,7 +284,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C3: an HTML page in place of a stream is an invalid response", () =>
+      it.effect("rule C3: an HTML page in place of a stream is an invalid response", () =>
         Effect.gen(function* () {
           const { emitted } = yield* answer((response) => {
             response.writeHead(200, SSE)
@@ -292,7 +294,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C3: a JSON error in place of a stream is classified by its text", () =>
+      it.effect("rule C3: a JSON error in place of a stream is classified by its text", () =>
         Effect.gen(function* () {
           const { emitted } = yield* answer((response) => {
             response.writeHead(200, { "content-type": "application/json" })
@@ -335,18 +337,20 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C7: a JSON document cut at its length limit has no complete call without arguments at its end", () =>
-        Effect.gen(function* () {
-          const { events } = yield* answer(pieces([dialect.whole("length")]))
-          expect(calls(events)).toMatchObject([
-            { toolCallId: "a", input: { path: "ü" } },
-            { toolCallId: "b", malformed: expect.stringContaining("length limit") }
-          ])
-          expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
-        })
+      it.effect(
+        "rule C7: a JSON document cut at its length limit has no complete call without arguments at its end",
+        () =>
+          Effect.gen(function* () {
+            const { events } = yield* answer(pieces([dialect.whole("length")]))
+            expect(calls(events)).toMatchObject([
+              { toolCallId: "a", input: { path: "ü" } },
+              { toolCallId: "b", malformed: expect.stringContaining("length limit") }
+            ])
+            expect(events.at(-1)).toEqual({ type: "finish", finishReason: "length" })
+          })
       )
 
-      it.effect("C3: a JSON document that is neither a response nor an error is an invalid response", () =>
+      it.effect("rule C3: a JSON document that is neither a response nor an error is an invalid response", () =>
         Effect.gen(function* () {
           for (const body of ['{"models":[]}', '{"choices":[]}', "[]", "{"]) {
             expect((yield* answer(pieces([body]))).emitted).toMatchObject({ reason: "invalid-response" })
@@ -354,7 +358,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C8: the text of a JSON document is progress, the blanks before it are not", () =>
+      it.effect("rule C8: the text of a JSON document is progress, the blanks before it are not", () =>
         Effect.gen(function* () {
           let write = (_piece: string) => {}
           const { provider } = yield* set((response, request, n) => {
@@ -384,7 +388,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C3: a line `error:` of llama.cpp is that error, and nothing after it is read", () =>
+      it.effect("rule C3: a line `error:` of llama.cpp is that error, and nothing after it is read", () =>
         Effect.gen(function* () {
           const shapes: ReadonlyArray<readonly [string, object]> = [
             ['{"code":500,"message":"failed to decode","type":"server_error"}', { reason: "server-error" }],
@@ -407,7 +411,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C11: an endless text and an endless tool call fail at the limit, and are not retryable", () =>
+      it.effect("rule C11: an endless text and an endless tool call fail at the limit, and are not retryable", () =>
         Effect.gen(function* () {
           const [first, next] = dialect.endlessCall("x".repeat(100))
           const flood =
@@ -438,7 +442,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C11, A10: a call whose arguments are nested too deeply is malformed, and its text is kept", () =>
+      it.effect("rule C11, A10: a call whose arguments are nested too deeply is malformed, and its text is kept", () =>
         Effect.gen(function* () {
           const deep = `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`
           const [first, next] = dialect.endlessCall(deep)
@@ -447,7 +451,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C3: an empty body is a failure", () =>
+      it.effect("rule C3: an empty body is a failure", () =>
         Effect.gen(function* () {
           const { failure, isSuccess } = yield* answer((response) => {
             response.writeHead(200, SSE)
@@ -458,14 +462,14 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C3: a frame that is not JSON is an error", () =>
+      it.effect("rule C3: a frame that is not JSON is an error", () =>
         Effect.gen(function* () {
           const { emitted } = yield* answer(pieces([...dialect.preamble, dialect.delta("Hi"), 'data: {"half": \n\n']))
           expect(emitted).toMatchObject({ reason: "invalid-response", retryable: true })
         })
       )
 
-      it.effect("C6, C9: a connection that is cut before the headers fails the stream after one request", () =>
+      it.effect("rule C6, C9: a connection that is cut before the headers fails the stream after one request", () =>
         Effect.gen(function* () {
           const { failure, server } = yield* answer((response) => response.socket?.destroy())
           expect(failure).toMatchObject({ reason: "network", retryable: true })
@@ -507,7 +511,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C8: a server that sends nothing fails at the limit for first content, not before", () =>
+      it.effect("rule C8: a server that sends nothing fails at the limit for first content, not before", () =>
         Effect.gen(function* () {
           const { provider, server } = yield* set(() => {})
           const limited = Limits.withLimits(provider, { firstContentMs: 10_000, idleMs: 60_000 })
@@ -521,7 +525,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C8: headers that never end count as no content", () =>
+      it.effect("rule C8: headers that never end count as no content", () =>
         Effect.gen(function* () {
           const arrived = signal()
           const server = yield* Effect.acquireRelease(
@@ -547,7 +551,7 @@ const laws = (dialect: Dialect, name: string, layer: Layer.Layer<Http>): void =>
         })
       )
 
-      it.effect("C8: pings do not extend the limit between contents, and the connection is closed", () =>
+      it.effect("rule C8: pings do not extend the limit between contents, and the connection is closed", () =>
         Effect.gen(function* () {
           const content = signal()
           let ping = () => {}

@@ -8,7 +8,7 @@ import { run, signal } from "./harness/AttemptRun.ts"
 const finish: Provider.ProviderEvent = { type: "finish", finishReason: "stop" }
 
 describe("FromAsyncIterable", () => {
-  it.effect("C8: a generator's events are the stream; empty deltas are left out", () =>
+  it.effect("rule C8: a generator's events are the stream; empty deltas are left out", () =>
     Effect.gen(function* () {
       const others: ReadonlyArray<Provider.ProviderEvent> = [
         { type: "usage", usage: {} },
@@ -30,7 +30,7 @@ describe("FromAsyncIterable", () => {
     })
   )
 
-  it.effect("C5: its errors are classified by their causes", () =>
+  it.effect("rule C5: its errors are classified by their causes", () =>
     Effect.gen(function* () {
       const provider = fromAsyncIterable(async function* () {
         yield { type: "text-delta", delta: "a" } as const
@@ -42,7 +42,7 @@ describe("FromAsyncIterable", () => {
     })
   )
 
-  it.effect("C13: its failures have no secrets, and are what the errors are", () =>
+  it.effect("rule C13: its failures have no secrets, and are what the errors are", () =>
     Effect.gen(function* () {
       const quota = Object.assign(new Error("insufficient_quota for sk-a-key"), {
         status: 429,
@@ -61,7 +61,7 @@ describe("FromAsyncIterable", () => {
     })
   )
 
-  it.effect("C10: a bug of the embedder is marked as one, thrown at once or later", () =>
+  it.effect("rule C10: a bug of the embedder is marked as one, thrown at once or later", () =>
     Effect.gen(function* () {
       const late = fromAsyncIterable(async function* () {
         yield* []

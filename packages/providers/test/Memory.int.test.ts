@@ -9,7 +9,7 @@ describe("a thread with little memory", () => {
     ["Anthropic's arguments that come in single characters", "anthropicCall", 64, 2_000_000],
     ["a frame of two million empty data lines", "dataLines", 64, 1_999_999],
     ["a line that comes in single bytes", "reads", 64, 2_000_000]
-  ])("C11: holds %s", async (_, task, mebibytes, characters) => {
+  ])("rule C11: holds %s", async (_, task, mebibytes, characters) => {
     expect(await starved(task, mebibytes)).toBeGreaterThanOrEqual(characters)
   })
 

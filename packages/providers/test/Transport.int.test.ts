@@ -43,7 +43,7 @@ const misdirected: Handler = (response) => response.writeHead(421).end()
 
 describe.each(clients)("Transport over %s", (name, layer) => {
   it.layer(layer)((it) => {
-    it.effect("C9: whatever goes wrong, one attempt is one request", () =>
+    it.effect("rule C9: whatever goes wrong, one attempt is one request", () =>
       Effect.gen(function* () {
         const wrongs: ReadonlyArray<Handler> = [
           (response) => response.writeHead(307, { location: "/v1/chat/completions" }).end(),
@@ -76,7 +76,7 @@ describe.each(clients)("Transport over %s", (name, layer) => {
       })
     )
 
-    it.effect("C6: a response without a body has ended too early, which differs from a broken connection", () =>
+    it.effect("rule C6: a response without a body has ended too early, which differs from a broken connection", () =>
       Effect.gen(function* () {
         const server = yield* serve((response, request, n) =>
           n === 1 ? response.writeHead(204).end() : cut([dialect.delta("Hi")])(response, request, n)
@@ -202,25 +202,27 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("C3: a page or an error of ten megabytes is a failure like any other, and little of it is kept", () =>
-      Effect.gen(function* () {
-        const long = "x".repeat(10_000_000)
-        const error = JSON.stringify({ error: { message: long, type: "overloaded_error" } })
-        const answers: ReadonlyArray<readonly [status: number, body: string, expected: object]> = [
-          [503, `<html><title>Down</title>${long}</html>`, { status: 503, message: "Down (HTTP 503, an HTML page)" }],
-          [503, error, { status: 503 }],
-          [200, `<html><title>Down</title>${long}</html>`, { reason: "invalid-response" }],
-          [200, error, { reason: "invalid-response" }],
-          [200, `data: ${error}\n\n`, { reason: "overloaded" }],
-          [200, `error: ${error}\n\n`, { reason: "overloaded" }]
-        ]
-        for (const [status, body, expected] of answers) {
-          const server = yield* serve((response) => response.writeHead(status).end(body))
-          const { emitted } = yield* run(yield* dialect.make(server.url))
-          expect(emitted).toMatchObject({ retryable: true, ...expected })
-          expect(JSON.stringify(emitted).length).toBeLessThan(5_000)
-        }
-      })
+    it.effect(
+      "rule C3: a page or an error of ten megabytes is a failure like any other, and little of it is kept",
+      () =>
+        Effect.gen(function* () {
+          const long = "x".repeat(10_000_000)
+          const error = JSON.stringify({ error: { message: long, type: "overloaded_error" } })
+          const answers: ReadonlyArray<readonly [status: number, body: string, expected: object]> = [
+            [503, `<html><title>Down</title>${long}</html>`, { status: 503, message: "Down (HTTP 503, an HTML page)" }],
+            [503, error, { status: 503 }],
+            [200, `<html><title>Down</title>${long}</html>`, { reason: "invalid-response" }],
+            [200, error, { reason: "invalid-response" }],
+            [200, `data: ${error}\n\n`, { reason: "overloaded" }],
+            [200, `error: ${error}\n\n`, { reason: "overloaded" }]
+          ]
+          for (const [status, body, expected] of answers) {
+            const server = yield* serve((response) => response.writeHead(status).end(body))
+            const { emitted } = yield* run(yield* dialect.make(server.url))
+            expect(emitted).toMatchObject({ retryable: true, ...expected })
+            expect(JSON.stringify(emitted).length).toBeLessThan(5_000)
+          }
+        })
     )
 
     it.effect("usage that comes a while after the model has stopped is not lost", () =>
@@ -246,7 +248,7 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("C8: a tool call that grows for longer than the limit is no stall", () =>
+    it.effect("rule C8: a tool call that grows for longer than the limit is no stall", () =>
       Effect.gen(function* () {
         let write = (_piece: string) => {}
         const server = yield* serve((response, request, n) => {
@@ -274,7 +276,7 @@ describe("Transport", () => {
       })
     )
 
-    it.effect("C8: a tool call that has stopped growing is a stall, however many pings come after it", () =>
+    it.effect("rule C8: a tool call that has stopped growing is a stall, however many pings come after it", () =>
       Effect.gen(function* () {
         let ping = () => {}
         const content = signal()

@@ -68,7 +68,7 @@ const endsAfter = (given: ScriptedBody) =>
   })
 
 describe("Transport", () => {
-  it.effect("C2, C9: every 2xx is a stream, no other status is, and each is requested once", () =>
+  it.effect("rule C2, C9: every 2xx is a stream, no other status is, and each is requested once", () =>
     Effect.gen(function* () {
       for (const status of [200, 201, 299]) {
         const { asked, events, isSuccess } = yield* attempt({ status, pieces: [hi, stopped, done] })
@@ -81,7 +81,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C9: an attempt that has emitted an error is over, and makes no further request", () =>
+  it.effect("rule C9: an attempt that has emitted an error is over, and makes no further request", () =>
     Effect.gen(function* () {
       for (const pieces of [["<html>"], ['{"error":{"message":"no"}}'], [dialect.error], ['{"models":[]}']]) {
         const { asked, events } = yield* attempt({ pieces })
@@ -90,7 +90,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C6: blanks alone are no response; before a stream, a page or JSON they are skipped", () =>
+  it.effect("rule C6: blanks alone are no response; before a stream, a page or JSON they are skipped", () =>
     Effect.gen(function* () {
       for (const pieces of [[], ["\n"], [" ", "\r\n"]]) {
         expect((yield* attempt({ pieces })).failure).toMatchObject({ reason: "network", retryable: true })
@@ -101,7 +101,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("D3: a connection failure fails the stream at any point before the model has stopped", () =>
+  it.effect("rule D3: a connection failure fails the stream at any point before the model has stopped", () =>
     Effect.gen(function* () {
       for (const pieces of [[], ["\n"], [hi], ["{"]]) {
         const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
@@ -140,7 +140,7 @@ describe("Transport", () => {
       })
   )
 
-  it.effect("C3: an error between the stop and the end of the body is emitted, and ends the wait", () =>
+  it.effect("rule C3: an error between the stop and the end of the body is emitted, and ends the wait", () =>
     Effect.gen(function* () {
       const { emitted, isSuccess, passedMs } = yield* endsAfter({ pieces: [hi, stopped, dialect.error] })
       expect({ emitted, isSuccess, passedMs }).toMatchObject({
@@ -161,7 +161,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C3: 64 KiB of a JSON error are read", () =>
+  it.effect("rule C3: 64 KiB of a JSON error are read", () =>
     Effect.gen(function* () {
       const messageOf = Effect.fnUntraced(function* (length: number) {
         const error = (padding: string) => JSON.stringify({ error: { message: "no", padding } })
@@ -175,7 +175,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C11: a JSON document beyond its limit has failed", () =>
+  it.effect("rule C11: a JSON document beyond its limit has failed", () =>
     Effect.gen(function* () {
       const long = JSON.stringify({ choices: [{ message: { content: "x".repeat(100) }, finish_reason: "stop" }] })
       expect(text((yield* attempt({ pieces: [long], most: 100 })).events).length).toBe(100)
@@ -188,7 +188,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C1: an error in a stream is redacted, and its content beyond the message is kept", () =>
+  it.effect("rule C1: an error in a stream is redacted, and its content beyond the message is kept", () =>
     Effect.gen(function* () {
       const error = { error: { message: `no ${KEY}`, type: "server_error", param: `the pool of ${KEY} is empty` } }
       const { events } = yield* attempt({ pieces: [hi, `data: ${JSON.stringify(error)}\n\n`] })
@@ -202,7 +202,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C3: headers and the frame's name are evidence of an error in a stream, too", () =>
+  it.effect("rule C3: headers and the frame's name are evidence of an error in a stream, too", () =>
     Effect.gen(function* () {
       const { emitted } = yield* attempt({
         headers: { "x-request-id": `req-${KEY}` },
@@ -215,7 +215,7 @@ describe("Transport", () => {
     })
   )
 
-  it.effect("C8: a read that extends a call is progress, and any other is not", () =>
+  it.effect("rule C8: a read that extends a call is progress, and any other is not", () =>
     Effect.gen(function* () {
       const [first, next] = dialect.endlessCall('{"a":1}')
       let reads = 0
@@ -284,7 +284,7 @@ describe("a text that is pushed", () => {
     })
   )
 
-  it.effect("C3, C6: an error in it is emitted, and a connection that ends or breaks fails it", () =>
+  it.effect("rule C3, C6: an error in it is emitted, and a connection that ends or breaks fails it", () =>
     Effect.gen(function* () {
       const failed = yield* listening()
       failed.give(dialect.delta("c") + 'data: {"error":{"message":"Overloaded","type":"overloaded_error"}}\n\n')

@@ -44,7 +44,7 @@ describe("ScriptedServer", () => {
     })
   )
 
-  it.effect("C9: a surplus request gets an error with that reason, and is counted", () =>
+  it.effect("rule C9: a surplus request gets an error with that reason, and is counted", () =>
     Effect.gen(function* () {
       const server = yield* ScriptedServer.start()
       const refused = yield* ask(server.url)

@@ -64,7 +64,7 @@ describe("Simulated", () => {
     })
   )
 
-  it.effect("D3: error statuses and errors inside a stream are emitted, in the provider's own words", () =>
+  it.effect("rule D3: error statuses and errors inside a stream are emitted, in the provider's own words", () =>
     Effect.gen(function* () {
       const provider = yield* Simulated.make
       const met = (model: string) =>
@@ -89,7 +89,7 @@ describe("Simulated", () => {
     })
   )
 
-  it.effect("D3: connections that break, and streams that end unfinished, fail the stream", () =>
+  it.effect("rule D3: connections that break, and streams that end unfinished, fail the stream", () =>
     Effect.gen(function* () {
       const provider = yield* Simulated.make
       for (const model of ["reset", "cut", "cut-after-3+instant", "ends-after-3+instant", "empty", "half-tool-call"]) {
@@ -101,7 +101,7 @@ describe("Simulated", () => {
     })
   )
 
-  it.effect("C7: half a tool call is never an event", () =>
+  it.effect("rule C7: half a tool call is never an event", () =>
     Effect.gen(function* () {
       const { events } = yield* attempt(yield* Simulated.make, { model: "half-tool-call" })
       assert.deepStrictEqual(events, [])
@@ -158,7 +158,7 @@ describe("Simulated", () => {
     })
   )
 
-  it.effect("X1: a turn that another process began gets the rest of its script", () =>
+  it.effect("rule X1: a turn that another process began gets the rest of its script", () =>
     Effect.gen(function* () {
       const restarted = yield* Simulated.make
       const { failure } = yield* attempt(restarted, { model: "429,503,ok+instant", attempt: 1 })

@@ -12,14 +12,14 @@ const isTaken = (byMs: unknown): readonly [boolean, boolean] => [
 ]
 
 describe("Command", () => {
-  it("X4: a budget is extended by a year at most, so that its sum stays a number that can be recorded", () => {
+  it("rule X4: a budget is extended by a year at most, so that its sum stays a number that can be recorded", () => {
     for (const byMs of [1, 7_200_000, 365 * 86_400_000]) assert.deepStrictEqual(isTaken(byMs), [true, true])
     for (const byMs of [0, -1, Number.NaN, 365 * 86_400_000 + 1, 1e308]) {
       assert.deepStrictEqual(isTaken(byMs), [false, false])
     }
   })
 
-  it("X4: an invalid extension is rejected with the expected range", () => {
+  it("rule X4: an invalid extension is rejected with the expected range", () => {
     const refused = overHttp({ byMs: 1e308 })
     assert.include(
       Result.isFailure(refused) ? refused.failure.message : "",

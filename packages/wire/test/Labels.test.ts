@@ -10,7 +10,7 @@ const refusal = (labels: unknown): string => {
 }
 
 describe("labels", () => {
-  it("X15: are taken up to their bounds", () => {
+  it("rule X15: are taken up to their bounds", () => {
     const tags = Array.from({ length: Labels.MOST_TAGS }, (_, i) => `team/${i}.a:b+c@d_e-${"x".repeat(20)}`)
     const metadata = { a: "x".repeat(Labels.MOST_METADATA - 8) }
     expect(JSON.stringify(metadata)).toHaveLength(Labels.MOST_METADATA)
@@ -18,7 +18,7 @@ describe("labels", () => {
     expect(decode({})).toEqual(Exit.succeed({}))
   })
 
-  it("X15: are refused beyond them, with what was expected", () => {
+  it("rule X15: are refused beyond them, with what was expected", () => {
     expect(refusal({ metadata: { a: "x".repeat(1_000_000) } })).toContain("16384 at most")
     expect(refusal({ tags: Array.from({ length: 17 }, (_, i) => `t${i}`) })).toContain("16 at most")
     expect(refusal({ tags: ["a", "a"] })).toContain("each tag once")
@@ -29,7 +29,7 @@ describe("labels", () => {
     expect(refusal({ metadata: { a: "\0" } })).toContain("U+0000")
   })
 
-  it("X15: that a request does not have are absent", () => {
+  it("rule X15: that a request does not have are absent", () => {
     expect(Labels.among({})).toBe(undefined)
     expect(Labels.among({ tags: [] })).toEqual({ tags: [] })
   })

@@ -34,7 +34,7 @@ describe("the inventory", () => {
     expect(TurnEvent.PersistedEvent.members.map(typeOf)).toEqual(PERSISTED)
   })
 
-  it("D6: has as transient types provider-retry, step-start, tools-missing, files and the deltas", () => {
+  it("rule D6: has as transient types provider-retry, step-start, tools-missing, files and the deltas", () => {
     expect(TurnEvent.TransientEvent.members.map(typeOf)).toEqual(TRANSIENT)
   })
 

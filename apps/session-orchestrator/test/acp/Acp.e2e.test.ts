@@ -137,7 +137,7 @@ class Editor {
 }
 
 describe.concurrent("holdfast acp", () => {
-  it("X1: a prompt waits in an outage, and goes on in the process that loads its session after kill -9", async () => {
+  it("rule X1: a prompt waits in an outage, and goes on in the process that loads its session after kill -9", async () => {
     const retry = { schedule: { type: "steps", delays: ["1 second"], tail: "1 second" } }
     const { cwd, provider } = await setup("outage", retry)
     provider.respond({ frames: answerFrames("openai", "Hello.") }, overloaded, {
@@ -179,7 +179,7 @@ describe.concurrent("holdfast acp", () => {
     expect(await second.end()).toBe(0)
   })
 
-  it("X8: a tool call asks for permission, again after kill -9, and runs once it is allowed; cancel ends a wait", async () => {
+  it("rule X8: a tool call asks for permission, again after kill -9, and runs once it is allowed; cancel ends a wait", async () => {
     const long = { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } }
     const entry = { ...TestToolServers.unrulyEntry(), allow: ["append"], confirm: ["append"] }
     const { cwd, provider } = await setup("tools", long, { unruly: entry })

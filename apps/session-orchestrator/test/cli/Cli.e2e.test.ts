@@ -176,7 +176,7 @@ describe("holdfast", () => {
       }
     })
 
-    it("X1: a conversation with an unfinished turn refuses another one, and that turn's id continues it", async () => {
+    it("rule X1: a conversation with an unfinished turn refuses another one, and that turn's id continues it", async () => {
       const name = "unsealed.db"
       const waiting = ["--model", "simulated/overloadedx*"]
       const refused: Array<Outcome> = []
@@ -214,7 +214,7 @@ describe("holdfast", () => {
       expect(again.stderr).toContain(`Turn t-4 of conversation ${conversation}.\n`)
     })
 
-    it("D8: an interrupted turn is named, and its id shows its end", async () => {
+    it("rule D8: an interrupted turn is named, and its id shows its end", async () => {
       const args = ["run", "--model", "simulated/overloadedx*", "--turn-id", "t-3", "Hello"]
       const first = await holdfast(args, { env: env("waits.db"), interruptAfter: /retry 1\/\d+ in/ })
       expect(first).toMatchObject({ code: 130, stdout: "" })
@@ -238,7 +238,7 @@ describe("holdfast", () => {
     expect(stderr).toMatch(/^Turn \S+ of conversation \S+\.\nFailed: 400 /)
   })
 
-  it("D8: Ctrl-C during a wait aborts the turn, and run ends with 130", async () => {
+  it("rule D8: Ctrl-C during a wait aborts the turn, and run ends with 130", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/overloadedx*", "Hello"], {
       interruptAfter: /retry 1\/\d+ in/
     })

@@ -120,7 +120,7 @@ describe("holdfast", () => {
     }
   })
 
-  it("D1: schedule prints 21 retries and their sum", async () => {
+  it("rule D1: schedule prints 21 retries and their sum", async () => {
     const { code, stdout, stderr } = await holdfast(["schedule"])
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(stdout).toContain("   21   30 m   7 h 31 m 45 s\n")

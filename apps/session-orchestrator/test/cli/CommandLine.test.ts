@@ -172,7 +172,7 @@ describe("holdfast report", () => {
       return { ...(yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })), periods }
     })
 
-  it.effect("X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
+  it.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
     Effect.gen(function* () {
       const text = yield* report()
       expect(text).toMatchObject({
@@ -233,7 +233,7 @@ describe("holdfast explain", () => {
       }
     })
 
-  it.effect("X9: prints a turn in words, or as JSON", () =>
+  it.effect("rule X9: prints a turn in words, or as JSON", () =>
     Effect.gen(function* () {
       const words = yield* explain("t-1")
       expect(words).toMatchObject({ code: 0, stderr: "" })
@@ -260,7 +260,7 @@ describe("holdfast explain", () => {
 describe("holdfast schedule", () => {
   const schedule = (...args: ReadonlyArray<string>) => CommandLine.run(["schedule", ...args])
 
-  it.effect("D1: prints the waits of a profile, up to the requested number", () =>
+  it.effect("rule D1: prints the waits of a profile, up to the requested number", () =>
     Effect.gen(function* () {
       const whole = yield* schedule()
       expect(whole).toMatchObject({ code: 0, stderr: "" })
@@ -401,7 +401,7 @@ describe("holdfast run", () => {
     })
   )
 
-  it.effect("D13: prints beside the answer when the next retry is, in local time", () =>
+  it.effect("rule D13: prints beside the answer when the next retry is, in local time", () =>
     Effect.gen(function* () {
       const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
       yield* TestClock.setTime(retryAt - 10_000)

@@ -35,7 +35,7 @@ describe("holdfast dry-run", () => {
     })
   )
 
-  it.effect("X10: tries two configurations side by side, with an outage for each endpoint", () =>
+  it.effect("rule X10: tries two configurations side by side, with an outage for each endpoint", () =>
     Effect.gen(function* () {
       const outages = ["--outage", "one=529 for 2h", "--outage", "two/x=503 for 30m"]
       const { code, stdout } = yield* dryRun(...outages, "--turns", "20", "--against", "other.json")
@@ -79,7 +79,7 @@ describe("holdfast dry-run", () => {
     })
   )
 
-  it.effect("X10: writes a picture without a script or an address to load", () =>
+  it.effect("rule X10: writes a picture without a script or an address to load", () =>
     Effect.gen(function* () {
       const written = new Map<string, string>()
       const args = ["dry-run", "--outage", "529 for 7h", "--turns", "50", "--svg", "/night.svg"]
@@ -186,7 +186,7 @@ describe("holdfast dry-run --replay", () => {
       return { ...outcome, asked, written }
     })
 
-  it.effect("X10: puts what would have been beside what was, and lists what it assumes", () =>
+  it.effect("rule X10: puts what would have been beside what was, and lists what it assumes", () =>
     Effect.gen(function* () {
       const { asked, code, stderr, stdout, written } = yield* replay(
         recording,

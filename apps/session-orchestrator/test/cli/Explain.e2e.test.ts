@@ -15,7 +15,7 @@ const holdfast = (directory: string, ...args: ReadonlyArray<string>) =>
   Effect.flatMap(Process.run({ args, directory, env: { TZ: "UTC" } }), ({ exit }) => exit)
 
 describe("holdfast explain", () => {
-  it.live("X9: prints the decisions of a turn in words, and as JSON, when no service runs", () =>
+  it.live("rule X9: prints the decisions of a turn in words, and as JSON, when no service runs", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       Process.writeConfig(directory, config("simulated/529x2+instant", "10 millis"))
@@ -38,7 +38,7 @@ describe("holdfast explain", () => {
   )
 
   it.live(
-    "X9: prints those of a turn that waits in a running service; reports an unknown one and the command that lists turns",
+    "rule X9: prints those of a turn that waits in a running service; reports an unknown one and the command that lists turns",
     () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory

@@ -45,7 +45,7 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
 const wait = retry({ delayMs: 10_000, retryAt: 10_000 })
 
 describe("run", () => {
-  it.effect("D13: on a terminal the countdown runs below, in yellow, and is removed for the answer", () =>
+  it.effect("rule D13: on a terminal the countdown runs below, in yellow, and is removed for the answer", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: true, stderr: true }, {})
       const turn = yield* showing(recorder)
@@ -83,7 +83,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("P8, X2: without repainting, a switch and a discarded answer are printed all the same", () =>
+  it.effect("rule P8, X2: without repainting, a switch and a discarded answer are printed all the same", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: false })
       const turn = yield* showing(recorder)
@@ -163,7 +163,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("D13: typed keys are kept off the screen while the turn waits, and no longer", () =>
+  it.effect("rule D13: typed keys are kept off the screen while the turn waits, and no longer", () =>
     Effect.gen(function* () {
       const turn = yield* showing(Recorder.make({ stdout: true, stderr: true }))
       yield* turn.passes("2 seconds")
@@ -179,7 +179,7 @@ describe("run", () => {
     })
   )
 
-  it.effect("D13: without repainting the keyboard is not held", () =>
+  it.effect("rule D13: without repainting the keyboard is not held", () =>
     Effect.gen(function* () {
       const turn = yield* showing(Recorder.make({ stdout: false, stderr: true }))
       yield* turn.happens(wait, end("failed"))

@@ -64,7 +64,7 @@ const make = Effect.gen(function* () {
 const HOUR = 3_600_000
 
 describe("AlarmClock", () => {
-  it.effect("X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
+  it.effect("rule X1: a conversation is roused at the end of its wait, not a millisecond before", () =>
     Effect.gen(function* () {
       const { leaves, roused } = yield* make
       leaves(one, waiting(60_000))
@@ -175,7 +175,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X5: it is roused before its time when its endpoint answers, and its turn gets the ticket", () =>
+  it.effect("rule X5: it is roused before its time when its endpoint answers, and its turn gets the ticket", () =>
     Effect.gen(function* () {
       const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
       leaves(one, gated)
@@ -200,7 +200,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X5: that was roused before its time is called for at the same pace from then on", () =>
+  it.effect("rule X5: that was roused before its time is called for at the same pace from then on", () =>
     Effect.gen(function* () {
       const { answers, gated, leaves, roused } = yield* make
       leaves(one, gated)
@@ -244,7 +244,7 @@ describe("AlarmClock", () => {
   )
 
   it.effect(
-    "X5: an entry whose time has come asks its gate from memory, and a silenced clock wakes no conversation",
+    "rule X5: an entry whose time has come asks its gate from memory, and a silenced clock wakes no conversation",
     () =>
       Effect.gen(function* () {
         const { alarms, answers, gated, gatekeeper, leaves, roused } = yield* make
@@ -311,7 +311,7 @@ describe("AlarmClock", () => {
     }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X5: a conversation that its gate admits does not wait for those that are due", () =>
+  it.effect("rule X5: a conversation that its gate admits does not wait for those that are due", () =>
     Effect.gen(function* () {
       const { answers, gated, leaves, roused } = yield* make
       const ids = Array.from({ length: 2 * AT_ONCE }, (_, n) => NumberedData.conversationId(10 + n))

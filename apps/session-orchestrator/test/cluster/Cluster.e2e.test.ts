@@ -78,7 +78,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 // What is measured is measured alone.
 ;(isNightly ? describe : describe.concurrent)("runners", () => {
   test(
-    "D4: J2: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
+    "rule D4: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
     withWait(
       WAIT_SECONDS,
       Effect.fnUntraced(function* (seconds) {
@@ -113,7 +113,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a runner that was frozen accepts nothing and calls no provider before it is sure of its ownership",
+    "rule X6: a runner that was frozen accepts nothing and calls no provider before it is sure of its ownership",
     Effect.gen(function* () {
       const { both, first, runners } = yield* pair(["20 millis"])
       runners.provider.fallback(whole)
@@ -139,7 +139,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X14: deaths are counted over take-overs: a turn that kills each of its runners is sealed by the next",
+    "rule X14: deaths are counted over take-overs: a turn that kills each of its runners is sealed by the next",
     Effect.gen(function* () {
       const { both, first, runners } = yield* pair(["1 hour"])
       let calls = 0
@@ -200,7 +200,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X12: a runner whose turns have moved while it was frozen has no incident open any more; the other one has",
+    "rule X12: a runner whose turns have moved while it was frozen has no incident open any more; the other one has",
     Effect.gen(function* () {
       const { both, first, runners, second } = yield* pair(["1 hour"], { telemetry: NOTIFIED })
       yield* UnderWay.waiting(runners, both, 12)
@@ -214,7 +214,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a turn that waits leaves its runner's memory, and is called back at its time",
+    "rule X6: a turn that waits leaves its runner's memory, and is called back at its time",
     withWait(
       PARKED_SECONDS,
       Effect.fnUntraced(function* (seconds) {
@@ -253,7 +253,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X5: turns that wait on two runners are woken early, on both, out of memory, when one of them is answered",
+    "rule X5: turns that wait on two runners are woken early, on both, out of memory, when one of them is answered",
     Effect.gen(function* () {
       const { both, runners } = yield* pair(["1 hour"], { isGated: true })
       const ids = yield* UnderWay.create(both, 12)
@@ -281,7 +281,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   // Two of which one is frozen are above, and always run.
   for (const count of isNightly ? [2, 3] : [3]) {
     test(
-      `D4: X3: X6: of ${count} runners one is killed; the others have its turns, and each ends once, also for its clients`,
+      `rule D4: X3: X6: of ${count} runners one is killed; the others have its turns, and each ends once, also for its clients`,
       Effect.gen(function* () {
         const runners = yield* Runners.make(shared(), [`${WAIT_SECONDS} seconds`])
         const all = yield* runners.startAll(count)
@@ -317,7 +317,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   }
 
   test(
-    "X4: a runner that dies right after a 202 has forgotten no command, wherever it came in",
+    "rule X4: a runner that dies right after a 202 has forgotten no command, wherever it came in",
     Effect.gen(function* () {
       const { both, first, runners, second } = yield* pair(["1 hour"])
       const ids = yield* UnderWay.waiting(runners, both, 8)
@@ -355,7 +355,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
+    "rule X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
     Effect.gen(function* () {
       const postgres = yield* PostgresServer.start
       const runners = yield* Runners.make(postgres, [`${WAIT_SECONDS} seconds`])
@@ -384,7 +384,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X8: a runner dies while tools run: the next one runs the idempotent one again, never the other one, and ends the turn",
+    "rule X8: a runner dies while tools run: the next one runs the idempotent one again, never the other one, and ends the turn",
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const [file, gate] = [path.join(directory, "runs"), path.join(directory, "gate")]
@@ -428,7 +428,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a runner dies while a turn with files waits: the next one sends the provider the same bytes",
+    "rule X6: a runner dies while a turn with files waits: the next one sends the provider the same bytes",
     Effect.gen(function* () {
       const unruly = { ...TestToolServers.unrulyEntry(), allow: ["picture"] }
       const { both, first, runners } = yield* pair(["1 hour"], { tools: { unruly } })
@@ -471,7 +471,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   // At once, when its turn still tries to record the answer; and when it has lost its locks, and with them the turn.
   for (const when of ["at once", "after its locks are lost"] as const) {
     test(
-      `X6: a PostgreSQL that takes no writes is named, ${when}, with what to do; turns are refused, and what was taken in is not lost`,
+      `rule X6: a PostgreSQL that takes no writes is named, ${when}, with what to do; turns are refused, and what was taken in is not lost`,
       Effect.gen(function* () {
         const runners = yield* Runners.make(shared(), ["20 millis"])
         const runner = yield* runners.start
@@ -551,7 +551,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   )
 
   test(
-    "X6: a turn that comes in at the runner that does not own it streams through, and is asked for once",
+    "rule X6: a turn that comes in at the runner that does not own it streams through, and is asked for once",
     Effect.gen(function* () {
       const { both, runners } = yield* pair(["20 millis"])
       yield* runners.undisturbed(

@@ -140,7 +140,7 @@ test("R2: a turn that another runner writes to comes back at once, and then in g
     expect(state.logged.length).toBe(11)
   }))
 
-test("C10: a turn that diverges from its journal is sealed at the third try, and the turn behind it is answered", (state) =>
+test("rule C10: a turn that diverges from its journal is sealed at the third try, and the turn behind it is answered", (state) =>
   Effect.gen(function* () {
     yield* diverged
     const owner = yield* stay
@@ -188,7 +188,7 @@ test("H3: a runner that is not sure of its ownership accepts no turn and no comm
     expect(yield* owner.Head()).toBeNull()
   }))
 
-test("X7: content that was passed on to another runner has been received; content that was not is void", (state) =>
+test("rule X7: content that was passed on to another runner has been received; content that was not is void", (state) =>
   Effect.gen(function* () {
     state.breaksOff = true
     const store = yield* Store
@@ -215,7 +215,7 @@ test("X7: content that was passed on to another runner has been received; conten
     expect((yield* Fiber.join(second)).end).toMatchObject({ status: "completed", attempts: 2 })
   }))
 
-test("X15: the streams of a deleted conversation end on the runner that passes them on", () =>
+test("rule X15: the streams of a deleted conversation end on the runner that passes them on", () =>
   Effect.gen(function* () {
     yield* (yield* Store).createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
     yield* TestClock.adjust("5 seconds")

@@ -46,7 +46,7 @@ const send = (owners: ReadonlyArray<ReadonlyArray<number>>, commands: ReadonlyAr
 }
 
 describe("commands for many turns", () => {
-  it.effect("X6: each runner gets one message, and each turn has its own outcome", () =>
+  it.effect("rule X6: each runner gets one message, and each turn has its own outcome", () =>
     Effect.gen(function* () {
       const commands = [1, 2, 3, 4, 5].map((n) => commandFor(n))
       const { alone, messages, outcomes } = yield* send([[2, 4], [1, 5], [3]], commands, [4])
@@ -57,7 +57,7 @@ describe("commands for many turns", () => {
   )
 
   it.effect(
-    "X4: an answer about a tool call goes to its conversation; an attempt that is due now is ordered on disk",
+    "rule X4: an answer about a tool call goes to its conversation; an attempt that is due now is ordered on disk",
     () =>
       Effect.gen(function* () {
         const { alone, messages } = yield* send([[1, 2, 3]], [answerFor(1), commandFor(2), commandFor(3, "retry-now")])
@@ -65,7 +65,7 @@ describe("commands for many turns", () => {
       })
   )
 
-  it.effect("X6: a turn that moves while its owner is asked goes to its conversation", () =>
+  it.effect("rule X6: a turn that moves while its owner is asked goes to its conversation", () =>
     Effect.gen(function* () {
       const { alone, outcomes } = yield* Effect.map(
         GroupedCommands.run(

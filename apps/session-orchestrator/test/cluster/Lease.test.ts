@@ -31,7 +31,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed", () =>
+  it.effect("rule X6: a caller that was frozen for as long as a lock lasts waits until the lock is confirmed", () =>
     Effect.gen(function* () {
       const { storage, of } = yield* make
       yield* storage.acquire(self, [one])
@@ -57,7 +57,7 @@ describe("Lease", () => {
   })
 
   for (const which of ["wallMs", "monotonicMs"] as const) {
-    it.effect(`X6: time that has passed by one clock alone counts: ${which}`, () =>
+    it.effect(`rule X6: time that has passed by one clock alone counts: ${which}`, () =>
       Effect.gen(function* () {
         const { ahead, skewed } = yield* apart
         const { storage, of } = yield* Effect.provideService(make, Clock.Clock, skewed)
@@ -99,7 +99,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("X6: a caller whose lock was lost meanwhile waits without end", () =>
+  it.effect("rule X6: a caller whose lock was lost meanwhile waits without end", () =>
     Effect.gen(function* () {
       const { storage, of } = yield* make
       yield* storage.acquire(self, [one, two])
@@ -114,7 +114,7 @@ describe("Lease", () => {
     })
   )
 
-  it.effect("M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", () =>
+  it.effect("rule M3: a waiting caller gets an error after 8 seconds that the lock is in doubt", () =>
     Effect.gen(function* () {
       const { storage, of } = yield* make
       const asking = yield* Effect.forkChild(Effect.flip(Lease.inTime(of(one))), { startImmediately: true })

@@ -12,7 +12,7 @@ const readOnly = new SqlError.SqlError({
   })
 })
 
-it.effect("X6: a runner that cannot keep its locks logs the reason and the next step, once per outage", () =>
+it.effect("rule X6: a runner that cannot keep its locks logs the reason and the next step, once per outage", () =>
   Effect.gen(function* () {
     const said: Array<unknown> = []
     const logger = Logger.make(({ message }) => said.push(...(Array.isArray(message) ? message : [message])))

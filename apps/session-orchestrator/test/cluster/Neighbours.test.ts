@@ -9,14 +9,14 @@ const seeing = (...looks: ReadonlyArray<readonly [at: number, ...runners: Readon
 }
 
 describe("the runner that a take-over is from", () => {
-  it("X6: is the runner that has gone", () => {
+  it("rule X6: is the runner that has gone", () => {
     const one = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN, "10.0.0.7:4748"])
     expect(one.origin(20_000)).toBe("runner 10.0.0.6:4748, which is gone")
     const two = seeing([0, OWN, "10.0.0.6:4748", "10.0.0.7:4748"], [1_000, OWN])
     expect(two.origin(2_000)).toBe("runners 10.0.0.6:4748, 10.0.0.7:4748, which are gone")
   })
 
-  it("X6: is a runner that went less than a minute ago: its locks expire long before", () => {
+  it("rule X6: is a runner that went less than a minute ago: its locks expire long before", () => {
     const gone = seeing([0, OWN, "10.0.0.6:4748"], [1_000, OWN])
     expect(gone.gone(60_999)).toEqual(["10.0.0.6:4748"])
     expect(gone.gone(61_000)).toEqual([])
@@ -29,7 +29,7 @@ describe("the runner that a take-over is from", () => {
     expect(long.origin(3_600_000)).toBe("runner 10.0.0.7:4748, which now shares with this one")
   })
 
-  it("X6: may be an earlier one, as long as this one could not have seen it go: its own process before it was killed", () => {
+  it("rule X6: may be an earlier one, as long as this one could not have seen it go: its own process before it was killed", () => {
     const killed = seeing([0, OWN, "10.0.0.6:4748"])
     expect(killed.origin(1_000)).toBe("earlier runners or runner 10.0.0.6:4748")
     expect(killed.origin(59_999)).toBe("earlier runners or runner 10.0.0.6:4748")

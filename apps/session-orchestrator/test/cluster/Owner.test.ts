@@ -191,7 +191,7 @@ describe("Owner.awaited, of calls that end without an answer", () => {
 })
 
 describe("Owner.followed", () => {
-  it.effect("X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>
+  it.effect("rule X3: goes on at the next owner after the last id, and gives no persisted event twice", () =>
     Effect.gen(function* () {
       const { asked, exit, seen } = yield* watch([message(1)], [message(1), begins, said("b"), message(2), end(3)])
       expect(asked).toEqual([0, 1])
@@ -200,7 +200,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X2: the text of a dead owner is void before the next owner emits an event", () =>
+  it.effect("rule X2: the text of a dead owner is void before the next owner emits an event", () =>
     Effect.gen(function* () {
       const { exit, seen } = yield* watch([begins, said("a")], [discarded(1), said("b"), message(2), end(3)])
       expect(seen).toEqual(["step-start", "a", "step-discarded 1", "b", "message 2", "turn-end 3"])
@@ -208,7 +208,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: text that an owner sends again after it was out of reach begins with its step", () =>
+  it.effect("rule X3: text that an owner sends again after it was out of reach begins with its step", () =>
     Effect.gen(function* () {
       const { exit, seen } = yield* watch([begins, said("a")], [begins, said("ab"), message(1), end(2)])
       expect(seen).toEqual(["step-start", "a", "step-start", "ab", "message 1", "turn-end 2"])
@@ -216,7 +216,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: after an owner that sent nothing, the next owner gets the same request", () =>
+  it.effect("rule X3: after an owner that sent nothing, the next owner gets the same request", () =>
     Effect.gen(function* () {
       const { asked, seen } = yield* watchFrom(7, [begins], [message(8), end(9)])
       expect(asked).toEqual([7, 7])
@@ -224,7 +224,7 @@ describe("Owner.followed", () => {
     })
   )
 
-  it.effect("X3: events of a conversation that never had the subscriber's id arrive", () =>
+  it.effect("rule X3: events of a conversation that never had the subscriber's id arrive", () =>
     Effect.gen(function* () {
       const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
       expect(asked).toEqual([40, 1])

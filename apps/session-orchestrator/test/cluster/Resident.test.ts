@@ -244,7 +244,7 @@ describe("Resident", () => {
   )
 
   test(
-    "X6: asks no provider while it is not sure that this runner is the owner",
+    "rule X6: asks no provider while it is not sure that this runner is the owner",
     Effect.gen(function* () {
       const { resident, state, sure } = yield* make
       const { conversations } = yield* resident
@@ -260,7 +260,7 @@ describe("Resident", () => {
   )
 
   test(
-    "X6: records nothing, and shows nothing, of an answer while it is not sure",
+    "rule X6: records nothing, and shows nothing, of an answer while it is not sure",
     Effect.gen(function* () {
       const { journal, resident, state, sure, store } = yield* make
       const { conversations } = yield* resident
@@ -284,7 +284,7 @@ describe("Resident", () => {
   )
 
   test(
-    "X8: runs no tool while its ownership is not sure: the next owner may have recorded already that the outcome is unknown",
+    "rule X8: runs no tool while its ownership is not sure: the next owner may have recorded already that the outcome is unknown",
     Effect.gen(function* () {
       const { journal, resident, state, sure } = yield* make
       state.callsTool = true
@@ -393,7 +393,7 @@ describe("Resident", () => {
   )
 
   test(
-    "X5: a turn that is not in memory is roused when its endpoint answers, and calls at once",
+    "rule X5: a turn that is not in memory is roused when its endpoint answers, and calls at once",
     Effect.gen(function* () {
       const { alarms, gatekeeper, left, resident, state } = yield* make
       yield* left

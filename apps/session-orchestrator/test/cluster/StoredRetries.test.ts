@@ -38,7 +38,7 @@ const retry = Effect.fnUntraced(function* (...ns: ReadonlyArray<number>) {
 
 const isThere = (id: Ids.TurnId) => Effect.flatMap(Store, (store) => Effect.map(store.turn(id), ({ _tag }) => _tag))
 
-test("M1: a retry of a turn on disk leaves what it leaves of one in memory, and is answered before its conversation is loaded", (state) =>
+test("rule M1: a retry of a turn on disk leaves what it leaves of one in memory, and is answered before its conversation is loaded", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds") // the runner gets its shards
     const owner = yield* ended(state, 1)
@@ -57,7 +57,7 @@ test("M1: a retry of a turn on disk leaves what it leaves of one in memory, and 
     expect(plain(yield* onDisk(102), 2)).toBe(plain(yield* onDisk(101), 1))
   }))
 
-test("X15: what is not at rest on disk is returned: a newer turn, a waiting one, one in memory, an unknown one, the same again", (state) =>
+test("rule X15: what is not at rest on disk is returned: a newer turn, a waiting one, one in memory, an unknown one, the same again", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     for (const n of [1, 2, 3]) yield* ended(state, n)
@@ -75,7 +75,7 @@ test("X15: what is not at rest on disk is returned: a newer turn, a waiting one,
     for (const n of [102, 103, 104, 105]) expect(yield* isThere(turnId(n))).toBe("None")
   }))
 
-test("X1: a retry that is not on disk has not been accepted, and can be sent again", (state) =>
+test("rule X1: a retry that is not on disk has not been accepted, and can be sent again", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     yield* ended(state, 1)
@@ -89,7 +89,7 @@ test("X1: a retry that is not on disk has not been accepted, and can be sent aga
     yield* secondsUntil(has(101, "completed"))
   }))
 
-it.effect("X1: a command that is on disk, and whose attempt has not begun, is found by the next life", () =>
+it.effect("rule X1: a command that is on disk, and whose attempt has not begun, is found by the next life", () =>
   Effect.gen(function* () {
     const database = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
     const [dying, next] = [make(database), make(database)]

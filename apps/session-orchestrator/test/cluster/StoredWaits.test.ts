@@ -27,7 +27,7 @@ const COMMANDS: ReadonlyArray<(n: number) => Given> = [
 const CALLING = new Set(["switch-target", "retry-now"])
 
 for (const commandOf of COMMANDS) {
-  test(`X4: ${commandOf(1).type} of a turn on disk leaves what it leaves of one in memory, and does not load the conversation`, (state) =>
+  test(`rule X4: ${commandOf(1).type} of a turn on disk leaves what it leaves of one in memory, and does not load the conversation`, (state) =>
     Effect.gen(function* () {
       yield* TestClock.adjust("5 seconds") // the runner gets its shards
       const owner = yield* waits(1)
@@ -57,7 +57,7 @@ for (const commandOf of COMMANDS) {
     }))
 }
 
-test("X4: the same command again does nothing, and is answered as before", (state) =>
+test("rule X4: the same command again does nothing, and is answered as before", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     yield* waits(1)
@@ -75,7 +75,7 @@ test("X4: the same command again does nothing, and is answered as before", (stat
     expect(yield* onDisk(1)).toBe(before)
   }))
 
-test("X15: of many turns each has an outcome of its own; what is not waiting on disk is returned", (state) =>
+test("rule X15: of many turns each has an outcome of its own; what is not waiting on disk is returned", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     for (const n of [1, 2, 3]) yield* waits(n)
@@ -88,7 +88,7 @@ test("X15: of many turns each has an outcome of its own; what is not waiting on 
     expect([1, 2, 3].map((n) => alarms.find(conversationId(n)))).toEqual([undefined, undefined, undefined])
   }))
 
-test("X1: a turn whose command is not on disk is as it was, and waits on", (state) =>
+test("rule X1: a turn whose command is not on disk is as it was, and waits on", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     yield* waits(1)
@@ -107,7 +107,7 @@ test("X1: a turn whose command is not on disk is as it was, and waits on", (stat
     yield* secondsUntil(has(1, "completed"))
   }))
 
-test("X6: a runner that is not sure of its ownership writes nothing", (state) =>
+test("rule X6: a runner that is not sure of its ownership writes nothing", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     yield* waits(1)
@@ -131,7 +131,7 @@ test("C1: the turn behind one that was given up runs", (state) =>
     yield* secondsUntil(has(2, "completed"))
   }))
 
-test("X14: an attempt that was ordered on disk counts no death of a process", (state) =>
+test("rule X14: an attempt that was ordered on disk counts no death of a process", (state) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("5 seconds")
     yield* waits(1)

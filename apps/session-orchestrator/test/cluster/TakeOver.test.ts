@@ -30,7 +30,7 @@ const given = (...turns: ReadonlyArray<readonly [turn: number, of: number, wakeA
   )
 
 describe("TakeOver", () => {
-  it("X1: a turn that waits is called at the end of its wait, to the millisecond", () => {
+  it("rule X1: a turn that waits is called at the end of its wait, to the millisecond", () => {
     expect(given([1, 1, NOW + 1]).get(NumberedData.conversationId(1))).toEqual({
       at: NOW + 1,
       isWaiting: true,
@@ -39,14 +39,14 @@ describe("TakeOver", () => {
     })
   })
 
-  it("X6: of a dead runner, turns that are due start in a spread, behind those that were in the middle of something", () => {
+  it("rule X6: of a dead runner, turns that are due start in a spread, behind those that were in the middle of something", () => {
     const alarms = given([1, 1, NOW - 5], [2, 2, NOW - 50], [3, 3], [4, 4], [5, 5], [6, 6, NOW + 60_000])
     const starts = [3, 4, 5, 2, 1].map((n) => alarms.get(NumberedData.conversationId(n))?.at)
     expect(starts).toEqual([0, 1, 2, 3, 4].map((place) => NOW + place * Spread.STEP_MS))
     expect(alarms.get(NumberedData.conversationId(6))?.at).toBe(NOW + 60_000)
   })
 
-  it("X5: a turn that waits for an endpoint stands before its gate until it is called", () => {
+  it("rule X5: a turn that waits for an endpoint stands before its gate until it is called", () => {
     const gatekeeper = new Gatekeeper({ now: () => NOW, at: () => () => {} })
     const turnId = NumberedData.turnId(1)
     const awaited = { gatekeeper, turnId, since: NOW, waitMs: 1, notBefore: NOW, isWanted: false, mayShare: true }
@@ -61,7 +61,7 @@ describe("TakeOver", () => {
     ])
   })
 
-  it("X14: a turn that may take the process down starts behind all that are due", () => {
+  it("rule X14: a turn that may take the process down starts behind all that are due", () => {
     const turn = (n: number, deaths: number, wakeAt?: number) => ({
       turnId: NumberedData.turnId(n),
       conversationId: NumberedData.conversationId(n),
@@ -134,7 +134,7 @@ const unsealed = (turn: number, of: number, retryAt?: number): Unsealed => ({
 })
 
 describe("a runner", () => {
-  it.effect("X6, V3: takes over the turns of shards that come, once, and lets go of those that have gone", () =>
+  it.effect("rule X6: takes over the turns of shards that come, once, and lets go of those that have gone", () =>
     Effect.gen(function* () {
       let reads = 0
       const { neighbours, news, own } = yield* runner(() => {
@@ -178,7 +178,7 @@ describe("a runner", () => {
     })
   )
 
-  it.effect("X6: tries again when the database fails", () =>
+  it.effect("rule X6: tries again when the database fails", () =>
     Effect.gen(function* () {
       let isAway = true
       const { news, own } = yield* runner(() =>

@@ -13,7 +13,7 @@ import * as UnderWay from "./UnderWay.ts"
 const DELAYS = ["1 hour"]
 
 it.live(
-  "X6, X15: shows each turn with the runner that has it: the one that made its conversation until it dies, then the next one, and none when all are dead",
+  "rule X6, X15: shows each turn with the runner that has it: the one that made its conversation until it dies, then the next one, and none when all are dead",
   () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresServer.start

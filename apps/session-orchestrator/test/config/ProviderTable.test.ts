@@ -59,7 +59,7 @@ describe("providers", () => {
       expect(problems({}, { "g/m": { body: { top: 5 } } })).toEqual([expect.stringContaining("body.top: ")])
     })
 
-    it("C9: refuse retries below those of Holdfast", () => {
+    it("rule C9: refuse retries below those of Holdfast", () => {
       expect(problems({ options: { maxRetries: 2 } })).toEqual([
         expect.stringContaining("providers.g.options.maxRetries: Holdfast makes the retries")
       ])

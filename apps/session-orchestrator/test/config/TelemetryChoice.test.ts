@@ -6,7 +6,7 @@ import * as Secrets from "../../src/redaction/Secrets.ts"
 const telemetryOf = (given: Configurations.ConfigurationInput) => Configurations.config(given).telemetry
 
 describe("telemetry without settings", () => {
-  it("M4: logs retries beside the database, and sends no notices", () => {
+  it("rule M4: logs retries beside the database, and sends no notices", () => {
     expect(telemetryOf({})).toEqual({
       retryLog: { path: "/home/.holdfast/retries.jsonl", maxBytes: 10_000_000, keep: 5 },
       otlp: undefined,
@@ -14,7 +14,7 @@ describe("telemetry without settings", () => {
     })
   })
 
-  it("M4: logs no retries without a database file", () => {
+  it("rule M4: logs no retries without a database file", () => {
     expect(telemetryOf({ file: { database: { path: ":memory:" } } }).retryLog).toBeUndefined()
     expect(telemetryOf({ file: { database: { url: "postgres://h/db" } } }).retryLog).toBeUndefined()
   })

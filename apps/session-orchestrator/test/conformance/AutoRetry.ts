@@ -43,12 +43,12 @@ const wordings: ReadonlyArray<readonly [text: string, reason: Failure.Reason]> =
 
 const classification: ReadonlyArray<Scenario> = [
   outlives(
-    "P1: every wording of a transient failure is classified, although there is no code",
+    "rule P1: every wording of a transient failure is classified, although there is no code",
     wordings.map(([text]) => Answers.failsInWords(text)),
     wordings.map(([message, reason], attempt) => ({ type: "provider-retry", attempt, message, reason })),
     { retry: { ...INTERACTIVE, maxRetries: 100, schedule: { type: "steps", delays: ["1 second"] } } }
   ),
-  endsIn("P1: a typed code wins over text", "auth", [
+  endsIn("rule P1: a typed code wins over text", "auth", [
     () => ({
       status: 401,
       body: { error: { type: "authentication_error", message: "Service overloaded, rate limit" } }
@@ -63,7 +63,7 @@ const classification: ReadonlyArray<Scenario> = [
       ["inside a stream", Answers.failsInStream("too-long")]
     ] as const
   ).map(([how, answer]) =>
-    endsIn(`P2: a context that is too long is not sent again: known ${how}`, "context-overflow", [answer], [], {
+    endsIn(`rule P2: a context that is too long is not sent again: known ${how}`, "context-overflow", [answer], [], {
       retry: INTERACTIVE,
       formats: BOTH
     })
@@ -72,34 +72,34 @@ const classification: ReadonlyArray<Scenario> = [
 
 const backoff: ReadonlyArray<Scenario> = [
   endsIn(
-    "P3, P4, P11: three retries after 2, 4 and 8 s, and then the chain is closed with its last error",
+    "rule P3, P4, P11: three retries after 2, 4 and 8 s, and then the chain is closed with its last error",
     "overloaded",
     times(4, overloaded),
     waits(...BACKOFF).map((wait) => ({ ...wait, maxAttempts: 3 })),
     { retry: INTERACTIVE, formats: BOTH }
   ),
   outlives(
-    "P3: the number of retries and the base of the backoff can be set",
+    "rule P3: the number of retries and the base of the backoff can be set",
     times(4, overloaded),
     waits(1 * SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND),
     { retry: { ...INTERACTIVE, maxRetries: 4, schedule: { type: "exponential", base: "1 second" } } }
   ),
-  endsIn("P3: switched off, the first error ends the turn", "overloaded", [overloaded], [], {
+  endsIn("rule P3: switched off, the first error ends the turn", "overloaded", [overloaded], [], {
     retry: { ...INTERACTIVE, enabled: false }
   }),
-  endsIn("P3: without a retry to make, too", "overloaded", [overloaded], [], {
+  endsIn("rule P3: without a retry to make, too", "overloaded", [overloaded], [], {
     retry: { ...INTERACTIVE, maxRetries: 0 }
   }),
   ...(["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "RetryInfo", "words"] as const).map((how) =>
     outlives(
-      `P5: a delay requested by ${how} lengthens one wait, and no other`,
+      `rule P5: a delay requested by ${how} lengthens one wait, and no other`,
       [asks(7 * SECOND, how), overloaded],
       waits(7 * SECOND, 4 * SECOND),
       { retry: INTERACTIVE }
     )
   ),
   outlives(
-    "P5: a requested delay that is shorter than the backoff does not shorten the wait",
+    "rule P5: a requested delay that is shorter than the backoff does not shorten the wait",
     [asks(1 * SECOND, "retry-after")],
     waits(2 * SECOND),
     {
@@ -107,28 +107,34 @@ const backoff: ReadonlyArray<Scenario> = [
     }
   ),
   outlives(
-    "P5: a requested delay that is past, negative, no number or absurd is ignored",
+    "rule P5: a requested delay that is past, negative, no number or absurd is ignored",
     ["Wed, 21 Oct 2015 07:28:00 GMT", "-5", "soon", "99999999999", "0"].map((value) =>
       Answers.header(503, "retry-after", value)
     ),
     waits(...times(5, overloaded).map((_, n) => 2 * SECOND * 2 ** n)),
     { retry: { ...INTERACTIVE, maxRetries: 5 } }
   ),
-  endsIn("P6: a delay above the cap fails the turn at once", "rate-limited", [asks(301 * SECOND, "retry-after")], [], {
-    retry: INTERACTIVE
-  }),
-  outlives("P6: one of just the cap is waited for", [asks(5 * MINUTE, "retry-after")], waits(5 * MINUTE), {
+  endsIn(
+    "rule P6: a delay above the cap fails the turn at once",
+    "rate-limited",
+    [asks(301 * SECOND, "retry-after")],
+    [],
+    {
+      retry: INTERACTIVE
+    }
+  ),
+  outlives("rule P6: one of just the cap is waited for", [asks(5 * MINUTE, "retry-after")], waits(5 * MINUTE), {
     retry: INTERACTIVE
   }),
   endsIn(
-    "P6, P11: in a chain that is open it closes the chain",
+    "rule P6, P11: in a chain that is open it closes the chain",
     "rate-limited",
     [overloaded, asks(301 * SECOND, "retry-after")],
     waits(2 * SECOND),
     { retry: INTERACTIVE }
   ),
   endsIn(
-    "P6: a backoff that grows above the cap fails there",
+    "rule P6: a backoff that grows above the cap fails there",
     "overloaded",
     times(3, overloaded),
     waits(2 * SECOND, 4 * SECOND),
@@ -136,7 +142,7 @@ const backoff: ReadonlyArray<Scenario> = [
       retry: { ...INTERACTIVE, maxDelay: "5 seconds" }
     }
   ),
-  outlives("P3, P6: a cap of 0 is none", [asks(301 * SECOND, "retry-after")], waits(301 * SECOND), {
+  outlives("rule P3, P6: a cap of 0 is none", [asks(301 * SECOND, "retry-after")], waits(301 * SECOND), {
     retry: { ...INTERACTIVE, maxDelay: "0 seconds" }
   })
 ]
@@ -151,19 +157,19 @@ const anew = (prompt: string, when?: ReadonlyArray<When>): Turn => ({
 
 const chains: ReadonlyArray<Scenario> = [
   outlives(
-    "P11, P13: a chain is closed by its success, and the prompt is answered no sooner",
+    "rule P11, P13: a chain is closed by its success, and the prompt is answered no sooner",
     times(2, overloaded),
     waits(2 * SECOND, 4 * SECOND),
     { retry: INTERACTIVE }
   ),
   {
-    title: "P10: retries count from 0 again after a success",
+    title: "rule P10: retries count from 0 again after a success",
     retry: INTERACTIVE,
     turns: [anew("Hello"), anew("And?")],
     history: [...ANSWERED, "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P10: and in the next step of the same turn",
+    title: "rule P10: and in the next step of the same turn",
     retry: INTERACTIVE,
     turns: [
       {
@@ -189,7 +195,7 @@ const chains: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
-    title: "P10: after a cancellation",
+    title: "rule P10: after a cancellation",
     retry: INTERACTIVE,
     turns: [
       {
@@ -202,7 +208,7 @@ const chains: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P10: after retries that were exhausted",
+    title: "rule P10: after retries that were exhausted",
     retry: INTERACTIVE,
     turns: [
       {
@@ -214,7 +220,7 @@ const chains: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P10: after a delay above the cap",
+    title: "rule P10: after a delay above the cap",
     retry: INTERACTIVE,
     turns: [
       {
@@ -226,7 +232,7 @@ const chains: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (rate-limited):", "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P12: a failed response stays in the history, and the next prompt does without it",
+    title: "rule P12: a failed response stays in the history, and the next prompt does without it",
     retry: INTERACTIVE,
     formats: BOTH,
     turns: [
@@ -246,7 +252,7 @@ const chains: ReadonlyArray<Scenario> = [
 
 const controls: ReadonlyArray<Scenario> = [
   {
-    title: "P11, P14: cancelling the retry ends the wait, closes the chain and fails the turn with its last error",
+    title: "rule P11, P14: cancelling the retry ends the wait, closes the chain and fails the turn with its last error",
     retry: INTERACTIVE,
     turns: [
       {
@@ -267,7 +273,7 @@ const controls: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
-    title: "P14: an abort cancels the retry first, then ends the turn",
+    title: "rule P14: an abort cancels the retry first, then ends the turn",
     retry: INTERACTIVE,
     turns: [
       {
@@ -279,7 +285,7 @@ const controls: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted):"]
   },
   {
-    title: "P11: an abort in the answer that a retry got closes the chain too",
+    title: "rule P11: an abort in the answer that a retry got closes the chain too",
     retry: INTERACTIVE,
     turns: [
       {
@@ -291,7 +297,7 @@ const controls: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted): Half of"]
   },
   {
-    title: "P15: a client can read that a conversation retries, which retry it is, and that it was switched",
+    title: "rule P15: a client can read that a conversation retries, which retry it is, and that it was switched",
     retry: INTERACTIVE,
     only: { runner: "service", because: "a state that clients read" },
     turns: [
@@ -310,7 +316,7 @@ const controls: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P15: switched off it makes no retry, switched on again it does",
+    title: "rule P15: switched off it makes no retry, switched on again it does",
     retry: INTERACTIVE,
     only: { runner: "service", because: "a switch of the conversation's" },
     turns: [
@@ -324,7 +330,7 @@ const controls: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):", "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P15: switched off in a wait, the next failure ends the turn",
+    title: "rule P15: switched off in a wait, the next failure ends the turn",
     retry: INTERACTIVE,
     only: { runner: "service", because: "a switch of the conversation's" },
     turns: [

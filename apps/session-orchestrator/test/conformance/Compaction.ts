@@ -48,7 +48,7 @@ const BEFORE = ["user: Hello", `assistant: ${ANSWER}`, `user: ${QUESTION}`] as c
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P19: the model summarises the older messages, and the step runs again; no client gets the summary, and the history loses nothing",
+      "rule P19: the model summarises the older messages, and the step runs again; no client gets the summary, and the history loses nothing",
     retry: INTERACTIVE,
     formats: BOTH,
     turns: [
@@ -81,7 +81,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ["inside a stream", Answers.failsInStream("too-long")]
     ] as const
   ).map(([how, answer]): Scenario => ({
-    title: `P2, P19: an overflow that is recognised ${how} leads to compaction too`,
+    title: `rule P2, P19: an overflow that is recognised ${how} leads to compaction too`,
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -94,7 +94,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   })),
   {
-    title: "P2, P19: once: a context that is too long again fails the turn, and is not retried",
+    title: "rule P2, P19: once: a context that is too long again fails the turn, and is not retried",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -106,12 +106,18 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ],
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (context-overflow):"]
   },
-  endsIn("P19: where nothing can be left out the turn fails with the overflow", "context-overflow", [tooLong], [], {
-    retry: INTERACTIVE,
-    formats: BOTH
-  }),
+  endsIn(
+    "rule P19: where nothing can be left out the turn fails with the overflow",
+    "context-overflow",
+    [tooLong],
+    [],
+    {
+      retry: INTERACTIVE,
+      formats: BOTH
+    }
+  ),
   {
-    title: "P19: a context that is too long for a summary fails with the overflow too",
+    title: "rule P19: a context that is too long for a summary fails with the overflow too",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -124,7 +130,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, "assistant (context-overflow):"]
   },
   {
-    title: "P11, P19: a call for the summary that fails is retried like any other, in one chain with the step's own",
+    title:
+      "rule P11, P19: a call for the summary that fails is retried like any other, in one chain with the step's own",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -140,7 +147,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant: ${AGAIN}`]
   },
   {
-    title: "P19: each step of a turn has its own",
+    title: "rule P19: each step of a turn has its own",
     retry: INTERACTIVE,
     tools: ["look"],
     turns: [
@@ -164,7 +171,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "P19, P12: a failed response is not part of the summary",
+    title: "rule P19, P12: a failed response is not part of the summary",
     retry: { ...INTERACTIVE, enabled: false },
     turns: [
       greeting,
@@ -197,7 +204,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     title:
-      "P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
+      "rule P8, P19: a fallback with a context that is too long makes the summary itself, and has succeeded when it has answered",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -215,7 +222,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
-    title: "P8, P19: a failed call for the summary continues at the next target, and so does the step",
+    title: "rule P8, P19: a failed call for the summary continues at the next target, and so does the step",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -233,7 +240,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, `assistant at ${SPARE}: ${AGAIN}`]
   },
   {
-    title: "M1, P19: a manual retry begins with the summary that was made before the turn failed",
+    title: "rule M1, P19: a manual retry begins with the summary that was made before the turn failed",
     retry: INTERACTIVE,
     turns: [
       greeting,
@@ -255,7 +262,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...BEFORE, `summary: ${STANDS_FOR}`, "assistant (auth):", `assistant: ${AGAIN}`]
   },
   {
-    title: "P14, P19: an abort while a summary is waited for ends the turn",
+    title: "rule P14, P19: an abort while a summary is waited for ends the turn",
     retry: INTERACTIVE,
     turns: [
       greeting,

@@ -49,7 +49,7 @@ const TOOL_AT_SPARE: ReadonlyArray<Expected> = [
 
 export const scenarios: ReadonlyArray<Scenario> = [
   {
-    title: "P8, P9, P15: the state of a conversation has the target of its next step",
+    title: "rule P8, P9, P15: the state of a conversation has the target of its next step",
     retry: chain(SPARE),
     targets: TWO,
     scale: 1,
@@ -81,7 +81,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE, "user: So?", `assistant at ${SPARE} (aborted): There is`]
   },
   {
-    title: "X4, P8: after a turn that a person sent to another target the next one has a change back",
+    title: "rule X4, P8: after a turn that a person sent to another target the next one has a change back",
     targets: TWO,
     turns: [
       {
@@ -103,7 +103,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P8: a fallback that has failed in one turn and answers in the next has succeeded then, and only then",
+    title: "rule P8: a fallback that has failed in one turn and answers in the next has succeeded then, and only then",
     retry: { ...chain(SPARE), maxRetries: 1 },
     targets: TWO,
     scale: 1,
@@ -139,7 +139,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     title:
-      "P8, P9: while its primary cools down the next turn begins on the fallback of the last one, without a model change",
+      "rule P8, P9: while its primary cools down the next turn begins on the fallback of the last one, without a model change",
     retry: chain(SPARE),
     targets: TWO,
     scale: 1,
@@ -148,21 +148,21 @@ export const scenarios: ReadonlyArray<Scenario> = [
   },
   {
     title:
-      "P3, P9: after the cooldown the next turn begins on the primary, with a model change, unless the settings prevent it",
+      "rule P3, P9: after the cooldown the next turn begins on the primary, with a model change, unless the settings prevent it",
     retry: chain(SPARE),
     targets: TWO,
     turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([TARGET], returned)],
     history: ["user: Hello", AT_SPARE, "user: And?", `assistant: ${ANSWER}`]
   },
   {
-    title: 'P9: under "never" it does not',
+    title: 'rule P9: under "never" it does not',
     retry: never(SPARE),
     targets: TWO,
     turns: [{ given: [overloaded, late], follows: takenOver }, secondTurn([SPARE], begunOn(SPARE))],
     history: ["user: Hello", AT_SPARE, "user: And?", AT_SPARE]
   },
   {
-    title: "P9: in the middle of a turn the first step after the cooldown is the primary's",
+    title: "rule P9: in the middle of a turn the first step after the cooldown is the primary's",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -183,7 +183,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
-    title: 'P9: with "never" the turn stays on its target',
+    title: 'rule P9: with "never" the turn stays on its target',
     retry: never(SPARE),
     targets: TWO,
     turns: [
@@ -199,7 +199,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {
-    title: "P8: a cooldown has its configured length, or the longer one that the provider asks for",
+    title: "rule P8: a cooldown has its configured length, or the longer one that the provider asks for",
     retry: {
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: [SPARE] }, cooldown: "1 minute" }
@@ -226,7 +226,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", AT_SPARE]
   },
   {
-    title: "M1, P8: a manual retry begins on a target that is not cooling down",
+    title: "rule M1, P8: a manual retry begins on a target that is not cooling down",
     retry: { ...chain(SPARE), maxRetries: 0 },
     targets: TWO,
     scale: 1,

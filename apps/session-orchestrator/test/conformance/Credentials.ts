@@ -33,7 +33,7 @@ const switchedKey: Pattern = {
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P7: after a used-up quota the turn switches to another key of the same provider at once, with a retry event only",
+      "rule P7: after a used-up quota the turn switches to another key of the same provider at once, with a retry event only",
     retry: { profile: "interactive" },
     credentials: KEYS,
     formats: BOTH,
@@ -46,7 +46,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P7: a key is limited until its reset, for later turns too, and used again after it",
+    title: "rule P7: a key is limited until its reset, for later turns too, and used again after it",
     retry: { profile: "interactive" },
     credentials: KEYS,
     // The second turn has this time to begin while the key is still limited.
@@ -70,7 +70,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: [...ANSWERED, "user: And?", `assistant: ${ANSWER}`, "user: So?", `assistant: ${ANSWER}`]
   },
   {
-    title: "P7: a rate limit by the minute keeps its key",
+    title: "rule P7: a rate limit by the minute keeps its key",
     retry: { profile: "interactive" },
     credentials: KEYS,
     turns: [
@@ -90,7 +90,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P7, P8: when all keys are used up the next target takes over",
+    title: "rule P7, P8: when all keys are used up the next target takes over",
     retry: chain(SPARE),
     targets: TWO,
     credentials: KEYS,
@@ -113,7 +113,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P7, P8: a fallback has keys of its own",
+    title: "rule P7, P8: a fallback has keys of its own",
     retry: chain(SPARE),
     targets: TWO,
     credentials: { spare: ["KEY_A", "KEY_B"] },
@@ -136,7 +136,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P7: without another key or target the turn waits for the earliest reset",
+    title: "rule P7: without another key or target the turn waits for the earliest reset",
     credentials: KEYS,
     only: {
       runner: "kernel",
@@ -160,7 +160,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P6, P7: a reset beyond the cap fails the turn at once if no key is left",
+    title: "rule P6, P7: a reset beyond the cap fails the turn at once if no key is left",
     retry: { profile: "interactive" },
     credentials: KEYS,
     turns: [

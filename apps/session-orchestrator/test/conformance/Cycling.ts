@@ -24,7 +24,7 @@ const limited = status(429, "rate-limit")
 
 const waiting: ReadonlyArray<Scenario> = [
   endsIn(
-    "A2, A7: 3 attempts in total: network errors wait 1 s and 2 s, and then there are no attempts left",
+    "rule A2, A7: 3 attempts in total: network errors wait 1 s and 2 s, and then there are no attempts left",
     "network",
     times(3, reset),
     waits(1 * SECOND, 2 * SECOND),
@@ -32,38 +32,38 @@ const waiting: ReadonlyArray<Scenario> = [
       retry: CYCLING
     }
   ),
-  endsIn("A2: with a cap of 1 the first error is the last", "network", [reset], [], {
+  endsIn("rule A2: with a cap of 1 the first error is the last", "network", [reset], [], {
     retry: { ...CYCLING, maxRetries: 1 }
   }),
   outlives(
-    "A7: a wait after a network error is a second longer each time, up to 30 s, whatever delay is requested",
+    "rule A7: a wait after a network error is a second longer each time, up to 30 s, whatever delay is requested",
     times(33, reset),
     waits(...times(33, reset).map((_, n) => Math.min((n + 1) * SECOND, 30 * SECOND))),
     { retry: { ...CYCLING, maxRetries: 34 } }
   ),
   outlives(
-    "A7, A8: a request without progress within its limit is a timeout, and waited for like the network",
+    "rule A7, A8: a request without progress within its limit is a timeout, and waited for like the network",
     [silence, Answers.fallsSilent()],
     waits(1 * SECOND, 2 * SECOND).map((wait) => ({ ...wait, reason: "timeout" })),
     { retry: { ...CYCLING, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
   ),
   outlives(
-    "A8: the limit is 10 minutes",
+    "rule A8: the limit is 10 minutes",
     [silence],
     [{ type: "provider-retry", reason: "timeout", delayMs: 1 * SECOND }],
     { retry: CYCLING, only: { runner: "kernel", because: "10 minutes, and a limit that a slow machine must not meet" } }
   ),
-  outlives("A3, A7: an answer that is none is not waited for", [page(200)], [atOnce(0, "invalid-response")], {
+  outlives("rule A3, A7: an answer that is none is not waited for", [page(200)], [atOnce(0, "invalid-response")], {
     retry: CYCLING
   }),
   outlives(
-    "A6: a rate limit waits as long as its provider asks, from 1 s to 60 s",
+    "rule A6: a rate limit waits as long as its provider asks, from 1 s to 60 s",
     [asks(SECOND / 10, "retry-after"), asks(5 * MINUTE, "retry-after"), asks(20 * SECOND, "retry-after")],
     waits(1 * SECOND, 60 * SECOND, 20 * SECOND),
     { retry: { ...CYCLING, maxRetries: 4 } }
   ),
   outlives(
-    "A6: a rate limit without a delay waits a second more with each attempt",
+    "rule A6: a rate limit without a delay waits a second more with each attempt",
     times(5, limited),
     waits(1 * SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND, 5 * SECOND),
     { retry: { ...CYCLING, maxRetries: 6 } }
@@ -82,7 +82,7 @@ const turning: ReadonlyArray<Scenario> = [
       ["an error in its stream that is final", failsInStream("auth"), "auth"]
     ] as const
   ).map(([what, answer, reason]): Scenario => ({
-    title: `A1, A3, A4: after ${what} the turn switches to the next target at once`,
+    title: `rule A1, A3, A4: after ${what} the turn switches to the next target at once`,
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -105,7 +105,7 @@ const turning: ReadonlyArray<Scenario> = [
       ["a connection that was lost", "after a wait", reset, 1 * SECOND, "network"]
     ] as const
   ).map(([what, when, answer, delayMs, reason]): Scenario => ({
-    title: `A1, A3, A4: ${what} is retried on the same target, ${when}`,
+    title: `rule A1, A3, A4: ${what} is retried on the same target, ${when}`,
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -120,7 +120,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   })),
   {
-    title: "A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
+    title: "rule A4: the cursor goes round, moves on a skip and on a rate limit, and stays on any other retry",
     retry: inTurn(6),
     targets: THREE,
     turns: [
@@ -151,7 +151,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "A2, A4: 3 attempts in all are one on each of three targets",
+    title: "rule A2, A4: 3 attempts in all are one on each of three targets",
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -171,7 +171,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD} (auth):`]
   },
   {
-    title: "A4: a step begins at the turn's own target again",
+    title: "rule A4: a step begins at the turn's own target again",
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -195,7 +195,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: calls send`, "tool: send failed", `assistant: ${ANSWER}`]
   },
   {
-    title: "A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
+    title: "rule A5: a rate limit waits only when all targets of the cycle have one: the longest of their waits",
     retry: inTurn(4),
     targets: THREE,
     turns: [
@@ -223,7 +223,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "A5: after such a wait a new cycle begins, and the earlier waits do not count",
+    title: "rule A5: after such a wait a new cycle begins, and the earlier waits do not count",
     retry: inTurn(7),
     targets: THREE,
     turns: [
@@ -252,7 +252,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "A5: a success clears the cycle",
+    title: "rule A5: a success clears the cycle",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [TARGET, SPARE] } },
     targets: [TARGET, SPARE],
     turns: [
@@ -282,7 +282,7 @@ const turning: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A5: there is no wait if no attempt is left",
+    title: "rule A5: there is no wait if no attempt is left",
     retry: inTurn(),
     targets: THREE,
     turns: [
@@ -305,7 +305,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD} (rate-limited):`]
   },
   {
-    title: "A4: a turn's own target outside the list comes before the targets in turn",
+    title: "rule A4: a turn's own target outside the list comes before the targets in turn",
     retry: { ...CYCLING, routing: { type: "round-robin", targets: [SPARE, THIRD] } },
     targets: THREE,
     turns: [
@@ -321,7 +321,7 @@ const turning: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
-    title: "A4: a target whose window is too small for the request is skipped",
+    title: "rule A4: a target whose window is too small for the request is skipped",
     retry: inTurn(),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 1 } },
@@ -341,7 +341,7 @@ const turning: ReadonlyArray<Scenario> = [
 
 const tools: ReadonlyArray<Scenario> = [
   {
-    title: "A10: a malformed tool call is answered to the model, and the turn continues",
+    title: "rule A10: a malformed tool call is answered to the model, and the turn continues",
     formats: BOTH,
     turns: [
       {

@@ -33,7 +33,7 @@ const passing: ReadonlyArray<readonly [status: number, reason: Failure.Reason]> 
 
 const classification: ReadonlyArray<Scenario> = [
   outlives(
-    "C1: a failure has its reason, its status and the provider's words",
+    "rule C1: a failure has its reason, its status and the provider's words",
     [Answers.status(529, "overloaded"), Answers.status(500, "server-error")],
     [
       { type: "provider-retry", reason: "overloaded", code: "529", message: "Overloaded" },
@@ -42,54 +42,54 @@ const classification: ReadonlyArray<Scenario> = [
     { formats: ["anthropic"] }
   ),
   outlives(
-    "C2: 408, 409, 425, 429 and every 5xx are retried, each with its reason",
+    "rule C2: 408, 409, 425, 429 and every 5xx are retried, each with its reason",
     passing.map(([status]) => Answers.page(status)),
     passing.map(([status, reason], attempt) => ({ type: "provider-retry", attempt, reason, code: String(status) })),
     { retry: EVEN }
   ),
-  endsIn("C2: 402 is a quota that is used up, and is not waited for", "quota-exhausted", [
+  endsIn("rule C2: 402 is a quota that is used up, and is not waited for", "quota-exhausted", [
     Answers.status(402, "quota")
   ]),
-  endsIn("C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], [], {
+  endsIn("rule C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], [], {
     formats: BOTH
   }),
   outlives(
-    "C2: a quota whose reset is named is waited for",
+    "rule C2: a quota whose reset is named is waited for",
     [Answers.exhausted(10 * MINUTE)],
     [{ type: "provider-retry", reason: "quota-exhausted", delayMs: 10 * MINUTE }]
   ),
   outlives(
-    "C2: x-should-retry has a client error retried",
+    "rule C2: x-should-retry has a client error retried",
     [Answers.header(400, "x-should-retry", "true")],
     [{ type: "provider-retry", code: "400" }]
   ),
-  endsIn("C2: x-should-retry has a server error end the step", "overloaded", [
+  endsIn("rule C2: x-should-retry has a server error end the step", "overloaded", [
     Answers.header(503, "x-should-retry", "false")
   ]),
   outlives(
-    "C3: an error, a page and nothing inside a 200 are failures",
+    "rule C3: an error, a page and nothing inside a 200 are failures",
     [Answers.failsInStream("overloaded"), Answers.page(200), Answers.empty],
     secondsOf("overloaded", "invalid-response", "network"),
     { retry: EVEN, formats: BOTH }
   ),
-  endsIn("C4: what an error quotes of the request is not read", "bad-request", [
+  endsIn("rule C4: what an error quotes of the request is not read", "bad-request", [
     Answers.words(400, "Invalid value: 'rate limit exceeded, 503 overloaded'. Expected a number.")
   ]),
   outlives(
-    "C5: the cause of a thrown error is looked into",
+    "rule C5: the cause of a thrown error is looked into",
     [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 503 }) }))],
     [{ type: "provider-retry", reason: "overloaded", code: "503" }],
     { only: { runner: "kernel", because: "an error that no server brings about" } }
   ),
   endsIn(
-    "C5: a thrown error with a final status is final",
+    "rule C5: a thrown error with a final status is final",
     "auth",
     [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 401 }) }))],
     [],
     { only: { runner: "kernel", because: "an error that no server brings about" } }
   ),
   endsIn(
-    "C10: a bug is retried twice, and no more",
+    "rule C10: a bug is retried twice, and no more",
     "unknown",
     times(3, Answers.throws(new TypeError("undefined is not a function"))),
     secondsOf("unknown", "unknown"),
@@ -98,16 +98,22 @@ const classification: ReadonlyArray<Scenario> = [
 ]
 
 const streams: ReadonlyArray<Scenario> = [
-  endsIn("C6: a stream that ends without its terminal event has failed", "network", [Answers.justEnds("Here I")], [], {
-    formats: BOTH,
-    shown: "Here I"
-  }),
-  outlives("C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
+  endsIn(
+    "rule C6: a stream that ends without its terminal event has failed",
+    "network",
+    [Answers.justEnds("Here I")],
+    [],
+    {
+      formats: BOTH,
+      shown: "Here I"
+    }
+  ),
+  outlives("rule C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
     retry: EVEN,
     formats: BOTH
   }),
   outlives(
-    "C7: half a tool call is no call and no content: the attempt is retried",
+    "rule C7: half a tool call is no call and no content: the attempt is retried",
     [Answers.halfACall("send")],
     secondsOf("network"),
     {
@@ -116,7 +122,7 @@ const streams: ReadonlyArray<Scenario> = [
     }
   ),
   {
-    title: "C7: a whole one is run",
+    title: "rule C7: a whole one is run",
     formats: BOTH,
     turns: [
       {
@@ -139,29 +145,29 @@ const streams: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant: calls send", "tool: send failed", `assistant: ${ANSWER}`]
   },
   outlives(
-    "C8, D4: a preamble is no content: an overload after it is retried",
+    "rule C8, D4: a preamble is no content: an overload after it is retried",
     [Answers.failsInStream("overloaded")],
     secondsOf("overloaded"),
     { retry: EVEN, formats: BOTH }
   ),
   outlives(
-    "C8: keep-alives are no progress: the limit for the first content holds, and does not shrink",
+    "rule C8: keep-alives are no progress: the limit for the first content holds, and does not shrink",
     [Answers.fallsSilent(), Answers.silence],
     secondsOf("timeout", "timeout"),
     { retry: { ...EVEN, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
   ),
-  endsIn("C8: between contents another limit holds", "timeout", [Answers.fallsSilent("Here I")], [], {
+  endsIn("rule C8: between contents another limit holds", "timeout", [Answers.fallsSilent("Here I")], [], {
     retry: { requestTimeout: { firstContent: "10 minutes", idle: "1 minute" } },
     scale: 200,
     shown: "Here I"
   }),
   outlives(
-    "C9: however a request fails, only the turn repeats it",
+    "rule C9: however a request fails, only the turn repeats it",
     [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(200)],
     secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
     { retry: EVEN, formats: BOTH }
   ),
-  endsIn("C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], [], {
+  endsIn("rule C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], [], {
     formats: BOTH
   })
 ]

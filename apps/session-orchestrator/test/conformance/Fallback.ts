@@ -28,7 +28,7 @@ const bothDown: ReadonlyArray<Expected> = [
 export const scenarios: ReadonlyArray<Scenario> = [
   {
     title:
-      "P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
+      "rule P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
     retry: chain(SPARE),
     targets: TWO,
     formats: BOTH,
@@ -36,7 +36,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P8: a chain is gone down, one by one, without a wait",
+    title: "rule P8: a chain is gone down, one by one, without a wait",
     retry: chain(SPARE, THIRD),
     targets: THREE,
     turns: [
@@ -60,7 +60,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
-    title: "P8: a primary has the chain of its own before the one for all",
+    title: "rule P8: a primary has the chain of its own before the one for all",
     retry: {
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: [THIRD], [TARGET]: [SPARE] } }
@@ -84,7 +84,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
+    title: "rule P4, P8: if all targets of a chain cool down, the schedule continues with the first that is free",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -106,7 +106,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   },
   {
-    title: "P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
+    title: "rule P8, P11: a chain of targets that all fail ends with the last error, and no fallback has succeeded",
     retry: { ...chain(SPARE), maxRetries: 1 },
     targets: TWO,
     turns: [
@@ -126,7 +126,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
-    title: "P6, P8: a delay above the cap fails no turn that has another target",
+    title: "rule P6, P8: a delay above the cap fails no turn that has another target",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -148,7 +148,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       ["a model that is not there", status(404, "model"), "model-unavailable"]
     ] as const
   ).map(([what, answer, reason]): Scenario => ({
-    title: `P8: ${what} is final on its target, but another target is tried`,
+    title: `rule P8: ${what} is final on its target, but another target is tried`,
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -164,7 +164,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SPARE]
   })),
   endsIn(
-    "P8: a failure that the request causes is not sent to another target",
+    "rule P8: a failure that the request causes is not sent to another target",
     "bad-request",
     [words(400, "Invalid value.")],
     [],
@@ -173,17 +173,17 @@ export const scenarios: ReadonlyArray<Scenario> = [
       targets: TWO
     }
   ),
-  endsIn("P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
+  endsIn("rule P2, P8: nor is a context that is too long", "context-overflow", [status(400, "too-long")], [], {
     retry: chain(SPARE),
     targets: TWO
   }),
-  endsIn("D4, P8: nor anything after content", "network", [breaksOff("Half of")], [], {
+  endsIn("rule D4, P8: nor anything after content", "network", [breaksOff("Half of")], [], {
     retry: chain(SPARE),
     targets: TWO,
     shown: "Half of"
   }),
   {
-    title: "P8: a stand-in that cannot hold the request is passed over",
+    title: "rule P8: a stand-in that cannot hold the request is passed over",
     retry: chain(SPARE, THIRD),
     targets: THREE,
     models: { [SPARE]: { contextWindow: 8 }, [THIRD]: { contextWindow: 100_000 } },
@@ -204,14 +204,14 @@ export const scenarios: ReadonlyArray<Scenario> = [
     ]
   },
   endsIn(
-    "C10, P8: a bug of the program blames no target, and does not switch the turn",
+    "rule C10, P8: a bug of the program blames no target, and does not switch the turn",
     "unknown",
     times(3, Answers.throws(new TypeError("undefined is not a function"))),
     waits(2 * SECOND, 4 * SECOND),
     { retry: chain(SPARE), targets: TWO, only: { runner: "kernel", because: "a bug of the program itself" } }
   ),
   {
-    title: "P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
+    title: "rule P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -228,7 +228,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "P8, X4: a person's choice stands above the chain",
+    title: "rule P8, X4: a person's choice stands above the chain",
     retry: chain(SPARE),
     targets: THREE,
     turns: [
@@ -245,7 +245,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${THIRD}: ${ANSWER}`]
   },
   {
-    title: "P11, P14: one who cancels it ends the turn with the error of the target that failed last",
+    title: "rule P11, P14: one who cancels it ends the turn with the error of the target that failed last",
     retry: chain(SPARE),
     targets: TWO,
     turns: [
@@ -261,7 +261,8 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE} (overloaded):`]
   },
   {
-    title: "P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
+    title:
+      "rule P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
     retry: chain(SPARE),
     targets: TWO,
     only: { runner: "service", because: "a switch of the conversation's" },
@@ -285,7 +286,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
-    title: "P15: switched off, nothing takes over",
+    title: "rule P15: switched off, nothing takes over",
     retry: chain(SPARE),
     targets: TWO,
     only: { runner: "service", because: "a switch of the conversation's" },

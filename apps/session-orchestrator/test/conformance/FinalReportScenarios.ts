@@ -23,14 +23,14 @@ const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = 
 
 const guidance: ReadonlyArray<Scenario> = [
   {
-    title: "A13: a report that is handed in ends the turn, and is in its seal",
+    title: "rule A13: a report that is handed in ends the turn, and is in its seal",
     retry: REPORTING,
     formats: BOTH,
     turns: [{ given: [reports(GOOD)], follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] } }],
     history: ["user: Hello", ...HANDED_IN]
   },
   {
-    title: "A13: so does an answer that is a report as a whole",
+    title: "rule A13: so does an answer that is a report as a whole",
     retry: REPORTING,
     turns: [
       {
@@ -54,7 +54,8 @@ const guidance: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: ${JSON.stringify(GOOD)}`]
   },
   {
-    title: "A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
+    title:
+      "rule A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
     retry: REPORTING,
     formats: BOTH,
     turns: [
@@ -75,7 +76,7 @@ const guidance: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A9, P12: the guidance of one turn is not in the context of the next",
+    title: "rule A9, P12: the guidance of one turn is not in the context of the next",
     retry: REPORTING,
     turns: [
       {
@@ -101,7 +102,7 @@ const guidance: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A9: its retries belong to one chain with those of an outage",
+    title: "rule A9: its retries belong to one chain with those of an outage",
     retry: { ...REPORTING, maxRetries: 4 },
     turns: [
       {
@@ -121,7 +122,7 @@ const guidance: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (invalid-response): Well.", `told: ${failedFor(NEITHER, GO_ON)}`, ...HANDED_IN]
   },
   {
-    title: "A9, P8: a target without tools is no fallback if a report is required",
+    title: "rule A9, P8: a target without tools is no fallback if a report is required",
     retry: {
       ...REPORTING,
       profile: "interactive",
@@ -153,7 +154,7 @@ const guidance: ReadonlyArray<Scenario> = [
 /** Words instead of a due report, in a conversation with another target. */
 const chained: ReadonlyArray<Scenario> = [
   {
-    title: "A9, P8: an answer of words alone is retried on the same target, which does not cool down",
+    title: "rule A9, P8: an answer of words alone is retried on the same target, which does not cool down",
     retry: {
       ...REPORTING,
       profile: "interactive",
@@ -186,7 +187,7 @@ const chained: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A4, A11: the last step offers the report alone on every target",
+    title: "rule A4, A11: the last step offers the report alone on every target",
     retry: { ...REPORTING, maxTurns: 1, routing: { type: "round-robin", targets: [TARGET, "spare/m"] } },
     targets: [TARGET, "spare/m"],
     tools: ["look"],
@@ -216,7 +217,7 @@ const chained: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `told: ${AT_LIMIT}`, `assistant at spare/m: calls ${REPORT}`, `tool: ${REPORT}`]
   },
   {
-    title: "M1, A9: a manual retry begins without the earlier guidance",
+    title: "rule M1, A9: a manual retry begins without the earlier guidance",
     retry: { ...REPORTING, maxRetries: 2 },
     turns: [
       {
@@ -255,7 +256,7 @@ const chained: ReadonlyArray<Scenario> = [
 
 const failing: ReadonlyArray<Scenario> = [
   {
-    title: "A14: if words used up all attempts, a synthetic report has the reason",
+    title: "rule A14: if words used up all attempts, a synthetic report has the reason",
     retry: REPORTING,
     turns: [
       {
@@ -291,7 +292,8 @@ const failing: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A14: when all attempts were spent on words, a last step offers the report alone, and may mend the turn",
+    title:
+      "rule A14: when all attempts were spent on words, a last step offers the report alone, and may mend the turn",
     retry: REPORTING,
     tools: ["look"],
     turns: [
@@ -316,7 +318,7 @@ const failing: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A14: the same when an outage ends the turn, in whichever step",
+    title: "rule A14: the same when an outage ends the turn, in whichever step",
     retry: { ...REPORTING, profile: "interactive", maxRetries: 1 },
     tools: ["look"],
     turns: [
@@ -336,7 +338,7 @@ const failing: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant: calls look", "tool: look", "assistant (overloaded):"]
   },
   {
-    title: "A14: and when nothing is retried at all",
+    title: "rule A14: and when nothing is retried at all",
     retry: { ...REPORTING, profile: "overnight" },
     formats: ["anthropic"],
     turns: [
@@ -350,7 +352,7 @@ const failing: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (auth):"]
   },
   {
-    title: "A13: an accepted report is in the seal, whatever the outcome of the calls beside it",
+    title: "rule A13: an accepted report is in the seal, whatever the outcome of the calls beside it",
     retry: REPORTING,
     turns: [
       {
@@ -372,7 +374,7 @@ const failing: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: calls ${REPORT} calls send`, `tool: ${REPORT}, tool: send failed`]
   },
   {
-    title: "A14, P14: an aborted turn has no synthetic report",
+    title: "rule A14, P14: an aborted turn has no synthetic report",
     retry: { ...REPORTING, profile: "overnight" },
     turns: [
       {

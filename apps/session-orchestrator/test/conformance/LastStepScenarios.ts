@@ -45,7 +45,7 @@ const lookedTwice = (told: string) => [
 
 const limits: ReadonlyArray<Scenario> = [
   {
-    title: "A11: the model is informed about the last allowed step, which offers the report alone",
+    title: "rule A11: the model is informed about the last allowed step, which offers the report alone",
     retry: { ...REPORTING, maxTurns: 3 },
     tools: ["look"],
     formats: BOTH,
@@ -61,7 +61,7 @@ const limits: ReadonlyArray<Scenario> = [
     history: lookedTwice(AT_LIMIT)
   },
   {
-    title: "A11: a turn may have 10 steps by default",
+    title: "rule A11: a turn may have 10 steps by default",
     retry: REPORTING,
     tools: ["look"],
     turns: [
@@ -89,7 +89,7 @@ const limits: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A11, A15: the last step is retried until the report comes, with the report alone",
+    title: "rule A11, A15: the last step is retried until the report comes, with the report alone",
     retry: { ...REPORTING, maxTurns: 1, maxRetries: 4 },
     tools: ["look"],
     turns: [
@@ -142,7 +142,7 @@ const limits: ReadonlyArray<Scenario> = [
     ]
   },
   {
-    title: "A11: a step whose request would be larger than the context budget is the last",
+    title: "rule A11: a step whose request would be larger than the context budget is the last",
     retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
     tools: ["look"],
     formats: BOTH,
@@ -158,7 +158,7 @@ const limits: ReadonlyArray<Scenario> = [
     history: lookedTwice(FULL)
   },
   {
-    title: "A11: without a report to give the last step has no tools, and its words are the answer",
+    title: "rule A11: without a report to give the last step has no tools, and its words are the answer",
     retry: { profile: "cycling", maxTurns: 2 },
     tools: ["look"],
     turns: [
@@ -199,7 +199,7 @@ const malformed: ReadonlyArray<Scenario> = [
       ["whose arguments are no JSON", callsBadly(REPORT)]
     ] as const
   ).map(([what, answer]): Scenario => ({
-    title: `A10, A12: a report ${what} is answered like a failed call, and leaves one more step`,
+    title: `rule A10, A12: a report ${what} is answered like a failed call, and leaves one more step`,
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
     formats: BOTH,
@@ -223,7 +223,7 @@ const malformed: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant: calls ${REPORT}`, `tool: ${REPORT} failed`, `told: ${MENDING}`, ...HANDED_IN]
   })),
   {
-    title: "A12: it makes no turn longer",
+    title: "rule A12: it makes no turn longer",
     retry: { ...REPORTING, maxTurns: 2 },
     turns: [
       {

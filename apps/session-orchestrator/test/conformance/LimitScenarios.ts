@@ -18,7 +18,7 @@ const AT_SMALL = `assistant at ${SMALL}: ${ANSWER}`
 
 export const scenarios: ReadonlyArray<Scenario> = [
   {
-    title: "P8: a quota failure switches to another model of the same provider",
+    title: "rule P8: a quota failure switches to another model of the same provider",
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
@@ -36,7 +36,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SMALL]
   },
   {
-    title: "C12, P8: the reset of one model's quota delays no other model of its key",
+    title: "rule C12, P8: the reset of one model's quota delays no other model of its key",
     retry: chain(SMALL),
     targets: [TARGET, SMALL],
     credentials: KEYS,
@@ -60,7 +60,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", AT_SMALL]
   },
   {
-    title: "C12, P8: a model that has met the limit is not tried again before the reset",
+    title: "rule C12, P8: a model that has met the limit is not tried again before the reset",
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
@@ -94,7 +94,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`, "user: And?", `assistant at ${SPARE}: ${ANSWER}`]
   },
   {
-    title: "C12, P8: if the error names the account, no other model of it is tried",
+    title: "rule C12, P8: if the error names the account, no other model of it is tried",
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
@@ -111,7 +111,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     history: ["user: Hello", `assistant at ${SPARE}: ${ANSWER}`]
   },
   {
-    title: "C12: a success ends the older cooldown of its target, and the next turn begins there",
+    title: "rule C12: a success ends the older cooldown of its target, and the next turn begins there",
     retry: chain(SPARE),
     targets: [TARGET, SPARE],
     turns: [

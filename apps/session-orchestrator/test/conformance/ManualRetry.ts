@@ -28,14 +28,14 @@ const INTERACTIVE = { profile: "interactive" } as const
 
 const manual: ReadonlyArray<Scenario> = [
   {
-    title: "M1: after an error before content it runs the model again from the last user message",
+    title: "rule M1: after an error before content it runs the model again from the last user message",
     formats: BOTH,
     turns: [{ given: [status(401, "auth")], follows: { events: [...BEGUN, ...failed("auth")] } }, again],
     history: ["user: Hello", "assistant (auth):", `assistant: ${ANSWER}`]
   },
   {
     title:
-      "M1: after an answer that broke off it runs the prompt again: the partial text stays in the history, and the model never gets it",
+      "rule M1: after an answer that broke off it runs the prompt again: the partial text stays in the history, and the model never gets it",
     formats: BOTH,
     turns: [
       {
@@ -47,7 +47,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (network): Half of", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1: after an abort in the middle of an answer",
+    title: "rule M1: after an abort in the middle of an answer",
     formats: BOTH,
     turns: [
       {
@@ -60,7 +60,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted): Half of", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1: after an abort in a wait",
+    title: "rule M1: after an abort in a wait",
     turns: [
       {
         given: [overloaded],
@@ -72,7 +72,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted):", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1, P10: after retries that were exhausted, with retries of its own that count from 0",
+    title: "rule M1, P10: after retries that were exhausted, with retries of its own that count from 0",
     retry: { ...INTERACTIVE, maxRetries: 1 },
     turns: [
       {
@@ -92,7 +92,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1, P12: after several manual retries the model still gets none of the failed responses",
+    title: "rule M1, P12: after several manual retries the model still gets none of the failed responses",
     turns: [
       { given: [breaksOff("One")], follows: { events: [...BEGUN, "text-delta", ...failed("network")], shown: "One" } },
       {
@@ -109,7 +109,7 @@ const manual: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (network): One", "assistant (network): Two", `assistant: ${ANSWER}`]
   },
   {
-    title: "M1: after an error in a later step it keeps the steps that were finished",
+    title: "rule M1: after an error in a later step it keeps the steps that were finished",
     formats: BOTH,
     turns: [
       {
@@ -138,7 +138,7 @@ const manual: ReadonlyArray<Scenario> = [
 
 const aborts: ReadonlyArray<Scenario> = [
   outlives(
-    "M3: an abort that the user did not ask for is retried after 2, 4 and 8 s: in the stream's words, or by status",
+    "rule M3: an abort that the user did not ask for is retried after 2, 4 and 8 s: in the stream's words, or by status",
     [
       Answers.failsInWords("Request was aborted."),
       Answers.words(499, "Client closed request"),
@@ -148,7 +148,7 @@ const aborts: ReadonlyArray<Scenario> = [
     { retry: INTERACTIVE }
   ),
   outlives(
-    "M3: an abort error of the client's own library is retried too",
+    "rule M3: an abort error of the client's own library is retried too",
     [Answers.throws(new DOMException("This operation was aborted", "AbortError"))],
     waits(2 * SECOND),
     { retry: INTERACTIVE, only: { runner: "kernel", because: "an error that no server brings about" } }

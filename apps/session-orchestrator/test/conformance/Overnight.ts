@@ -16,7 +16,7 @@ const DAYS_30 = 30 * 24 * HOUR
 
 const schedule: ReadonlyArray<Scenario> = [
   {
-    title: "D1, D7: a dead endpoint is called 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
+    title: "rule D1, D7: a dead endpoint is called 22 times in 7 h 31 min 45 s, and then its last error ends the turn",
     scale: 5_000,
     turns: [
       {
@@ -36,7 +36,7 @@ const schedule: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (overloaded):"]
   },
   {
-    title: "D1: with a clipped budget the last wait is the rest of 8 h: 22 retries, to the millisecond",
+    title: "rule D1: with a clipped budget the last wait is the rest of 8 h: 22 retries, to the millisecond",
     scale: 5_000,
     retry: { budget: { clip: true } },
     turns: [
@@ -56,14 +56,14 @@ const schedule: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   endsIn(
-    "D2: the budget counts scheduled sleep, so slow attempts cost no retry",
+    "rule D2: the budget counts scheduled sleep, so slow attempts cost no retry",
     "overloaded",
     times(4, Answers.takes(5 * MINUTE, overloaded)),
     waits(5 * SECOND, 10 * SECOND, 30 * SECOND),
     { retry: { budget: "1 minute" }, only: { runner: "kernel", because: "responses that take minutes" } }
   ),
   endsIn(
-    "D2: by the wall clock the budget counts from the step's first failure, including the attempts",
+    "rule D2: by the wall clock the budget counts from the step's first failure, including the attempts",
     "overloaded",
     times(2, Answers.takes(5 * MINUTE, overloaded)),
     waits(5 * SECOND),
@@ -76,7 +76,7 @@ const schedule: ReadonlyArray<Scenario> = [
 
 const trigger: ReadonlyArray<Scenario> = [
   outlives(
-    "D3, C9: an overload with 429 and a gateway's 502 are retried, with one request per attempt",
+    "rule D3, C9: an overload with 429 and a gateway's 502 are retried, with one request per attempt",
     [overloaded, overloaded, badGateway],
     [
       { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, code: "429", reason: "overloaded" },
@@ -86,13 +86,13 @@ const trigger: ReadonlyArray<Scenario> = [
     { formats: BOTH }
   ),
   outlives(
-    "D3: an overload inside a 200 stream is retried",
+    "rule D3: an overload inside a 200 stream is retried",
     [Answers.failsInStream("overloaded")],
     [{ type: "provider-retry", delayMs: 5 * SECOND, reason: "overloaded" }],
     { formats: BOTH }
   ),
   outlives(
-    "D3: a connection that is reset, or that closes before any output, is retried",
+    "rule D3: a connection that is reset, or that closes before any output, is retried",
     [Answers.reset, Answers.breaksOff("")],
     [
       { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, reason: "network" },
@@ -101,46 +101,52 @@ const trigger: ReadonlyArray<Scenario> = [
     { formats: BOTH }
   ),
   outlives(
-    "D3, C5: every thrown error is retried, unless it is classified as not retryable",
+    "rule D3, C5: every thrown error is retried, unless it is classified as not retryable",
     [Answers.throws(new Error("the SDK broke"))],
     waits(5 * SECOND),
     { only: { runner: "kernel", because: "an error that no server brings about" } }
   ),
-  endsIn("D3: an error that is not retryable ends the step: a wrong key", "auth", [Answers.status(401, "auth")], [], {
-    formats: BOTH
-  }),
-  endsIn("D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
+  endsIn(
+    "rule D3: an error that is not retryable ends the step: a wrong key",
+    "auth",
+    [Answers.status(401, "auth")],
+    [],
+    {
+      formats: BOTH
+    }
+  ),
+  endsIn("rule D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
     Answers.status(404, "model")
   ]),
-  endsIn("D3: an error that is not retryable ends the step: a bad request", "bad-request", [
+  endsIn("rule D3: an error that is not retryable ends the step: a bad request", "bad-request", [
     Answers.status(400, "bad-request")
   ]),
   endsIn(
-    "D3, D7: after a wait, an error that is not retryable ends the step",
+    "rule D3, D7: after a wait, an error that is not retryable ends the step",
     "auth",
     [overloaded, Answers.status(403, "forbidden")],
     waits(5 * SECOND)
   ),
-  endsIn("D9: without a strategy the first error ends the step", "overloaded", [overloaded], [], { retry: null })
+  endsIn("rule D9: without a strategy the first error ends the step", "overloaded", [overloaded], [], { retry: null })
 ]
 
 const content: ReadonlyArray<Scenario> = [
   endsIn(
-    "D4: an answer that is cut is not retried, and its text is kept",
+    "rule D4: an answer that is cut is not retried, and its text is kept",
     "network",
     [Answers.breaksOff("Here I")],
     [],
     { formats: BOTH, shown: "Here I" }
   ),
   endsIn(
-    "D4: an overload in the middle of an answer is not retried, although it is retryable",
+    "rule D4: an overload in the middle of an answer is not retried, although it is retryable",
     "overloaded",
     [Answers.failsInStream("overloaded", "Here I")],
     [],
     { formats: BOTH, shown: "Here I" }
   ),
   endsIn(
-    "D4: nor is one in the answer that a retry got",
+    "rule D4: nor is one in the answer that a retry got",
     "overloaded",
     [overloaded, Answers.failsInStream("overloaded", "Here I")],
     waits(5 * SECOND),
@@ -150,7 +156,7 @@ const content: ReadonlyArray<Scenario> = [
 
 const told: ReadonlyArray<Scenario> = [
   outlives(
-    "D5, D12: a client gets an event before a wait: retry, delay, error verbatim, code",
+    "rule D5, D12: a client gets an event before a wait: retry, delay, error verbatim, code",
     [overloaded],
     [
       {
@@ -166,7 +172,7 @@ const told: ReadonlyArray<Scenario> = [
     { formats: BOTH }
   ),
   {
-    title: "D6: a wait leaves nothing in the history, and nothing in the next prompt",
+    title: "rule D6: a wait leaves nothing in the history, and nothing in the next prompt",
     turns: [
       {
         given: [overloaded, says(ANSWER)],
@@ -185,7 +191,7 @@ const told: ReadonlyArray<Scenario> = [
     history: [...ANSWERED, "user: And?", "assistant: Still here."]
   },
   {
-    title: "D7: no error event comes before the last one, which is persisted and seals the turn",
+    title: "rule D7: no error event comes before the last one, which is persisted and seals the turn",
     retry: { budget: "20 seconds" },
     formats: BOTH,
     turns: [
@@ -209,7 +215,7 @@ const told: ReadonlyArray<Scenario> = [
 
 const sleep: ReadonlyArray<Scenario> = [
   ...[5 * SECOND, 30 * MINUTE].map((delayMs): Scenario => ({
-    title: `D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, without another call`,
+    title: `rule D8: an abort in a wait of ${delayMs / SECOND} s ends it at once, without another call`,
     retry: { schedule: { type: "steps", delays: [`${delayMs} millis`] } },
     turns: [
       {
@@ -221,7 +227,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant (aborted):"]
   })),
   outlives(
-    "D10, D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
+    "rule D10, D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
     [Answers.asks(DAYS_30, "retry-after")],
     waits(DAYS_30),
     {
@@ -230,7 +236,7 @@ const sleep: ReadonlyArray<Scenario> = [
     }
   ),
   {
-    title: "D11, X4: a wait of 30 days is not over at once, and a command can end it",
+    title: "rule D11, X4: a wait of 30 days is not over at once, and a command can end it",
     retry: { budget: "Infinity" },
     turns: [
       {
@@ -242,7 +248,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ANSWERED
   },
   {
-    title: "X4: a waiting turn that is sent to another target continues there at once, and stays",
+    title: "rule X4: a waiting turn that is sent to another target continues there at once, and stays",
     targets: ["scripted/m", "other/n"],
     turns: [
       {
@@ -271,7 +277,7 @@ const sleep: ReadonlyArray<Scenario> = [
     history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
   },
   {
-    title: "D14: a failed sleep ends the turn with that error, without another call",
+    title: "rule D14: a failed sleep ends the turn with that error, without another call",
     only: { runner: "kernel", because: "a real sleep does not fail" },
     turns: [
       {

@@ -187,7 +187,7 @@ describe("a tool call that needs approval", () => {
     )
   )
 
-  it.effect("X1, X8: keeps its question and its answers over restarts, and runs once", () =>
+  it.effect("rule X1, X8: keeps its question and its answers over restarts, and runs once", () =>
     Effect.gen(function* () {
       const storage = Layer.succeedContext(yield* Layer.build(MemoryStore.layer))
       const ran: Array<string> = []

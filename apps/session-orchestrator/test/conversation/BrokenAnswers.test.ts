@@ -188,7 +188,7 @@ const NIGHT_MS = 3_600_000
 
 describe("answers that break off", () => {
   Property.prop(
-    "X7: every client assembles what is on disk, with void text taken back, and no tool runs twice",
+    "rule X7: every client assembles what is on disk, with void text taken back, and no tool runs twice",
     plan,
     ({ isGated, isSubmitted, midStream, script, steps }) =>
       Effect.gen(function* () {

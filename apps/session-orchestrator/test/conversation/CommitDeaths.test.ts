@@ -65,7 +65,7 @@ describe("a process that dies at a write of its turn", () => {
     for (const turnId of [undefined, Ids.TurnId.make("a")]) {
       const how = turnId === undefined ? "begins before it is accepted" : "begins when it is accepted"
       it.effect(
-        `X1, X2: loses nothing that was acknowledged, and shows nothing twice: a turn that ${script.join(", then ")} and ${how}`,
+        `rule X1, X2: loses nothing that was acknowledged, and shows nothing twice: a turn that ${script.join(", then ")} and ${how}`,
         () =>
           Effect.gen(function* () {
             const lost: Array<string> = []

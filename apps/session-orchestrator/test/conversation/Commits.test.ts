@@ -38,7 +38,7 @@ const counting = (
 }
 
 describe("the commits of a single turn", () => {
-  it.effect("X1: are three, two of them before its first delta", () => {
+  it.effect("rule X1: are three, two of them before its first delta", () => {
     const shown = Deferred.makeUnsafe<void>()
     return counting(
       { scripts: [hangs(shown, text("Hel"))] },
@@ -56,7 +56,7 @@ describe("the commits of a single turn", () => {
     )
   })
 
-  it.effect("X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
+  it.effect("rule X1: are three for an answered turn: its acceptance, its mark, and its answer with the seal", () =>
     counting(
       { scripts: [answer("Hel", "lo")] },
       Effect.fnUntraced(function* (commits, { conversations }) {
@@ -69,7 +69,7 @@ describe("the commits of a single turn", () => {
     )
   )
 
-  it.effect("D9: are two for a turn that fails finally: failure, decision and seal are one commit", () =>
+  it.effect("rule D9: are two for a turn that fails finally: failure, decision and seal are one commit", () =>
     counting(
       { scripts: [ScriptedProvider.emits(unauthorized)] },
       Effect.fnUntraced(function* (commits, { conversations }) {
@@ -82,7 +82,7 @@ describe("the commits of a single turn", () => {
     )
   )
 
-  it.effect("X8: contain the model's answer with tool calls before any tool begins", () =>
+  it.effect("rule X8: contain the model's answer with tool calls before any tool begins", () =>
     counting(
       { scripts: [tools(call("a")), answer("Hello")] },
       Effect.fnUntraced(function* (commits, { conversations, journal }) {

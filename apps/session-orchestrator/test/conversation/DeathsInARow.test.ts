@@ -58,7 +58,7 @@ const finish = (rig: Rig) =>
     yield* settle
   })
 
-test("X14: after three deaths turns run alone, one death more seals the one that ran, and the others are unharmed", (rig) =>
+test("rule X14: after three deaths turns run alone, one death more seals the one that ran, and the others are unharmed", (rig) =>
   Effect.gen(function* () {
     for (const name of ["a", "b", "c"]) yield* begin(rig, name)
     const lives = yield* crashes(rig, 4)
@@ -76,7 +76,7 @@ test("X14: after three deaths turns run alone, one death more seals the one that
     assert.strictEqual((yield* endOf(rig, "c"))?.status, "completed")
   }))
 
-test("X14: a turn that runs alone comes after the others, and a new turn waits for its next record", (rig) =>
+test("rule X14: a turn that runs alone comes after the others, and a new turn waits for its next record", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "suspect")
     yield* crashes(rig, 2)
@@ -90,7 +90,7 @@ test("X14: a turn that runs alone comes after the others, and a new turn waits f
   }))
 
 test(
-  "X14: a turn runs alone until its next record; a turn that waits for it continues while the first still retries",
+  "rule X14: a turn runs alone until its next record; a turn that waits for it continues while the first still retries",
   (rig) =>
     Effect.gen(function* () {
       yield* begin(rig, "suspect")
@@ -111,7 +111,7 @@ test(
   ["fails late"]
 )
 
-test("X2, X14: a turn that died in the middle of each answer is sealed with every attempt counted once", (rig) =>
+test("rule X2, X14: a turn that died in the middle of each answer is sealed with every attempt counted once", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")
     for (let death = 0; death < 4; death++) {
@@ -128,7 +128,7 @@ test("X2, X14: a turn that died in the middle of each answer is sealed with ever
     assert.strictEqual(rig.asked.length, 4)
   }))
 
-test("X14: an orderly stop restarts the count", (rig) =>
+test("rule X14: an orderly stop restarts the count", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")
     for (let round = 0; round < 4; round++) {
@@ -142,7 +142,7 @@ test("X14: an orderly stop restarts the count", (rig) =>
     assert.strictEqual((yield* endOf(rig, "a"))?.status, "completed")
   }))
 
-test("X14: turns behind a turn that runs alone are not counted", (rig) =>
+test("rule X14: turns behind a turn that runs alone are not counted", (rig) =>
   Effect.gen(function* () {
     const conversationId = yield* begin(rig, "a")
     yield* rig.ask(({ prompt }) => prompt(conversationId, { prompt: "And then?", turnId: id("b") }))
@@ -152,7 +152,7 @@ test("X14: turns behind a turn that runs alone are not counted", (rig) =>
     assert.strictEqual((yield* endOf(rig, "b"))?.status, "completed")
   }))
 
-test("P14: an abort ends a turn at once that waits to run alone", (rig) =>
+test("rule P14: an abort ends a turn at once that waits to run alone", (rig) =>
   Effect.gen(function* () {
     yield* begin(rig, "a")
     const conversationId = yield* begin(rig, "b")
@@ -161,7 +161,7 @@ test("P14: an abort ends a turn at once that waits to run alone", (rig) =>
     assert.strictEqual((yield* endOf(rig, "b"))?.status, "aborted")
   }))
 
-it.effect("X14: a warning names the turns that run alone, the first ten of them", () => {
+it.effect("rule X14: a warning names the turns that run alone, the first ten of them", () => {
   const logLines: Array<string> = []
   const turns = (count: number) =>
     Effect.gen(function* () {

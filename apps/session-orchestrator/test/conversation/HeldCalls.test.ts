@@ -41,7 +41,7 @@ const attempts = (first: CallFailure.Broken | undefined, numbers: ReadonlyArray<
 const FINISH = { type: "finish", finishReason: "stop" }
 
 describe("the turn of a held call", () => {
-  it.effect("X13: begins with the failure of its first attempt, without a call, and calls from then on", () =>
+  it.effect("rule X13: begins with the failure of its first attempt, without a call, and calls from then on", () =>
     Effect.gen(function* () {
       const { done, events } = yield* attempts(FIRST, [0, 1])
       expect(events).toEqual([{ type: "error", ...FIRST }, FINISH])
@@ -49,14 +49,14 @@ describe("the turn of a held call", () => {
     })
   )
 
-  it.effect("X13, X5: never meets that failure in a later attempt, nor a second time", () =>
+  it.effect("rule X13, X5: never meets that failure in a later attempt, nor a second time", () =>
     Effect.gen(function* () {
       expect((yield* attempts(FIRST, [1, 0])).done).toEqual(["call 1", "call 0"])
       expect((yield* attempts(undefined, [0])).done).toEqual(["call 0"])
     })
   )
 
-  it("X13: has an id from before its conversation, which is drawn when the first attempt has failed", () => {
+  it("rule X13: has an id from before its conversation, which is drawn when the first attempt has failed", () => {
     const key = "k-".repeat(HeldCallIds.KEY_LENGTH / 2)
     const conversationId = HeldCallIds.make(key, 1_700_000_000_000, "1a2b3c4d-5e6f")
     expect(HeldCallIds.turnOf(conversationId)).toBe(HeldCallIds.turn(1_700_000_000_000, "1a2b3c4d"))

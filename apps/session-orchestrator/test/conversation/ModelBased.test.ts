@@ -454,7 +454,7 @@ const RUN_OUT = { each: Duration.minutes(2), times: 60 }
 
 describe("conversations under any order of events", () => {
   Property.prop(
-    "X1, X4: each accepted turn is run in its order and sealed once, and all clients get the same events",
+    "rule X1, X4: each accepted turn is run in its order and sealed once, and all clients get the same events",
     // Without a gate, turns are read ahead of their time.
     fc.tuple(script, fc.boolean(), fc.array(step, { minLength: 1, maxLength: 25 })),
     ([script, isGated, steps]) =>

@@ -47,7 +47,7 @@ const pass = Effect.fnUntraced(function* (kind: Deliveries.Kind, steps: number, 
 const MINUTE = 60_000
 
 describe("deliveries", () => {
-  it.effect("X15: a message is tried again by schedule, and the next one of its lane waits for it", () =>
+  it.effect("rule X15: a message is tried again by schedule, and the next one of its lane waits for it", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       yield* outbox.add([message("a1", "a"), message("a2", "a"), message("b")])
@@ -63,7 +63,7 @@ describe("deliveries", () => {
     }).pipe(Effect.provide(MemoryStore.layer))
   )
 
-  it.effect("X12, X15: a message whose process dies while it is sent is sent again, under the same id", () =>
+  it.effect("rule X12, X15: a message whose process dies while it is sent is sent again, under the same id", () =>
     Effect.gen(function* () {
       const outbox = yield* Outbox
       yield* outbox.add([message("a")])
@@ -172,7 +172,7 @@ describe("the report of the day", () => {
   })
 
   it.effect(
-    "X12: is sent once at its time, by several runners and over restarts; one that was missed is sent late",
+    "rule X12: is sent once at its time, by several runners and over restarts; one that was missed is sent late",
     () =>
       Effect.gen(function* () {
         const outbox = yield* Outbox

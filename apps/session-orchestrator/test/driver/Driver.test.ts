@@ -130,7 +130,7 @@ const typesOf = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>)
   events.map(({ event }) => event.type)
 
 describe("turns that are driven in groups", () => {
-  it.effect("X1: turns whose calls fail are parked, with fewer appends than turns", () =>
+  it.effect("rule X1: turns whose calls fail are parked, with fewer appends than turns", () =>
     withService([refuses], ({ calls, conversations, groups, journal }) =>
       Effect.gen(function* () {
         const ids = yield* Effect.forEach(Array.from({ length: 5 }), () => conversations.create({}))
@@ -150,7 +150,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: a turn that comes back continues where it was, and gives its answer", () =>
+  it.effect("rule X1: a turn that comes back continues where it was, and gives its answer", () =>
     withService([refuses, answers], ({ conversations, store }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -170,7 +170,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X3: a client that connects while a returned turn answers gets the step from its beginning", () =>
+  it.effect("rule X3: a client that connects while a returned turn answers gets the step from its beginning", () =>
     withService(
       [
         refuses,
@@ -192,31 +192,33 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: turns that come back together and fail again are parked again, each end of a wait on record", () =>
-    withService([refuses], ({ calls, conversations, journal }) =>
-      Effect.gen(function* () {
-        const turns: Array<Ids.TurnId> = []
-        for (let n = 0; n < 5; n++) {
-          turns.push(yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
-        }
-        yield* settled
-        yield* TestClock.adjust("1 minute")
-        yield* settled
-        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
-        assert.strictEqual(calls.made, 10)
-        for (const turnId of turns) {
-          const records = yield* journal.load(turnId)
-          assert.deepStrictEqual(
-            records.map(({ name }) => name),
-            ["step/0/attempt/0", "step/0/decision/0", "step/0/sleep/0", "step/0/attempt/1", "step/0/decision/1"]
-          )
-          assert.include(records[2]?.value, '"type":"elapsed"')
-        }
-      })
-    )
+  it.effect(
+    "rule X1: turns that come back together and fail again are parked again, each end of a wait on record",
+    () =>
+      withService([refuses], ({ calls, conversations, journal }) =>
+        Effect.gen(function* () {
+          const turns: Array<Ids.TurnId> = []
+          for (let n = 0; n < 5; n++) {
+            turns.push(yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
+          }
+          yield* settled
+          yield* TestClock.adjust("1 minute")
+          yield* settled
+          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
+          assert.strictEqual(calls.made, 10)
+          for (const turnId of turns) {
+            const records = yield* journal.load(turnId)
+            assert.deepStrictEqual(
+              records.map(({ name }) => name),
+              ["step/0/attempt/0", "step/0/decision/0", "step/0/sleep/0", "step/0/attempt/1", "step/0/decision/1"]
+            )
+            assert.include(records[2]?.value, '"type":"elapsed"')
+          }
+        })
+      )
   )
 
-  it.effect("X4: a command reaches a turn that stands by, and so does an abort", () =>
+  it.effect("rule X4: a command reaches a turn that stands by, and so does an abort", () =>
     withService([refuses, refuses, answers], ({ conversations }) =>
       Effect.gen(function* () {
         const [first, second] = [yield* conversations.create({}), yield* conversations.create({})]
@@ -235,7 +237,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X1: a turn that is not accepted emits nothing, and calls nothing", () =>
+  it.effect("rule X1: a turn that is not accepted emits nothing, and calls nothing", () =>
     withService(
       [silent, refuses],
       ({ calls, conversations, observed }) =>
@@ -251,7 +253,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("C10: a provider that throws has failed, as a defect", () =>
+  it.effect("rule C10: a provider that throws has failed, as a defect", () =>
     withService(
       [
         () => {
@@ -269,7 +271,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("D8: an abort ends a call in progress, and the attempt is counted", () =>
+  it.effect("rule D8: an abort ends a call in progress, and the attempt is counted", () =>
     withService([silent], ({ calls, conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})
@@ -284,7 +286,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("D8: an abort that comes while the seal is written is too late", () => {
+  it.effect("rule D8: an abort that comes while the seal is written is too late", () => {
     let abort: Effect.Effect<unknown> = Effect.void
     return withService(
       [(listener) => ProviderCall.refuse(listener, { type: "error", failure: { ...OVERLOADED, retryable: false } })],
@@ -324,7 +326,7 @@ describe("turns that are driven in groups", () => {
     )
   )
 
-  it.effect("X6: a turn that another process has written stops, and is read again", () =>
+  it.effect("rule X6: a turn that another process has written stops, and is read again", () =>
     withService(
       [refuses],
       ({ calls, conversations, journal }) =>

@@ -120,7 +120,7 @@ const done = (given: Given, failures: ReadonlyArray<ScriptedProvider.Script>, in
   )
 
 describe("a turn of any configuration", () => {
-  it("X1: has the records, events and calls in a group that it has in a fiber", () =>
+  it("rule X1: has the records, events and calls in a group that it has in a fiber", () =>
     fc.assert(
       fc.asyncProperty(givens, fc.array(failing, { maxLength: 6 }), async (given, failures) => {
         const [driven, alone] = await Promise.all(
@@ -144,7 +144,7 @@ describe("a turn of any configuration", () => {
     ["one step alone", { maxTurns: 1 }]
   ]
   for (const [name, given] of each)
-    it.effect(`X1: with ${name} it parks and comes back without a fiber, its events on disk`, () =>
+    it.effect(`rule X1: with ${name} it parks and comes back without a fiber, its events on disk`, () =>
       Effect.gen(function* () {
         yield* Tokenizer.load
         const alone: Array<string> = []

@@ -10,21 +10,21 @@ const RUNS = Number(process.env["HOLDFAST_DRY_RUNS"] ?? 8)
 describe("a dry run beside the service", () => {
   for (const isGated of [false, true])
     Property.prop(
-      `X10: has the same attempts, waits and ends, to the millisecond, ${isGated ? "with" : "without"} gates`,
+      `rule X10: has the same attempts, waits and ends, to the millisecond, ${isGated ? "with" : "without"} gates`,
       night(isGated),
       (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
       { numRuns: RUNS }
     )
 
   Property.prop(
-    "X10: has the same where turns share routes, credentials, gates and the limits of providers",
+    "rule X10: has the same where turns share routes, credentials, gates and the limits of providers",
     sharedNight(),
     (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
     { numRuns: RUNS }
   )
 
   Property.prop(
-    "X10: has the same refusals and questions at limits of spending",
+    "rule X10: has the same refusals and questions at limits of spending",
     limitedNight(),
     (night) => Effect.map(served(night), (expected) => assert.deepStrictEqual(dry(night), expected)),
     { numRuns: RUNS }

@@ -27,7 +27,7 @@ const run = (request: DryRunGroup.RunDryRun, recording = NO_RECORD, over: Partia
   )
 
 describe("POST /v1/dry-run", () => {
-  it.live("X10: has the figures, the outages in words, what was assumed, and a picture on request", () =>
+  it.live("rule X10: has the figures, the outages in words, what was assumed, and a picture on request", () =>
     Effect.gen(function* () {
       const answer = yield* run({ outages: ["529 for 2h"], turns: 30, picture: true })
       assert.deepInclude(answer.report, { turns: 30, answered: 30, failed: 0, waiting: 0 })
@@ -41,7 +41,7 @@ describe("POST /v1/dry-run", () => {
     })
   )
 
-  it.live("X10: ends before long answers take all memory", () =>
+  it.live("rule X10: ends before long answers take all memory", () =>
     Effect.gen(function* () {
       const { report } = yield* run({ outages: ["ok+tokens-10000"], turns: 1_000 })
       assert.strictEqual(report.cut, "calls")
@@ -51,7 +51,7 @@ describe("POST /v1/dry-run", () => {
     })
   )
 
-  it.live("X10: counts the attempts that the gate answers", () =>
+  it.live("rule X10: counts the attempts that the gate answers", () =>
     Effect.gen(function* () {
       const schedule = { type: "steps", delays: ["1 millis"] }
       const { report } = yield* run({ outages: ["529 for 100h"], turns: 1_000, hours: 168, retry: { schedule } })
@@ -60,29 +60,31 @@ describe("POST /v1/dry-run", () => {
     })
   )
 
-  it.live("X10: has two policies side by side, each with the limits of spending, and names how they are counted", () =>
-    Effect.gen(function* () {
-      const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
-      const against = { retry: { profile: "interactive" } }
-      const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
-      // Five turns that wait together are called before the first answer has used a token.
-      const { answered = 0, failed = 0, failures } = answer.report
-      assert.isAbove(answered, 0)
-      assert.strictEqual(answered + failed, 5)
-      assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
-      assert.deepInclude(answer.against, { answered: 0, failed: 5 })
-      assert.match(
-        answer.assumptions.join(" "),
-        /Limits of spending \(spend\) count the tokens of the simulated answers/
-      )
-      assert.match(answer.svg ?? "", /overnight[^]*interactive/)
-      const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
-      assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
-    })
+  it.live(
+    "rule X10: has two policies side by side, each with the limits of spending, and names how they are counted",
+    () =>
+      Effect.gen(function* () {
+        const spend = [{ per: "day", tokens: 1, then: "fail" }] as const
+        const against = { retry: { profile: "interactive" } }
+        const answer = yield* run({ outages: ["529 for 2h"], turns: 5, against, picture: true }, NO_RECORD, { spend })
+        // Five turns that wait together are called before the first answer has used a token.
+        const { answered = 0, failed = 0, failures } = answer.report
+        assert.isAbove(answered, 0)
+        assert.strictEqual(answered + failed, 5)
+        assert.isTrue(failures.every(({ reason }) => reason === "quota-exhausted"))
+        assert.deepInclude(answer.against, { answered: 0, failed: 5 })
+        assert.match(
+          answer.assumptions.join(" "),
+          /Limits of spending \(spend\) count the tokens of the simulated answers/
+        )
+        assert.match(answer.svg ?? "", /overnight[^]*interactive/)
+        const alike = yield* run({ outages: ["529 for 2h"], against: { retry: { budget: "1 hour" } }, picture: true })
+        assert.match(alike.svg ?? "", />overnight<[^]*>overnight, changed</)
+      })
   )
 
   it.effect(
-    "X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",
+    "rule X10: replays the record by the configuration in force and by another policy, with the turns that end otherwise",
     () =>
       Effect.gen(function* () {
         const night = { retry: {}, outages: ["529 for 2h"], turns: 3, gapMs: 1_000, spread: 0, isGated: true }

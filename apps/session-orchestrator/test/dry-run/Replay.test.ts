@@ -31,7 +31,7 @@ const replay = (recording: Recording, night: Night, outages: ReadonlyArray<strin
 describe("a replay", () => {
   for (const isGated of [false, true])
     Property.prop(
-      `X10: of the same configuration makes every recorded decision again, at its time, ${isGated ? "with" : "without"} gates`,
+      `rule X10: of the same configuration makes every recorded decision again, at its time, ${isGated ? "with" : "without"} gates`,
       night(isGated),
       (night) =>
         Effect.map(recorded(night), (recording) => {
@@ -154,7 +154,7 @@ const later = turnOf(
 )
 
 describe("a replay under another configuration", () => {
-  it("X10: a turn that had failed waits on, while the endpoint is down by the record, and is answered once it is up", () => {
+  it("rule X10: a turn that had failed waits on, while the endpoint is down by the record, and is answered once it is up", () => {
     const { turns, was, would } = replay(recordingOf(impatient, later), plain)
     assert.strictEqual(was.turns[0]?.end?.status, "failed")
     const course = would.turns[0] ?? assert.fail("it is missing")
@@ -190,7 +190,7 @@ describe("a replay under another configuration", () => {
     assert.deepInclude(Summary.of(was), { cost: { unknown: 1 } })
   })
 
-  it("X10: lists the targets that the record has no call of, and an outage describes them", () => {
+  it("rule X10: lists the targets that the record has no call of, and an outage describes them", () => {
     const chained: Night = {
       ...plain,
       retry: { routing: { type: "fallback-chain", chains: { default: ["two/x"] } } }

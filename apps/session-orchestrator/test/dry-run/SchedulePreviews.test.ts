@@ -35,7 +35,7 @@ const settings = fc.record(
 )
 
 describe("POST /v1/schedule", () => {
-  it("X10: the settings in force are a configuration that the service reads, to the same policy", () =>
+  it("rule X10: the settings in force are a configuration that the service reads, to the same policy", () =>
     fc.assert(
       fc.property(settings, (retry) => {
         const read = Result.getOrThrow(RetrySettings.decode(retry))
@@ -58,7 +58,7 @@ describe("POST /v1/schedule", () => {
     })
   })
 
-  it.effect("X10: has the waits that the service would make, with the settings over the configuration's", () =>
+  it.effect("rule X10: has the waits that the service would make, with the settings over the configuration's", () =>
     Effect.gen(function* () {
       const present = SchedulePreviews.of(config)
       assert.deepInclude(present, { profile: "overnight", retry: {}, isWhole: true, kinds: [] })

@@ -44,7 +44,7 @@ const simulated = (turns: number, answers: Answers, gated: boolean, runners = 1)
   })
 
 describe("a crowd before one endpoint", () => {
-  it.effect("X5: 400 turns waste few calls, and are served in about the minimum time", () =>
+  it.effect("rule X5: 400 turns waste few calls, and are served in about the minimum time", () =>
     Effect.gen(function* () {
       const [turns, room] = [400, 20]
       const until = 5 * MINUTE
@@ -61,7 +61,7 @@ describe("a crowd before one endpoint", () => {
     })
   )
 
-  it.effect("X5: an endpoint that comes and goes is called little more often than it answers", () =>
+  it.effect("rule X5: an endpoint that comes and goes is called little more often than it answers", () =>
     Effect.gen(function* () {
       const from = 20 * MINUTE
       const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
@@ -73,7 +73,7 @@ describe("a crowd before one endpoint", () => {
     })
   )
 
-  it.effect("X5: an endpoint that answers every other call is called twice per answer", () =>
+  it.effect("rule X5: an endpoint that answers every other call is called twice per answer", () =>
     Effect.gen(function* () {
       const from = 20 * MINUTE
       let calls = 0
@@ -83,7 +83,7 @@ describe("a crowd before one endpoint", () => {
     })
   )
 
-  it.effect("X5: held turns are taken up by the next process, and none is lost", () =>
+  it.effect("rule X5: held turns are taken up by the next process, and none is lost", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 20 * MINUTE && busy < 3)
@@ -174,7 +174,7 @@ describe("a crowd before an endpoint that answers some", () => {
     [10, 60],
     [40, 100]
   ] as const)(
-    "X5: at one that answers %d of a hundred calls, no fewer are answered, and as many as in the simulation",
+    "rule X5: at one that answers %d of a hundred calls, no fewer are answered, and as many as in the simulation",
     ([percent, turns]) =>
       Effect.gen(function* () {
         const { gate, none, simulations } = yield* played(percent / 100, turns, 7)
@@ -189,7 +189,7 @@ describe("a crowd before an endpoint that answers some", () => {
   )
 
   it.effect.prop(
-    "X5, D2: at one that answers 70 %, at no moment are fewer answered, and a turn that is always refused keeps its budget",
+    "rule X5, D2: at one that answers 70 %, at no moment are fewer answered, and a turn that is always refused keeps its budget",
     { seed: Schema.Int },
     ({ seed }) =>
       Effect.gen(function* () {
@@ -225,7 +225,7 @@ describe("turns of several runners before one endpoint", () => {
       })
     )
 
-  it.effect("X5: the turns of one runner are woken early by the findings of another", () =>
+  it.effect("rule X5: the turns of one runner are woken early by the findings of another", () =>
     Effect.gen(function* () {
       const shared = yield* play("shared")
       assert.isTrue(shared.isEarly)
@@ -236,7 +236,7 @@ describe("turns of several runners before one endpoint", () => {
     })
   )
 
-  it.effect("X5: two crowds find their shares of the room, and the figures are the simulation's", () =>
+  it.effect("rule X5: two crowds find their shares of the room, and the figures are the simulation's", () =>
     onDisk(
       Effect.gen(function* () {
         const answers: Answers = (now, busy) => now >= until && busy < 20

@@ -177,7 +177,7 @@ const kindsOf = (turns: ReadonlyArray<Turn>) =>
   turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe]))
 
 describe("a gatekeeper", () => {
-  it("X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
+  it("rule X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const crowd = Array.from({ length: 40 }, () => refused(clock, gatekeeper))
@@ -189,7 +189,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view.phase).toBe("open")
   })
 
-  it("X5: of two turns the one that is refused while others are answered is woken early ever more rarely", () => {
+  it("rule X5: of two turns the one that is refused while others are answered is woken early ever more rarely", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     let turn = refused(clock, gatekeeper)
@@ -215,7 +215,7 @@ describe("a gatekeeper", () => {
     expect(last - (wakes.at(-2) ?? 0)).toBeGreaterThan(10 * 60_000)
   })
 
-  it("X5: a turn is woken early into free room, and one whose time comes at a full endpoint is held until a place is free", () => {
+  it("rule X5: a turn is woken early into free room, and one whose time comes at a full endpoint is held until a place is free", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const early = refused(clock, gatekeeper)
@@ -235,7 +235,7 @@ describe("a gatekeeper", () => {
     ])
   })
 
-  it("X5: a turn that is woken as a probe is marked as one", () => {
+  it("rule X5: a turn that is woken as a probe is marked as one", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
@@ -243,7 +243,7 @@ describe("a gatekeeper", () => {
     expect(kindsOf(turns)).toEqual([[true, true]])
   })
 
-  it("X5: only the first answer of a call counts; a second or a late one does not", () => {
+  it("rule X5: only the first answer of a call counts; a second or a late one does not", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
     const [one, two] = [gatekeeper.begin(undefined), gatekeeper.begin(undefined)]
     two.failed(overloaded)
@@ -258,7 +258,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view).toMatchObject({ room, underway: 0 })
   })
 
-  it("X5: a held turn is announced after 15 s, and then half as often each time; ten minutes after the last answer it calls", () => {
+  it("rule X5: a held turn is announced after 15 s, and then half as often each time; ten minutes after the last answer it calls", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     full(gatekeeper, 3)
@@ -272,7 +272,7 @@ describe("a gatekeeper", () => {
     expect(turn.holds).toHaveLength(7)
   })
 
-  it("X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
+  it("rule X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
     for (let n = 0; n < 50; n++) {
       gatekeeper.begin(undefined).failed(unheeded)
@@ -281,7 +281,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
   })
 
-  it("X5: an answer that breaks off is an answer, and gives its place back", () => {
+  it("rule X5: an answer that breaks off is an answer, and gives its place back", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
     for (let n = 0; n < 50; n++) {
       const call = gatekeeper.begin(undefined)
@@ -291,7 +291,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
   })
 
-  it("X5: its news contains the last answer, the last failure, and how many there were", () => {
+  it("rule X5: its news contains the last answer, the last failure, and how many there were", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(undefined).answered()
@@ -302,7 +302,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.news.n).toBeGreaterThan(0)
   })
 
-  it("X5: a ticket that is given back takes no place, and its early wake is not paid", () => {
+  it("rule X5: a ticket that is given back takes no place, and its early wake is not paid", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 12 }, () => refused(clock, gatekeeper))
@@ -312,7 +312,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view.underway).toBe(1)
   })
 
-  it("D2, X5: a turn whose policy would refuse a further retry calls, and does not share", () => {
+  it("rule D2, X5: a turn whose policy would refuse a further retry calls, and does not share", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = [1, 2, 3].flatMap(() => [
@@ -329,7 +329,7 @@ describe("a gatekeeper", () => {
     expect(turns.filter(({ mayShare }) => !mayShare).map(isShared)).toEqual([false, false, false])
   })
 
-  it("X5: a turn that waits for its provider's time leaves no alarm behind", () => {
+  it("rule X5: a turn that waits for its provider's time leaves no alarm behind", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
@@ -338,7 +338,7 @@ describe("a gatekeeper", () => {
     expect(clock.size).toBe(0)
   })
 
-  it("X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
+  it("rule X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 50 }, () => new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain"))
@@ -346,7 +346,7 @@ describe("a gatekeeper", () => {
     expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true, true])
   })
 
-  it("X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
+  it("rule X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     gatekeeper.begin(undefined).failed(overloaded)
@@ -361,7 +361,7 @@ describe("a gatekeeper", () => {
     expect(turn.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, false]])
   })
 
-  it("A15: a turn whose provider asked for the whole wait is not considered before", () => {
+  it("rule A15: a turn whose provider asked for the whole wait is not considered before", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "asked")
@@ -369,7 +369,7 @@ describe("a gatekeeper", () => {
     expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
   })
 
-  it("X5: at an endpoint that is down a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
+  it("rule X5: at an endpoint that is down a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const hint = { retryAfterMs: 90_000, source: "retry-after" }
@@ -386,7 +386,7 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view.underway).toBe(0)
   })
 
-  it("X5: nobody shares a failure of an endpoint that has answered in the last two minutes", () => {
+  it("rule X5: nobody shares a failure of an endpoint that has answered in the last two minutes", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     const call = gatekeeper.begin(undefined)
@@ -405,7 +405,7 @@ describe("a gatekeeper", () => {
     expect(turns.flatMap(({ tickets }) => tickets.flatMap(({ ticket }) => ticket.shared ?? []))).toEqual([])
   })
 
-  it("X5: the record of an early wake names its reason and the gate as its origin", () => {
+  it("rule X5: the record of an early wake names its reason and the gate as its origin", () => {
     const gatekeeper = new Gatekeeper(new ManualClock())
     const [room, probe] = [false, true].map((isProbe) =>
       wakeEarly(new GateTicket(gatekeeper, { ...gatekeeper.admit(), isProbe }))
@@ -417,7 +417,7 @@ describe("a gatekeeper", () => {
     expect([isByGate({ by: { commandId: "c", origin: "http" } }), isByGate({})]).toEqual([false, false])
   })
 
-  it("X5: a turn that leaves while it is held gets no more announcements", () => {
+  it("rule X5: a turn that leaves while it is held gets no more announcements", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)
     full(gatekeeper, 2)
@@ -429,7 +429,7 @@ describe("a gatekeeper", () => {
     expect(clock.size).toBe(0)
   })
 
-  it("X5: an alarm that rings before its time is set again", () => {
+  it("rule X5: an alarm that rings before its time is set again", () => {
     const clock = new EarlyClock()
     const gatekeeper = new Gatekeeper(clock)
     const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
@@ -437,7 +437,7 @@ describe("a gatekeeper", () => {
     expect(turns.some(({ tickets }) => tickets[0]?.ticket.isProbe)).toBe(true)
   })
 
-  it("X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
+  it("rule X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { turns, clock } = play(happenings)
@@ -459,7 +459,7 @@ describe("a gatekeeper", () => {
     )
   })
 
-  it("X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
+  it("rule X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
     fc.assert(
       fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
         const { gatekeeper, turns, clock } = play(happenings)

@@ -23,7 +23,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
 describe("a turn at the gate", () => {
-  it.effect("X5: alone keeps its schedule to the millisecond", () =>
+  it.effect("rule X5: alone keeps its schedule to the millisecond", () =>
     Effect.gen(function* () {
       const times = (gates: "none" | "own") =>
         onDisk(
@@ -42,7 +42,7 @@ describe("a turn at the gate", () => {
     })
   )
 
-  it.effect("X5: is woken early when there is room, and its record, its events and its explanation show it", () =>
+  it.effect("rule X5: is woken early when there is room, and its record, its events and its explanation show it", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 10 * MINUTE && busy < 5)
@@ -70,7 +70,7 @@ describe("a turn at the gate", () => {
     ["in memory", 3],
     ["on disk", 10]
   ] as const) {
-    it.effect(`X5: that waits ${where} for a full endpoint is held until a place is free`, () =>
+    it.effect(`rule X5: that waits ${where} for a full endpoint is held until a place is free`, () =>
       onDisk(
         Effect.gen(function* () {
           const { due, endpoint, held, service } = yield* oneHeld(seconds)
@@ -106,7 +106,7 @@ describe("a turn at the gate", () => {
       )
     )
 
-    it.effect(`X4: that waits ${where} is not held after a person's command to continue`, () =>
+    it.effect(`rule X4: that waits ${where} is not held after a person's command to continue`, () =>
       onDisk(
         Effect.gen(function* () {
           const { endpoint, held, service } = yield* oneHeld(seconds)
@@ -120,19 +120,21 @@ describe("a turn at the gate", () => {
       )
     )
 
-    it.effect(`X5: that waits ${where} is admitted after the gate's limit, however long the others' answers take`, () =>
-      onDisk(
-        Effect.gen(function* () {
-          const { due, endpoint, held } = yield* oneHeld(seconds, 2 * HOUR)
-          yield* TestClock.adjust("1 hour")
-          const [, call] = endpoint.callsOf(held.turnId)
-          assert.strictEqual(call, due + Gate.HOLD_LIMIT_MS)
-        })
-      )
+    it.effect(
+      `rule X5: that waits ${where} is admitted after the gate's limit, however long the others' answers take`,
+      () =>
+        onDisk(
+          Effect.gen(function* () {
+            const { due, endpoint, held } = yield* oneHeld(seconds, 2 * HOUR)
+            yield* TestClock.adjust("1 hour")
+            const [, call] = endpoint.callsOf(held.turnId)
+            assert.strictEqual(call, due + Gate.HOLD_LIMIT_MS)
+          })
+        )
     )
   }
 
-  it.effect("X5: that has waited over a restart for a failure of its own request holds no other turn", () =>
+  it.effect("rule X5: that has waited over a restart for a failure of its own request holds no other turn", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new Switched()
@@ -154,7 +156,7 @@ describe("a turn at the gate", () => {
     )
   )
 
-  it.effect("A15: is not woken before the time that its provider asked for", () =>
+  it.effect("rule A15: is not woken before the time that its provider asked for", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new CrowdedEndpoint((now, busy) => now >= 4 * MINUTE && busy < 5)

@@ -37,7 +37,7 @@ const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typ
 const aSecond = TestClock.adjust(1_000)
 
 it.effect(
-  "X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while",
+  "rule X6: another runner's call takes a permit, until it has ended or its runner has reported nothing for a while",
   () =>
     onDisk(
       Effect.gen(function* () {
@@ -61,7 +61,7 @@ it.effect(
     )
 )
 
-it.effect("X6: calls that another runner began count for its minute", () =>
+it.effect("rule X6: calls that another runner began count for its minute", () =>
   onDisk(
     Effect.gen(function* () {
       const [one, two] = [yield* runner({ requestsPerMinute: 2 }), yield* runner({ requestsPerMinute: 2 })]
@@ -80,7 +80,7 @@ it.effect("X6: calls that another runner began count for its minute", () =>
   )
 )
 
-it.effect("X6: with the database away a runner keeps the limits by itself", () =>
+it.effect("rule X6: with the database away a runner keeps the limits by itself", () =>
   Effect.gen(function* () {
     let isAway = false
     let asked = 0

@@ -36,7 +36,7 @@ const OVERLOADED = Buffer.from(
 
 describe("a compressed answer", () => {
   it.live(
-    "C13, X13: with an error before content is waited for; the next one has its head and bytes as they came",
+    "rule C13, X13: with an error before content is waited for; the next one has its head and bytes as they came",
     () =>
       Effect.gen(function* () {
         const bytes = GatewayRig.chatStream("hello")
@@ -60,7 +60,7 @@ describe("a compressed answer", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("C13: that refuses is classified as it is uncompressed, and comes down as it came", () =>
+  it.live("rule C13: that refuses is classified as it is uncompressed, and comes down as it came", () =>
     Effect.gen(function* () {
       const body = Buffer.from('{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}')
       const { endpoint, service } = yield* GatewayRig.start({
@@ -77,7 +77,7 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("C13: that broke off, or failed after its head, comes down decoded where the call gives up", () =>
+  it.live("rule C13: that broke off, or failed after its head, comes down decoded where the call gives up", () =>
     Effect.gen(function* () {
       const half = Zlib.gzipSync(OVERLOADED, { finishFlush: Zlib.constants.Z_SYNC_FLUSH })
       const { service } = yield* GatewayRig.start({
@@ -96,7 +96,7 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("C13: with an unknown coding has failed in words, and is not retried", () =>
+  it.live("rule C13: with an unknown coding has failed in words, and is not retried", () =>
     Effect.gen(function* () {
       for (const status of [200, 503]) {
         const { endpoint, service } = yield* GatewayRig.start({
@@ -110,7 +110,7 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("C11, C13: that decodes to more than is held has failed, and so has one that decodes to nothing", () =>
+  it.live("rule C11, C13: that decodes to more than is held has failed, and so has one that decodes to nothing", () =>
     Effect.gen(function* () {
       const MANY = 65 * 1024 * 1024
       const bomb = Zlib.gzipSync(Buffer.alloc(MANY, "{"))
@@ -131,7 +131,7 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("C13: is held back by a client that does not read", () =>
+  it.live("rule C13: is held back by a client that does not read", () =>
     Effect.gen(function* () {
       const MANY = 32 * 1024 * 1024
       const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${randomBytes(MANY / 2).toString("hex")}\n\ndata: [DONE]\n\n`
@@ -169,7 +169,7 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("C13, X13: passes decoded behind a head of ours, at the pace of its client", () =>
+  it.live("rule C13, X13: passes decoded behind a head of ours, at the pace of its client", () =>
     Effect.gen(function* () {
       const text = `data: {"choices":[{"delta":{"content":"a"}}]}\n\n: ${"b".repeat(4 * 1024 * 1024)}\n\ndata: [DONE]\n\n`
       const endpoint = yield* RawEndpoint.start((call) => send(call, "br", Zlib.brotliCompressSync(text)))

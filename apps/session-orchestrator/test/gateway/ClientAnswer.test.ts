@@ -58,7 +58,7 @@ const connect = (call: Dialect.Call, userAgent?: string) =>
 const HEAD = { status: 200, statusText: "OK", headers: ["content-type", "text/event-stream"] }
 
 describe("a client that waits", () => {
-  it.effect("X13: for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
+  it.effect("rule X13: for a stream has a head within 25 s, and then a heartbeat every 10 s", () =>
     Effect.gen(function* () {
       const { written } = yield* connect(CALLS.chat)
       yield* TestClock.adjust(Duration.seconds(45))
@@ -71,7 +71,7 @@ describe("a client that waits", () => {
     })
   )
 
-  it.effect("X13: has the heartbeat that holds it", () =>
+  it.effect("rule X13: has the heartbeat that holds it", () =>
     Effect.gen(function* () {
       const beatOf = (call: Dialect.Call, userAgent?: string) =>
         Effect.gen(function* () {
@@ -144,7 +144,7 @@ describe("a call that failed for good", () => {
       return written.map(([, what]) => what).filter((what) => what !== "102")
     })
 
-  it.effect("X13: has the endpoint's last refusal as it came, while no head has left", () =>
+  it.effect("rule X13: has the endpoint's last refusal as it came, while no head has left", () =>
     Effect.gen(function* () {
       for (const [call, after] of [
         [CALLS.messages, Duration.seconds(5)],
@@ -155,7 +155,7 @@ describe("a call that failed for good", () => {
     })
   )
 
-  it.effect("X13: has the endpoint's own error in its stream after a head of ours", () =>
+  it.effect("rule X13: has the endpoint's own error in its stream after a head of ours", () =>
     Effect.gen(function* () {
       const minute = Duration.minutes(1)
       expect((yield* givenUp(CALLS.messages, minute)).slice(-2)).toEqual([

@@ -49,7 +49,7 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
 
 describe("a crowd of held calls", () => {
   it.live(
-    "X5: does not stampede an endpoint that is back: probes come first, the others in a ramp, and each has one answer",
+    "rule X5: does not stampede an endpoint that is back: probes come first, the others in a ramp, and each has one answer",
     () =>
       Effect.gen(function* () {
         const { seen, whole } = yield* held({
@@ -63,7 +63,7 @@ describe("a crowd of held calls", () => {
   )
 
   it.live(
-    "X5: is released by the first answer, also the calls that shared a failure at the gate: none meets its own old one again",
+    "rule X5: is released by the first answer, also the calls that shared a failure at the gate: none meets its own old one again",
     () =>
       Effect.gen(function* () {
         const { metric, seen, service, whole } = yield* held(Service.LONG)

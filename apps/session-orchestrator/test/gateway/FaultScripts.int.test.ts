@@ -73,7 +73,7 @@ describe("a call through any failures", () => {
     { format: `${wire.format}, compressed,`, wire, isCompressed: true }
   ])
   it.live.each(formats)(
-    "X13, C13: of $format has one answer, with the endpoint's bytes",
+    "rule X13, C13: of $format has one answer, with the endpoint's bytes",
     ({ isCompressed, wire }) =>
       Effect.gen(function* () {
         const seed = Number(process.env["HOLDFAST_SEED"] ?? Date.now())

@@ -9,7 +9,7 @@ const CHAT = "/to/own/chat/completions"
 const KEY = { authorization: "Bearer holdfast" }
 
 describe("the first attempt of a held call", () => {
-  it.live("X13: is one call of its provider's limits, and its failure takes none of them", () =>
+  it.live("rule X13: is one call of its provider's limits, and its failure takes none of them", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")
       const endpoint = yield* RawEndpoint.start((call, n) =>

@@ -47,7 +47,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X13: waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
+  it.live("rule X13: waits through failures of every kind: one answer, and nothing of a failed attempt", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")
       const frames = (text: string) => Buffer.from(text)
@@ -272,7 +272,7 @@ describe("a held call", () => {
   )
 
   it.live(
-    "X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call",
+    "rule X13: whose limit ends after its budget gets the provider's own refusal, head and body, and so does the same call",
     () =>
       Effect.gen(function* () {
         const limit = JSON.stringify({
@@ -318,7 +318,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>
+  it.live("rule X13: of a client with another api-key or cookie is a call of its own, whose key is in no record", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({
         answer: ({ rawHeaders, response }) => {
@@ -374,7 +374,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X13: without its client makes no call, and goes on when it is asked again", () =>
+  it.live("rule X13: without its client makes no call, and goes on when it is asked again", () =>
     Effect.gen(function* () {
       let isUp = false
       const bytes = GatewayRig.chatStream("hello")
@@ -406,7 +406,7 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X13: outlives the process: the same call goes on in its wait", () =>
+  it.live("rule X13: outlives the process: the same call goes on in its wait", () =>
     Effect.gen(function* () {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), "held-"))
       yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(directory, { recursive: true })))

@@ -31,7 +31,7 @@ interface Listed {
 
 describe("a service that is killed while it holds a call", () => {
   it.live(
-    "X13: keeps its attempts and its wake time for the same call, which has one answer",
+    "rule X13: keeps its attempts and its wake time for the same call, which has one answer",
     () =>
       Effect.gen(function* () {
         const directory = yield* Process.directory

@@ -258,7 +258,7 @@ describe("an answer from below /to/", () => {
     "x-frame-options": "DENY"
   }
 
-  it.effect("X13: is no page of this origin, and has no power over it: passed, held, refused or failed", () =>
+  it.effect("rule X13: is no page of this origin, and has no power over it: passed, held, refused or failed", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* start({
         answer: ({ method, response }) => {
@@ -286,16 +286,18 @@ describe("an answer from below /to/", () => {
   )
 })
 
-it.effect("X13: a browser's cookies are those of this machine's pages, and go to no provider; an agent's pass", () =>
-  Effect.gen(function* () {
-    const { endpoint, service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
-    const cookie = "sid=of-another-port"
-    const page = { cookie, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }
-    yield* service.call({ path: "/to/own/models", headers: page })
-    yield* service.call({ path: "/to/own/chat/completions", headers: page, body: { model: "m" } })
-    yield* service.call({ path: "/to/own/models", headers: { cookie } })
-    expect(endpoint.calls.map((call) => headerOf(call, "cookie"))).toEqual([[], [], [cookie]])
-  })
+it.effect(
+  "rule X13: a browser's cookies are those of this machine's pages, and go to no provider; an agent's pass",
+  () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* start({ answer: ({ response }) => void response.writeHead(400).end("{}") })
+      const cookie = "sid=of-another-port"
+      const page = { cookie, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" }
+      yield* service.call({ path: "/to/own/models", headers: page })
+      yield* service.call({ path: "/to/own/chat/completions", headers: page, body: { model: "m" } })
+      yield* service.call({ path: "/to/own/models", headers: { cookie } })
+      expect(endpoint.calls.map((call) => headerOf(call, "cookie"))).toEqual([[], [], [cookie]])
+    })
 )
 
 describe("a call for an answer that cannot be read", () => {
@@ -378,7 +380,7 @@ describe("a call that the gateway refuses", () => {
     })
   )
 
-  it.effect("X13: has a dot segment in its path, also an escaped one", () =>
+  it.effect("rule X13: has a dot segment in its path, also an escaped one", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* start()
       for (const path of [

@@ -27,7 +27,7 @@ interface Listed {
 }
 
 describe("a held call of runners that share a database", () => {
-  it.live("X13: goes on in its wait at another runner, and gives up for all of them", () =>
+  it.live("rule X13: goes on in its wait at another runner, and gives up for all of them", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresServer.start
       const url = yield* postgres.withTables

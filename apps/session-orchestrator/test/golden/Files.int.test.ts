@@ -39,7 +39,7 @@ const withSql = <A, E>(filename: string, use: (sql: SqlClient.SqlClient) => Effe
     )
   )
 
-it.live("X1: a recorded turn with an image is resumed, and its provider gets the image", () =>
+it.live("rule X1: a recorded turn with an image is resumed, and its provider gets the image", () =>
   Effect.gen(function* () {
     const recorded = shifted(fs.readFileSync(path.join(import.meta.dirname, "files.json"), "utf8"))
     const database = yield* TemporaryFile.temporaryFile

@@ -62,7 +62,7 @@ type Ends = Readonly<Record<string, { readonly lines: ReadonlyArray<string>; rea
 
 describe("journals that version 0.1.0 wrote", () => {
   for (const [name, make] of Object.entries(databases)) {
-    it.live(`X1: are resumed to the same end, whatever phase their turns were in: ${name}`, () =>
+    it.live(`rule X1: are resumed to the same end, whatever phase their turns were in: ${name}`, () =>
       Effect.gen(function* () {
         const ends = yield* replay(yield* make, readJson(`${name}.json`))
         assert.deepStrictEqual(ends, readJson("ends.json"))

@@ -128,7 +128,7 @@ describe("a call below /to/", () => {
   const below = (headers: Record<string, string>, cors?: Access.Policy["cors"]) =>
     decide(headers, { url: "/to/own/v1/models", cors })
 
-  it("X13: passes for an agent, and for a call of a page that may call", () => {
+  it("rule X13: passes for an agent, and for a call of a page that may call", () => {
     expect(below({})).toBe(undefined)
     expect(below({ "sec-fetch-mode": "cors" })).toBe(undefined) // Node's fetch
     const electron = { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "none" }
@@ -153,7 +153,7 @@ describe("a call below /to/", () => {
       { "sec-fetch-dest": "empty", "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" }
     ],
     ["a fetch of another port", { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors", "sec-fetch-site": "same-site" }]
-  ])("X13: is refused as %s", (_what, headers) => {
+  ])("rule X13: is refused as %s", (_what, headers) => {
     expect(below(headers)).toBe("ForbiddenProblem")
   })
 })

@@ -16,7 +16,7 @@ const given = Effect.gen(function* () {
 const body = { prompt: "hello", turnId: "t" }
 
 it.effect(
-  "D12: a client of one turn's stream gets deltas without ids where it asks for that, and no other event changes",
+  "rule D12: a client of one turn's stream gets deltas without ids where it asks for that, and no other event changes",
   () =>
     Effect.gen(function* () {
       const { events, sent, server, turns } = yield* given
@@ -50,7 +50,7 @@ it.effect(
     })
 )
 
-it.effect("D12: without that the ids are there, and another value is refused", () =>
+it.effect("rule D12: without that the ids are there, and another value is refused", () =>
   Effect.gen(function* () {
     const { sent, server, turns } = yield* given
     const headers = { accept: "application/x-ndjson" }

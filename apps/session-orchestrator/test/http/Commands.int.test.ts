@@ -36,7 +36,7 @@ it.effect("a conversation is created without a body too", () =>
   })
 )
 
-it.effect("P14: abort, abort-retry and retry-now are 202, with or without something to end", () =>
+it.effect("rule P14: abort, abort-retry and retry-now are 202, with or without something to end", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     for (const command of ["abort", "abort-retry", "retry-now", "abort"]) {
@@ -46,7 +46,7 @@ it.effect("P14: abort, abort-retry and retry-now are 202, with or without someth
   })
 )
 
-it.effect("X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown", () =>
+it.effect("rule X4: a command that is not on disk yet has no answer, and becomes a problem at a shutdown", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     server.conversations.broken.holdsCommands = true
@@ -65,7 +65,7 @@ it.effect("X4: a command that is not on disk yet has no answer, and becomes a pr
   })
 )
 
-it.effect("X4: a command that cannot be written is a problem", () =>
+it.effect("rule X4: a command that cannot be written is a problem", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     server.conversations.broken.storage = true
@@ -77,7 +77,7 @@ it.effect("X4: a command that cannot be written is a problem", () =>
   })
 )
 
-it.effect("P15: automatic retries are switched at run time, and the state has the setting", () =>
+it.effect("rule P15: automatic retries are switched at run time, and the state has the setting", () =>
   Effect.gen(function* () {
     const { path, server } = yield* withConversation
     const { status } = yield* server.call({ path: `${path}/auto-retry`, method: "PUT", body: { enabled: false } })
@@ -102,7 +102,7 @@ it.effect("the history is read oldest first", () =>
   })
 )
 
-it.effect("X4: an invalid date as the end of a wait is refused, with what was expected", () =>
+it.effect("rule X4: an invalid date as the end of a wait is refused, with what was expected", () =>
   Effect.gen(function* () {
     const { server, path } = yield* withConversation
     for (const until of [

@@ -11,7 +11,7 @@ const submit = (server: Effect.Success<ReturnType<typeof TestServer.start>>, id:
 
 describe("Prefer: respond-async", () => {
   it.effect(
-    "X15: is answered with the turn's id and address while the turn runs; the same id again has the same answer",
+    "rule X15: is answered with the turn's id and address while the turn runs; the same id again has the same answer",
     () =>
       Effect.gen(function* () {
         const server = yield* TestServer.start()
@@ -31,7 +31,7 @@ describe("Prefer: respond-async", () => {
       })
   )
 
-  it.effect("X15: makes an id if the client has none, and accepts a manual retry as well", () =>
+  it.effect("rule X15: makes an id if the client has none, and accepts a manual retry as well", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
@@ -55,7 +55,7 @@ describe("Prefer: respond-async", () => {
     })
   )
 
-  it.effect("X15: works in any of several headers and overrides Accept; other preferences are ignored", () =>
+  it.effect("rule X15: works in any of several headers and overrides Accept; other preferences are ignored", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
       const id = yield* server.create
@@ -115,7 +115,7 @@ describe("Prefer: respond-async", () => {
     })
   )
 
-  it.effect("X15: has the problems of any call", () =>
+  it.effect("rule X15: has the problems of any call", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start({ maxBodyBytes: 1024 })
       const id = yield* server.create

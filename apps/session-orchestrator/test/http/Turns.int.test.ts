@@ -43,7 +43,7 @@ it.effect("a turn is streamed as one JSON object a line, up to its end", () =>
   })
 )
 
-it.effect("D12: provider-retry reaches a client unchanged, as NDJSON and as SSE", () =>
+it.effect("rule D12: provider-retry reaches a client unchanged, as NDJSON and as SSE", () =>
   Effect.gen(function* () {
     for (const accept of [NDJSON, SSE]) {
       const { events, live, server } = yield* ask(accept)
@@ -56,7 +56,7 @@ it.effect("D12: provider-retry reaches a client unchanged, as NDJSON and as SSE"
 )
 
 it.effect.prop(
-  "D12: every event of a turn reaches a client unchanged, over a socket, as NDJSON and as SSE",
+  "rule D12: every event of a turn reaches a client unchanged, over a socket, as NDJSON and as SSE",
   { chunks: Schema.Array(Schema.Array(TurnEvent.TurnEvent)) },
   ({ chunks }) =>
     Effect.gen(function* () {
@@ -140,7 +140,7 @@ it.effect("a JSON answer that takes long begins early, and its keep-alives are v
   })
 )
 
-it.effect("C11: an answer of megabytes leaves in pieces, at once and late, and is complete", () =>
+it.effect("rule C11: an answer of megabytes leaves in pieces, at once and late, and is complete", () =>
   Effect.gen(function* () {
     const text = "word \u{1f600} ".repeat(400_000)
     for (const isLate of [false, true]) {
@@ -186,7 +186,7 @@ it.effect("the head of a stream leaves once the turn is accepted, before any eve
   })
 )
 
-it.effect("D12: a stream that waits stays one object a line: its keep-alives precede the next object", () =>
+it.effect("rule D12: a stream that waits stays one object a line: its keep-alives precede the next object", () =>
   Effect.gen(function* () {
     const { events, live, server } = yield* ask(NDJSON)
     server.conversations.emit("t", [events.wait])

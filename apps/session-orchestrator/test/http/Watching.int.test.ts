@@ -34,7 +34,7 @@ it.effect("watching begins with the persisted events and continues live", () =>
   })
 )
 
-it.effect("X3: a client that reconnects with its last id gets the events after it", () =>
+it.effect("rule X3: a client that reconnects with its last id gets the events after it", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
     server.conversations.emit("t", [events.start, events.end])
@@ -100,16 +100,18 @@ const stalled = Effect.gen(function* () {
   return { live, seconds }
 })
 
-it.effect("X3: a client that takes nothing for a minute is dropped, and finds the reason when it reads again", () =>
-  Effect.gen(function* () {
-    const { live, seconds } = yield* stalled
-    expect(seconds).toBe(60)
-    yield* live.resume
-    expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
-  })
+it.effect(
+  "rule X3: a client that takes nothing for a minute is dropped, and finds the reason when it reads again",
+  () =>
+    Effect.gen(function* () {
+      const { live, seconds } = yield* stalled
+      expect(seconds).toBe(60)
+      yield* live.resume
+      expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
+    })
 )
 
-it.effect("X3: a client that is dead is cut off some seconds later, and nothing is kept for it", () =>
+it.effect("rule X3: a client that is dead is cut off some seconds later, and nothing is kept for it", () =>
   Effect.gen(function* () {
     const { live } = yield* stalled
     for (let second = 0; second < 6; second++) yield* Effect.andThen(TestClock.adjust("1 second"), turnsOfTheLoop)

@@ -6,7 +6,7 @@ import * as Cursor from "../../src/inspection/Cursor.ts"
 const position = fc.record({ at: fc.nat({ max: 2 ** 45 }), number: fc.nat({ max: 2 ** 45 }) })
 
 describe("a cursor", () => {
-  it("X15: leads back to its position, for its own filter alone", () => {
+  it("rule X15: leads back to its position, for its own filter alone", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), position, (query, other, position) => {
         const cursor = Cursor.encode(query, position)
@@ -19,7 +19,7 @@ describe("a cursor", () => {
     )
   })
 
-  it("X15: is refused where it is garbage, whatever that is", () => {
+  it("rule X15: is refused where it is garbage, whatever that is", () => {
     const query = ["turns"]
     const print: unknown = JSON.parse(Buffer.from(Cursor.encode(query, { at: 0, number: 0 }), "base64url").toString())
     const known = Array.isArray(print) ? print[1] : expect.fail("it has another form")

@@ -30,7 +30,7 @@ const refused = (basis: Partial<Refused>) =>
 const PLAIN = { type: "retry", retry: 0, decidedAt: 950, delayMs: 50, retryAt: 1_000 } as const
 
 describe("the account of a decision", () => {
-  it("P5: name the provider's delay as the rule if it is the longer one", () => {
+  it("rule P5: name the provider's delay as the rule if it is the longer one", () => {
     const rules = (hintMs: number | undefined) => retried({ limits, ...defined({ hintMs }) }).rules
     assert.deepStrictEqual(rules(undefined), ["D3", "D1"])
     assert.deepStrictEqual(rules(50), ["D3", "D1"])
@@ -39,7 +39,7 @@ describe("the account of a decision", () => {
     assert.deepStrictEqual(retried({ hintMs: 51, byReason: true, limits }).rules, ["D3", "X11"])
   })
 
-  it("A6: leave out a provider's delay that replaced a longer schedule", () => {
+  it("rule A6: leave out a provider's delay that replaced a longer schedule", () => {
     const kept = (basis: Partial<Delay>) => {
       const { hintMs, isEarlier, scheduledMs } = retried({
         byReason: true,
@@ -100,7 +100,7 @@ describe("the account of a decision", () => {
     assert.deepInclude(retried({}, { route: { target, credential: "K" } }), { target: "a/m", credential: "K" })
   })
 
-  it("X4, D2: have the spending, by the measure in force, and the extension of the limit", () => {
+  it("rule X4, D2: have the spending, by the measure in force, and the extension of the limit", () => {
     const spending = (basis: Partial<Delay>) => {
       const { onReason, spending } = retried(basis) as { spending?: unknown; onReason?: unknown }
       return { onReason, spending }

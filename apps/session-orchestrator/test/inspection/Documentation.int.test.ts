@@ -11,7 +11,7 @@ const source = ["Explanation", "DecisionAccount", "Words"]
   .join("")
 
 describe("docs/explain.md", () => {
-  it("X9: shows the night of the test turn", () => {
+  it("rule X9: shows the night of the test turn", () => {
     assert.include(page, `\`\`\`text\n${LongTurn.text.join("\n")}\n\`\`\``)
   })
 

@@ -19,7 +19,7 @@ const { asked, down } = ExplanationCases
 const hour = Duration.hours(1)
 
 describe("an explanation", () => {
-  it.effect("X9: has the numbers of a decision: schedule, hint, jitter, spending, and the time to wake", () =>
+  it.effect("rule X9: has the numbers of a decision: schedule, hint, jitter, spending, and the time to wake", () =>
     Effect.gen(function* () {
       const { steps } = yield* ScriptedTurn.happened({
         scripts: [emits(asked(30_000)), answer("Hello")],
@@ -44,7 +44,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X4: has the target of every attempt, as commands have changed it", () =>
+  it.effect("rule X4: has the target of every attempt, as commands have changed it", () =>
     Effect.gen(function* () {
       const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
         Effect.andThen(wake({ type: "switched", target: { provider: "openai", model: "gpt-5" }, by }), pass(hour))
@@ -56,7 +56,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X9: contains no key that a provider quoted, even if the key was recorded", () =>
+  it.effect("rule X9: contains no key that a provider quoted, even if the key was recorded", () =>
     Effect.gen(function* () {
       const key = "sk-ant-api03-0123456789abcdef"
       const leaky = { ...unauthorized, message: `invalid x-api-key ${key}`, evidence: { "request-id": key } }
@@ -100,7 +100,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X1: has the deaths of the service during a wait, and so has the course of the turn", () =>
+  it.effect("rule X1: has the deaths of the service during a wait, and so has the course of the turn", () =>
     Effect.gen(function* () {
       const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(1), answer("Hello")] })
       const decision = steps[0]?.attempts[0]?.decision
@@ -123,7 +123,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C10, X14: counts the deaths of its process in a row, and the defects of Holdfast", () =>
+  it.effect("rule C10, X14: counts the deaths of its process in a row, and the defects of Holdfast", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence
@@ -136,7 +136,7 @@ describe("an explanation", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C10, X14, P14: names the rule by which a turn was sealed without running to its end", () =>
+  it.effect("rule C10, X14, P14: names the rule by which a turn was sealed without running to its end", () =>
     Effect.gen(function* () {
       const { answered, sealedWith } = yield* ended
       const rules = (end: TurnEvent.TurnEnd, interruption?: Interruption.Interruption) =>
@@ -172,7 +172,7 @@ describe("an explanation", () => {
   )
 
   it.effect(
-    "X2, X5, P19: names the rule of an attempt that was lost, shared, or made for a summary, and of no other",
+    "rule X2, X5, P19: names the rule of an attempt that was lost, shared, or made for a summary, and of no other",
     () =>
       Effect.gen(function* () {
         const { answered, sealedWith } = yield* ended
@@ -232,7 +232,7 @@ describe("an explanation", () => {
   )
 
   it.effect(
-    "D2: has the real waiting time beside the scheduled one, for older seals too while the records are kept",
+    "rule D2: has the real waiting time beside the scheduled one, for older seals too while the records are kept",
     () =>
       Effect.gen(function* () {
         const { seal } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
@@ -255,7 +255,7 @@ describe("an explanation", () => {
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("X1: has the delay of a late wake", () =>
+  it.effect("rule X1: has the delay of a late wake", () =>
     Effect.gen(function* () {
       yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
       const found = yield* evidence

@@ -18,7 +18,7 @@ export interface Case {
 /** Defines a test for each case. */
 export const explains = (cases: ReadonlyArray<Case>): void => {
   for (const { live, plan, expects, title } of cases) {
-    it.effect(`X9: the explanation of ${title}`, () =>
+    it.effect(`rule X9: the explanation of ${title}`, () =>
       Effect.gen(function* () {
         const explanation = yield* ScriptedTurn.happened(plan, live)
         const words = wordsOf(explanation)

@@ -14,7 +14,7 @@ const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
 
 describe("ExplanationText", () => {
   it.effect(
-    "X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
+    "rule X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
     () =>
       Effect.gen(function* () {
         const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
@@ -22,7 +22,7 @@ describe("ExplanationText", () => {
       }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("D1: a night that ends with the budget is a line for each of its 21 retries", () =>
+  it.effect("rule D1: a night that ends with the budget is a line for each of its 21 retries", () =>
     Effect.gen(function* () {
       const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
       const scripts = Array.from({ length: 22 }, () => emits(failure))
@@ -73,7 +73,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
+  it.effect("rule P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -107,7 +107,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("C12: names the source of a wait that an earlier failure asked for", () =>
+  it.effect("rule C12: names the source of a wait that an earlier failure asked for", () =>
     Effect.gen(function* () {
       const asks = (retryAfterMs: number) =>
         emits({
@@ -133,7 +133,7 @@ describe("ExplanationText", () => {
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
-  it.effect("A11: marks the last step, with the reason", () =>
+  it.effect("rule A11: marks the last step, with the reason", () =>
     Effect.gen(function* () {
       const explanation = yield* ScriptedTurn.happened({
         scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],

@@ -169,7 +169,7 @@ it.effect("Migrations.V2: names a database of a newer Holdfast with the version 
   })
 )
 
-it.effect("X9: has all stored data of a turn, and none for an unknown one", () =>
+it.effect("rule X9: has all stored data of a turn, and none for an unknown one", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))

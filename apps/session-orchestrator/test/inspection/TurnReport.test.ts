@@ -35,7 +35,7 @@ describe("TurnReport", () => {
     })
   })
 
-  it("P8: a running turn is on the target that it was sent to", () => {
+  it("rule P8: a running turn is on the target that it was sent to", () => {
     const history = History.of([
       Records.failed(0, 1_000),
       Records.sent(0, 5_000, 6_000, "second"),
@@ -45,13 +45,13 @@ describe("TurnReport", () => {
     expect([state, model]).toEqual(["running", "second/m"])
   })
 
-  it("D2: by the wall clock, spending is the time since the first failure", () => {
+  it("rule D2: by the wall clock, spending is the time since the first failure", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)
     expect(budget).toEqual({ measure: "wall-clock", spentMs: 20_000, totalMs: 60_000, leftMs: 40_000 })
   })
 
-  it("X4: an extension of a budget is part of it", () => {
+  it("rule X4: an extension of a budget is part of it", () => {
     const history = History.of([
       Records.failed(0, 1_000),
       Records.retry(0, 5_000, 6_000),
@@ -76,7 +76,7 @@ describe("TurnReport", () => {
     expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
   })
 
-  it("X11: the remaining budget of a reason counts, if that is less", () => {
+  it("rule X11: the remaining budget of a reason counts, if that is less", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
     const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 9_000)
     expect(budget).toEqual({ measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 5_000 })
@@ -84,7 +84,7 @@ describe("TurnReport", () => {
     expect(TurnReport.ofOpen(turn, waiting, conversation, other, 9_000).budget?.leftMs).toBe(28_785_000)
   })
 
-  it("X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
+  it("rule X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const history = History.of([
       Records.failed(0, 1_000),

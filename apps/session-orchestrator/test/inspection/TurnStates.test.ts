@@ -38,7 +38,7 @@ const of = (evidence: Partial<StoredTurn>) =>
 const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
 
 describe("the state of a turn", () => {
-  it("X15: is queued behind another turn, and running once it has begun", () => {
+  it("rule X15: is queued behind another turn, and running once it has begun", () => {
     const head = {
       conversationId: turn.conversationId,
       turnId: turn.turnId,
@@ -55,7 +55,7 @@ describe("the state of a turn", () => {
     })
   })
 
-  it("X15: has the cause, end and begin of a wait, as commands have moved it", () => {
+  it("rule X15: has the cause, end and begin of a wait, as commands have moved it", () => {
     expect(of({ records: waits })).toMatchObject({
       status: "waiting",
       attempts: 1,
@@ -66,7 +66,7 @@ describe("the state of a turn", () => {
     expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
   })
 
-  it("X11, X15: has its question, and the time until which it accepts an answer", () => {
+  it("rule X11, X15: has its question, and the time until which it accepts an answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
     const records = [...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })]
     expect(of({ records })).toMatchObject({
@@ -75,7 +75,7 @@ describe("the state of a turn", () => {
     })
   })
 
-  it("X15: has the answer and the usage when completed, and no wait", () => {
+  it("rule X15: has the answer and the usage when completed, and no wait", () => {
     expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
       conversationId: turn.conversationId,
       turnId: turn.turnId,
@@ -91,16 +91,16 @@ describe("the state of a turn", () => {
     })
   })
 
-  it("X15: has the scheduled waits of a turn whose end has no others", () => {
+  it("rule X15: has the scheduled waits of a turn whose end has no others", () => {
     expect(of(ended({ sleptMs: 40_000 })).waitedMs).toBe(40_000)
   })
 
-  it("X15: has the final report", () => {
+  it("rule X15: has the final report", () => {
     const report = { source: "tool-call", success: true, content: { done: true } } as const
     expect(of(ended({ report })).report).toEqual(report)
   })
 
-  it("X15: has the last error when failed, without secrets, and no answer", () => {
+  it("rule X15: has the last error when failed, without secrets, and no answer", () => {
     const error = {
       reason: "overloaded",
       message: "planted: no",
@@ -132,14 +132,14 @@ describe("the state of a turn", () => {
     expect(cost(one, {})).toBeUndefined()
   })
 
-  it("X15: has neither an answer nor an error when aborted", () => {
+  it("rule X15: has neither an answer nor an error when aborted", () => {
     const state = of(ended({ status: "aborted" }))
     expect(state).toMatchObject({ status: "aborted", endedAt: 1_760_000_001_000 })
     expect(state).not.toHaveProperty("text")
     expect(state).not.toHaveProperty("error")
   })
 
-  it("P8, X15: names the target that the turn waits for, calls, or ended on, also after its journal is deleted", () => {
+  it("rule P8, X15: names the target that the turn waits for, calls, or ended on, also after its journal is deleted", () => {
     const begun = [Records.begins("first"), Records.failed(0, 1_000)]
     expect(of({ records: [...begun, Records.sent(0, 5_000, 6_000, "second")] }).model).toBe("first/m")
     const woken = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
@@ -152,7 +152,7 @@ describe("the state of a turn", () => {
   })
 })
 
-it.effect("X15: is read from disk, by the turn's id alone; an unknown turn is named", () =>
+it.effect("rule X15: is read from disk, by the turn's id alone; an unknown turn is named", () =>
   Effect.gen(function* () {
     const store = yield* NumberedData.oneTurn
     const states = yield* TurnStates.TurnStates

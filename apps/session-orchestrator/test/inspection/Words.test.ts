@@ -126,7 +126,7 @@ describe("words for giving up", () => {
     assert.strictEqual(gaveUp({ because: "max-delay", refusedMs: 6_000 }), "Gave up: the next wait would be 6 s (D7).")
   })
 
-  it("C2: have the provider's instruction about retries and its quota", () => {
+  it("rule C2: have the provider's instruction about retries and its quota", () => {
     const reasonOf = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
     assert.strictEqual(reasonOf({}), "Gave up: a failure of this kind (overloaded) is not retried (D7).")
     assert.match(reasonOf({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
@@ -193,7 +193,7 @@ describe("words for an attempt", () => {
     )
   })
 
-  it("P19: mark a call for a summary", () => {
+  it("rule P19: mark a call for a summary", () => {
     assert.strictEqual(
       attempt({ compaction: "compacted" }),
       "Call 1, for a summary, was answered: the summary replaces the older messages from here on (P19)."
@@ -228,7 +228,7 @@ describe("words for a wait", () => {
   const ended = (over: Partial<TurnExplanation.WaitEnd>, due = 0) =>
     Words.waitEnd({ type: "elapsed", rules: [], ...over }, due)
 
-  it("X1: report its end, and a delay of a second or more", () => {
+  it("rule X1: report its end, and a delay of a second or more", () => {
     assert.strictEqual(ended({}), "The wait was over.")
     assert.strictEqual(ended({ at: 999 }), "The wait was over.")
     assert.strictEqual(
@@ -281,7 +281,7 @@ describe("words for a wait", () => {
     assert.strictEqual(Words.dueAt({ changes: [moved(20), moved(15)], retryAt: 10 }), 15)
   })
 
-  it("X11: mark it as one for an answer, until an answer or another end has come", () => {
+  it("rule X11: mark it as one for an answer, until an answer or another end has come", () => {
     const asked = {
       until: 10,
       asks: { because: "turn", tokens: 1, limit: 1, waitedMs: 0, message: "?" },
@@ -297,7 +297,7 @@ describe("words for a wait", () => {
 })
 
 describe("words for the end of a turn", () => {
-  it("D2: have the waiting time, and the scheduled time if that differs", () => {
+  it("rule D2: have the waiting time, and the scheduled time if that differs", () => {
     const waiting = (sleptMs: number, waitedMs?: number) => Words.waiting({ sleptMs, waitedMs })
     assert.strictEqual(waiting(0), "")
     assert.strictEqual(waiting(1), "1 ms of scheduled waiting")
@@ -325,7 +325,7 @@ describe("words for the end of a turn", () => {
     )
   })
 
-  it("C10, X14: have the interruptions", () => {
+  it("rule C10, X14: have the interruptions", () => {
     const interrupted = (deaths: number, defects: number) => Words.interruption({ deaths, defects, rules: ["R"] })
     assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn (R).")
     assert.strictEqual(interrupted(1, 2), "Holdfast itself failed 2 times while it ran this turn (R).")

@@ -81,7 +81,7 @@ const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>)
 }
 
 describe("turns that an earlier process has left", () => {
-  it.effect("X1: are parked if they wait and queued otherwise; turns that run elsewhere are left alone", () =>
+  it.effect("rule X1: are parked if they wait and queued otherwise; turns that run elsewhere are left alone", () =>
     logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, elsewhere, journal } = yield* given
@@ -125,7 +125,7 @@ describe("turns that an earlier process has left", () => {
     )
   )
 
-  it.effect("X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
+  it.effect("rule X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
     logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died, done } = yield* given
@@ -147,7 +147,7 @@ describe("turns that an earlier process has left", () => {
     )
   )
 
-  it.effect("X14: ten suspects are named without an ellipsis", () =>
+  it.effect("rule X14: ten suspects are named without an ellipsis", () =>
     logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, died } = yield* given
@@ -224,7 +224,7 @@ describe("a prompt", () => {
 })
 
 describe("a manual retry", () => {
-  it.effect("M1: is accepted after a failure or an abort, and the same one again is no second retry", () =>
+  it.effect("rule M1: is accepted after a failure or an abort, and the same one again is no second retry", () =>
     logged(() =>
       Effect.gen(function* () {
         const { accepted, dependencies, done, sealed } = yield* given

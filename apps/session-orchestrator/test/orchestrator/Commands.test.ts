@@ -116,7 +116,7 @@ describe("a command", () => {
     ["in memory", RESIDENT],
     ["on disk alone", PARKED]
   ] as const) {
-    it.effect(`X4: on a turn that waits ${where}: answered when it is in the record, and not before`, () => {
+    it.effect(`rule X4: on a turn that waits ${where}: answered when it is in the record, and not before`, () => {
       const disk = closed()
       return waiting({ append: disk.append, retry }, ({ conversations, provider, recorded, steer }) =>
         Effect.gen(function* () {
@@ -135,7 +135,7 @@ describe("a command", () => {
     })
   }
 
-  it.effect("X4: too late for a wait: answered with false when the end of that wait is in the record", () => {
+  it.effect("rule X4: too late for a wait: answered with false when the end of that wait is in the record", () => {
     const disk = closed()
     return waiting({ append: disk.append, retry: RESIDENT }, ({ recorded, steer }) =>
       Effect.gen(function* () {
@@ -150,7 +150,7 @@ describe("a command", () => {
     )
   })
 
-  it.effect("X4: racing with the end of the wait: in the record exactly if it was taken", () =>
+  it.effect("rule X4: racing with the end of the wait: in the record exactly if it was taken", () =>
     Effect.forEach(
       Array.from({ length: 40 }, (_, n) => n),
       (n) =>
@@ -215,7 +215,7 @@ describe("a command", () => {
   )
 
   it.effect(
-    "X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
+    "rule X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
     () => {
       const disk = full()
       return waiting({ append: disk.append, retry: RESIDENT }, ({ conversations, recorded, steer }) =>
@@ -238,7 +238,7 @@ describe("a command", () => {
     }
   )
 
-  it.effect("X4: during shutdown: refused, and never answered as taken", () =>
+  it.effect("rule X4: during shutdown: refused, and never answered as taken", () =>
     waiting({ append: full().append, retry: RESIDENT }, ({ recorded, steer, stop }) =>
       Effect.gen(function* () {
         const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
@@ -249,7 +249,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("X4: on a turn that stops because it runs elsewhere: refused", () =>
+  it.effect("rule X4: on a turn that stops because it runs elsewhere: refused", () =>
     waiting({ append: Effect.fail(new JournalConflict({ turnId })) }, ({ recorded, steer }) =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(steer("retry-now", "k"))
@@ -260,7 +260,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("X4: for one turn: does nothing to another", () =>
+  it.effect("rule X4: for one turn: does nothing to another", () =>
     waiting({}, ({ c, conversations, provider, recorded }) =>
       Effect.gen(function* () {
         const other = Ids.TurnId.make("b")
@@ -276,7 +276,7 @@ describe("a command", () => {
 })
 
 describe("an abort", () => {
-  it.effect("D8: during an answer: answered when the seal is on disk, and not before", () => {
+  it.effect("rule D8: during an answer: answered when the seal is on disk, and not before", () => {
     const door = Deferred.makeUnsafe<void>()
     const reached = Deferred.makeUnsafe<void>()
     return withService(
@@ -306,7 +306,7 @@ describe("an abort", () => {
     )
   })
 
-  it.effect("D8: with a full disk: refused in bounded time, and ends the turn later", () => {
+  it.effect("rule D8: with a full disk: refused in bounded time, and ends the turn later", () => {
     const disk = full()
     const reached = Deferred.makeUnsafe<void>()
     return withService(

@@ -172,7 +172,7 @@ describe("a conversation that is resumed", () => {
   const NEW_TURN = turnIdOf("unused")
   const none = { system: undefined, model: undefined }
 
-  it.effect("X1: has its unsealed turns again, prompts and manual retries, in their order", () =>
+  it.effect("rule X1: has its unsealed turns again, prompts and manual retries, in their order", () =>
     Effect.gen(function* () {
       const turns = ["prompt Why? first", "retry again"]
       assert.deepStrictEqual(yield* resume({ conversationId: HERE, ...none }), turns)

@@ -53,7 +53,7 @@ describe("a turn that stops without a seal", () => {
     )
   })
 
-  it.effect("X4: is sealed by an abort at once, though it waits to be run again", () => {
+  it.effect("rule X4: is sealed by an abort at once, though it waits to be run again", () => {
     const state = { isElsewhere: true }
     return withService(
       { scripts: [answer("zero"), answer("zero"), answer("two")], journal: elsewhere(state) },
@@ -68,7 +68,7 @@ describe("a turn that stops without a seal", () => {
     )
   })
 
-  it.effect("X4: is sealed by an abort though it is not in memory", () =>
+  it.effect("rule X4: is sealed by an abort though it is not in memory", () =>
     withService(
       { scripts: [answer("one")] },
       Effect.fnUntraced(function* ({ conversations, store }) {
@@ -100,7 +100,7 @@ describe("a turn that stops without a seal", () => {
   )
 })
 
-describe("C10: a defect of the service while it runs a turn", () => {
+describe("rule C10: a defect of the service while it runs a turn", () => {
   /** Throws when it is called for the first `times` times. */
   const throwing = <Args extends ReadonlyArray<unknown>, A>(times: number, call: (...args: Args) => A) => {
     let calls = 0
@@ -116,7 +116,7 @@ describe("C10: a defect of the service while it runs a turn", () => {
     ["recording what it says", (times) => ({ journal: (real) => ({ appendWith: throwing(times, real.appendWith) }) })]
   ]
 
-  it.effect("C10: an abort ends a turn at once whose every run is stopped by a defect, as aborted", () =>
+  it.effect("rule C10: an abort ends a turn at once whose every run is stopped by a defect, as aborted", () =>
     withService(
       { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
       Effect.fnUntraced(function* ({ conversations, store }) {
@@ -157,14 +157,14 @@ describe("C10: a defect of the service while it runs a turn", () => {
           assert.strictEqual((yield* conversations.state(c)).status, "idle")
         })
       )
-    it.effect(`C10: ${what}, fails twice: the turn continues`, () => run(2))
-    it.effect(`C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
-    it.effect(`C10: ${what}, fails always: the turn is sealed as failed, once`, () => run(50))
+    it.effect(`rule C10: ${what}, fails twice: the turn continues`, () => run(2))
+    it.effect(`rule C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
+    it.effect(`rule C10: ${what}, fails always: the turn is sealed as failed, once`, () => run(50))
   }
 })
 
 describe("a turn that waits on disk", () => {
-  it.effect("X3: sends its watchers no event again when it comes back", () =>
+  it.effect("rule X3: sends its watchers no event again when it comes back", () =>
     withService(
       {
         scripts: [emits(overloaded), throws(overloaded), emits(overloaded), answer("At ", "last")],
@@ -240,7 +240,7 @@ describe("a turn that waits on disk", () => {
     comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
   )
 
-  it.effect("X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
+  it.effect("rule X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
     const answers: Array<Effect.Success<ReturnType<typeof asking>>> = []
     return Effect.andThen(
       comingBack(({ conversations, c }) =>
@@ -416,7 +416,7 @@ describe("a conversation", () => {
     }
   )
 
-  it.effect("P15: switched off while a prompt is being accepted is switched off for that prompt", () => {
+  it.effect("rule P15: switched off while a prompt is being accepted is switched off for that prompt", () => {
     const read = Deferred.makeUnsafe<void>()
     const isSwitched = Deferred.makeUnsafe<void>()
     let isFirst = true
@@ -447,7 +447,7 @@ describe("a conversation", () => {
     )
   })
 
-  it.effect("P15: switched on and off during a turn, applies the present setting to each failure", () =>
+  it.effect("rule P15: switched on and off during a turn, applies the present setting to each failure", () =>
     withService(
       { scripts: [emits(overloaded), emits(overloaded), answer("never")], retry: waits(1, 1, 1) },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -490,7 +490,7 @@ describe("a conversation", () => {
     )
   })
 
-  it.effect("M1: the same manual retry again is the same turn, whatever has happened since", () =>
+  it.effect("rule M1: the same manual retry again is the same turn, whatever has happened since", () =>
     withService(
       { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
       Effect.fnUntraced(function* ({ conversations, provider }) {
@@ -511,7 +511,7 @@ describe("a conversation", () => {
     )
   )
 
-  it.effect("P15: does not show retrying once the attempt has begun", () =>
+  it.effect("rule P15: does not show retrying once the attempt has begun", () =>
     withService(
       { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
       Effect.fnUntraced(function* ({ conversations, provider }) {
@@ -530,7 +530,7 @@ describe("a conversation", () => {
 })
 
 describe("a conversation with settings of its own", () => {
-  it.effect("P3: is refused if they are invalid, with found and expected values of every fault at once", () =>
+  it.effect("rule P3: is refused if they are invalid, with found and expected values of every fault at once", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -547,7 +547,7 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect("P3: is refused with the first fault and the number of further faults if there are many", () =>
+  it.effect("rule P3: is refused with the first fault and the number of further faults if there are many", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -559,7 +559,7 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect("P3: is refused unread if they are longer than any settings", () =>
+  it.effect("rule P3: is refused unread if they are longer than any settings", () =>
     withService(
       { scripts: [] },
       Effect.fnUntraced(function* ({ conversations }) {
@@ -570,7 +570,7 @@ describe("a conversation with settings of its own", () => {
     )
   )
 
-  it.effect("X15: has a system prompt and tools of the configuration by their names, and no others", () =>
+  it.effect("rule X15: has a system prompt and tools of the configuration by their names, and no others", () =>
     withService(
       { scripts: [answer("Fine")], systemPrompts: { reviewer: "Find mistakes." } },
       Effect.fnUntraced(function* ({ conversations, provider, store }) {
@@ -656,7 +656,7 @@ describe("a request to the model", () => {
 })
 
 describe("a conversation that is deleted", () => {
-  it.effect("X15: ends the streams of its watchers, and is unknown from then on", () => {
+  it.effect("rule X15: ends the streams of its watchers, and is unknown from then on", () => {
     let isDeleted = false
     return withService(
       {

@@ -53,7 +53,7 @@ const CASES: ReadonlyArray<readonly [name: string, retry: Profile.RetrySettings]
 
 describe("the waits that follow the present one", () => {
   for (const [name, retry] of CASES) {
-    it.effect(`D13: are those that then come: ${name}`, () =>
+    it.effect(`rule D13: are those that then come: ${name}`, () =>
       statesOf(retry, (states) => {
         assert.isAbove(states.length, 1)
         const delays = states.map(({ delayMs }) => delayMs)
@@ -66,7 +66,7 @@ describe("the waits that follow the present one", () => {
     )
   }
 
-  it.effect("D13: are bounds where a part is drawn at random", () =>
+  it.effect("rule D13: are bounds where a part is drawn at random", () =>
     statesOf({ ...waits(4, 4, 8, 8), jitter: { factor: 0.5 } }, (states) => {
       assert.strictEqual(states.length, 4)
       for (const [index, { upcoming }] of states.entries()) {
@@ -79,7 +79,7 @@ describe("the waits that follow the present one", () => {
     })
   )
 
-  it.effect("D13: are left out where a router may choose another target", () =>
+  it.effect("rule D13: are left out where a router may choose another target", () =>
     statesOf({ ...waits(2, 2), routing: { type: "fallback-chain", chains: { default: ["test/other"] } } }, (states) => {
       assert.deepStrictEqual(
         states.map(({ upcoming }) => upcoming),

@@ -36,7 +36,7 @@ const make = () => {
 }
 
 describe("Quarantine", () => {
-  it("X14: a suspect begins when no other turn runs, and others wait until it has made a record", () => {
+  it("rule X14: a suspect begins when no other turn runs, and others wait until it has made a record", () => {
     const { enter, inside } = make()
     const other = enter("other")
     const suspect = enter("suspect", true)
@@ -50,7 +50,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["suspect", "new"])
   })
 
-  it("X14: on a service that is never idle a suspect waits for a minute", () => {
+  it("rule X14: on a service that is never idle a suspect waits for a minute", () => {
     const { advance, enter, inside } = make()
     enter("other")
     enter("suspect", true)
@@ -60,7 +60,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other", "suspect"])
   })
 
-  it("X14: a harmless suspect holds the others for a minute at most", () => {
+  it("rule X14: a harmless suspect holds the others for a minute at most", () => {
     const { advance, enter, inside } = make()
     enter("suspect", true)
     enter("new")
@@ -71,7 +71,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["suspect", "new", "newer"])
   })
 
-  it("X14: a suspect that leaves while it waits ends its minute, and admits no other turn", () => {
+  it("rule X14: a suspect that leaves while it waits ends its minute, and admits no other turn", () => {
     const { advance, enter, inside } = make()
     enter("other")
     const first = enter("first", true)
@@ -93,7 +93,7 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["other", "second", "new"])
   })
 
-  it("X14: leaving twice counts once, and only a lone turn can stop being alone", () => {
+  it("rule X14: leaving twice counts once, and only a lone turn can stop being alone", () => {
     const { enter, inside } = make()
     const [one, two] = [enter("one"), enter("two")]
     one.leave()
@@ -116,7 +116,7 @@ describe("Quarantine", () => {
     fc.record({ type: fc.constant("advance" as const), ms: fc.integer({ min: 1, max: 90_000 }) })
   )
 
-  it("X14: suspects run alone and in their order, and every turn is admitted", () => {
+  it("rule X14: suspects run alone and in their order, and every turn is admitted", () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
         const { advance, alarms, enter, inside } = make()

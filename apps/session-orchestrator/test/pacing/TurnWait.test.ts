@@ -29,7 +29,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: loses no command between two of its parts, and takes them in order", () =>
+  it.effect("rule X4: loses no command between two of its parts, and takes them in order", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       const sleep = wait.sleep(Effect.never, () => {})
@@ -48,7 +48,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
+  it.effect("rule X11: loses no command that arrives while its end becomes a question: the command answers it", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
@@ -65,33 +65,35 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X1: that stands by continues when it is rung, with its elapsed time or without anything to take", () =>
-    Effect.gen(function* () {
-      const sent = new TurnWait()
-      const back = yield* Effect.forkChild(
-        sent.standBy(() => {}),
-        { startImmediately: true }
-      )
-      sent.resume()
-      yield* Fiber.join(back)
-      assert.isFalse(sent.hasNews)
+  it.effect(
+    "rule X1: that stands by continues when it is rung, with its elapsed time or without anything to take",
+    () =>
+      Effect.gen(function* () {
+        const sent = new TurnWait()
+        const back = yield* Effect.forkChild(
+          sent.standBy(() => {}),
+          { startImmediately: true }
+        )
+        sent.resume()
+        yield* Fiber.join(back)
+        assert.isFalse(sent.hasNews)
 
-      const wait = new TurnWait()
-      const ready = yield* Effect.forkChild(
-        wait.standBy(() => {}),
-        { startImmediately: true }
-      )
-      // Its time has come; it is not admitted yet.
-      wait.elapse()
-      yield* Effect.yieldNow
-      assert.isUndefined(ready.pollUnsafe())
-      wait.resume()
-      yield* Fiber.join(ready)
-      assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "elapsed" })
-    })
+        const wait = new TurnWait()
+        const ready = yield* Effect.forkChild(
+          wait.standBy(() => {}),
+          { startImmediately: true }
+        )
+        // Its time has come; it is not admitted yet.
+        wait.elapse()
+        yield* Effect.yieldNow
+        assert.isUndefined(ready.pollUnsafe())
+        wait.resume()
+        yield* Fiber.join(ready)
+        assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "elapsed" })
+      })
   )
 
-  it.effect("X4: that stands by takes a command at once, and before its elapsed time", () =>
+  it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       const ready = yield* Effect.forkChild(
@@ -107,7 +109,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: a command that arrived before it stands by is taken without waiting", () =>
+  it.effect("rule X4: a command that arrived before it stands by is taken without waiting", () =>
     Effect.gen(function* () {
       const [commanded, rung] = [new TurnWait(), new TurnWait()]
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
@@ -174,7 +176,7 @@ describe("a wait", () => {
       })
   )
 
-  it.effect("X4: takes no command twice, nor one that is on record", () =>
+  it.effect("rule X4: takes no command twice, nor one that is on record", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       wait.markTaken(["old"])
@@ -189,7 +191,7 @@ describe("a wait", () => {
     })
   )
 
-  it.effect("X4: drops a command that arrived before its record was read", () =>
+  it.effect("rule X4: drops a command that arrived before its record was read", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       const old = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("old") }))

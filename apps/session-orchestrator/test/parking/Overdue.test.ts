@@ -9,7 +9,7 @@ import { memory, Rig } from "../conversation/Rig.ts"
 const TURNS = 30
 
 it.effect(
-  "X1: turns that came due while no process was up start one step apart, in the order of their wake times",
+  "rule X1: turns that came due while no process was up start one step apart, in the order of their wake times",
   () =>
     Effect.gen(function* () {
       const rig = new Rig(yield* memory, ["fails"], false)

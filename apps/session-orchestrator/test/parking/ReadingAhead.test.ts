@@ -121,7 +121,7 @@ it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
   )
 })
 
-it.effect("X4: a command reaches it, ends its wait at once, and is on record when it is answered", () =>
+it.effect("rule X4: a command reaches it, ends its wait at once, and is on record when it is answered", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, journal, reads }) {
       assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
@@ -137,7 +137,7 @@ it.effect("X4: a command reaches it, ends its wait at once, and is on record whe
   )
 )
 
-it.effect("X4: after its end is moved it leaves memory until then", () =>
+it.effect("rule X4: after its end is moved it leaves memory until then", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, provider, reads }) {
       const until = MINUTE + 30_000
@@ -154,7 +154,7 @@ it.effect("X4: after its end is moved it leaves memory until then", () =>
   )
 )
 
-it.effect("D8: an abort ends it at once", () =>
+it.effect("rule D8: an abort ends it at once", () =>
   nearly(
     Effect.fnUntraced(function* ({ conversations, id, provider }) {
       assert.isTrue(yield* conversations.abort(id))
@@ -166,7 +166,7 @@ it.effect("D8: an abort ends it at once", () =>
   )
 )
 
-it.effect("X4: commands that arrive while it is read are taken in order", () => {
+it.effect("rule X4: commands that arrive while it is read are taken in order", () => {
   let isSlow = false
   return withService(
     {
@@ -271,7 +271,7 @@ it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and co
 )
 
 it.effect(
-  "D5, X5: an early attempt that fails leaves it waiting until its time, for those who look and for its watchers",
+  "rule D5, X5: an early attempt that fails leaves it waiting until its time, for those who look and for its watchers",
   () =>
     gated(
       Effect.fnUntraced(function* ({ conversations, gatekeeper, id, provider }) {
@@ -287,7 +287,7 @@ it.effect(
     )
 )
 
-it.effect("X5: before a shut gate only a turn whose end a person chose is read ahead", () =>
+it.effect("rule X5: before a shut gate only a turn whose end a person chose is read ahead", () =>
   Effect.gen(function* () {
     const gates = yield* Gates.Gates
     let reads = 0
@@ -330,7 +330,7 @@ it.effect("X5: before a shut gate only a turn whose end a person chose is read a
   )
 )
 
-it.effect("X1: a process that shuts down meanwhile has recorded nothing", () =>
+it.effect("rule X1: a process that shuts down meanwhile has recorded nothing", () =>
   nearly(
     Effect.fnUntraced(function* ({ journal, provider, stop, store }) {
       const before = yield* journal.load(turnId)

@@ -56,7 +56,7 @@ const waited = [
 ]
 
 describe("a turn that is sealed without being run", () => {
-  it.effect("C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
+  it.effect("rule C10: fails with the failure that stopped it, behind its events, and watchers get the seal", () =>
     Effect.gen(function* () {
       const { end, lastId, session, types } = yield* sealed([])
       assert.deepStrictEqual(types, ["turn-start", "error", "turn-end"])
@@ -65,7 +65,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("C10: gets the opening of a turn if it has no event yet", () =>
+  it.effect("rule C10: gets the opening of a turn if it has no event yet", () =>
     Effect.gen(function* () {
       const { types } = yield* sealed([], [])
       assert.deepStrictEqual(types, ["turn-start", "message", "error", "turn-end"])
@@ -99,7 +99,7 @@ describe("a turn that is sealed without being run", () => {
   )
 
   it.effect(
-    "D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
+    "rule D2: has slept and waited as long as its records show; unfinished waits count, immediate retries do not",
     () =>
       Effect.gen(function* () {
         const over = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.giveUp(1)])
@@ -121,7 +121,7 @@ describe("a turn that is sealed without being run", () => {
       })
   )
 
-  it.effect("P11: closes the open chain of retries, and no chain that was closed", () =>
+  it.effect("rule P11: closes the open chain of retries, and no chain that was closed", () =>
     Effect.gen(function* () {
       const open = yield* sealed([...waited, GivenRecords.failed(1, 7_000), GivenRecords.retry(1, 10_000, 17_000)])
       assert.deepStrictEqual(open.types, ["turn-start", "retry-end", "error", "turn-end"])
@@ -141,7 +141,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("P11: closes an open question about tool calls, after chains that were closed", () =>
+  it.effect("rule P11: closes an open question about tool calls, after chains that were closed", () =>
     Effect.gen(function* () {
       const call = { toolCallId: "one", toolName: "send", quoted: "{}" }
       const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May it?", calls: [call] } as const
@@ -158,7 +158,7 @@ describe("a turn that is sealed without being run", () => {
     })
   )
 
-  it.effect("X2: declares text void that was shown when its process died, and counts its attempt", () =>
+  it.effect("rule X2: declares text void that was shown when its process died, and counts its attempt", () =>
     Effect.gen(function* () {
       const shown = yield* sealed([...waited, GivenRecords.mark(1)], [opened])
       assert.deepStrictEqual(shown.types, ["turn-start", "step-discarded", "retry-end", "error", "turn-end"])

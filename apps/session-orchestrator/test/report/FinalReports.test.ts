@@ -9,7 +9,7 @@ const schema = {
 }
 
 describe("a final report", () => {
-  it("A9: is required if a schema is configured, and only then", () => {
+  it("rule A9: is required if a schema is configured, and only then", () => {
     assert.isUndefined(FinalReports.make({}))
     const report = FinalReports.make({ finalReport: { schema, description: "Say what you did." } })
     assert.deepStrictEqual(report?.tool, {
@@ -19,7 +19,7 @@ describe("a final report", () => {
     })
   })
 
-  it("A12: that is invalid gets the reason and its place", () => {
+  it("rule A12: that is invalid gets the reason and its place", () => {
     const { validate } = FinalReports.make({ finalReport: { schema } }) ?? assert.fail("none")
     assert.isUndefined(validate({ summary: "done", files: ["a"] }))
     assert.include(validate({}), "must have required property 'summary'")
@@ -27,7 +27,7 @@ describe("a final report", () => {
     assert.include(validate("done"), "report must be object")
   })
 
-  it("A12: whose check would block the process is refused with the reason, and the next one is checked as usual", () => {
+  it("rule A12: whose check would block the process is refused with the reason, and the next one is checked as usual", () => {
     const backtracks = { properties: { summary: { pattern: "^(a+)+$" } } }
     const { validate } = FinalReports.make({ finalReport: { schema: backtracks } }) ?? assert.fail("none")
     assert.include(validate({ summary: `${"a".repeat(28)}!` }), "it could not be checked within 500ms")
@@ -35,7 +35,7 @@ describe("a final report", () => {
     assert.include(validate({ summary: "b" }), "report/summary must match pattern")
   })
 
-  it("A12: whose check doubles with every reference of its schema is refused with the reason", () => {
+  it("rule A12: whose check doubles with every reference of its schema is refused with the reason", () => {
     const doubled = (n: number) => ({ allOf: [{ $ref: `#/$defs/${n - 1}` }, { $ref: `#/$defs/${n - 1}` }] })
     const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, n === 0 ? {} : doubled(n)]))
     const schema = { $defs, properties: { summary: { $ref: "#/$defs/59" } } }

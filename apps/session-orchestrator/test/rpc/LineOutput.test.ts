@@ -23,7 +23,7 @@ class Pipe extends EventEmitter {
   }
 }
 
-it.effect("P16: a write returns once the stream takes more, and an interrupted one leaves nothing behind", () =>
+it.effect("rule P16: a write returns once the stream takes more, and an interrupted one leaves nothing behind", () =>
   Effect.gen(function* () {
     const pipe = new Pipe()
     const { write } = LineOutput.make(pipe)
@@ -41,7 +41,7 @@ it.effect("P16: a write returns once the stream takes more, and an interrupted o
   })
 )
 
-it.effect("P16: a reader has five seconds for the last lines, and does not hold the process longer", () =>
+it.effect("rule P16: a reader has five seconds for the last lines, and does not hold the process longer", () =>
   Effect.gen(function* () {
     const pipe = new Pipe()
     const { flush } = LineOutput.make(pipe)

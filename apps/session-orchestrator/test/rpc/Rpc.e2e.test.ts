@@ -32,7 +32,7 @@ const next = async <Type extends TurnEvent["type"]>(client: RpcClient, type: Typ
 }
 
 describe("holdfast rpc", () => {
-  it("P16: a prompt waits in an outage, is steered, and its turn goes on in another process", async () => {
+  it("rule P16: a prompt waits in an outage, is steered, and its turn goes on in another process", async () => {
     const first = start({ model: "simulated/outage-2" })
     const seen: Array<string> = []
     first.on(({ type }) => seen.push(type))
@@ -75,7 +75,7 @@ describe("holdfast rpc", () => {
     })
   })
 
-  it("P16: a closed output ends the process; an error at its start is that of the first call", async () => {
+  it("rule P16: a closed output ends the process; an error at its start is that of the first call", async () => {
     const child = spawn(process.execPath, [MAIN, "rpc", "--model", "simulated/slow"], {
       cwd: directory,
       env: { HOME: directory, PATH: process.env["PATH"] }

@@ -25,7 +25,7 @@ const examples = Array.from(page.matchAll(/^([<>]) (\{.*\})$/gm), ([, way, line 
 const { answer, emits, overloaded } = ScriptedProvider
 
 describe("docs/rpc.md", () => {
-  it("P16: has lines of the schema alone", () => {
+  it("rule P16: has lines of the schema alone", () => {
     const isCommand = validates("command")
     const isOutput = validates("output")
     assert.isNotEmpty(examples)
@@ -37,7 +37,7 @@ describe("docs/rpc.md", () => {
     assert.isTrue(isCommand({ id: "a", type: "wait_until", until: "2031-04-01T00:00:00Z" }))
   })
 
-  it.effect("P16: has a session as it is", () => {
+  it.effect("rule P16: has a session as it is", () => {
     const lines = (page.split("<!-- rpc -->")[1]?.split("```")[1] ?? "").split("\n")
     const sent = lines.filter((line) => line.startsWith("> ")).map((line) => line.slice(2))
     const expected = lines.filter((line) => line.startsWith("< ")).map((line) => line.slice(2))
@@ -61,14 +61,14 @@ describe("docs/rpc.md", () => {
     )
   })
 
-  it("P16: has the program of the example as it is", () => {
+  it("rule P16: has the program of the example as it is", () => {
     const example = readFileSync(new URL("../examples/src/18-rpc.ts", docs), "utf8")
     const [, region = ""] = example.split(/\/\/ #(?:end)?region rpc\n?/)
     assert.isNotEmpty(region)
     assert.include(page, "<!-- examples/src/18-rpc.ts#rpc -->\n\n```ts\n" + region.trimEnd() + "\n```")
   })
 
-  it("P16: names every command, and the limits in force", () => {
+  it("rule P16: names every command, and the limits in force", () => {
     const text = page.replaceAll(/\s+/g, " ")
     for (const type of Object.keys(RpcLines.commands)) assert.include(text, `| \`${type}\` |`)
     assert.include(text, `at most ${LineSplitter.MOST_COMMAND_BYTES / 1024 / 1024} MiB.`)

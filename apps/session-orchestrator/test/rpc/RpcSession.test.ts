@@ -82,7 +82,7 @@ describe("while a tool call needs approval", () => {
 
 describe("without a turn", () => {
   for (const [type, keys] of Object.entries({ abort: {}, ...STEERING, answer_tool })) {
-    it.effect(`P16: ${type} is answered, and changes nothing`, () =>
+    it.effect(`rule P16: ${type} is answered, and changes nothing`, () =>
       withSession({ scripts: [] }, ({ ask, events }) =>
         Effect.gen(function* () {
           assert.deepStrictEqual(yield* ask({ type, ...keys }), success(type, { applied: false }))
@@ -92,7 +92,7 @@ describe("without a turn", () => {
     )
   }
 
-  it.effect("P16: a retry is refused with the reason", () =>
+  it.effect("rule P16: a retry is refused with the reason", () =>
     withSession({ scripts: [] }, ({ ask }) =>
       Effect.gen(function* () {
         const error = "There is nothing to retry: the conversation has no turn yet."
@@ -107,7 +107,7 @@ describe("without a turn", () => {
     )
   )
 
-  it.effect("P16: the state follows the switch of automatic retries, and the model", () =>
+  it.effect("rule P16: the state follows the switch of automatic retries, and the model", () =>
     withSession({ scripts: [] }, ({ ask, conversationId }) =>
       Effect.gen(function* () {
         const state = (autoRetryEnabled: boolean, model = "test/m") =>
@@ -148,7 +148,7 @@ describe("while a turn streams", () => {
     })
 
   for (const [type, keys] of Object.entries(STEERING)) {
-    it.effect(`P16: ${type} is answered at once, and changes nothing`, () =>
+    it.effect(`rule P16: ${type} is answered at once, and changes nothing`, () =>
       streaming(({ ask, events }) =>
         Effect.gen(function* () {
           const before = events().length
@@ -159,7 +159,7 @@ describe("while a turn streams", () => {
     )
   }
 
-  it.effect("P16: the state, a further prompt and the switch are answered at once, by their ids", () =>
+  it.effect("rule P16: the state, a further prompt and the switch are answered at once, by their ids", () =>
     streaming(({ ask }) =>
       Effect.gen(function* () {
         const { data } = yield* ask({ type: "prompt", prompt: "And then?" })
@@ -172,7 +172,7 @@ describe("while a turn streams", () => {
     )
   )
 
-  it.effect("P16: abort ends the turn; a retry after it runs again", () =>
+  it.effect("rule P16: abort ends the turn; a retry after it runs again", () =>
     streaming(({ ask, events, until }) =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
@@ -186,7 +186,7 @@ describe("while a turn streams", () => {
 })
 
 describe("while a turn waits", () => {
-  it.effect("P16: the state has the wait, and every event was written unchanged", () =>
+  it.effect("rule P16: the state has the wait, and every event was written unchanged", () =>
     waiting(({ ask, conversations, conversationId, events, lines }) =>
       Effect.gen(function* () {
         const { data } = yield* ask({ type: "get_state" })
@@ -202,7 +202,7 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("P14: abort closes the chain before the turn", () =>
+  it.effect("rule P14: abort closes the chain before the turn", () =>
     waiting(({ ask, events, until }) =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
@@ -219,7 +219,7 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("P16: abort_retry ends the wait, and the turn with its last error", () =>
+  it.effect("rule P16: abort_retry ends the wait, and the turn with its last error", () =>
     waiting(({ ask, events, until }) =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ask({ type: "abort_retry" }), success("abort_retry", { applied: true }))
@@ -237,7 +237,7 @@ describe("while a turn waits", () => {
   )
 
   for (const type of ["retry_now", "switch_target"] as const) {
-    it.effect(`P16: ${type} makes the next attempt`, () =>
+    it.effect(`rule P16: ${type} makes the next attempt`, () =>
       waiting(({ ask, events, until }) =>
         Effect.gen(function* () {
           assert.deepStrictEqual(yield* ask({ type, ...STEERING[type] }), success(type, { applied: true }))
@@ -252,7 +252,7 @@ describe("while a turn waits", () => {
     )
   }
 
-  it.effect("P16: wait_until moves the end of the wait", () =>
+  it.effect("rule P16: wait_until moves the end of the wait", () =>
     waiting(({ ask, until }) =>
       Effect.gen(function* () {
         const moved = yield* ask({ type: "wait_until", until: "1970-01-01T00:01:00Z" })
@@ -264,48 +264,51 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("P16: the state is that after the commands before it, also while one of them waits for the disk", () => {
-    const door = Deferred.makeUnsafe<void>()
-    return withSession(
-      {
-        scripts: [emits(overloaded), answer("At last")],
-        retry: waits(HOUR),
-        journal: (real) => ({
-          append: (turnId, seq, ...records) =>
-            Effect.andThen(
-              records.some(({ name }) => Records.positionOf(name)?.kind === "Wake")
-                ? Deferred.await(door)
-                : Effect.void,
-              real.append(turnId, seq, ...records)
+  it.effect(
+    "rule P16: the state is that after the commands before it, also while one of them waits for the disk",
+    () => {
+      const door = Deferred.makeUnsafe<void>()
+      return withSession(
+        {
+          scripts: [emits(overloaded), answer("At last")],
+          retry: waits(HOUR),
+          journal: (real) => ({
+            append: (turnId, seq, ...records) =>
+              Effect.andThen(
+                records.some(({ name }) => Records.positionOf(name)?.kind === "Wake")
+                  ? Deferred.await(door)
+                  : Effect.void,
+                real.append(turnId, seq, ...records)
+              )
+          })
+        },
+        ({ ask, responded, sendText, until }) =>
+          Effect.gen(function* () {
+            yield* ask({ type: "prompt", prompt: "Hi" })
+            yield* until("provider-retry")
+            yield* sendText(
+              '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
+                '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
             )
-        })
-      },
-      ({ ask, responded, sendText, until }) =>
-        Effect.gen(function* () {
-          yield* ask({ type: "prompt", prompt: "Hi" })
-          yield* until("provider-retry")
-          yield* sendText(
-            '{"id":"now","type":"retry_now"}\n{"id":"then","type":"set_auto_retry","enabled":false}\n' +
-              '{"id":"state","type":"get_state"}\nnonsense\n{"id":"on","type":"set_auto_retry","enabled":true}\n'
-          )
-          yield* Deferred.succeed(door, undefined)
-          const last = (yield* responded(6)).slice(1)
-          assert.deepStrictEqual(
-            last.map(({ id, success }) => [id, success]),
-            [
-              ["now", true],
-              ["then", true],
-              ["state", true],
-              [undefined, false],
-              ["on", true]
-            ]
-          )
-          assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
-        })
-    )
-  })
+            yield* Deferred.succeed(door, undefined)
+            const last = (yield* responded(6)).slice(1)
+            assert.deepStrictEqual(
+              last.map(({ id, success }) => [id, success]),
+              [
+                ["now", true],
+                ["then", true],
+                ["state", true],
+                [undefined, false],
+                ["on", true]
+              ]
+            )
+            assert.deepInclude(last[2]?.data, { autoRetryEnabled: false })
+          })
+      )
+    }
+  )
 
-  it.effect("X4: a repeated commandId has no second effect", () =>
+  it.effect("rule X4: a repeated commandId has no second effect", () =>
     waiting(({ ask }) =>
       Effect.gen(function* () {
         const extend = { type: "extend_budget", byMs: 1_000, commandId: "more" }
@@ -316,7 +319,7 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("P16: a target that does not exist is refused, and the turn waits on", () =>
+  it.effect("rule P16: a target that does not exist is refused, and the turn waits on", () =>
     waiting(({ ask }) =>
       Effect.gen(function* () {
         const { error, success } = yield* ask({ type: "switch_target", model: "nowhere/m" })
@@ -329,7 +332,7 @@ describe("while a turn waits", () => {
 })
 
 describe("lines", () => {
-  it.effect("P16: garbage is answered without an id, and harms nothing", () =>
+  it.effect("rule P16: garbage is answered without an id, and harms nothing", () =>
     withSession({ scripts: [answer("Hi")] }, ({ ask, responded, sendText }) =>
       Effect.gen(function* () {
         yield* sendText('nonsense\n\r\n  \n[]\n{"id":"x","type":"get_')
@@ -351,25 +354,27 @@ describe("lines", () => {
     )
   )
 
-  it.effect("P16: commands take effect in the order of their lines, and the last ones are answered after the end", () =>
-    withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, ({ close, lines, sendText }) =>
-      Effect.gen(function* () {
-        yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
-        yield* close
-        const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
-        assert.deepStrictEqual(
-          responses.map(({ id, success }) => [id, success]),
-          [
-            [1, true],
-            [2, true],
-            [3, true]
-          ]
-        )
-      })
-    )
+  it.effect(
+    "rule P16: commands take effect in the order of their lines, and the last ones are answered after the end",
+    () =>
+      withSession({ scripts: [emits(overloaded)], retry: waits(HOUR) }, ({ close, lines, sendText }) =>
+        Effect.gen(function* () {
+          yield* sendText('{"id":1,"type":"prompt","prompt":"Hi"}\n{"id":2,"type":"abort"}\n{"id":3,"type":"retry"}')
+          yield* close
+          const responses = lines().flatMap((line) => (line.includes('"response"') ? [JSON.parse(line)] : []))
+          assert.deepStrictEqual(
+            responses.map(({ id, success }) => [id, success]),
+            [
+              [1, true],
+              [2, true],
+              [3, true]
+            ]
+          )
+        })
+      )
   )
 
-  it.effect("P16: a session whose output is not taken ends five seconds after its input", () =>
+  it.effect("rule P16: a session whose output is not taken ends five seconds after its input", () =>
     withSession({ scripts: [] }, ({ ask, close, pipe, sendText }) =>
       Effect.gen(function* () {
         yield* ask({ type: "get_state" })
@@ -384,7 +389,7 @@ describe("lines", () => {
     )
   )
 
-  it.effect("P16: while the output is not taken, few commands are read, and none is lost", () =>
+  it.effect("rule P16: while the output is not taken, few commands are read, and none is lost", () =>
     withSession({ scripts: [] }, ({ ask, conversations, conversationId, pipe, responded, sendText, unread }) =>
       Effect.gen(function* () {
         yield* ask({ type: "get_state" })
@@ -406,7 +411,7 @@ describe("lines", () => {
     )
   )
 
-  it.effect("X3: a session that reads too slowly for the hub gets every persisted event, once", () => {
+  it.effect("rule X3: a session that reads too slowly for the hub gets every persisted event, once", () => {
     const long = "a".repeat(Backlog.MAX_BEHIND / 8)
     return withSession(
       { scripts: [emits(overloaded), answer(...Array.from({ length: 12 }, () => long))], retry: waits(1) },

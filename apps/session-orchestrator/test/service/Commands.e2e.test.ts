@@ -80,7 +80,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
     })
   )
 
-  it.live("D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
+  it.live("rule D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
       const { gate, response } = ProcessSetup.gated("One two three", 3)
@@ -105,7 +105,7 @@ describe.concurrent("a process that is killed right after a 202", () => {
 
 if (SmallDisk.isPossible())
   describe.concurrent("a full disk", () => {
-    it.live("X4: refuses a command with a problem, and accepts the same command again once there is room", () =>
+    it.live("rule X4: refuses a command with a problem, and accepts the same command again once there is room", () =>
       Effect.gen(function* () {
         const { directory, fill, free } = yield* SmallDisk.make
         const { database, id, post, service } = yield* waiting(directory, "1 hour")

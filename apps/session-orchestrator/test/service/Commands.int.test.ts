@@ -47,7 +47,7 @@ describe("a 202", () => {
     ["on disk alone", Duration.hours(1)]
   ] as const) {
     for (const [name, body] of EACH) {
-      it.live(`X4: to ${name}, on a turn that waits ${where}, comes after the record`, () =>
+      it.live(`rule X4: to ${name}, on a turn that waits ${where}, comes after the record`, () =>
         Effect.gen(function* () {
           const { database, post } = yield* waiting(delay)
           const answer = yield* post(name, { ...body, commandId: "k" })
@@ -56,7 +56,7 @@ describe("a 202", () => {
       )
     }
 
-    it.live(`X4: goes to both clients that send one command at once, to a turn that waits ${where}`, () =>
+    it.live(`rule X4: goes to both clients that send one command at once, to a turn that waits ${where}`, () =>
       Effect.gen(function* () {
         const { database, post } = yield* waiting(delay)
         const answers = yield* Effect.forEach(["k", "k", "k"], (commandId) => post("retry-now", { commandId }), {
@@ -70,7 +70,7 @@ describe("a 202", () => {
       })
     )
 
-    it.live(`D8: to an abort of a turn that waits ${where} comes after the seal`, () =>
+    it.live(`rule D8: to an abort of a turn that waits ${where} comes after the seal`, () =>
       Effect.gen(function* () {
         const { database, id, service } = yield* waiting(delay)
         const { status } = yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })

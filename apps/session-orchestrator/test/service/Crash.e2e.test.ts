@@ -327,7 +327,7 @@ const places = Semaphore.makeUnsafe(AT_ONCE)
 /** Includes the time that a run waits for its place. The waits inside a run have shorter deadlines. */
 const TIMEOUT_MS = 600_000
 
-describe.concurrent(`X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
+describe.concurrent(`rule X1: a process is killed (HOLDFAST_SEED=${seed} HOLDFAST_CRASH_RUNS=${runs})`, () => {
   for (let run = 0; run < runs; run++) {
     const [name, phase] = phases[run % phases.length] ?? phases[0] ?? never()
     it.live(

@@ -45,7 +45,7 @@ const post = (service: ProcessSetup.Running, prompt: string) =>
 const test = SideBySide.atOnce(2)
 
 describe.concurrent("turns whose process dies", () => {
-  test("X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
+  test("rule X14: a turn that kills its process is taken up alone after three deaths, sealed after the next, and harms no other", () =>
     Effect.gen(function* () {
       const { calls, directory, reached, start } = yield* setup(3)
       const prompts = (from: number) => calls.slice(from).map(({ prompt }) => prompt)
@@ -105,7 +105,7 @@ describe.concurrent("turns whose process dies", () => {
       assert.include(words, "so the turn is not run again")
     }))
 
-  test("X14: an orderly stop of the service counts as no death, however often", () =>
+  test("rule X14: an orderly stop of the service counts as no death, however often", () =>
     Effect.gen(function* () {
       // Without content: a service that stops would wait for an answer that has begun.
       const { calls, reached, start } = yield* setup(1)

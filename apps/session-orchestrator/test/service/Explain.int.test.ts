@@ -32,7 +32,7 @@ const prompt = (service: Running, id: string, turnId: string) =>
   service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "Hello", turnId } })
 
 describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
-  it.live("X9: has every attempt of an answered turn, with decision, wait and evidence", () =>
+  it.live("rule X9: has every attempt of an answered turn, with decision, wait and evidence", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
@@ -54,7 +54,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X9: is text for clients that ask for plain text", () =>
+  it.live("rule X9: is text for clients that ask for plain text", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
@@ -69,7 +69,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X4, X9: has the commands of a wait with their senders, while the turn still waits", () =>
+  it.live("rule X4, X9: has the commands of a wait with their senders, while the turn still waits", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       service.provider.fallback(overloaded)
@@ -95,7 +95,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("P15, X9: shows that a person had switched retries off", () =>
+  it.live("rule P15, X9: shows that a person had switched retries off", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       service.provider.fallback(overloaded)
@@ -111,7 +111,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
     })
   )
 
-  it.live("X9: contains no key that the provider quoted, in its error or in its response's head", () =>
+  it.live("rule X9: contains no key that the provider quoted, in its error or in its response's head", () =>
     Effect.gen(function* () {
       const apiKey = "planted-0123456789-key"
       const service = yield* Service.start({ apiKey })
@@ -131,7 +131,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
   )
 
   it.live(
-    "D5: has the endpoint's whole response, without keys, which nothing else that leaves the service contains",
+    "rule D5: has the endpoint's whole response, without keys, which nothing else that leaves the service contains",
     () =>
       Effect.gen(function* () {
         const apiKey = "planted-0123456789-key"

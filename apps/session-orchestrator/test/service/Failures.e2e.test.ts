@@ -63,7 +63,7 @@ const setup = Effect.fnUntraced(function* (options: ProcessSetup.Options, after:
 })
 
 describe.concurrent("twenty turns with a revoked key", () => {
-  test("X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
+  test("rule X12, A16: are twenty lines of the log, one notice, and the increase of the metrics", () =>
     Effect.gen(function* () {
       const { directory, provider, service, webhook } = yield* setup({}, "1 second")
       provider.fallback(refused)
@@ -123,7 +123,7 @@ describe.concurrent("twenty turns with a revoked key", () => {
 })
 
 describe.concurrent("an outage that outlasts the budget of every turn", () => {
-  test("X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
+  test("rule X12: is reported with its begin and as given up, and its last notice promises no answer", () =>
     Effect.gen(function* () {
       const { provider, service, webhook } = yield* setup(
         { delays: ["50 millis"], isGated: false, retry: { maxRetries: 3 } },
@@ -169,7 +169,7 @@ describe.concurrent("a night of twenty mixed turns", () => {
     }
   } as const
 
-  test("A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
+  test("rule A16, X12: log, notices, metrics, the list of turns and explanations agree with what the providers saw", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
       const { config, directory, provider } = yield* ProcessSetup.setup({

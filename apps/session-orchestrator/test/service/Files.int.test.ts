@@ -18,7 +18,7 @@ const image = { type: "file", mediaType: "image/png", data: Buffer.alloc(90_000,
 const prompt = [{ type: "text", text: "What is it?" }, image]
 
 describe("an image in a prompt", () => {
-  it.live("X1: reaches the provider after a wait and a restart, and is nowhere but in its message", () =>
+  it.live("rule X1: reaches the provider after a wait and a restart, and is nowhere but in its message", () =>
     Effect.gen(function* () {
       const database = yield* TemporaryFile.temporaryFile
       const provider = yield* ScriptedServer.start()
@@ -113,7 +113,7 @@ describe("an image of the model", () => {
 })
 
 describe("files of runners that share a PostgreSQL", () => {
-  it.live("X6: go through every runner, over a wait and the end of one of them", () =>
+  it.live("rule X6: go through every runner, over a wait and the end of one of them", () =>
     Effect.gen(function* () {
       const postgres = yield* PostgresServer.start
       const url = yield* postgres.withTables

@@ -26,7 +26,7 @@ const refused = (service: Effect.Success<ReturnType<typeof Service.start>>, path
     return JSON.parse(text)
   })
 
-it.live("C11: a client's JSON with more than 200 levels is refused, with the limit", () =>
+it.live("rule C11: a client's JSON with more than 200 levels is refused, with the limit", () =>
   Effect.gen(function* () {
     const service = yield* Service.start()
     for (const levels of [201, 5_000, 400_000]) {

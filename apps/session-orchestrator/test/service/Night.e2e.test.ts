@@ -44,7 +44,7 @@ const fileOfTurns = (): string =>
 
 describe("a night", () => {
   it.live(
-    "X1, X12: after an outage, a quota, a revoked key and kill -9, the report's figures are what the providers saw",
+    "rule X1, X12: after an outage, a quota, a revoked key and kill -9, the report's figures are what the providers saw",
     () =>
       Effect.gen(function* () {
         const night = new NightProviders()

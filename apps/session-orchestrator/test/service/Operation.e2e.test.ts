@@ -90,7 +90,7 @@ describe.concurrent("the file of a running service", () => {
 })
 
 describe.concurrent("a start after a process that died", () => {
-  test("X1: logs whose turns were taken up, and how many", () =>
+  test("rule X1: logs whose turns were taken up, and how many", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.fallback(ProcessSetup.overloaded)
@@ -117,7 +117,7 @@ describe.concurrent("a start after a process that died", () => {
 })
 
 describe.concurrent("a service that is shutting down", () => {
-  test("X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
+  test("rule X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
       const { directory, provider, start } = yield* setup()
       const { gate, response } = ProcessSetup.gated("A whole answer, to its end.", 3)
@@ -163,7 +163,7 @@ describe.concurrent("a service that is shutting down", () => {
 })
 
 describe.concurrent("a service with a closed log", () => {
-  test("X1: continues its turns, and ends normally", () =>
+  test("rule X1: continues its turns, and ends normally", () =>
     Effect.gen(function* () {
       const { config, directory, provider } = yield* setup()
       provider.respond(ProcessSetup.answer("Still here."))
@@ -185,7 +185,7 @@ describe.concurrent("a service with a closed log", () => {
 })
 
 describe.concurrent("without a usable provider", () => {
-  test("X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
+  test("rule X4: a switch to a provider without its key is refused with the missing key, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
@@ -207,7 +207,7 @@ describe.concurrent("without a usable provider", () => {
       assert.strictEqual((yield* service.state(id)).status, "retrying")
     }))
 
-  test("X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
+  test("rule X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)

@@ -61,7 +61,7 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
   ]
 
   it.live.each(outages)(
-    "D5: outlives %s, announces each wait in order, and answers once",
+    "rule D5: outlives %s, announces each wait in order, and answers once",
     ([what, responses, reasons]) =>
       withWait(
         0.5,
@@ -114,7 +114,7 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
       )
   )
 
-  it.live("D4: does not retry a stream that is cut in the middle of its answer, and keeps the text so far", () =>
+  it.live("rule D4: does not retry a stream that is cut in the middle of its answer, and keeps the text so far", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ format })
       service.provider.respond({ frames: answer.frames, cutAfter: answer.frames.length - 3 }, answer)
@@ -129,7 +129,7 @@ describe.each(formats)("a turn over %s", (format, dialect) => {
     })
   )
 
-  it.live("D7: fails with the last error, persisted, once the schedule is spent", () =>
+  it.live("rule D7: fails with the last error, persisted, once the schedule is spent", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ format, retry: { ...Service.QUICK, maxRetries: 2 } })
       service.provider.respond(overloaded, overloaded, badGateway)
@@ -197,7 +197,7 @@ describe("a conversation", () => {
   )
 
   it.live(
-    "M1: a manual retry runs from the last user message, without the failed response and without a new message",
+    "rule M1: a manual retry runs from the last user message, without the failed response and without a new message",
     () =>
       Effect.gen(function* () {
         const service = yield* Service.start()
@@ -238,7 +238,7 @@ describe("commands on a turn that waits", () => {
     return { service, id, live, post, state }
   })
 
-  it.live("P15: its state shows that it retries, the attempt, and when the next one is due", () =>
+  it.live("rule P15: its state shows that it retries, the attempt, and when the next one is due", () =>
     Effect.gen(function* () {
       const { state } = yield* waiting()
       const now = yield* state
@@ -250,7 +250,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: retry-now makes the next attempt at once", () =>
+  it.live("rule X4: retry-now makes the next attempt at once", () =>
     Effect.gen(function* () {
       const { live, post, state } = yield* waiting()
       assert.strictEqual((yield* post("retry-now")).status, 202)
@@ -260,7 +260,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: wait-until moves the end of the wait, and a client gets the new time", () =>
+  it.live("rule X4: wait-until moves the end of the wait, and a client gets the new time", () =>
     Effect.gen(function* () {
       const { live, service, id, state } = yield* waiting()
       const until = Date.now() + 7_200_000
@@ -271,7 +271,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: switch-target continues at once elsewhere; an unknown provider is refused", () =>
+  it.live("rule X4: switch-target continues at once elsewhere; an unknown provider is refused", () =>
     Effect.gen(function* () {
       const { live, service, id } = yield* waiting()
       const path = `/v1/conversations/${id}/switch-target`
@@ -284,7 +284,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X4: a command that is sent twice is one command, also for a later wait", () =>
+  it.live("rule X4: a command that is sent twice is one command, also for a later wait", () =>
     Effect.gen(function* () {
       const { live, service, id, state } = yield* waiting()
       const command = { path: `/v1/conversations/${id}/retry-now`, body: { commandId: "once" } }
@@ -297,7 +297,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("P14: abort-retry ends the wait, and the turn with its last error", () =>
+  it.live("rule P14: abort-retry ends the wait, and the turn with its last error", () =>
     Effect.gen(function* () {
       const { live, post } = yield* waiting()
       yield* post("abort-retry")
@@ -309,7 +309,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("D8: abort ends the wait at once and seals the turn as aborted, with no further attempt", () =>
+  it.live("rule D8: abort ends the wait at once and seals the turn as aborted, with no further attempt", () =>
     Effect.gen(function* () {
       const { live, post, service } = yield* waiting()
       yield* post("abort")
@@ -321,7 +321,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("P15: with automatic retries switched off the first error ends the turn", () =>
+  it.live("rule P15: with automatic retries switched off the first error ends the turn", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, answer)
@@ -333,7 +333,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("P13: a client that waits for the answer as JSON gets it after the retries", () =>
+  it.live("rule P13: a client that waits for the answer as JSON gets it after the retries", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(overloaded, badGateway, answer)
@@ -353,7 +353,7 @@ describe("commands on a turn that waits", () => {
     })
   )
 
-  it.live("X3: a client that connects during the wait gets the wait", () =>
+  it.live("rule X3: a client that connects during the wait gets the wait", () =>
     Effect.gen(function* () {
       const { service, id } = yield* waiting()
       const events = yield* service.open({ path: `/v1/conversations/${id}/events` })

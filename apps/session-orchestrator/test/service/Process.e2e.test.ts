@@ -11,7 +11,7 @@ import * as SideBySide from "./SideBySide.ts"
 const test = SideBySide.atOnce(2)
 
 describe.concurrent("a process that is killed", () => {
-  test("X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left", () =>
+  test("rule X1, X15: a turn asleep keeps its attempts, wakes at its time, and those behind it follow in order, watched or left", () =>
     withWait(
       4.5,
       Effect.fnUntraced(function* (seconds) {

@@ -131,10 +131,10 @@ describe("calls through a proxy", () => {
   })
 
   describe.each(["http", "https"] as const)("to an %s provider", (scheme) => {
-    it.live("C9: one attempt is one request, through a proxy too", () => once({ scheme }))
+    it.live("rule C9: one attempt is one request, through a proxy too", () => once({ scheme }))
   })
 
-  it.live("C9: the same holds for a package of the AI SDK, whose requests go through the proxy", () =>
+  it.live("rule C9: the same holds for a package of the AI SDK, whose requests go through the proxy", () =>
     Effect.gen(function* () {
       const own = { type: "ai-sdk", package: MODULE, baseUrl: "https://provider.test/v1" }
       const proxy = yield* once({ scheme: "https", file: { providers: { own } } })
@@ -153,7 +153,7 @@ describe("calls through a proxy", () => {
     ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
     ["a cut", { refuse: "cut" }, "network", /./]
   ])(
-    "C9: a tunnel that is refused by %s fails the attempt with the reason, and is requested once",
+    "rule C9: a tunnel that is refused by %s fails the attempt with the reason, and is requested once",
     ([, options, reason, words]) =>
       Effect.gen(function* () {
         const { ask, proxy } = yield* start({

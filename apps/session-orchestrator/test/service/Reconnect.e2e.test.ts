@@ -57,7 +57,7 @@ const assertOnce = Effect.fnUntraced(function* (harness: CrashHarness.Harness, t
 })
 
 describe.concurrent("a client that reconnect", () => {
-  it.live("X3: in the middle of a step, twice, assembles the text once", () =>
+  it.live("rule X3: in the middle of a step, twice, assembles the text once", () =>
     Effect.gen(function* () {
       const harness = yield* CrashHarness.make(1)
       const text = words("a")
@@ -70,7 +70,7 @@ describe.concurrent("a client that reconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X2, X3: over a kill after content had been shown, forgets it and assembles the new text once", () =>
+  it.live("rule X2, X3: over a kill after content had been shown, forgets it and assembles the new text once", () =>
     Effect.gen(function* () {
       const harness = yield* CrashHarness.make(2)
       const text = words("a")
@@ -90,7 +90,7 @@ describe.concurrent("a client that reconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X3: over a kill in a later attempt that had shown nothing, assembles the text of the next once", () =>
+  it.live("rule X3: over a kill in a later attempt that had shown nothing, assembles the text of the next once", () =>
     Effect.gen(function* () {
       const harness = yield* CrashHarness.make(3)
       const text = words("a")
@@ -108,7 +108,7 @@ describe.concurrent("a client that reconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("X3: over a kill in a wait, gets the wait, and assembles the text that follows it once", () =>
+  it.live("rule X3: over a kill in a wait, gets the wait, and assembles the text that follows it once", () =>
     withWait(
       2,
       Effect.fnUntraced(function* (seconds) {

@@ -11,7 +11,7 @@ const { ErrorBody, answerFrames } = ScriptedServer
 const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
 
 describe("a service that is started again", () => {
-  it.live("X1: leaves a waiting turn waiting until its announced time, and answers it once", () =>
+  it.live("rule X1: leaves a waiting turn waiting until its announced time, and answers it once", () =>
     withWait(
       6,
       Effect.fnUntraced(function* (seconds) {
@@ -37,7 +37,7 @@ describe("a service that is started again", () => {
     )
   )
 
-  it.live("X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
+  it.live("rule X1, X4: leaves a turn waiting until the time to which a command has moved its wait", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.fallback(overloaded)
@@ -58,7 +58,7 @@ describe("a service that is started again", () => {
     })
   )
 
-  it.live("X4: a command that was taken before the restart is not taken again", () =>
+  it.live("rule X4: a command that was taken before the restart is not taken again", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.fallback(overloaded)
@@ -78,7 +78,7 @@ describe("a service that is started again", () => {
     })
   )
 
-  it.live("D8: an abort right after the restart seals the turn, behind its earlier text", () =>
+  it.live("rule D8: an abort right after the restart seals the turn, behind its earlier text", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.fallback(overloaded)
@@ -96,7 +96,7 @@ describe("a service that is started again", () => {
 
 /** A provider, and one service after the other over one file. */
 describe("a start with turns to take up", () => {
-  it.live("X1: logs its progress if it takes longer than two seconds", () =>
+  it.live("rule X1: logs its progress if it takes longer than two seconds", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* setup()
       provider.fallback(overloaded)

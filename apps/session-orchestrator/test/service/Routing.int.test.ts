@@ -35,7 +35,7 @@ const paths = (service: Running) => service.provider.requests().map(({ path }) =
 
 describe("a service whose target fails", () => {
   it.live(
-    "P8: continues with the next target of the chain at once, announces it, and names the model that answered",
+    "rule P8: continues with the next target of the chain at once, announces it, and names the model that answered",
     () =>
       Effect.gen(function* () {
         const service = yield* Service.start({ providers: ["scripted", "second"], retry: chain })
@@ -60,7 +60,7 @@ describe("a service whose target fails", () => {
       })
   )
 
-  it.live("P8, P9: remembers over a restart that a target cools down, in all conversations", () =>
+  it.live("rule P8, P9: remembers over a restart that a target cools down, in all conversations", () =>
     Effect.gen(function* () {
       const database = yield* TemporaryFile.temporaryFile
       const provider = yield* ScriptedServer.start()
@@ -76,23 +76,25 @@ describe("a service whose target fails", () => {
     })
   )
 
-  it.live("P7: takes another key of the provider when one is used up, and avoids that one; no key is ever shown", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({ credentials: ["SPARE_KEY"] })
-      service.provider.respond(quota, answer("With the spare"), answer("And again"))
-      const id = yield* service.create()
-      const events = [...(yield* turn(service, id)), ...(yield* turn(service, yield* service.create()))]
-      assert.deepStrictEqual(
-        service.provider.requests().map(({ headers }) => headers["authorization"]),
-        ["sk-test-0123456789", Service.keyOf("SPARE_KEY"), Service.keyOf("SPARE_KEY")].map((key) => `Bearer ${key}`)
-      )
-      const retry = events.find((event) => event.type === "provider-retry")
-      assert.deepInclude(retry, { delayMs: 0, reason: "quota-exhausted", credential: "SPARE_KEY" })
-      assert.notInclude(JSON.stringify(events), Service.keyOf("SPARE_KEY"))
-    })
+  it.live(
+    "rule P7: takes another key of the provider when one is used up, and avoids that one; no key is ever shown",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start({ credentials: ["SPARE_KEY"] })
+        service.provider.respond(quota, answer("With the spare"), answer("And again"))
+        const id = yield* service.create()
+        const events = [...(yield* turn(service, id)), ...(yield* turn(service, yield* service.create()))]
+        assert.deepStrictEqual(
+          service.provider.requests().map(({ headers }) => headers["authorization"]),
+          ["sk-test-0123456789", Service.keyOf("SPARE_KEY"), Service.keyOf("SPARE_KEY")].map((key) => `Bearer ${key}`)
+        )
+        const retry = events.find((event) => event.type === "provider-retry")
+        assert.deepInclude(retry, { delayMs: 0, reason: "quota-exhausted", credential: "SPARE_KEY" })
+        assert.notInclude(JSON.stringify(events), Service.keyOf("SPARE_KEY"))
+      })
   )
 
-  it.live("A4: takes targets in turn", () =>
+  it.live("rule A4: takes targets in turn", () =>
     Effect.gen(function* () {
       const routing = { type: "round-robin" as const, targets: ["scripted/m", "second/m", "third/m"] }
       const service = yield* Service.start({
@@ -107,7 +109,7 @@ describe("a service whose target fails", () => {
     })
   )
 
-  it.live("P8: skips a target that is known to be too small for the request", () =>
+  it.live("rule P8: skips a target that is known to be too small for the request", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({
         providers: ["scripted", "second", "third"],
@@ -125,7 +127,7 @@ describe("a turn that has to end with a report", () => {
   const schema = { type: "object", properties: { summary: { type: "string" } }, required: ["summary"] }
   const retry: Profile.RetrySettings = { ...Service.QUICK, finalReport: { schema }, maxTurns: 3 }
 
-  it.live("A9, A13: requests again after text without a report, and has the report in its seal", () =>
+  it.live("rule A9, A13: requests again after text without a report, and has the report in its seal", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry })
       service.provider.respond(
@@ -150,7 +152,7 @@ describe("a turn that has to end with a report", () => {
 })
 
 describe("a context that is too long", () => {
-  it.live("P19: is summed up by the model, and the step runs again", () =>
+  it.live("rule P19: is summed up by the model, and the step runs again", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const id = yield* service.create()

@@ -48,7 +48,7 @@ const turnOf = (service: Effect.Success<ReturnType<typeof Service.start>>) =>
 
 describe("a turn that asks", () => {
   it.live(
-    "X11, X15: shows its question to watchers, in its state and in the list of turns, over a restart; and continues on command",
+    "rule X11, X15: shows its question to watchers, in its state and in the list of turns, over a restart; and continues on command",
     () =>
       Effect.gen(function* () {
         const { asked, database, id, provider, retry, service } = yield* asking()
@@ -92,7 +92,7 @@ describe("a turn that asks", () => {
       })
   )
 
-  it.live("X11: ends on command, without another request", () =>
+  it.live("rule X11: ends on command, without another request", () =>
     Effect.gen(function* () {
       const { id, live, provider, service } = yield* asking()
       assert.strictEqual((yield* post(service, id, "abort-retry")).status, 202)
@@ -101,7 +101,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: continues after a command, without asking again", () =>
+  it.live("rule X11: continues after a command, without asking again", () =>
     Effect.gen(function* () {
       const { id, live, provider, service } = yield* asking()
       const until = Date.now() + 50
@@ -113,7 +113,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: gives up without an answer, and names its question and its failure", () =>
+  it.live("rule X11: gives up without an answer, and names its question and its failure", () =>
     Effect.gen(function* () {
       const { live, provider } = yield* asking(Duration.millis(100))
       const end = Service.eventsOf(yield* live.rest).at(-1)
@@ -127,7 +127,7 @@ describe("a turn that asks", () => {
     })
   )
 
-  it.live("X11: does not ask if the request is small", () =>
+  it.live("rule X11: does not ask if the request is small", () =>
     Effect.gen(function* () {
       const provider = yield* ScriptedServer.start()
       provider.respond(overloaded, { frames: answerFrames("openai", "Good morning") })

@@ -10,7 +10,7 @@ import * as Service from "./Service.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
 describe("a process that is starved", () => {
-  it.live("D3: a provider that dies, and comes up on the same port, answers the turn that waited", () =>
+  it.live("rule D3: a provider that dies, and comes up on the same port, answers the turn that waited", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const { port, url } = yield* Effect.scoped(ScriptedServer.start({ port: yield* freePort }))
@@ -102,34 +102,36 @@ describe("a process that is starved", () => {
       })
     )
 
-    it.live("X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable", () =>
-      Effect.gen(function* () {
-        const { directory, setReadOnly } = yield* SmallDisk.make
-        const { provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
-        provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Once"))
-        const first = yield* start
-        const id = yield* first.create()
-        yield* Effect.flatMap(first.open(ProcessSetup.request(id, "one")), (live) => live.until("provider-retry"))
-        const before = yield* first.state(id)
-        yield* first.end("SIGKILL")
+    it.live(
+      "rule X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable",
+      () =>
+        Effect.gen(function* () {
+          const { directory, setReadOnly } = yield* SmallDisk.make
+          const { provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
+          provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Once"))
+          const first = yield* start
+          const id = yield* first.create()
+          yield* Effect.flatMap(first.open(ProcessSetup.request(id, "one")), (live) => live.until("provider-retry"))
+          const before = yield* first.state(id)
+          yield* first.end("SIGKILL")
 
-        yield* setReadOnly(true)
-        const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
-        assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
-        assert.match(
-          refused.stderr,
-          /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
-        )
-        yield* setReadOnly(false)
+          yield* setReadOnly(true)
+          const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
+          assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
+          assert.match(
+            refused.stderr,
+            /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
+          )
+          yield* setReadOnly(false)
 
-        const second = yield* start
-        assert.deepStrictEqual(yield* second.state(id), before)
-        yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-        // The turn may have ended before this client connects, which then gets the message alone.
-        yield* ProcessSetup.turn(second, id, "one")
-        assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
-        assert.strictEqual(provider.count(), 2)
-      })
+          const second = yield* start
+          assert.deepStrictEqual(yield* second.state(id), before)
+          yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
+          // The turn may have ended before this client connects, which then gets the message alone.
+          yield* ProcessSetup.turn(second, id, "one")
+          assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
+          assert.strictEqual(provider.count(), 2)
+        })
     )
   }
 })

@@ -24,7 +24,7 @@ const until = (service: Running, turnId: string, status: TurnState.TurnState["st
   Process.eventually(`turn ${turnId} to be ${status}`, read(service, turnId), (state) => state.status === status)
 
 describe("a turn that was submitted", () => {
-  it.live("X15: runs with no client attached, waits visibly, takes commands, and has its answer in the end", () =>
+  it.live("rule X15: runs with no client attached, waits visibly, takes commands, and has its answer in the end", () =>
     Effect.gen(function* () {
       const before = Date.now()
       // Long enough to leave memory.
@@ -62,7 +62,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: has its failure without a key that its provider quoted, and an abort as its status", () =>
+  it.live("rule X15: has its failure without a key that its provider quoted, and an abort as its status", () =>
     Effect.gen(function* () {
       const apiKey = "planted-0123456789-key"
       const service = yield* Service.start({ apiKey, retry: Service.LONG })
@@ -93,7 +93,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("C11: an answer of megabytes is read whole", () =>
+  it.live("rule C11: an answer of megabytes is read whole", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const answer = `${"long".repeat(100_000)} `.repeat(3)
@@ -103,7 +103,7 @@ describe("a turn that was submitted", () => {
     })
   )
 
-  it.live("X15: is 404 for an unknown turn, with its id, and 400 for an invalid id", () =>
+  it.live("rule X15: is 404 for an unknown turn, with its id, and 400 for an invalid id", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const missing = yield* service.call({ path: "/v1/turns/none" })

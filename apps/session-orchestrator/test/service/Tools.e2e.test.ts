@@ -92,7 +92,7 @@ const linesOf = (file: string): ReadonlyArray<string> =>
   fs.existsSync(file) ? fs.readFileSync(file, "utf8").trim().split("\n") : []
 
 describe.concurrent("a turn with tools", () => {
-  test("A16: calls a real server's, several at once, and continues with their results; each is counted and traced", () =>
+  test("rule A16: calls a real server's, several at once, and continues with their results; each is counted and traced", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const otlp = { endpoint: collector.url }
@@ -236,7 +236,7 @@ describe.concurrent("a turn with tools", () => {
 })
 
 describe.concurrent("a process that is killed while tools run", () => {
-  test("X1, X8: keeps the question about a call that needs approval, which runs once a person has approved it", () =>
+  test("rule X1, X8: keeps the question about a call that needs approval, which runs once a person has approved it", () =>
     Effect.gen(function* () {
       const entry = { ...TestToolServers.unrulyEntry(), allow: ["append", "append_again"], confirm: ["append"] }
       const setup = yield* setupOf({ unruly: entry })
@@ -266,7 +266,7 @@ describe.concurrent("a process that is killed while tools run", () => {
       assert.deepStrictEqual(setup.resultsOf(1), ["appended", "appended"])
     }).pipe(Effect.scoped))
 
-  test("X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
+  test("rule X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
     Effect.gen(function* () {
       const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["append_again"] } })
       const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
@@ -299,7 +299,7 @@ describe.concurrent("a process that is killed while tools run", () => {
       assert.strictEqual(setup.provider.count(), 2)
     }).pipe(Effect.scoped))
 
-  test("X8: an idempotent call is repeated as often as it takes", () =>
+  test("rule X8: an idempotent call is repeated as often as it takes", () =>
     Effect.gen(function* () {
       const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["*"] } })
       const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]

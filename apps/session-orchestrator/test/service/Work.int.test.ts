@@ -26,35 +26,37 @@ const until = (service: Running, turnId: string, wanted: string) =>
   Process.eventually(`turn ${turnId} to be ${wanted}`, status(service, turnId), (found) => found === wanted)
 
 describe("POST /v1/turns", () => {
-  it.live("X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
-      const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
-      const first = yield* submit(service, body)
-      assert.deepStrictEqual(first, {
-        status: 202,
-        location: "/v1/turns/one",
-        body: { turnId: "one", conversationId: "one", isNew: true }
-      })
-      yield* until(service, "one", "completed")
-      // The order of keys is no difference.
-      const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
-      assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
-      for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
-        const { body: problem, status } = yield* submit(service, { ...body, ...other })
-        assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
-      }
-      assert.strictEqual(service.provider.count(), 1)
+  it.live(
+    "rule X15: opens a conversation for the prompt; the same again adds nothing, and anything else is refused",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start()
+        service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
+        const body = { prompt: "Hello", turnId: "one", system: "Be brief.", retry: { budget: "1 hour", enabled: true } }
+        const first = yield* submit(service, body)
+        assert.deepStrictEqual(first, {
+          status: 202,
+          location: "/v1/turns/one",
+          body: { turnId: "one", conversationId: "one", isNew: true }
+        })
+        yield* until(service, "one", "completed")
+        // The order of keys is no difference.
+        const again = yield* submit(service, { ...body, retry: { enabled: true, budget: "1 hour" } })
+        assert.deepStrictEqual(again, { ...first, body: { ...first.body, isNew: false } })
+        for (const other of [{ prompt: "Bye" }, { system: "Be long." }, { retry: {} }, { model: "scripted/n" }]) {
+          const { body: problem, status } = yield* submit(service, { ...body, ...other })
+          assert.deepStrictEqual([status, problem.type], [409, "/docs#problem-turn-conflict"])
+        }
+        assert.strictEqual(service.provider.count(), 1)
 
-      const unnamed = yield* submit(service, { prompt: "Hello" })
-      assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
-      assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
-      yield* until(service, unnamed.body.turnId, "completed")
-    })
+        const unnamed = yield* submit(service, { prompt: "Hello" })
+        assert.strictEqual(unnamed.location, `/v1/turns/${unnamed.body.turnId}`)
+        assert.notStrictEqual(unnamed.body.conversationId, unnamed.body.turnId)
+        yield* until(service, unnamed.body.turnId, "completed")
+      })
   )
 
-  it.live("X15: a submission that broke off behind its conversation is completed by the same call", () =>
+  it.live("rule X15: a submission that broke off behind its conversation is completed by the same call", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.respond(ProcessSetup.answer("Here"), ProcessSetup.answer("There"))
@@ -73,7 +75,7 @@ describe("POST /v1/turns", () => {
 })
 
 describe("a turn by its id", () => {
-  it.live("X15: is watched from its first event, as often as a client likes, and ended alone", () =>
+  it.live("rule X15: is watched from its first event, as often as a client likes, and ended alone", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
@@ -102,7 +104,7 @@ describe("a turn by its id", () => {
 })
 
 describe("lists", () => {
-  it.live("X15: turns are listed by status, model and time, page by page; what makes no sense is 400", () =>
+  it.live("rule X15: turns are listed by status, model and time, page by page; what makes no sense is 400", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       ProcessSetup.script(service.provider, {
@@ -157,7 +159,7 @@ describe("lists", () => {
 })
 
 describe("labels", () => {
-  it.live("X15: metadata and tags come back with the turn and its conversation, and lists find them by tag", () =>
+  it.live("rule X15: metadata and tags come back with the turn and its conversation, and lists find them by tag", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Here."))
@@ -199,7 +201,7 @@ describe("labels", () => {
     })
   )
 
-  it.live("X15: a megabyte of metadata is refused, and no label becomes one of a metric", () =>
+  it.live("rule X15: a megabyte of metadata is refused, and no label becomes one of a metric", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Here."))
@@ -217,7 +219,7 @@ describe("labels", () => {
 })
 
 describe("DELETE /v1/conversations/:id", () => {
-  it.live("X15: ends the turns of a conversation, and no byte of it is left in the file or its log", () =>
+  it.live("rule X15: ends the turns of a conversation, and no byte of it is left in the file or its log", () =>
     Effect.gen(function* () {
       const directory = yield* Process.directory
       const database = path.join(directory, "holdfast.db")
@@ -257,7 +259,7 @@ describe("DELETE /v1/conversations/:id", () => {
 
 describe("the end of a turn", () => {
   it.live(
-    "X15: is delivered, signed, in the order of its conversation; a private address of a request is refused",
+    "rule X15: is delivered, signed, in the order of its conversation; a private address of a request is refused",
     () =>
       Effect.gen(function* () {
         const receiver = yield* Receivers.receiver()

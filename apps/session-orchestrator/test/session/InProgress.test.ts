@@ -50,7 +50,7 @@ it("a discarded answer is no answer in progress", () => {
   expect(turn.isAnswering).toBe(false)
 })
 
-it("X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {
+it("rule X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {
   const turn = new InProgress()
   expect(turn.isKnown(start)).toBe(false)
   turn.live(start)
@@ -81,7 +81,7 @@ it("the text so far is encoded once for all clients that connect at the same poi
   expect(turn.frames()).toEqual([])
 })
 
-it("X3: a file is content in its place among the texts, for clients that come later", () => {
+it("rule X3: a file is content in its place among the texts, for clients that come later", () => {
   const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
   const turn = new InProgress()
   for (const event of [start, delta, delta, file, delta] as const) turn.live(event)

@@ -85,7 +85,7 @@ describe("a turn that was just accepted", () => {
     )
   })
 
-  it.effect("P15: shows a switch that is changed after its conversation was read", () => {
+  it.effect("rule P15: shows a switch that is changed after its conversation was read", () => {
     const { reads, store } = counted()
     return withService({ scripts: [hangs], store }, ({ conversations }) =>
       Effect.gen(function* () {

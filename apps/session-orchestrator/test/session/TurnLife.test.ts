@@ -186,7 +186,7 @@ describe("a turn's life", () => {
     assertSound(turn, session, lender)
   })
 
-  it("X14: its interruption is kept until it makes progress, and over its next run", () => {
+  it("rule X14: its interruption is kept until it makes progress, and over its next run", () => {
     const interruption = Interruption.none("life")
     const turn = new TurnLife.TurnLife(turnId, { _tag: "Queued", interruption })
     for (const move of [TurnLife.begin, TurnLife.act, TurnLife.sleep(false), TurnLife.stop, TurnLife.begin]) {

@@ -132,7 +132,7 @@ const arrived = Effect.promise(async () => {
 
 describe("a watcher", () => {
   Property.prop(
-    "X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
+    "rule X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
     fc.tuple(turn, fc.nat(40), fc.nat(40), fc.boolean()),
     ([events, a, b, isPushed]) =>
       Effect.gen(function* () {
@@ -210,7 +210,7 @@ describe("a watcher", () => {
       })
   )
 
-  it.effect("X3: that connects late gets the text of the step in progress, as one piece", () =>
+  it.effect("rule X3: that connects late gets the text of the step in progress, as one piece", () =>
     Effect.gen(function* () {
       const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
@@ -222,7 +222,7 @@ describe("a watcher", () => {
     })
   )
 
-  it.effect("X3: that connects during a wait gets it with its absolute end", () =>
+  it.effect("rule X3: that connects during a wait gets it with its absolute end", () =>
     Effect.gen(function* () {
       const { session, say } = bound(new DrivenConversation())
       for (const event of [stepStart(0), retry]) say(event)
@@ -357,7 +357,7 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect("X3: no event up to the client's id arrives again, though the hub passes it only now", () =>
+  it.effect("rule X3: no event up to the client's id arrives again, though the hub passes it only now", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       const events = yield* seenBy(
@@ -373,17 +373,19 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect("X3: a client with an id that the conversation never had gets all events, and misses no later one", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      session.hub.persisted([earlier])
-      const end = stored(2, turnEnd)
-      const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
-      assert.deepStrictEqual(events, [earlier.event, turnEnd])
-    })
+  it.effect(
+    "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        session.hub.persisted([earlier])
+        const end = stored(2, turnEnd)
+        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+        assert.deepStrictEqual(events, [earlier.event, turnEnd])
+      })
   )
 
-  it.effect("X3: the same if the conversation has no events yet", () =>
+  it.effect("rule X3: the same if the conversation has no events yet", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       const rest = () => {

@@ -42,7 +42,7 @@ describe("the account of a day", () => {
     )
   })
 
-  it("X11: a turn that has moved from another runner has what it used there, once", () => {
+  it("rule X11: a turn that has moved from another runner has what it used there, once", () => {
     const call = (turnId: Ids.TurnId) => {
       const outcome = { _tag: "Completed", usage: { inputTokens: 10, outputTokens: 5 }, endedAt: 0 }
       return { turnId, target: TARGET, outcome } as unknown as Observer.AttemptEnded

@@ -132,7 +132,7 @@ describe("a limit of a conversation", () => {
     Effect.flatMap(conversations.prompt(id, { prompt: "Hi" }), conversations.result)
   const answers = ["one", "two", "three", "four"].map((text) => answer(text))
 
-  it.effect("X11: fails its next turn, on another day too, and no turn of another one", () =>
+  it.effect("rule X11: fails its next turn, on another day too, and no turn of another one", () =>
     limited(limits, answers, (service) =>
       Effect.gen(function* () {
         const id = yield* service.conversations.create({})
@@ -181,7 +181,7 @@ describe("a limit of a turn", () => {
   const limits = [{ per: "turn", tokens: 30, then: "fail" }] as const
   const step = ScriptedProvider.tools(ScriptedProvider.call("none"))
 
-  it.effect(`X11: fails a turn of many steps, and counts anew with its retry`, () =>
+  it.effect(`rule X11: fails a turn of many steps, and counts anew with its retry`, () =>
     limited(limits, [step, step, answer("Done.")], (service) =>
       Effect.gen(function* () {
         const { conversations } = service
@@ -196,7 +196,7 @@ describe("a limit of a turn", () => {
   )
 
   for (const isShared of [true, false]) {
-    it.effect(`X11: counts its steps before a restart (several runners: ${isShared})`, () =>
+    it.effect(`rule X11: counts its steps before a restart (several runners: ${isShared})`, () =>
       Effect.gen(function* () {
         const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
         const spend = { limits, prices: {}, isShared, reading: TurnUse.reading }
@@ -258,7 +258,7 @@ describe("a turn that other runners had before", () => {
       )
     })
 
-  it.effect("X11: their calls count for the turn's tags", () =>
+  it.effect("rule X11: their calls count for the turn's tags", () =>
     Effect.gen(function* () {
       const [refusal] = yield* refusals({ per: "tag", tokens: 30, then: "fail" }, [2])
       assert.include(refusal, "the tag nightly, and 30 tokens were spent")
@@ -266,7 +266,7 @@ describe("a turn that other runners had before", () => {
   )
 
   for (const per of ["turn", "conversation"] as const)
-    it.effect(`X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`, () =>
+    it.effect(`rule X11: a limit of a ${per} counts the calls at each of them, also after the turn has been here`, () =>
       Effect.gen(function* () {
         const [first, second, third] = yield* refusals({ per, tokens: 45, then: "fail" }, [1, 1, 1])
         assert.deepStrictEqual([first, second], [undefined, undefined])
@@ -275,7 +275,7 @@ describe("a turn that other runners had before", () => {
     )
 })
 
-describe("X11: a limit of the day that asks", () => {
+describe("rule X11: a limit of the day that asks", () => {
   const limits = [{ per: "day", tokens: 15, then: "ask", answerWithin: Duration.hours(2) }] as const
 
   const asked = (service: Service) =>
@@ -294,7 +294,7 @@ describe("X11: a limit of the day that asks", () => {
       return { id, turnId }
     })
 
-  it.effect("X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
+  it.effect("rule X11: waits for a person without a call, and goes on when the answer is retry-now", () =>
     limited(
       limits,
       [answer("one"), ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")],
@@ -311,7 +311,7 @@ describe("X11: a limit of the day that asks", () => {
     )
   )
 
-  it.effect("X11: a question is kept over a restart, and its answer holds for the rest of the turn", () =>
+  it.effect("rule X11: a question is kept over a restart, and its answer holds for the rest of the turn", () =>
     Effect.gen(function* () {
       const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
       let waiting: { readonly id: Ids.ConversationId; readonly turnId: Ids.TurnId } | undefined
@@ -334,7 +334,7 @@ describe("X11: a limit of the day that asks", () => {
     })
   )
 
-  it.effect("X11: fails the turn when nobody answers in time, with the limit in its error", () =>
+  it.effect("rule X11: fails the turn when nobody answers in time, with the limit in its error", () =>
     limited(limits, [answer("one")], (service) =>
       Effect.gen(function* () {
         const { turnId } = yield* asked(service)

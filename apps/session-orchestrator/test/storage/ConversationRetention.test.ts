@@ -35,7 +35,7 @@ const ids = (...numbers: ReadonlyArray<number>) => numbers.map(NumberedData.conv
 
 describe("retention of conversations", () => {
   it.effect(
-    "X15: those go that ended long enough ago, by tag where a rule has one; a turn that has not ended keeps its own",
+    "rule X15: those go that ended long enough ago, by tag where a rule has one; a turn that has not ended keeps its own",
     () =>
       Effect.gen(function* () {
         yield* write(1, 0, 1)
@@ -64,7 +64,7 @@ describe("retention of conversations", () => {
       }).pipe(Effect.provide(MemoryStore.layer))
   )
 
-  it.live("X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
+  it.live("rule X15: a conversation without a turn is as old as its creation; many are deleted over pages", () =>
     Effect.gen(function* () {
       const store = yield* Store
       for (let n = 1; n <= 130; n++) yield* store.createConversation(NumberedData.conversation(n, { createdAt: n }))

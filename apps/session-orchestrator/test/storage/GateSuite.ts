@@ -22,7 +22,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
   const test = (title: string, body: (table: GateTable["Service"]) => Effect.Effect<void, unknown>) =>
     it.live(`${name}: ${title}`, () => Effect.flatMap(GateTable, body).pipe(Effect.provide(layer)))
 
-  test("X5: the other runners read a runner's news, and nothing else", ({ exchange }) =>
+  test("rule X5: the other runners read a runner's news, and nothing else", ({ exchange }) =>
     Effect.gen(function* () {
       const now = Date.UTC(2031, 3, 1)
       const own = posted("a", { triedAt: now, failedAt: now + 0.25, failure: overloaded, n: 28.5 })
@@ -30,7 +30,7 @@ export const suite = <E>(name: string, layer: Layer.Layer<GateTable, E>) => {
       expect(yield* exchange([], ["b", "c"])).toEqual([posted("b")])
     }))
 
-  test("X5: the newest news of each kind stays", ({ exchange }) =>
+  test("rule X5: the newest news of each kind stays", ({ exchange }) =>
     Effect.gen(function* () {
       yield* exchange([posted("a", { triedAt: 5, answeredAt: 1, failedAt: 5, failure: overloaded })], ["a"])
       const older = posted("a", { triedAt: 4, answeredAt: 9, failedAt: 3, failure: limited })

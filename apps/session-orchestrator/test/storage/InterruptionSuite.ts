@@ -23,7 +23,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   })
 
   test(
-    "X14: the process that takes up a turn reads its interruptions",
+    "rule X14: the process that takes up a turn reads its interruptions",
     Effect.gen(function* () {
       const { find, takeUp } = yield* accepted
       expect(yield* find(id)).toEqual(Option.none())
@@ -38,7 +38,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   )
 
   test(
-    "X6: a process's note about a turn that another process has taken up changes nothing",
+    "rule X6: a process's note about a turn that another process has taken up changes nothing",
     Effect.gen(function* () {
       const { find, note, takeUp } = yield* accepted
       yield* note(id, one)
@@ -52,7 +52,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   )
 
   test(
-    "C10: a count of defects never shrinks",
+    "rule C10: a count of defects never shrinks",
     Effect.gen(function* () {
       const { find, note, takeUp } = yield* accepted
       yield* takeUp(id, { ...one, defects: 2 })

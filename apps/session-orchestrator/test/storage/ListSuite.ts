@@ -118,7 +118,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     it.live(`${name}: ${title}`, () => Effect.provide(Effect.orDie(body), layer))
 
   test(
-    "X15: the pages of a filter have each turn once, in order, while others are accepted",
+    "rule X15: the pages of a filter have each turn once, in order, while others are accepted",
     Effect.gen(function* () {
       const context = yield* Effect.context<Storage>()
       yield* Effect.promise(() =>
@@ -152,7 +152,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
-    "X15: conversations are listed by model and time, with their newest turn and whether they are busy",
+    "rule X15: conversations are listed by model and time, with their newest turn and whether they are busy",
     Effect.gen(function* () {
       const lists = yield* Lists
       yield* write([
@@ -179,7 +179,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
-    "X15: turns are found by a text in their prompt or answer, in any case, and by nothing else",
+    "rule X15: turns are found by a text in their prompt or answer, in any case, and by nothing else",
     Effect.gen(function* () {
       const store = yield* Store
       const lists = yield* Lists
@@ -217,7 +217,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
-    "X15: a conversation has its own title or its first prompt, and is found by both",
+    "rule X15: a conversation has its own title or its first prompt, and is found by both",
     Effect.gen(function* () {
       const store = yield* Store
       const lists = yield* Lists
@@ -245,7 +245,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
-    "X12: reports a period from rows and records, read page by page",
+    "rule X12: reports a period from rows and records, read page by page",
     Effect.gen(function* () {
       const lists = yield* Lists
       const journal = yield* Journal
@@ -327,7 +327,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   )
 
   test(
-    "X15: each page of 100,000 turns is read by an index, without a sort",
+    "rule X15: each page of 100,000 turns is read by an index, without a sort",
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const lists = yield* Lists

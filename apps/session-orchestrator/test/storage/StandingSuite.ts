@@ -18,7 +18,7 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
   const test = (title: string, body: (standings: Standings["Service"]) => Effect.Effect<void, StorageError>) =>
     it.effect(`${name}: ${title}`, () => Effect.flatMap(Standings, body).pipe(Effect.provide(layer)))
 
-  test("P7, P8: every reader gets a noted pause until it ends", (standings) =>
+  test("rule P7, P8: every reader gets a noted pause until it ends", (standings) =>
     Effect.gen(function* () {
       expect(yield* standings.load(0)).toEqual(Standing.empty)
       const limit: Standing.Pause = { until: 300, reason: "quota-exhausted", retryable: false, askedUntil: 300 }
@@ -43,7 +43,7 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       expect((yield* standings.load(100)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
     }))
 
-  test("C12: a success ends the pauses from before its call, also for runners that note such a pause again", (standings) =>
+  test("rule C12: a success ends the pauses from before its call, also for runners that note such a pause again", (standings) =>
     Effect.gen(function* () {
       const thing = Standing.target(main)
       const known = Standing.paused(thing, { ...pause(900), since: 100 })
@@ -57,7 +57,7 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       expect(yield* standings.load(900)).toEqual(Standing.empty)
     }))
 
-  test("C12: pauses and successes that are noted at once are all kept", (standings) =>
+  test("rule C12: pauses and successes that are noted at once are all kept", (standings) =>
     Effect.gen(function* () {
       const names = Array.from({ length: 10 }, (_, n) => Standing.credential("one", `K${n % 5}`))
       for (const thing of names) yield* standings.note(Standing.paused(thing, { ...pause(900), since: 100 }), 100)

@@ -79,7 +79,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing",
+    "rule P15: the switch for automatic retries is stored, and switching an unknown conversation changes nothing",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
@@ -195,7 +195,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "X7: that a turn was submitted is kept, from its first acceptance",
+    "rule X7: that a turn was submitted is kept, from its first acceptance",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
@@ -241,7 +241,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "X3: events come back as they were written, to the byte, whatever their rows hold",
+    "rule X3: events come back as they were written, to the byte, whatever their rows hold",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
@@ -324,7 +324,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "M1: a turn without a prompt is stored without one",
+    "rule M1: a turn without a prompt is stored without one",
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
@@ -535,7 +535,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "D6: a transient event that bypasses the types is refused, and nothing is stored",
+    "rule D6: a transient event that bypasses the types is refused, and nothing is stored",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
       const common = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
@@ -571,7 +571,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   )
 
   test(
-    "X3: events after any id are read in order, for any number of them",
+    "rule X3: events after any id are read in order, for any number of them",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
       const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))

@@ -42,7 +42,7 @@ const secondsOf = (text: string): number =>
   Number.parseInt(text, 10) * ({ s: 1, m: 60, h: 3600 }[text.at(-1) ?? ""] ?? assert.fail(`${text} is no duration`))
 
 describe("docs/prometheus-alerts.yml", () => {
-  it.live("X12: each rule queries, in PromQL, series that a service has from its start", () =>
+  it.live("rule X12: each rule queries, in PromQL, series that a service has from its start", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       const { samples } = PrometheusText.read((yield* service.call({ path: "/metrics" })).text)

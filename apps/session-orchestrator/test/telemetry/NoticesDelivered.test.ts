@@ -172,7 +172,7 @@ describe("an observation of a turn", () => {
       return { told: told(memory), taken: memory.notices() }
     })
 
-  it.effect("X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
+  it.effect("rule X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
       const route = { target: at("spare") }
@@ -189,7 +189,7 @@ describe("an observation of a turn", () => {
     })
   )
 
-  it.effect("X12: a complete response is an answer although it is invalid (A9), a part of one is none", () =>
+  it.effect("rule X12: a complete response is an answer although it is invalid (A9), a part of one is none", () =>
     Effect.gen(function* () {
       const answers = (over: object) =>
         Effect.map(
@@ -204,7 +204,7 @@ describe("an observation of a turn", () => {
     })
   )
 
-  it.effect("X12: a turn that switches to another endpoint waits for the first no more", () =>
+  it.effect("rule X12: a turn that switches to another endpoint waits for the first no more", () =>
     logged(() =>
       Effect.gen(function* () {
         const listeners = yield* start()
@@ -225,7 +225,7 @@ describe("an observation of a turn", () => {
     )
   )
 
-  it.effect("X12: a turn that asks at a limit of spending waits for no endpoint", () =>
+  it.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", () =>
     Effect.gen(function* () {
       const limit = {
         ...Observations.overloaded,
@@ -238,7 +238,7 @@ describe("an observation of a turn", () => {
     })
   )
 
-  it.effect("X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
+  it.effect("rule X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
     Effect.gen(function* () {
       const { taken, told } = yield* noticesOf((listeners) => {
         const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }

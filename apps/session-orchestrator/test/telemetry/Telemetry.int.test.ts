@@ -103,19 +103,21 @@ const documented = Array.from(
 )
 
 describe("metrics", () => {
-  it.live("A16: are read by a Prometheus parser, and are those of docs/telemetry.md, with its labels and types", () =>
-    Effect.gen(function* () {
-      const service = yield* everything
-      const metrics = yield* metricsOf(service)
-      const shown = Array.from(metrics.types)
-        .filter(([name]) => name.startsWith("holdfast_"))
-        .map(([name, type]) => ({ name, labels: PrometheusText.labelsOf(metrics, name), type }))
-      const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
-      assert.deepStrictEqual(shown.toSorted(byName), documented.toSorted(byName))
-    }).pipe(alone)
+  it.live(
+    "rule A16: are read by a Prometheus parser, and are those of docs/telemetry.md, with its labels and types",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* everything
+        const metrics = yield* metricsOf(service)
+        const shown = Array.from(metrics.types)
+          .filter(([name]) => name.startsWith("holdfast_"))
+          .map(([name, type]) => ({ name, labels: PrometheusText.labelsOf(metrics, name), type }))
+        const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
+        assert.deepStrictEqual(shown.toSorted(byName), documented.toSorted(byName))
+      }).pipe(alone)
   )
 
-  it.live("A16: count attempts, retries, tokens, tools, turns and commands", () =>
+  it.live("rule A16: count attempts, retries, tokens, tools, turns and commands", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
       const at = { provider: "scripted", model: "m" }
@@ -151,7 +153,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A16: exist at 0 before their first increment, except those of unconfigured names", () =>
+  it.live("rule A16: exist at 0 before their first increment, except those of unconfigured names", () =>
     Effect.gen(function* () {
       const fresh = yield* metricsOf(yield* Service.start())
       const later = yield* Effect.flatMap(everything, metricsOf).pipe(alone)
@@ -191,7 +193,7 @@ describe("metrics", () => {
     }).pipe(alone)
   )
 
-  it.live("A12: count final reports by outcome, and the last steps that followed", () =>
+  it.live("rule A12: count final reports by outcome, and the last steps that followed", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* everything)
       for (const outcome of ["invalid", "accepted"]) {
@@ -240,7 +242,7 @@ describe("metrics", () => {
 })
 
 describe("traces", () => {
-  it.live("A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", () =>
+  it.live("rule A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const url = `${collector.url}/v1/traces`
@@ -339,7 +341,7 @@ describe("traces", () => {
 })
 
 describe("the retry log", () => {
-  it.live("M4: has a line for each retry of the service, without its key", () =>
+  it.live("rule M4: has a line for each retry of the service, without its key", () =>
     Effect.gen(function* () {
       const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
       const service = yield* Service.start({
@@ -388,7 +390,7 @@ describe("the retry log", () => {
 })
 
 describe("a turn that switches its target", () => {
-  it.live("A16, M4: is in metrics, spans and log, each with the new target", () =>
+  it.live("rule A16, M4: is in metrics, spans and log, each with the new target", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
@@ -457,7 +459,7 @@ describe("notifications", () => {
     }
   })
 
-  it.live("X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
+  it.live("rule X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver([503])
       const directory = path.dirname(yield* TemporaryFile.temporaryFile)
@@ -498,7 +500,7 @@ describe("notifications", () => {
     }).pipe(alone)
   )
 
-  it.live("X12: of an incident that lasts over a restart report its beginning once", () =>
+  it.live("rule X12: of an incident that lasts over a restart report its beginning once", () =>
     Effect.gen(function* () {
       const webhook = yield* Receivers.receiver()
       const database = yield* TemporaryFile.temporaryFile
@@ -549,27 +551,29 @@ describe("notifications", () => {
     }).pipe(alone)
   )
 
-  it.live("M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end", () =>
-    Effect.gen(function* () {
-      const webhook = yield* Receivers.receiver(["hangs"])
-      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
-      const running = path.join(directory, "running")
-      const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
-      fs.mkdirSync(directory, { recursive: true })
-      fs.writeFileSync(path.join(directory, "no-directory"), "")
-      const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
-      const service = yield* Service.start({
-        telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
-      })
-      service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
-      const id = yield* service.create()
-      const { text } = yield* prompt(service, id, "t1")
-      assert.strictEqual(JSON.parse(text).status, "completed")
-      const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
-      yield* Receivers.sent(webhook, 1)
-      yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
-      yield* service.stop.pipe(Effect.timeout("90 seconds"))
-      assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
-    }).pipe(alone)
+  it.live(
+    "rule M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end",
+    () =>
+      Effect.gen(function* () {
+        const webhook = yield* Receivers.receiver(["hangs"])
+        const directory = path.dirname(yield* TemporaryFile.temporaryFile)
+        const running = path.join(directory, "running")
+        const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
+        fs.mkdirSync(directory, { recursive: true })
+        fs.writeFileSync(path.join(directory, "no-directory"), "")
+        const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
+        const service = yield* Service.start({
+          telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
+        })
+        service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
+        const id = yield* service.create()
+        const { text } = yield* prompt(service, id, "t1")
+        assert.strictEqual(JSON.parse(text).status, "completed")
+        const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
+        yield* Receivers.sent(webhook, 1)
+        yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
+        yield* service.stop.pipe(Effect.timeout("90 seconds"))
+        assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
+      }).pipe(alone)
   )
 })

@@ -15,7 +15,7 @@ describe("RetryText", () => {
     expect(RetryText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
   })
 
-  it("D1: the overnight schedule is 21 retries over 7 h 31 m 45 s", () => {
+  it("rule D1: the overnight schedule is 21 retries over 7 h 31 m 45 s", () => {
     expect(RetryText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
     const table = RetryText.table(policy({}), 100)
     expect(table).toHaveLength(24)
@@ -30,7 +30,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("D1: a schedule that is printed in part has the number of further rows and its end", () => {
+  it("rule D1: a schedule that is printed in part has the number of further rows and its end", () => {
     expect(RetryText.table(policy({}), 2).slice(2)).toEqual([
       "    2   10 s   15 s",
       "",
@@ -40,17 +40,17 @@ describe("RetryText", () => {
     expect(last({}, 20)).toContain("1 more follows,")
   })
 
-  it("D1: as many rows as retries print the whole schedule", () => {
+  it("rule D1: as many rows as retries print the whole schedule", () => {
     expect(RetryText.table(policy({}), 21)).toEqual(RetryText.table(policy({}), 100))
     expect(last({ profile: "interactive" }, 3)).toBe(last({ profile: "interactive" }))
   })
 
-  it("D1: a clipped budget has a shorter last wait", () => {
+  it("rule D1: a clipped budget has a shorter last wait", () => {
     const table = RetryText.table(policy({ budget: { clip: true } }), 100)
     expect(table[22]).toBe("   22   28 m 15 s (cut)   8 h")
   })
 
-  it("P4: the interactive schedule is 2 s, 4 s, 8 s, with the reason of its end", () => {
+  it("rule P4: the interactive schedule is 2 s, 4 s, 8 s, with the reason of its end", () => {
     expect(last({ profile: "interactive" })).toBe(
       "3 retries, 14 s of waiting in all. Then the turn fails: there are no more than 3 retries (retry.maxRetries)."
     )
@@ -80,24 +80,24 @@ describe("RetryText", () => {
     expect(RetryText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
   })
 
-  it("A6: names the kinds of failure that ignore a provider's wait", () => {
+  it("rule A6: names the kinds of failure that ignore a provider's wait", () => {
     const one = (reasons: object) => RetryText.remarks(policy({ reasons }))
     expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
     expect(one({}).join()).not.toContain("it is not followed")
   })
 
-  it("A2: cycling is counted in attempts", () => {
+  it("rule A2: cycling is counted in attempts", () => {
     expect(last({ profile: "cycling" })).toContain("there are no more than 3 attempts (retry.maxRetries).")
   })
 
-  it("A6: names the reasons for which a provider's own wait counts differently", () => {
+  it("rule A6: names the reasons for which a provider's own wait counts differently", () => {
     expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
       "For rate-limited its own wait stands instead, longer or shorter."
     )
     expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
   })
 
-  it("A5, A7: has waits and targets by kind of failure", () => {
+  it("rule A5, A7: has waits and targets by kind of failure", () => {
     const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
     const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
     expect(lines).toEqual([
@@ -115,7 +115,7 @@ describe("RetryText", () => {
     ])
   })
 
-  it("P8: has the targets of a chain, and is empty if the schedule is complete", () => {
+  it("rule P8: has the targets of a chain, and is empty if the schedule is complete", () => {
     const chained = policy({
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
@@ -129,7 +129,7 @@ describe("RetryText", () => {
     expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
   })
 
-  it("X11: has the limits of failures of one reason", () => {
+  it("rule X11: has the limits of failures of one reason", () => {
     const limited = policy({
       reasons: { "rate-limited": { budget: "30 minutes", maxRetries: 5 }, network: { maxRetries: 1 } }
     })
@@ -144,7 +144,7 @@ describe("RetryText", () => {
     )
   })
 
-  it("X11: has the conditions of the spend guard", () => {
+  it("rule X11: has the conditions of the spend guard", () => {
     const guarded = policy({ spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 500_000 } })
     expect(RetryText.remarks(guarded)).toContain(
       "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."

@@ -35,14 +35,14 @@ const sizeOf = (messages: ReadonlyArray<Message.Message>, system?: string): numb
 const FRAME = 4
 
 describe("the size of a context", () => {
-  it("P8, A11: is counted if no provider has reported it", () => {
+  it("rule P8, A11: is counted if no provider has reported it", () => {
     assert.strictEqual(sizeOf([user("one two three")]), FRAME + 3)
     assert.strictEqual(sizeOf([user("one two"), answer("three", 1)], "be brief"), 2 * FRAME + 5)
     const tool = { name: "look", inputSchema: {} }
     assert.isAbove(ContextSize.of({ messages: [user("one")], tools: [tool], system: undefined }, words), FRAME + 1)
   })
 
-  it("A11: is the provider's count of its last answer plus a count of the later messages", () => {
+  it("rule A11: is the provider's count of its last answer plus a count of the later messages", () => {
     const told = answer("three four", 1, { inputTokens: 1_000, outputTokens: 50 })
     assert.strictEqual(sizeOf([user("one two"), told, user("and five", 2)]), 1_050 + FRAME + 2)
     assert.strictEqual(sizeOf([user("one"), answer("two", 1, { inputTokens: 7 })]), 7)
@@ -62,7 +62,7 @@ describe("the size of a context", () => {
     assert.deepStrictEqual(["", "a", "abcd", "abcde"].map(ContextSize.estimate), [0, 1, 1, 2])
   })
 
-  it("P19: is counted again once a summary replaces messages that the provider had counted", () => {
+  it("rule P19: is counted again once a summary replaces messages that the provider had counted", () => {
     const told = answer("three", 1, { inputTokens: 90_000, outputTokens: 50 })
     const summary = user("it was long", 5, { synthetic: true, summary: { upTo: Ids.messageIdOf(turnId, 0) } })
     assert.strictEqual(sizeOf([summary, told]), 2 * FRAME + 4)

@@ -40,7 +40,7 @@ const decisionsOf = (service: Service) =>
   })
 
 describe("one turn that is always refused while others are answered", () => {
-  it.effect("D2, X5: has used no more of its budget after a minute than the minute and its present wait", () =>
+  it.effect("rule D2, X5: has used no more of its budget after a minute than the minute and its present wait", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new PoisonedEndpoint()
@@ -61,7 +61,7 @@ describe("one turn that is always refused while others are answered", () => {
     )
   )
 
-  it.effect("X1, X5: waits for the same moment after a restart, with the same budget", () =>
+  it.effect("rule X1, X5: waits for the same moment after a restart, with the same budget", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new PoisonedEndpoint()
@@ -84,7 +84,7 @@ describe("one turn that is always refused while others are answered", () => {
     )
   )
 
-  it.effect("X1, X5: is woken early as rarely after restarts as without them", () =>
+  it.effect("rule X1, X5: is woken early as rarely after restarts as without them", () =>
     Effect.gen(function* () {
       const earlyAfter = (restarts: number) =>
         onDisk(
@@ -112,7 +112,7 @@ describe("one turn that is always refused while others are answered", () => {
     })
   )
 
-  it.effect("X1: a wait after a restart under a clock that went back is not longer than its delay", () =>
+  it.effect("rule X1: a wait after a restart under a clock that went back is not longer than its delay", () =>
     onDisk(
       Effect.gen(function* () {
         yield* TestClock.setTime(10 * 3_600_000)
@@ -129,7 +129,7 @@ describe("one turn that is always refused while others are answered", () => {
     )
   )
 
-  it.effect("X9: an early attempt that failed is explained as one that cost nothing", () =>
+  it.effect("rule X9: an early attempt that failed is explained as one that cost nothing", () =>
     onDisk(
       Effect.gen(function* () {
         const endpoint = new PoisonedEndpoint()

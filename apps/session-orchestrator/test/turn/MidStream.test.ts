@@ -49,7 +49,7 @@ const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent
   events.filter(({ event }) => event.type === "step-discarded").length
 
 describe("an answer that breaks off", () => {
-  parked("X7: `fail` ends the turn", (withService) =>
+  parked("rule X7: `fail` ends the turn", (withService) =>
     withService([breaksOff(text("Hel"))], ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({ retry: { midStream: "fail" } })
@@ -60,7 +60,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  parked("X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
+  parked("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, journal, store }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({ retry: { midStream: "discard" } })
@@ -94,7 +94,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  parked("X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
+  parked("rule X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
     Effect.gen(function* () {
       const scripts = [breaksOff(text("Hel")), answer("Hello")]
       yield* withService(scripts, ({ conversations }) =>
@@ -122,25 +122,27 @@ describe("an answer that breaks off", () => {
     })
   )
 
-  parked("X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry", (withService) =>
-    withService(
-      [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
-      ({ conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          const first = yield* conversations.prompt(id, { prompt: "Hi" })
-          assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
-          const second = yield* conversations.retry(id, { isSubmitted: true })
-          yield* settled
-          yield* TestClock.adjust("10 seconds")
-          yield* settled
-          yield* TestClock.adjust("10 seconds")
-          assert.deepInclude(yield* conversations.result(second), { text: "Four" })
-        })
-    )
+  parked(
+    "rule X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry",
+    (withService) =>
+      withService(
+        [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
+        ({ conversations }) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({})
+            const first = yield* conversations.prompt(id, { prompt: "Hi" })
+            assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
+            const second = yield* conversations.retry(id, { isSubmitted: true })
+            yield* settled
+            yield* TestClock.adjust("10 seconds")
+            yield* settled
+            yield* TestClock.adjust("10 seconds")
+            assert.deepInclude(yield* conversations.result(second), { text: "Four" })
+          })
+      )
   )
 
-  parked("X7, X15: so has a turn that was submitted with its conversation", (withService) =>
+  parked("rule X7, X15: so has a turn that was submitted with its conversation", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, store }) =>
       Effect.gen(function* () {
         const { submit } = yield* Submissions.Submissions
@@ -157,7 +159,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  it.effect("X7, X11: the spend guard asks after void content, however short the wait was", () =>
+  it.effect("rule X7, X11: the spend guard asks after void content, however short the wait was", () =>
     ConversationSetup.withService(
       {
         scripts: [
@@ -186,7 +188,7 @@ describe("an answer that breaks off", () => {
     )
   )
 
-  parked("X7: a client that came and went in the middle of the content has received it", (withService) =>
+  parked("rule X7: a client that came and went in the middle of the content has received it", (withService) =>
     Effect.gen(function* () {
       const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       yield* withService([cutAfter(reached, goOn)], ({ conversations }) =>
@@ -204,7 +206,7 @@ describe("an answer that breaks off", () => {
     })
   )
 
-  parked("X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
+  parked("rule X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
     withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})

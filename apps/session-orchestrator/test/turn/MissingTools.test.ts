@@ -102,7 +102,7 @@ describe("a turn whose tool server is not up", () => {
     }
   )
 
-  it.effect("D8: an abort ends the hold at once, and no call is made", () =>
+  it.effect("rule D8: an abort ends the hold at once, and no call is made", () =>
     ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
       Effect.gen(function* () {
         const id = yield* conversations.create({})

@@ -19,7 +19,7 @@ const quota = {
 } as const
 
 describe("a turn that continues elsewhere at once", () => {
-  it.effect("P15: runs, and does not wait, while the other target is called", () =>
+  it.effect("rule P15: runs, and does not wait, while the other target is called", () =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       yield* withService(
@@ -41,7 +41,7 @@ describe("a turn that continues elsewhere at once", () => {
 
 describe("a conversation that stays on a fallback target", () => {
   it.effect(
-    'P9: leaves it when a person sets the model, with "never" too, also where it is the model that it had',
+    'rule P9: leaves it when a person sets the model, with "never" too, also where it is the model that it had',
     () =>
       withService(
         {
@@ -80,7 +80,7 @@ describe("a conversation that stays on a fallback target", () => {
 })
 
 describe("a turn whose model answers with text although a report is required", () => {
-  it.effect("A9, P8: calls it again: its target is healthy, and does not cool down", () =>
+  it.effect("rule A9, P8: calls it again: its target is healthy, and does not cool down", () =>
     withService(
       {
         scripts: [answer("I am done."), tools(call("final_report")), answer("Hello")],
@@ -115,7 +115,7 @@ describe("a turn whose router waits for the database", () => {
     ["where it begins", { load: () => Effect.fail(refused) }],
     ["when its target has failed", { note: () => Effect.fail(refused) }]
   ] as const) {
-    it.effect(`D8: is ended by an abort: ${where}`, () =>
+    it.effect(`rule D8: is ended by an abort: ${where}`, () =>
       withService(
         {
           scripts: [emits(overloaded)],
@@ -142,7 +142,7 @@ describe("a conversation that began with retries switched off", () => {
     ["waits for its only target", undefined],
     ["goes on with a stand-in", { type: "fallback-chain", chains: { default: ["test/other"] } }]
   ] as const) {
-    it.effect(`P15: ${what} once they are switched on`, () =>
+    it.effect(`rule P15: ${what} once they are switched on`, () =>
       withService(
         {
           scripts: [emits(overloaded), emits(overloaded), answer("At last")],
@@ -182,7 +182,7 @@ describe("a turn that waits on disk", () => {
       { test: ["ONE", "TWO", "THREE"] }
     ]
   ] as const) {
-    it.effect(`X3: shows the same to later and earlier clients: ${what}`, () =>
+    it.effect(`rule X3: shows the same to later and earlier clients: ${what}`, () =>
       withService(
         { scripts, retry: { profile }, ...defined({ credentials }) },
         Effect.fnUntraced(function* ({ conversations }) {
@@ -204,7 +204,7 @@ describe("a turn that waits on disk", () => {
 })
 
 describe("a turn that a person sends to another provider", () => {
-  it.effect("P7: finds all of its keys there", () =>
+  it.effect("rule P7: finds all of its keys there", () =>
     withService(
       {
         scripts: [emits(overloaded), emits(quota), answer("With the second key")],

@@ -17,7 +17,7 @@ const conversation = (retry: Conversation["retry"]) => ({ retry }) as Conversati
 const defaults = (retry: Defaults["Service"]["retry"]) => ({ retry }) as Defaults["Service"]
 
 describe("the policy of a conversation", () => {
-  it("C11: its own settings lower the limit of a response and do not raise it", () => {
+  it("rule C11: its own settings lower the limit of a response and do not raise it", () => {
     const limit = (own: number | undefined, configured?: number) =>
       TurnSetting.policyOf(
         conversation(own === undefined ? undefined : { maxResponseCharacters: own }),
@@ -36,7 +36,7 @@ describe("the policy of a conversation", () => {
 })
 
 describe("what follows when an answer breaks off", () => {
-  it("X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
+  it("rule X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
     const known = { defaults: { ...defaults({}), models: {} }, gates: {}, providers: { credentials: {} } }
     const services = { ...known, plans: TurnPlan.make(known.providers as Providers["Service"], known.defaults) }
     const of = (retry: Conversation["retry"], turn: object) => {
@@ -52,7 +52,7 @@ describe("what follows when an answer breaks off", () => {
 })
 
 describe("the turn of a held call", () => {
-  it.effect("X1, X5: is at the gate of its first attempt, which the gate has had before", () =>
+  it.effect("rule X1, X5: is at the gate of its first attempt, which the gate has had before", () =>
     Effect.gen(function* () {
       const request = {
         conversationId: Ids.ConversationId.make("c"),

@@ -19,7 +19,7 @@ const warningsOf = (...content: ReadonlyArray<Message.AssistantPart>) =>
   })
 
 describe("the log warns of", () => {
-  it("A11: a turn that has come to its last step", () => {
+  it("rule A11: a turn that has come to its last step", () => {
     const [line, ...more] = Warnings.of({ ...turn, type: "final-turn", step: 9, cause: "max-turns" })
     assert.deepStrictEqual(more, [])
     assert.match(line ?? "", /step 10 .*max-turns/)
@@ -27,7 +27,7 @@ describe("the log warns of", () => {
     assert.include(line, "except the final report if one is required")
   })
 
-  it("A12: a report that shortened the turn, with the old limit and the new one", () => {
+  it("rule A12: a report that shortened the turn, with the old limit and the new one", () => {
     const final = { ...turn, type: "final-turn", step: 2, cause: "malformed-report" } as const
     const [line] = Warnings.of({ ...final, shortenedFrom: 10 })
     assert.match(line ?? "", /^agent:orchestrator: .* maxTurns is 3 instead of 10\.$/)
@@ -35,12 +35,12 @@ describe("the log warns of", () => {
     assert.lengthOf(Warnings.of({ ...final, cause: "max-turns" }), 1)
   })
 
-  it("A9: an invalid response that is requested again, with the guidance to the model", () => {
+  it("rule A9: an invalid response that is requested again, with the guidance to the model", () => {
     const [line] = Warnings.of({ ...turn, type: "synthetic-retry", step: 0, guidance: "TURN-FAILED: No report." })
     assert.match(line ?? "", /response of step 1 .* TURN-FAILED: No report\.$/)
   })
 
-  it("A14: a turn that ended without its report, with the replacement, and of no other end", () => {
+  it("rule A14: a turn that ended without its report, with the replacement, and of no other end", () => {
     const end = {
       ...turn,
       type: "turn-end",
@@ -58,7 +58,7 @@ describe("the log warns of", () => {
     assert.deepStrictEqual(Warnings.of({ ...end, report: { ...report, source: "tool-call", success: true } }), [])
   })
 
-  it("A10: a tool call with unreadable arguments, with all of them", () => {
+  it("rule A10: a tool call with unreadable arguments, with all of them", () => {
     const input = `{"path": "${"x".repeat(5_000)}`
     const [line] = warningsOf({
       type: "tool-call",

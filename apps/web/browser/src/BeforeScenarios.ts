@@ -29,7 +29,7 @@ const open = async (rig: Rig): Promise<Page> => {
 
 const trial = (rig: Rig) =>
   show(
-    "X10: changed settings are tried beside the configuration, and copied as a configuration for the service",
+    "rule X10: changed settings are tried beside the configuration, and copied as a configuration for the service",
     async () => {
       const page = await open(rig)
       await page.getByLabel("Outages, one a line").fill("529 for 3h")

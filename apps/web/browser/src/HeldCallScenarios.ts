@@ -4,7 +4,7 @@ import { OVERLOADED, type Rig, seen, wait } from "./Rig.ts"
 
 export const run = (rig: Rig): Promise<void> =>
   show(
-    "X13: a call of another program is a turn: in the list, with its wait and commands, in the night and in health",
+    "rule X13: a call of another program is a turn: in the list, with its wait and commands, in the night and in health",
     async () => {
       rig.provider.plan("held", OVERLOADED)
       const answer = fetch(`${rig.service.url}/to/local/chat/completions`, {

@@ -31,7 +31,7 @@ const button = (page: Page, name: string | RegExp) => page.getByRole("button", {
 
 const timeline = (rig: Rig) =>
   show(
-    "X9: a turn's attempts, waits and switches are on its line of time, and a click explains the decision there",
+    "rule X9: a turn's attempts, waits and switches are on its line of time, and a click explains the decision there",
     async () => {
       const tag = "of-the-line"
       rig.provider.plan("line", OVERLOADED, { ...OVERLOADED, status: 529 }, OVERLOADED)

@@ -38,7 +38,7 @@ export const run = async (rig: Rig): Promise<void> => {
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
 
 const outage = (rig: Rig) =>
-  show("D13: an outage is watched from the first 429 to the answer, with a live countdown", async () => {
+  show("rule D13: an outage is watched from the first 429 to the answer, with a live countdown", async () => {
     const held = new EventEmitter()
     rig.provider.plan(
       "outage",

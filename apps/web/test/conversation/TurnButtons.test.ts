@@ -19,7 +19,7 @@ const labels = (view: ConversationView.ConversationView): ReadonlyArray<string> 
   return Array.from(page.matchAll(/<button[^>]*>([^<]*)</g), ([, label = ""]) => label)
 }
 
-it("M2: the page has a retry button after an error or an abort, and at no other time", () => {
+it("rule M2: the page has a retry button after an error or an abort, and at no other time", () => {
   const ended = (status: "completed" | "failed" | "aborted") =>
     labels({ ...ConversationView.empty, turn: { turnId: "t", status, end: undefined } })
   expect(ended("failed")).toEqual(["Retry"])

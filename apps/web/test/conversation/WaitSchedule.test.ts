@@ -7,7 +7,7 @@ const DUE = new Date(2031, 3, 1, 23, 0).getTime()
 const wordsOf = (upcoming: Parameters<typeof WaitSchedule.of>[0]) =>
   WaitSchedule.wordsOf(upcoming, WaitSchedule.of(upcoming, DUE), DUE)
 
-it("D13: later attempts come not before the sum of the waits, and random parts are named", () => {
+it("rule D13: later attempts come not before the sum of the waits, and random parts are named", () => {
   expect(WaitSchedule.of({ delaysMs: [MINUTE, 2 * MINUTE], jitter: 0.5 }, DUE)).toEqual([
     { delayMs: MINUTE, mostMs: 1.5 * MINUTE, notBefore: DUE + MINUTE },
     { delayMs: 2 * MINUTE, mostMs: 3 * MINUTE, notBefore: DUE + 3 * MINUTE }
@@ -17,7 +17,7 @@ it("D13: later attempts come not before the sum of the waits, and random parts a
   )
 })
 
-it("D13: the end of the retries is said, and that there is none in sight", () => {
+it("rule D13: the end of the retries is said, and that there is none in sight", () => {
   expect(wordsOf({ delaysMs: [], because: "max-retries" })).toBe(
     "If it fails, the turn fails: no further retry is allowed."
   )

@@ -35,7 +35,7 @@ const answer = (turnId: string, text: string): TurnEvent.TurnEvent => ({
 })
 
 describe("results", () => {
-  it("P13: come with the end of their turn, also where that precedes the answer with its id", async () => {
+  it("rule P13: come with the end of their turn, also where that precedes the answer with its id", async () => {
     const results = new TurnResults()
     results.expect()
     results.see(answer("a", "Once"))
@@ -95,7 +95,7 @@ describe("an iteration over events", () => {
     expect(await queue.next()).toEqual({ done: true, value: undefined })
   })
 
-  it("P16: that falls too far behind fails once, and keeps nothing", async () => {
+  it("rule P16: that falls too far behind fails once, and keeps nothing", async () => {
     let overs = 0
     const queue = new EventQueue<number>(() => overs++)
     for (let n = 0; n <= MOST_BEHIND; n++) queue.push(n)

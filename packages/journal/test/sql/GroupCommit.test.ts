@@ -217,7 +217,7 @@ describe("GroupCommit", () => {
     })
   )
 
-  it.effect("C10: a bug in a write fails its commit, and the writer lives", () =>
+  it.effect("rule C10: a bug in a write fails its commit, and the writer lives", () =>
     Effect.gen(function* () {
       const { insert, options } = database()
       const write = yield* start(

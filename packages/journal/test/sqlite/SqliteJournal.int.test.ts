@@ -142,7 +142,7 @@ describe("an application's statements", () => {
 })
 
 describe("a SQLite file of a journal", () => {
-  it.effect("X14: stores the interruptions of a turn, which go with its records", () =>
+  it.effect("rule X14: stores the interruptions of a turn, which go with its records", () =>
     Effect.gen(function* () {
       const journal = yield* Journal
       const interruptions = yield* Interruptions

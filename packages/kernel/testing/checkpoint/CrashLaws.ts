@@ -29,34 +29,36 @@ const doneWith = (number: number) => ({
 
 /** The laws of crashes. */
 export const laws: ReadonlyArray<Law> = [
-  ofLives("X2: content that had left is voided by `step-discarded`; without marks its attempt is made again", (make) =>
-    Effect.gen(function* () {
-      const engine = yield* make
-      const lives = new TurnLives(engine, { scripts: () => answer("Hel", "lo") })
-      const hasMarks = yield* Effect.scoped(Effect.map(engine.live, ({ mark }) => mark !== undefined))
-      yield* lives.life({ dies: ({ at, name }) => at === "done" && name === Records.nameOf("Attempt", 0) })
-      const end = yield* lives.toSeal()
-      assert.strictEqual(end.status, "completed")
-      assert.strictEqual(lives.sink.shown, "HelloHello")
-      assert.deepStrictEqual(
-        lives.requests.map(({ attempt }) => attempt),
-        hasMarks ? [0, 1] : [0, 0]
-      )
-      assert.deepStrictEqual(lives.sink.types, [
-        "turn-start",
-        "message",
-        "step-start",
-        "text-delta",
-        ...(hasMarks ? (["step-discarded"] as const) : []),
-        "step-start",
-        "text-delta",
-        "usage",
-        "message",
-        "turn-end"
-      ])
-    })
+  ofLives(
+    "rule X2: content that had left is voided by `step-discarded`; without marks its attempt is made again",
+    (make) =>
+      Effect.gen(function* () {
+        const engine = yield* make
+        const lives = new TurnLives(engine, { scripts: () => answer("Hel", "lo") })
+        const hasMarks = yield* Effect.scoped(Effect.map(engine.live, ({ mark }) => mark !== undefined))
+        yield* lives.life({ dies: ({ at, name }) => at === "done" && name === Records.nameOf("Attempt", 0) })
+        const end = yield* lives.toSeal()
+        assert.strictEqual(end.status, "completed")
+        assert.strictEqual(lives.sink.shown, "HelloHello")
+        assert.deepStrictEqual(
+          lives.requests.map(({ attempt }) => attempt),
+          hasMarks ? [0, 1] : [0, 0]
+        )
+        assert.deepStrictEqual(lives.sink.types, [
+          "turn-start",
+          "message",
+          "step-start",
+          "text-delta",
+          ...(hasMarks ? (["step-discarded"] as const) : []),
+          "step-start",
+          "text-delta",
+          "usage",
+          "message",
+          "turn-end"
+        ])
+      })
   ),
-  ofLives("X8: a tool call that was running when its process died does not run again", (make) =>
+  ofLives("rule X8: a tool call that was running when its process died does not run again", (make) =>
     Effect.gen(function* () {
       for (const number of [0, 2]) {
         const lives = new TurnLives(yield* make, TOOLS)
@@ -69,7 +71,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X8: a tool that is declared idempotent runs again, and its result is the answer", (make) =>
+  ofLives("rule X8: a tool that is declared idempotent runs again, and its result is the answer", (make) =>
     Effect.gen(function* () {
       const lives = new TurnLives(yield* make, TOOLS)
       yield* lives.toSeal(doneWith(1))
@@ -79,7 +81,7 @@ export const laws: ReadonlyArray<Law> = [
     })
   ),
   ofLives(
-    "X8: wherever its processes die, a tool that is not idempotent never runs twice, and no result is invented",
+    "rule X8: wherever its processes die, a tool that is not idempotent never runs twice, and no result is invented",
     (make, { runs }) =>
       Effect.promise(() =>
         Property.assert(

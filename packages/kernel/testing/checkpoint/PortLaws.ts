@@ -69,7 +69,7 @@ export const laws: ReadonlyArray<Law> = [
       )
     })
   ),
-  ofOneLife("D8: a running effect is interrupted with its turn", (make, traits) =>
+  ofOneLife("rule D8: a running effect is interrupted with its turn", (make, traits) =>
     Effect.gen(function* () {
       const engine = yield* make
       yield* living(engine, ({ run }) =>
@@ -89,7 +89,7 @@ export const laws: ReadonlyArray<Law> = [
       )
     })
   ),
-  ofLives("X1: every later life receives a recorded result, and its effect does not run", (make, { waits }) =>
+  ofLives("rule X1: every later life receives a recorded result, and its effect does not run", (make, { waits }) =>
     Effect.gen(function* () {
       const engine = yield* make
       const performed: Array<string> = []
@@ -159,7 +159,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X1: an effect that was under way when its process died runs again", (make, traits) =>
+  ofLives("rule X1: an effect that was under way when its process died runs again", (make, traits) =>
     Effect.gen(function* () {
       const engine = yield* make
       yield* living(engine, ({ run }) =>
@@ -181,7 +181,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(performed, [ATTEMPT])
     })
   ),
-  ofLives("X2: the next life finds a mark that was made during an effect, where there are marks", (make) =>
+  ofLives("rule X2: the next life finds a mark that was made during an effect, where there are marks", (make) =>
     Effect.gen(function* () {
       const engine = yield* make
       const marked = Records.nameOf("Content", 0)

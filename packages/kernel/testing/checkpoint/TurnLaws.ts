@@ -69,7 +69,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("X1: resumed = uninterrupted, at whichever records its processes die", (make, { runs }) =>
+  ofLives("rule X1: resumed = uninterrupted, at whichever records its processes die", (make, { runs }) =>
     Effect.promise(() =>
       Property.assert(
         fc.record({ setting: Setting.arbitrary, deaths: fc.array(fc.nat(12), { minLength: 1, maxLength: 5 }) }),
@@ -111,7 +111,7 @@ export const laws: ReadonlyArray<Law> = [
     })
   ),
   ofLives(
-    "D8: an abort waits until a turn that resumes has restored its state, and seals it there",
+    "rule D8: an abort waits until a turn that resumes has restored its state, and seals it there",
     (make) =>
       Effect.gen(function* () {
         const lives = new TurnLives(yield* make, PLAIN)
@@ -129,7 +129,7 @@ export const laws: ReadonlyArray<Law> = [
       }),
     "once"
   ),
-  ofLives("X1: the time of the seal is that of its record", (make, { sealIsInEvents }) =>
+  ofLives("rule X1: the time of the seal is that of its record", (make, { sealIsInEvents }) =>
     Effect.gen(function* () {
       const lives = new TurnLives(yield* make, PLAIN)
       const seals = ({ at, name }: Point) => at === "persisting" && name === "turn-end"

@@ -26,7 +26,7 @@ const told = (lives: TurnLives): ReadonlyArray<number> => lives.sink.of("provide
 
 /** The laws of waits. */
 export const laws: ReadonlyArray<Law> = [
-  ofLives("X1: a wait that has ended does not run again", (make, { waits }) =>
+  ofLives("rule X1: a wait that has ended does not run again", (make, { waits }) =>
     Effect.gen(function* () {
       const lives = new TurnLives(yield* make, PLAY)
       const end = yield* lives.toSeal({ dies: ({ at, name }) => at === "recorded" && name === WAKE })
@@ -36,7 +36,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(told(lives), waits === "once" ? [8_000, 12_000] : [8_000, 8_000, 12_000])
     })
   ),
-  ofLives("X1: a wait keeps its absolute end across a death, and the turn sleeps the rest of it", (make) =>
+  ofLives("rule X1: a wait keeps its absolute end across a death, and the turn sleeps the rest of it", (make) =>
     Effect.gen(function* () {
       const asleep = ({ at, name }: Point) => at === "asleep" && name === "8000"
       const cases: ReadonlyArray<readonly [life: Life, awayMs: number, sleeps: ReadonlyArray<number>, ends: number]> = [
@@ -57,7 +57,7 @@ export const laws: ReadonlyArray<Law> = [
       }
     })
   ),
-  ofLives("D5: a wait is announced again while it lasts, and not after its end", (make) =>
+  ofLives("rule D5: a wait is announced again while it lasts, and not after its end", (make) =>
     Effect.gen(function* () {
       const asleep = { dies: ({ at }: Point) => at === "asleep" }
       const early = new TurnLives(yield* make, PLAY)
@@ -78,7 +78,7 @@ export const laws: ReadonlyArray<Law> = [
       assert.deepStrictEqual(lives.sink.of("turn-end"), [])
     })
   ),
-  ofLives("X1: a parked turn returns to its wait, before its end and after", (make) =>
+  ofLives("rule X1: a parked turn returns to its wait, before its end and after", (make) =>
     Effect.gen(function* () {
       const lives = new TurnLives(yield* make, PLAY)
       const retryAts: Array<number | undefined> = []

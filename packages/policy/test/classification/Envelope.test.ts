@@ -13,17 +13,17 @@ const quota = (quotaId: string) => ({
 })
 
 describe("an error in a body", () => {
-  it("C1: with a code in `error` and the sentence beside it has both", () => {
+  it("rule C1: with a code in `error` and the sentence beside it has both", () => {
     const body = { error: "slow_down", error_description: "The server is too busy." }
     expect(respond(400, body)).toMatchObject({ message: "The server is too busy.", code: "slow_down" })
   })
 
-  it("C1: with a sentence in `error` is that sentence, whatever is beside it", () => {
+  it("rule C1: with a sentence in `error` is that sentence, whatever is beside it", () => {
     const body = { error: "Not now, please.", message: "Bad Request" }
     expect(respond(400, body).message).toBe("Not now, please.")
   })
 
-  it("C1: has the code of the error inside it, if that is an object", () => {
+  it("rule C1: has the code of the error inside it, if that is an object", () => {
     const error = { message: "No.", innererror: { code: "context_length_exceeded" } }
     expect(respond(400, { error }).reason).toBe("context-overflow")
     expect(respond(400, { error: { message: "No.", innererror: "context_length_exceeded" } }).reason).toBe(
@@ -31,7 +31,7 @@ describe("an error in a body", () => {
     )
   })
 
-  it("C1: of OpenRouter's upstream has the upstream's sentence if its own is a placeholder, and its own otherwise", () => {
+  it("rule C1: of OpenRouter's upstream has the upstream's sentence if its own is a placeholder, and its own otherwise", () => {
     const metadata = { raw: JSON.stringify({ error: { message: "Upstream is down." } }) }
     const messageOf = (message: string) => respond(502, { error: { message, metadata } }).message
     expect(messageOf("Provider returned error")).toBe("Upstream is down.")
@@ -40,7 +40,7 @@ describe("an error in a body", () => {
     expect(respond(502, { error: { message: "Provider returned error" } }).message).toBe("Provider returned error")
   })
 
-  it("C1: with a word in `error` and nothing beside it is that word", () => {
+  it("rule C1: with a word in `error` and nothing beside it is that word", () => {
     expect(respond(400, { error: "oops" }).message).toBe("oops")
   })
 
@@ -49,7 +49,7 @@ describe("an error in a body", () => {
     ["month", "quota-exhausted"],
     ["minute", "rate-limited"],
     ["hour", "rate-limited"]
-  ])("C2: keeps the reason in its details when it is wrapped: a quota per %s", (span, reason) => {
+  ])("rule C2: keeps the reason in its details when it is wrapped: a quota per %s", (span, reason) => {
     const details = [quota(`GenerateRequestsPer_${span}`)]
     const inner = { code: 429, status: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota.", details }
     expect(respond(429, { error: inner }).reason).toBe(reason)
@@ -57,7 +57,7 @@ describe("an error in a body", () => {
     expect(respond(429, { status: 429, message: "failed", details, error: { message: "no" } }).reason).toBe(reason)
   })
 
-  it("C1: written as JSON into a message gives its code, with and without a sentence of its own", () => {
+  it("rule C1: written as JSON into a message gives its code, with and without a sentence of its own", () => {
     const coded = JSON.stringify({ type: "error", code: "insufficient_quota" })
     expect(respond(400, { error: { message: coded } })).toMatchObject({
       reason: "quota-exhausted",
@@ -70,7 +70,7 @@ describe("an error in a body", () => {
     })
   })
 
-  it("C1: JSON without an error in a message is the message itself", () => {
+  it("rule C1: JSON without an error in a message is the message itself", () => {
     for (const silent of ['{"error":{}}', '{"type":"error","status":503}']) {
       expect(respond(400, { error: { message: silent } })).toMatchObject({ message: silent, reason: "bad-request" })
     }
@@ -97,7 +97,7 @@ describe("lists in a body", () => {
     expect([reasonOf(violations(9)), reasonOf(violations(10))]).toEqual(["quota-exhausted", "bad-request"])
   })
 
-  it("C1: details that are one object have codes, too", () => {
+  it("rule C1: details that are one object have codes, too", () => {
     const ofDetails = (details: unknown) => respond(400, { error: { message: "no", details } }).reason
     expect(ofDetails({ error_code: "insufficient_quota" })).toBe("quota-exhausted")
     for (const details of [[{ error_code: "insufficient_quota" }], "insufficient_quota", null, 7]) {
@@ -107,7 +107,7 @@ describe("lists in a body", () => {
 })
 
 describe("a moderation", () => {
-  it("C1: is a refusal if it names a reason and the flagged input, and not with only one of them", () => {
+  it("rule C1: is a refusal if it names a reason and the flagged input, and not with only one of them", () => {
     const ofMetadata = (metadata: object) => respond(400, { error: { message: "no", metadata } }).reason
     expect(ofMetadata({ reasons: ["violence"], flagged_input: "…" })).toBe("refused")
     expect(ofMetadata({ reasons: [], flagged_input: "…" })).toBe("bad-request")
@@ -117,7 +117,7 @@ describe("a moderation", () => {
 })
 
 describe("an envelope behind a prefix", () => {
-  it("C1: is read to its last bracket, whatever follows it", () => {
+  it("rule C1: is read to its last bracket, whatever follows it", () => {
     const json = JSON.stringify({ error: { message: "Out of credit.", code: "insufficient_quota" } })
     for (const text of [`429 ${json}`, `429 ${json} (request 7)`, `Error: [${json}]`, `Error: [${json}] and no more`]) {
       expect(respond(400, text)).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
@@ -126,18 +126,18 @@ describe("an envelope behind a prefix", () => {
 })
 
 describe("of several words", () => {
-  it("C2: 413 is a context that is too long, with any code", () => {
+  it("rule C2: 413 is a context that is too long, with any code", () => {
     for (const code of ["authentication_error", "rate_limit_exceeded", "insufficient_quota"]) {
       expect(respond(413, { error: { code, message: "No." } }).reason).toBe("context-overflow")
     }
   })
 
-  it("C2: a code for an overflow decides, for any status and sentence", () => {
+  it("rule C2: a code for an overflow decides, for any status and sentence", () => {
     expect(respond(400, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
     expect(respond(500, { error: { code: "context_length_exceeded", message: "No." } }).reason).toBe("context-overflow")
   })
 
-  it("P2: if sentences differ, the one about the context decides, in any order", () => {
+  it("rule P2: if sentences differ, the one about the context decides, in any order", () => {
     const long = "This model's maximum context length is 4096 tokens."
     const quotaSentence = "You exceeded your current quota, please check your plan and billing details."
     for (const [outer, inner] of [
@@ -155,7 +155,7 @@ describe("the status", () => {
   const reasonOf = (status: number) => respond(status, { error: { message: quotaSentence } }).reason
 
   it.each([200, 299, 400, 403, 404, 410, 422, 429])(
-    "C2: %i is used for many errors: the sentence decides",
+    "rule C2: %i is used for many errors: the sentence decides",
     (status) => {
       expect(reasonOf(status)).toBe("quota-exhausted")
     }
@@ -169,7 +169,7 @@ describe("the status", () => {
     [423, "bad-request"],
     [500, "server-error"],
     [503, "overloaded"]
-  ])("C2: %i decides by itself: %s", (status, reason) => {
+  ])("rule C2: %i decides by itself: %s", (status, reason) => {
     expect(reasonOf(status)).toBe(reason)
   })
 })
@@ -185,7 +185,7 @@ describe("errors that wrap errors", () => {
 })
 
 describe("a page", () => {
-  it("C3: is represented by its title, if that is within its first 20,000 characters", () => {
+  it("rule C3: is represented by its title, if that is within its first 20,000 characters", () => {
     const page = (before: number) => `<html>${" ".repeat(before)}<title>Gone fishing</title>`
     expect(respond(502, page(10_000)).message).toContain("Gone fishing")
     expect(respond(502, page(25_000)).message).not.toContain("Gone fishing")
@@ -193,7 +193,7 @@ describe("a page", () => {
 })
 
 describe("a message", () => {
-  it("C1: is shown whole up to 2,000 characters, and cut there", () => {
+  it("rule C1: is shown whole up to 2,000 characters, and cut there", () => {
     expect(Classification.MESSAGE_LIMIT).toBe(2_000)
     const messageOf = (length: number) => respond(400, { error: { message: "x".repeat(length) } }).message
     expect(messageOf(2_000)).toBe("x".repeat(2_000))
@@ -202,7 +202,7 @@ describe("a message", () => {
 })
 
 describe("a thrown value", () => {
-  it("C5: whose fields throw is no error, and causes none", () => {
+  it("rule C5: whose fields throw is no error, and causes none", () => {
     const closed = new Proxy(new Error("hidden"), {
       getPrototypeOf: () => {
         throw new Error("no")

@@ -7,12 +7,12 @@ const evidenceOf = (headers: Readonly<Record<string, string>>) =>
   Classification.ofResponse({ status: 429, headers, body: "", now }).evidence
 
 describe("Evidence", () => {
-  it("X9: has the header of the hint, and the request's id", () => {
+  it("rule X9: has the header of the hint, and the request's id", () => {
     const headers = { "retry-after": "30", "x-ratelimit-reset-tokens": "6m0s", "request-id": "req_1" }
     expect(evidenceOf(headers)).toEqual({ "retry-after": "30", "request-id": "req_1" })
   })
 
-  it("C2: has the header that overrides the status", () => {
+  it("rule C2: has the header that overrides the status", () => {
     expect(evidenceOf({ "x-should-retry": "false" })).toEqual({ "x-should-retry": "false" })
   })
 

@@ -30,7 +30,7 @@ const words = (message: string, status = 429) =>
 
 describe("the scope of a limit", () => {
   for (const [id, scope] of Object.entries(NAMED)) {
-    it(`C12: ${id} names ${scope ?? "nothing"}`, () => {
+    it(`rule C12: ${id} names ${scope ?? "nothing"}`, () => {
       const input = corpus.find((payload) => payload.id === id)?.input
       const failure =
         input?.via === "response"
@@ -42,20 +42,20 @@ describe("the scope of a limit", () => {
     })
   }
 
-  it("C12: OpenRouter's message about a key names the credential", () => {
+  it("rule C12: OpenRouter's message about a key names the credential", () => {
     expect(words("Key limit exceeded (weekly limit). Manage it using https://openrouter.ai/settings/keys").scope).toBe(
       "credential"
     )
   })
 
-  it("C12: only limits have a scope, and only the provider's own text names one (C4)", () => {
+  it("rule C12: only limits have a scope, and only the provider's own text names one (C4)", () => {
     expect(words("Your account has no access to this model's quota", 401)).not.toHaveProperty("scope")
     expect(words('Rate limit exceeded for "your organization\'s quota for model x"')).not.toHaveProperty("scope")
     expect(words("The quota will reset after 3h.")).toMatchObject({ reason: "quota-exhausted" })
     expect(words("The quota will reset after 3h.")).not.toHaveProperty("scope")
   })
 
-  it("C12: if several quotas are violated, a quota without a model names the account", () => {
+  it("rule C12: if several quotas are violated, a quota without a model names the account", () => {
     const violated = (...quotaIds: ReadonlyArray<string>) =>
       Classification.ofResponse({
         status: 429,

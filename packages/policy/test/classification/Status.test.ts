@@ -5,7 +5,7 @@ import * as Status from "../../src/classification/Status.ts"
 const now = Date.UTC(2026, 2, 1, 12)
 
 describe("an HTTP status", () => {
-  it("C2: has three digits and no fraction; any other number is ignored", () => {
+  it("rule C2: has three digits and no fraction; any other number is ignored", () => {
     expect([99, 100, 999, 1_000, 200.5, Number.NaN].map(Status.isStatus)).toEqual([
       false,
       true,
@@ -17,7 +17,7 @@ describe("an HTTP status", () => {
     expect([99, 1_000].map(Status.reasonOf)).toEqual([undefined, undefined])
   })
 
-  it("C2: has a reason by its class, up to the edges", () => {
+  it("rule C2: has a reason by its class, up to the edges", () => {
     expect([100, 199, 200, 299, 300, 399, 400, 499, 500, 999].map(Status.reasonOf)).toEqual([
       "invalid-response",
       "invalid-response",
@@ -32,7 +32,7 @@ describe("an HTTP status", () => {
     ])
   })
 
-  it("C2: inside a body is an error's from 400 to 599, as a number or written out", () => {
+  it("rule C2: inside a body is an error's from 400 to 599, as a number or written out", () => {
     const statuses = [399, 400, 599, 600]
     for (const values of [statuses, statuses.map(String)]) {
       expect(values.map(Status.errorStatusOf)).toEqual([undefined, 400, 599, undefined])
@@ -42,7 +42,7 @@ describe("an HTTP status", () => {
     }
   })
 
-  it("C5: of a thrown error counts if it can be one", () => {
+  it("rule C5: of a thrown error counts if it can be one", () => {
     const thrown = (status: number) =>
       Classification.ofThrown(Object.assign(new Error("failed"), { status }), now).status
     expect([99, 429, 999, 1_000].map(thrown)).toEqual([undefined, 429, 999, undefined])

@@ -61,7 +61,7 @@ describe("a crowd at the gate", () => {
   it.each(
     worldsOf(/^down for .* room for 20+, (1,000|10,000) turns$/).filter(([name]) => !/room for 200, 1,000/.test(name))
   )(
-    "X5: %s: nobody gives up, it wastes at most 0.035 of the calls without a gate, and takes 1.1 times the ideal",
+    "rule X5: %s: nobody gives up, it wastes at most 0.035 of the calls without a gate, and takes 1.1 times the ideal",
     (_, world) => {
       const seeds = 3
       const gate = CrowdWorlds.play(world, true, seeds)
@@ -77,7 +77,7 @@ describe("a crowd at the gate", () => {
     ...worldsOf(/^(90|70|40|10) % .*, (60|120|1,000) turns$/),
     ...worldsOf(/^(70 %|0, 20).*/),
     ...worldsOf(/^(40|10) % .*two runners/)
-  ])("X5: %s: at no time are fewer answered than without a gate, and the calls are as many", (_, world) => {
+  ])("rule X5: %s: at no time are fewer answered than without a gate, and the calls are as many", (_, world) => {
     const seeds = world.turns > 500 ? 10 : 60
     const gate = CrowdWorlds.play(world, true, seeds)
     const none = CrowdWorlds.play(world, false, seeds)
@@ -92,16 +92,19 @@ describe("a crowd at the gate", () => {
     expect(gate.gaveUp).toBeLessThanOrEqual(none.gaveUp)
   })
 
-  it.each([0.1, 0.4, 0.7, 0.9])("X5: at an endpoint that always answers %d, it takes 1/%d calls an answer", (share) => {
-    const random = CrowdWorlds.randomOf(7)
-    const endpoint: Crowd.Endpoint = { answers: () => random() < share, latencyMs: 500, serviceMs: SECOND }
-    const { answered, calls } = Crowd.play({ turns: 2_000, policy, endpoint, arrivalMs: MINUTE, gated: true })
-    expect((calls * share) / answered).toBeGreaterThan(0.93)
-    expect((calls * share) / answered).toBeLessThan(1.07)
-  })
+  it.each([0.1, 0.4, 0.7, 0.9])(
+    "rule X5: at an endpoint that always answers %d, it takes 1/%d calls an answer",
+    (share) => {
+      const random = CrowdWorlds.randomOf(7)
+      const endpoint: Crowd.Endpoint = { answers: () => random() < share, latencyMs: 500, serviceMs: SECOND }
+      const { answered, calls } = Crowd.play({ turns: 2_000, policy, endpoint, arrivalMs: MINUTE, gated: true })
+      expect((calls * share) / answered).toBeGreaterThan(0.93)
+      expect((calls * share) / answered).toBeLessThan(1.07)
+    }
+  )
 
   it.each(worldsOf(/^(30 s up|20 calls|never down|down for 30 min, room for (5|200, (20|1,000)))/))(
-    "X5: %s: all are answered, sooner and with fewer calls than without a gate",
+    "rule X5: %s: all are answered, sooner and with fewer calls than without a gate",
     (_, world) => {
       const gate = CrowdWorlds.play(world, true, 3)
       const none = CrowdWorlds.play(world, false, 3)
@@ -111,7 +114,7 @@ describe("a crowd at the gate", () => {
     }
   )
 
-  it("X5: an endpoint that is back gets at most three times what it has room for, and that for a few seconds", () => {
+  it("rule X5: an endpoint that is back gets at most three times what it has room for, and that for a few seconds", () => {
     const [room, backMs] = [20, 30 * MINUTE]
     const refusedAt: Array<number> = []
     const above: Array<number> = []
@@ -129,7 +132,7 @@ describe("a crowd at the gate", () => {
     expect((above.at(-1) ?? 0) - (above[0] ?? 0)).toBeLessThanOrEqual(5 * latencyMs)
   })
 
-  it("X5: a turn that is always refused while others are answered is woken early ever more rarely, and delays nobody", () => {
+  it("rule X5: a turn that is always refused while others are answered is woken early ever more rarely, and delays nobody", () => {
     for (const [, world] of worldsOf(/one turn never/)) {
       const gate = CrowdWorlds.play(world, true, 20)
       const none = CrowdWorlds.play(world, false, 20)
@@ -138,7 +141,7 @@ describe("a crowd at the gate", () => {
     }
   })
 
-  it("D2: a turn that is always refused while others are answered has the whole of its schedule", () => {
+  it("rule D2: a turn that is always refused while others are answered has the whole of its schedule", () => {
     const endpoint: Crowd.Endpoint = {
       answers: (_now, _busy, turn) => turn !== 0,
       latencyMs: 500,
@@ -152,7 +155,7 @@ describe("a crowd at the gate", () => {
     expect(bad?.early).toBeLessThanOrEqual(26)
   })
 
-  it("D1, D2: each turn has the whole of its budget, by sleep and by wall-clock, whenever it comes", () => {
+  it("rule D1, D2: each turn has the whole of its budget, by sleep and by wall-clock, whenever it comes", () => {
     const calls = (settings: Parameters<typeof Profile.resolve>[0]) =>
       Crowd.play({
         turns: 4,
@@ -168,7 +171,7 @@ describe("a crowd at the gate", () => {
     expect(calls({ budget: Duration.millis(46_999), measure: "wall-clock" })).toMatchObject({ calls: 4 * 3 })
   })
 
-  it("X5: a turn that waits alone keeps its schedule to the millisecond", () => {
+  it("rule X5: a turn that waits alone keeps its schedule to the millisecond", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 8 * HOUR }), (until) => {
         const alone = { turns: 1, policy, endpoint: endpoint((now) => now >= until), arrivalMs: MINUTE }
@@ -177,7 +180,7 @@ describe("a crowd at the gate", () => {
     )
   })
 
-  it("X5, D2: for any endpoint every turn ends, with its own schedule and budget, and early calls are paid from saved ones", () => {
+  it("rule X5, D2: for any endpoint every turn ends, with its own schedule and budget, and early calls are paid from saved ones", () => {
     fc.assert(
       fc.property(endpoints, fc.integer({ min: 1, max: 60 }), fc.constantFrom(1, 2), (made, turns, runners) => {
         const outcome = Crowd.play({ turns, policy, endpoint: made(), arrivalMs: SECOND, gated: true, runners })
@@ -210,14 +213,14 @@ describe("a crowd at the gate", () => {
     )
   })
 
-  it("X5: two runners make at most 0.15 more calls than one at an endpoint that answers some", () => {
+  it("rule X5: two runners make at most 0.15 more calls than one at an endpoint that answers some", () => {
     for (const [name, two] of worldsOf(/% .*two runners/)) {
       const one = CrowdWorlds.play({ ...two, runners: 1 }, true, 20)
       expect(CrowdWorlds.play(two, true, 20).calls, name).toBeLessThanOrEqual(1.05 * one.calls)
     }
   })
 
-  it("X5: two runners find their shares of the room, and where one has left the other takes all of it", () => {
+  it("rule X5: two runners find their shares of the room, and where one has left the other takes all of it", () => {
     for (const [name, two] of worldsOf(/^down .*two runners/)) {
       const gate = CrowdWorlds.play(two, true, 20)
       expect(gate.drainMs / (CrowdWorlds.ideal(two, 20)?.drainMs ?? 0), name).toBeLessThanOrEqual(1.5)

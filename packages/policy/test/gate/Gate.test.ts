@@ -44,18 +44,18 @@ const dark = refusals(Gate.open, 60)
 const dim = refusals(answers(Gate.open, 20, true), 20)
 
 describe("a gate without a known failure", () => {
-  it("X5: lets due turns and first attempts through, however many", () => {
+  it("rule X5: lets due turns and first attempts through, however many", () => {
     const busy = answers(Gate.open, 50, false)
     expect(decided(busy, T)).toBe("Go")
     expect(Gate.askFirst(busy, T)[0]._tag).toBe("Go")
     expect(Gate.phaseOf(busy)).toBe("open")
   })
 
-  it("X5: wakes no turn early: that one's failure is its own", () => {
+  it("rule X5: wakes no turn early: that one's failure is its own", () => {
     expect(Gate.gift(answers(Gate.open, 3, true), T, crowd).isFree).toBe(false)
   })
 
-  it("X5: is shut for turns that wait across a restart, and they have a probe as if their wait had begun with one", () => {
+  it("rule X5: is shut for turns that wait across a restart, and they have a probe as if their wait had begun with one", () => {
     const gate = Gate.remembered(Gate.open, T)
     expect(Gate.isOff(gate)).toBe(true)
     expect(Gate.gift(gate, T + 4_999, crowd)).toEqual({ isFree: false, againAt: T + Gate.PROBE_MIN_MS })
@@ -70,7 +70,7 @@ describe("a gate without a known failure", () => {
 })
 
 describe("the refusals in a row that mean off", () => {
-  it("X5: are few at an endpoint that answered everything, more at one that answers some, and most at one that answers hardly any", () => {
+  it("rule X5: are few at an endpoint that answered everything, more at one that answers some, and most at one that answers hardly any", () => {
     const of = (share: number) => {
       let gate = Gate.open
       for (let i = 0; i < 2_000; i++) {
@@ -88,7 +88,7 @@ describe("the refusals in a row that mean off", () => {
     expect(Math.round(Gate.sure(Gate.open))).toBe(28)
   })
 
-  it("X5: count less from a turn that is refused by itself, and above the load that is answered", () => {
+  it("rule X5: count less from a turn that is refused by itself, and above the load that is answered", () => {
     const busy = answers(Gate.open, 5, false)
     const [outside, one] = begun(busy)
     const n = (odd: number, call = outside) => Gate.refused(one, T, call, odd, overloaded).n
@@ -97,7 +97,7 @@ describe("the refusals in a row that mean off", () => {
     expect(n(0, { ...outside, isInside: true })).toBe(1)
   })
 
-  it("X5: do not count when they come from a call that began before an answered one", () => {
+  it("rule X5: do not count when they come from a call that began before an answered one", () => {
     const [early, one] = begun(Gate.open, T)
     const [late, two] = begun(one, T + 1)
     const answered = Gate.answered(two, T + 2, late)
@@ -106,7 +106,7 @@ describe("the refusals in a row that mean off", () => {
 })
 
 describe("a due turn", () => {
-  it("X5: calls at an endpoint that answers, up to the load that was answered before, and is held above it", () => {
+  it("rule X5: calls at an endpoint that answers, up to the load that was answered before, and is held above it", () => {
     const gate = refusals(answers(Gate.open, 5, false), 1)
     expect(decided(gate, T)).toBe("Hold")
     expect(decided(Gate.ended(gate, true), T)).toBe("Go")
@@ -115,7 +115,7 @@ describe("a due turn", () => {
     expect(Gate.askAgainAt(gate, T, turn, T + 7)).toBe(T + 7)
   })
 
-  it("X5: is held ten minutes at most after the last answer, whatever the gate knows", () => {
+  it("rule X5: is held ten minutes at most after the last answer, whatever the gate knows", () => {
     const full = refusals(answers(Gate.open, 5, false, T + MINUTE), 1, T + MINUTE)
     for (const gate of [full, { ...dim, answeredAt: T + MINUTE }]) {
       const end = T + MINUTE + Gate.HOLD_LIMIT_MS
@@ -125,7 +125,7 @@ describe("a due turn", () => {
     expect(decided(full, T + MINUTE + Gate.HOLD_LIMIT_MS - 1)).toBe("Hold")
   })
 
-  it("X5: shares a fresh failure in the dark, and earns credit for it; never as its last", () => {
+  it("rule X5: shares a fresh failure in the dark, and earns credit for it; never as its last", () => {
     const [answer, after] = Gate.ask(dark, T + 30_000, turn, 0, false)
     expect(answer).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
     expect(after.credit).toBe(dark.credit + 1)
@@ -133,7 +133,7 @@ describe("a due turn", () => {
     expect(decided(dark, T + 30_000, { ...turn, mayShare: false })).toBe("Go")
   })
 
-  it("X5: shares no failure from before its wait: that is its own, or it has shared it", () => {
+  it("rule X5: shares no failure from before its wait: that is its own, or it has shared it", () => {
     const soon = { ...turn, dueAt: T + 1_000, waitMs: 1_000 }
     expect(decided(dark, T + 1_000, soon)).toBe("Go")
     expect(decided({ ...dark, refusedAt: T + 1 }, T + 1_000, soon)).toBe("Share")
@@ -144,12 +144,12 @@ describe("a due turn", () => {
     [2_000, 20_000],
     [30_000, 300_000],
     [60_000, 1_800_000]
-  ])("X5: shares what is no older than %s ms after a wait of %s ms", (freshMs, waitMs) => {
+  ])("rule X5: shares what is no older than %s ms after a wait of %s ms", (freshMs, waitMs) => {
     expect(decided(dark, T + freshMs, { ...turn, waitMs })).toBe("Share")
     expect(decided(dark, T + freshMs + 1, { ...turn, waitMs })).toBe("Go")
   })
 
-  it("X5: at an endpoint that answered within two minutes is held and not charged: one probe each 5 s", () => {
+  it("rule X5: at an endpoint that answered within two minutes is held and not charged: one probe each 5 s", () => {
     expect(Gate.isOff(dim)).toBe(true)
     expect(decided(dim, T)).toBe("Hold")
     expect(decided(dim, T + 4_999)).toBe("Hold")
@@ -161,7 +161,7 @@ describe("a due turn", () => {
     expect(decided(late, T + Gate.RECENT_MS + 1)).toBe("Share")
   })
 
-  it("X5: at one that answered one call in ten within two minutes, a probe is as many calls of one moment as have an answer", () => {
+  it("rule X5: at one that answered one call in ten within two minutes, a probe is as many calls of one moment as have an answer", () => {
     let gate: Gate.Gate = { ...dim, ok: 2, bad: 18, n: 200 }
     const [inTen, later] = [T + 5_000, T + 5_001]
     let calls = 0
@@ -175,7 +175,7 @@ describe("a due turn", () => {
     expect(decided(inDark, inTen)).toBe("Hold")
   })
 
-  it("X5: draws for a call the first time that it asks; the more certain it is that the endpoint is off, the fewer call", () => {
+  it("rule X5: draws for a call the first time that it asks; the more certain it is that the endpoint is off, the fewer call", () => {
     const calls = (n: number) => {
       let gate = refusals(Gate.open, n)
       let drawn = 0
@@ -193,7 +193,7 @@ describe("a due turn", () => {
 })
 
 describe("a first attempt", () => {
-  it("X5: shares the failure after enough refusals in a row, and only while it is recent", () => {
+  it("rule X5: shares the failure after enough refusals in a row, and only while it is recent", () => {
     const gate = { ...dark, owed: 0 }
     expect(Gate.askFirst(gate, T + Gate.FIRST_MS)[0]).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
     expect(Gate.askFirst(gate, T + Gate.FIRST_MS + 1)[0]._tag).toBe("Go")
@@ -203,7 +203,7 @@ describe("a first attempt", () => {
 })
 
 describe("a shared failure", () => {
-  it("X5: is shared at an endpoint without an answer for two minutes alone, and while it is fresh; by a first attempt after ten refusals in a row", () => {
+  it("rule X5: is shared at an endpoint without an answer for two minutes alone, and while it is fresh; by a first attempt after ten refusals in a row", () => {
     const gapMs = fc.constantFrom(0, 1, 1_999, 2_000, 2_001, MINUTE, Gate.RECENT_MS - 1, Gate.RECENT_MS, 10 * MINUTE)
     const step = fc.oneof(
       fc.record({ what: fc.constantFrom("answers", "refusals"), count: fc.integer({ min: 1, max: 40 }), gapMs }),
@@ -264,7 +264,7 @@ describe("early wakes", () => {
   /** It was off, and has answered one call again. */
   const back = answers(dim, 1, false)
 
-  it("X5: cost credit, and stop when there is none; shares and answers bring it back", () => {
+  it("rule X5: cost credit, and stop when there is none; shares and answers bring it back", () => {
     let gate = { ...dark, credit: 2 }
     let now = T
     const woken = () => {
@@ -282,7 +282,7 @@ describe("early wakes", () => {
     expect(answers(gate, 20, true).credit).toBeCloseTo(2)
   })
 
-  it("X5: that are answered are paid by the calls that the turn would have made, three at most", () => {
+  it("rule X5: that are answered are paid by the calls that the turn would have made, three at most", () => {
     const paid = (share: number) => {
       const [call, gate] = begun({ ...back, share }, T, true)
       return Gate.answered(gate, T, call).credit - gate.credit
@@ -292,7 +292,7 @@ describe("early wakes", () => {
     expect(paid(0.1)).toBe(Gate.REFUND_MOST)
   })
 
-  it("X5: are probes while the endpoint is off, never closer than 5 s, and ever rarer after it stopped answering", () => {
+  it("rule X5: are probes while the endpoint is off, never closer than 5 s, and ever rarer after it stopped answering", () => {
     const alone = { count: 1, meanWaitMs: 1e9 }
     const since = (gate: Gate.Gate, waiting = alone) => Gate.gift(gate, T, waiting).againAt - T
     expect(since(dark, crowd)).toBe(Gate.PROBE_MIN_MS)
@@ -303,7 +303,7 @@ describe("early wakes", () => {
     expect(refusals(stopped, 1).probes).toBe(1)
   })
 
-  it("X5: probes cost no more than half of the calls that the schedules would make, and a small part for a crowd", () => {
+  it("rule X5: probes cost no more than half of the calls that the schedules would make, and a small part for a crowd", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 3_600_000 }), (count, meanWaitMs) => {
         const everyMs = Gate.gift(dark, T, { count, meanWaitMs }).againAt - T
@@ -314,7 +314,7 @@ describe("early wakes", () => {
     )
   })
 
-  it("X5: come into free room alone when it answers again: four places, and two more with each answer", () => {
+  it("rule X5: come into free room alone when it answers again: four places, and two more with each answer", () => {
     expect(back).toMatchObject({ isRamp: true, room: 6, answering: 1, proven: 1 })
     expect(Gate.phaseOf(back)).toBe("ramp")
     const [call, gate] = begun({ ...back, under: 5 }, T)
@@ -323,7 +323,7 @@ describe("early wakes", () => {
     expect(Gate.roomOf(back)).toBe(6)
   })
 
-  it("X5: a refusal above the answering calls takes the room back to them, and the next try for more comes later", () => {
+  it("rule X5: a refusal above the answering calls takes the room back to them, and the next try for more comes later", () => {
     let gate = { ...answers(dim, 4, false), credit: 9 }
     for (const patience of [2, 4, 4]) {
       const [call, next] = begun(gate, T + 1)
@@ -333,7 +333,7 @@ describe("early wakes", () => {
     expect(Gate.roomOf(gate)).toBe(4)
   })
 
-  it("X5: more answers at once than ever are answered by more room with each of them, until a call is refused", () => {
+  it("rule X5: more answers at once than ever are answered by more room with each of them, until a call is refused", () => {
     let gate: Gate.Gate = { ...answers(dim, 4, false), room: 5, reach: 3, isSlowStart: false, raiseIn: 16, patience: 4 }
     for (const room of [6, 7, 8]) {
       const [call, next] = begun(gate)
@@ -345,7 +345,7 @@ describe("early wakes", () => {
     expect(Gate.answered(next, T, call)).toMatchObject({ room: 8, raiseIn: 7 })
   })
 
-  it("X5: at an endpoint that refuses within its proven load, refusals are chance, and hold no due turn back", () => {
+  it("rule X5: at an endpoint that refuses within its proven load, refusals are chance, and hold no due turn back", () => {
     let gate = Gate.open
     for (let i = 0; i < 40; i++) gate = i % 3 === 0 ? answers(gate, 1, true) : refusals(gate, 1)
     expect(Gate.isOff(gate)).toBe(false)
@@ -353,7 +353,7 @@ describe("early wakes", () => {
     expect(decided(gate, T)).toBe("Go")
   })
 
-  it("P5: a hint binds early wakes and probes until a later call is answered, and no other turn's schedule", () => {
+  it("rule P5: a hint binds early wakes and probes until a later call is answered, and no other turn's schedule", () => {
     const hint = { retryAfterMs: MINUTE, source: "retry-after" } as const
     const [call, one] = begun(back, T)
     const hinted = Gate.ended(Gate.refused(one, T, call, 0, { ...overloaded, hint }), true)
@@ -366,7 +366,7 @@ describe("early wakes", () => {
     expect(Gate.answered(hinted, T + 2, later).floor).toBe(-Infinity)
   })
 
-  it("X5: a place that is free again at an endpoint that is off is worth one try, when its last refusal is 5 s old", () => {
+  it("rule X5: a place that is free again at an endpoint that is off is worth one try, when its last refusal is 5 s old", () => {
     const busy = refusals(answers(Gate.open, 5, false), 60)
     const off = { ...busy, n: 60, credit: 5, answeredAt: T - Gate.RECENT_MS - 1, triedAt: T + 4_000, probes: 4 }
     expect(Gate.gift(off, T + 5_000, crowd).isFree).toBe(false)
@@ -375,7 +375,7 @@ describe("early wakes", () => {
 })
 
 describe("the counts of a gate", () => {
-  it("X5: are never negative, and every end takes back its begin", () => {
+  it("rule X5: are never negative, and every end takes back its begin", () => {
     type Step = "begin" | "answered" | "refused" | "ended" | "unused"
     const step = fc.constantFrom<Step>("begin", "begin", "answered", "refused", "ended", "unused")
     fc.assert(
@@ -412,7 +412,7 @@ describe("the counts of a gate", () => {
 })
 
 describe("after the last waiting turn", () => {
-  it("X5: what is known of an endpoint that is off is kept for 20 minutes, and otherwise for the time of a write", () => {
+  it("rule X5: what is known of an endpoint that is off is kept for 20 minutes, and otherwise for the time of a write", () => {
     const left = Gate.settled(dark, T)
     expect(Gate.settled(left, T + 5)).toBe(left)
     expect(Gate.entered(left, T + Gate.FORGET_MS - 1)).toEqual(dark)
@@ -427,7 +427,7 @@ describe("after the last waiting turn", () => {
 
 describe("a failure that concerns an endpoint", () => {
   it.each(["rate-limited", "quota-exhausted", "overloaded", "server-error", "network", "timeout", "aborted"] as const)(
-    "X5: %s does, if it is retryable and no bug of ours",
+    "rule X5: %s does, if it is retryable and no bug of ours",
     (reason) => {
       const failure = { reason, message: "", retryable: true }
       expect(Gate.concerns(failure)).toBe(true)
@@ -437,7 +437,7 @@ describe("a failure that concerns an endpoint", () => {
   )
 
   it.each(["unknown", "invalid-response", "auth", "context-overflow", "refused", "bad-request"] as const)(
-    "X5: %s concerns one request",
+    "rule X5: %s concerns one request",
     (reason) => {
       expect(Gate.concerns({ reason, message: "", retryable: true })).toBe(false)
     }

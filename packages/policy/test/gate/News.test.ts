@@ -30,25 +30,25 @@ const answers = (gate: Gate.Gate, at: number): Gate.Gate => {
 }
 
 describe("news of an endpoint", () => {
-  it("X5: that fails are shared by turns that are due soon after", () => {
+  it("rule X5: that fails are shared by turns that are due soon after", () => {
     const gate = News.apply(off(1_000), failing(60_000))
     const [answer] = Gate.ask(gate, 60_500, asking, 0, false)
     expect(answer).toEqual(Gate.CallDecision.Share({ failure: overloaded }))
   })
 
-  it("X5: the certainty of another process counts here", () => {
+  it("rule X5: the certainty of another process counts here", () => {
     expect(Gate.isOff(News.apply(Gate.open, failing(60_000)))).toBe(true)
     expect(Gate.isOff(News.apply(Gate.open, failing(60_000, 20)))).toBe(false)
   })
 
-  it("X5: of a failure do not count while it answers here, or where they are less certain", () => {
+  it("rule X5: of a failure do not count while it answers here, or where they are less certain", () => {
     const gate = answers(Gate.open, 30_000)
     expect(News.apply(gate, failing(40_000))).toEqual({ ...gate, triedAt: 40_000 })
     const known = off(1_000)
     expect(News.apply(known, failing(40_000, 5))).toEqual({ ...known, triedAt: 40_000 })
   })
 
-  it("X5: of an answer elsewhere allow one call here, and not a crowd, and the next one not within 5 s of its refusal", () => {
+  it("rule X5: of an answer elsewhere allow one call here, and not a crowd, and the next one not within 5 s of its refusal", () => {
     const gate = News.apply(off(30_000), answering(36_000))
     expect(Gate.isOff(gate)).toBe(true)
     expect(Gate.gift(gate, 36_000, crowd).isFree).toBe(true)
@@ -62,7 +62,7 @@ describe("news of an endpoint", () => {
     expect(Gate.gift(News.apply(refused, answering(43_000)), 43_000, crowd).isFree).toBe(true)
   })
 
-  it("X5: of an answer elsewhere allow one call after few refusals, too, and hold no due turn", () => {
+  it("rule X5: of an answer elsewhere allow one call after few refusals, too, and hold no due turn", () => {
     let known = Gate.open
     for (let n = 0; n < 6; n++) {
       const [call, begun] = Gate.begin(known, 30_000, false)
@@ -83,14 +83,14 @@ describe("news of an endpoint", () => {
     expect(Gate.gift(Gate.answered(begun, 38_000, call), 38_000, crowd).isFree).toBe(true)
   })
 
-  it("X5: are empty without calls", () => {
+  it("rule X5: are empty without calls", () => {
     expect(News.of(Gate.open)).toEqual(NOTHING)
     expect(News.isNewer(News.of(Gate.open), NOTHING)).toBe(false)
     expect(News.apply(Gate.open, NOTHING)).toEqual(Gate.open)
     expect(News.apply(off(1_000), { ...NOTHING, failedAt: 60_000, n: 99 })).toEqual(off(1_000))
   })
 
-  it("X5: are new if one of their times is later", () => {
+  it("rule X5: are new if one of their times is later", () => {
     const known = { triedAt: 10, answeredAt: 10, failedAt: 10, failure: overloaded, n: 1 }
     const old = { ...known, triedAt: 9, answeredAt: 9, failedAt: 9 }
     expect(News.isNewer(known, undefined)).toBe(true)
@@ -101,7 +101,7 @@ describe("news of an endpoint", () => {
     }
   })
 
-  it("X5: that come twice, late, or in another order change nothing but one try", () => {
+  it("rule X5: that come twice, late, or in another order change nothing but one try", () => {
     const news = fc.record({
       triedAt: fc.nat(100_000),
       answeredAt: fc.nat(100_000),
@@ -141,7 +141,7 @@ describe("news of an endpoint", () => {
     )
   })
 
-  it("X5: that are one's own, or old, change nothing", () => {
+  it("rule X5: that are one's own, or old, change nothing", () => {
     fc.assert(
       fc.property(fc.nat(), (earlier) => {
         const gate = off(2_000_000)

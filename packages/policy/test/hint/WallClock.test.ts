@@ -31,7 +31,7 @@ const isChanging = (at: number, timeZone: string): boolean => {
 }
 
 describe("a time of day with a zone", () => {
-  it("P5: is the next such time in that zone", () => {
+  it("rule P5: is the next such time in that zone", () => {
     fc.assert(
       fc.property(moments, zones, fc.integer({ min: 1, max: 22 * 60 }), (now, zone, ahead) => {
         const at = now + ahead * MINUTE
@@ -41,7 +41,7 @@ describe("a time of day with a zone", () => {
     )
   })
 
-  it("P5: is past where it passed within the last hour, and not tomorrow's", () => {
+  it("rule P5: is past where it passed within the last hour, and not tomorrow's", () => {
     fc.assert(
       fc.property(moments, zones, fc.integer({ min: 1, max: 59 }), (now, zone, ago) => {
         const at = now - ago * MINUTE
@@ -51,7 +51,7 @@ describe("a time of day with a zone", () => {
     )
   })
 
-  it("P5: with a day is that moment", () => {
+  it("rule P5: with a day is that moment", () => {
     fc.assert(
       fc.property(moments, zones, fc.integer({ min: -40, max: 40 }), (now, zone, days) => {
         const at = now + days * 24 * HOUR
@@ -61,7 +61,7 @@ describe("a time of day with a zone", () => {
     )
   })
 
-  it("P5: no text makes it throw, and every result is finite", () => {
+  it("rule P5: no text makes it throw, and every result is finite", () => {
     const pieces = fc.constantFrom(
       "resets ",
       "at ",
@@ -84,7 +84,7 @@ describe("a time of day with a zone", () => {
 })
 
 describe("a span as a clock shows it", () => {
-  it("P5: is read to the second, and only whole", () => {
+  it("rule P5: is read to the second, and only whole", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999 * 3600 + 3599 }), (seconds) => {
         const two = (value: number) => String(value).padStart(2, "0")

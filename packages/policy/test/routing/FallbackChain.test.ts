@@ -17,7 +17,7 @@ describe("credentials", () => {
   const credentials = { a: ["first", "second", "third"] }
   const alone = { settings: { profile: "interactive" }, primary: "a/a", credentials }
 
-  it("P7: a used-up quota limits its credential until its reset, and another one continues without a wait", () => {
+  it("rule P7: a used-up quota limits its credential until its reset, and another one continues without a wait", () => {
     const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(asking("quota-exhausted", 5 * HOUR))).toBe("at once on a/a#second")
@@ -35,7 +35,7 @@ describe("credentials", () => {
     })
   })
 
-  it("P7: a quota without a named reset limits for an hour, and another credential continues although it is not retryable (C2)", () => {
+  it("rule P7: a quota without a named reset limits for an hour, and another credential continues although it is not retryable (C2)", () => {
     const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(failure("quota-exhausted"))).toBe("at once on a/a#second")
@@ -47,14 +47,14 @@ describe("credentials", () => {
     })
   })
 
-  it("P7: a rate limit keeps its credential", () => {
+  it("rule P7: a rate limit keeps its credential", () => {
     const rig = new RoutedStep(alone)
     rig.begin()
     expect(rig.fails(failure("rate-limited", { status: 429 }))).toBe("2000 ms on a/a")
     expect(rig.standing.credentials).toEqual({})
   })
 
-  it("P7: a later step keeps the credential that works, until the first one's limit is over", () => {
+  it("rule P7: a later step keeps the credential that works, until the first one's limit is over", () => {
     const rig = new RoutedStep(alone)
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
@@ -63,7 +63,7 @@ describe("credentials", () => {
     expect(new RoutedStep({ ...alone, standing: rig.standing }).begin()).toBe("a/a#second") // another runner
   })
 
-  it("P7: when all are used up, the wait is for the reset that comes first", () => {
+  it("rule P7: when all are used up, the wait is for the reset that comes first", () => {
     const rig = new RoutedStep({ ...alone, settings: { profile: "overnight" } })
     rig.begin()
     rig.fails(asking("quota-exhausted", 5 * HOUR))
@@ -71,7 +71,7 @@ describe("credentials", () => {
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe(`${2 * HOUR} ms on a/a#second`)
   })
 
-  it("P7: for limits of any length, no credential is left twice without a wait between", () => {
+  it("rule P7: for limits of any length, no credential is left twice without a wait between", () => {
     const rig = new RoutedStep({ ...alone, credentials: { a: ["first", "second"] } })
     rig.begin()
     const slow = () => {
@@ -81,7 +81,7 @@ describe("credentials", () => {
     expect([slow(), slow(), slow()]).toEqual(["at once on a/a#second", "4000 ms on a/a", "at once on a/a#second"])
   })
 
-  it("C2: when the last one is used up and none has a reset, the step ends", () => {
+  it("rule C2: when the last one is used up and none has a reset, the step ends", () => {
     const rig = new RoutedStep({
       ...alone,
       settings: { profile: "overnight" },
@@ -104,7 +104,7 @@ describe("a failure that is another turn's", () => {
       credentials: { a: ["first"], b: ["first"] }
     }
   ] as const)(
-    "P7, P8, X5: $profile, $reason: limits nothing and prolongs nothing, and the turn goes on where its own would send it",
+    "rule P7, P8, X5: $profile, $reason: limits nothing and prolongs nothing, and the turn goes on where its own would send it",
     ({ credentials, reason, ...settings }) => {
       const at = (shared: object) => {
         const rig = new RoutedStep({ settings, primary: "a/a", credentials })
@@ -126,7 +126,7 @@ describe("the scope of a limit", () => {
     routing: chain(chains)
   })
 
-  it("C12: after one model's quota the failure of another waits by the schedule, not by the first model's hint", () => {
+  it("rule C12: after one model's quota the failure of another waits by the schedule, not by the first model's hint", () => {
     for (const profile of ["overnight", "interactive"]) {
       const settings = { profile, routing: chain({ "g/pro": ["g/flash"] }) }
       const pro = new RoutedStep({ settings, primary: "g/pro", credentials: { g: ["KEY"] } })
@@ -147,7 +147,7 @@ describe("the scope of a limit", () => {
     }
   })
 
-  it("C12, P8: another model of a used-up credential is still tried, once a limit", () => {
+  it("rule C12, P8: another model of a used-up credential is still tried, once a limit", () => {
     const rig = new RoutedStep({
       settings: overnight({ default: ["a/small", "b/b"] }),
       primary: "a/big",
@@ -162,7 +162,7 @@ describe("the scope of a limit", () => {
     expect(rig.begin()).toBe("a/big")
   })
 
-  it("C12, P8: no model is tried if the error has named the account", () => {
+  it("rule C12, P8: no model is tried if the error has named the account", () => {
     const options = { settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials: key }
     for (const reason of ["quota-exhausted", "rate-limited"] as const) {
       const rig = new RoutedStep(options)
@@ -171,7 +171,7 @@ describe("the scope of a limit", () => {
     }
   })
 
-  it("C12: a quota of a model limits no other model of its credential", () => {
+  it("rule C12: a quota of a model limits no other model of its credential", () => {
     const rig = new RoutedStep({
       settings: overnight({ default: ["b/b"] }),
       primary: "a/big",
@@ -190,7 +190,7 @@ describe("the scope of a limit", () => {
     expect(small.begin()).toBe("a/small")
   })
 
-  it("C12: a rate limit is the model's of its credential, and a new turn takes another credential", () => {
+  it("rule C12: a rate limit is the model's of its credential, and a new turn takes another credential", () => {
     const credentials = { a: ["one", "two"] }
     const rig = new RoutedStep({ settings: overnight({ default: ["b/b"] }), primary: "a/a", credentials })
     rig.begin()
@@ -201,7 +201,7 @@ describe("the scope of a limit", () => {
     expect(new RoutedStep({ settings: overnight({}), primary: "a/b", credentials, standing }).begin()).toBe("a/b")
   })
 
-  it("C12: without fallbacks a rate limit is stored only if the provider has another credential", () => {
+  it("rule C12: without fallbacks a rate limit is stored only if the provider has another credential", () => {
     const pausesOf = (names: ReadonlyArray<string>, chains: Record<string, ReadonlyArray<string>> = {}) => {
       const rig = new RoutedStep({ settings: overnight(chains), primary: "a/a", credentials: { a: names } })
       rig.begin()
@@ -213,7 +213,7 @@ describe("the scope of a limit", () => {
     expect(pausesOf(["one"], { default: ["b/b"] })).toEqual(["a/one/a"])
   })
 
-  it("C12, P7: a success ends the older pauses of the things it used, and keeps those of other models", () => {
+  it("rule C12, P7: a success ends the older pauses of the things it used, and keeps those of other models", () => {
     const rig = new RoutedStep({ settings: overnight({ default: ["a/small"] }), primary: "a/big", credentials: key })
     rig.begin()
     rig.fails(asking("quota-exhausted", HOUR))
@@ -227,7 +227,7 @@ describe("the scope of a limit", () => {
     expect(rig.begin()).toBe("a/big")
   })
 
-  it("C12, P7: with several credentials each is tried for each model", () => {
+  it("rule C12, P7: with several credentials each is tried for each model", () => {
     const credentials = { a: ["one", "two"] }
     const rig = new RoutedStep({ settings: overnight({ default: ["a/small", "b/b"] }), primary: "a/big", credentials })
     rig.begin()
@@ -242,7 +242,7 @@ describe("the scope of a limit", () => {
 })
 
 describe("cooldowns", () => {
-  it("P8: the target that failed cools down for 5 minutes, and the next of its chain takes over without a wait", () => {
+  it("rule P8: the target that failed cools down for 5 minutes, and the next of its chain takes over without a wait", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     expect(rig.begin()).toBe("a/a")
     expect(rig.fails(overloaded)).toBe("at once on b/b")
@@ -252,7 +252,7 @@ describe("cooldowns", () => {
     })
   })
 
-  it("P8: a hint lengthens the cooldown, and never shortens it", () => {
+  it("rule P8: a hint lengthens the cooldown, and never shortens it", () => {
     for (const [hint, until] of [
       [HOUR, HOUR],
       [SECOND, 5 * MINUTE]
@@ -264,7 +264,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("P8: a target that cools down by the findings of other turns is skipped", () => {
+  it("rule P8: a target that cools down by the findings of other turns is skipped", () => {
     const rig = new RoutedStep({ settings: toBC, primary: "a/a" })
     rig.begin()
     rig.standing = Standing.paused(Standing.target(target("b/b")), {
@@ -275,7 +275,7 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("at once on c/c")
   })
 
-  it("P8: the chain of the primary itself comes before the default one, and an empty one is none", () => {
+  it("rule P8: the chain of the primary itself comes before the default one, and an empty one is none", () => {
     const settings = { profile: "interactive", routing: chain({ default: ["b/b"], "a/a": ["c/c"], "d/d": [] }) }
     const ofA = new RoutedStep({ settings, primary: "a/a" })
     ofA.begin()
@@ -286,7 +286,7 @@ describe("cooldowns", () => {
     expect(ofD.fails(overloaded)).toBe("2000 ms on d/d")
   })
 
-  it("P8: a wrong key or a missing model is a fault of the target too", () => {
+  it("rule P8: a wrong key or a missing model is a fault of the target too", () => {
     for (const reason of ["auth", "model-unavailable", "quota-exhausted"] as const) {
       const rig = new RoutedStep({ settings: toB, primary: "a/a" })
       rig.begin()
@@ -294,7 +294,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("P8: a fault of the request causes no switch", () => {
+  it("rule P8: a fault of the request causes no switch", () => {
     for (const reason of ["bad-request", "refused", "context-overflow"] as const) {
       const rig = new RoutedStep({ settings: toB, primary: "a/a", credentials: { a: ["first", "second"] } })
       rig.begin()
@@ -304,7 +304,7 @@ describe("cooldowns", () => {
     }
   })
 
-  it("A9, P8: a rejected response is retried on the same target", () => {
+  it("rule A9, P8: a rejected response is retried on the same target", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("invalid-response"), { whole: true })).toBe("2000 ms on a/a")
@@ -312,13 +312,13 @@ describe("cooldowns", () => {
     expect(rig.fails(failure("invalid-response"))).toBe("at once on b/b")
   })
 
-  it("M3, P8: an abort of a proxy counts as a network fault", () => {
+  it("rule M3, P8: an abort of a proxy counts as a network fault", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(failure("aborted"))).toBe("at once on b/b")
   })
 
-  it("P8: with no free target the schedule's wait follows, and then the target whose cooldown ends first", () => {
+  it("rule P8: with no free target the schedule's wait follows, and then the target whose cooldown ends first", () => {
     const rig = new RoutedStep({ settings: toBC, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("at once on b/b")
@@ -328,7 +328,7 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("16000 ms on b/b")
   })
 
-  it("P8: the wait goes to the primary if its cooldown is over by then", () => {
+  it("rule P8: the wait goes to the primary if its cooldown is over by then", () => {
     const settings = { ...toB, maxRetries: 10, routing: chain({ default: ["b/b"] }, { cooldown: "3 seconds" }) }
     const rig = new RoutedStep({ settings, primary: "a/a" })
     rig.begin()
@@ -336,7 +336,7 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("4000 ms on a/a")
   })
 
-  it("P5, P8: a hint of hours from one target does not delay a call of another that is free in minutes", () => {
+  it("rule P5, P8: a hint of hours from one target does not delay a call of another that is free in minutes", () => {
     const rig = new RoutedStep({
       settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
       primary: "a/a"
@@ -346,7 +346,7 @@ describe("cooldowns", () => {
     expect(rig.fails(asking("quota-exhausted", 7 * HOUR))).toBe("10000 ms on a/a")
   })
 
-  it("P5, P8: a wait for another target follows that target's hint", () => {
+  it("rule P5, P8: a wait for another target follows that target's hint", () => {
     const rig = new RoutedStep({
       settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
       primary: "a/a"
@@ -356,7 +356,7 @@ describe("cooldowns", () => {
     expect(rig.fails(asking("rate-limited", 2 * HOUR))).toBe(`${HOUR} ms on a/a`)
   })
 
-  it("P8: a permanently broken fallback does not shorten a turn's retries", () => {
+  it("rule P8: a permanently broken fallback does not shorten a turn's retries", () => {
     const rig = new RoutedStep({
       settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
       primary: "a/a"
@@ -367,14 +367,14 @@ describe("cooldowns", () => {
     expect(rig.fails(overloaded)).toBe("30000 ms on a/a")
   })
 
-  it("P8: if every target is permanently broken, the step ends", () => {
+  it("rule P8: if every target is permanently broken, the step ends", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(failure("auth"))
     expect(rig.fails(failure("model-unavailable"))).toBe("gave up: not-retryable")
   })
 
-  it("P8: for attempts of any length, no target is left twice without a wait between", () => {
+  it("rule P8: for attempts of any length, no target is left twice without a wait between", () => {
     const rig = new RoutedStep({
       settings: { profile: "overnight", routing: chain({ default: ["b/b"] }) },
       primary: "a/a"
@@ -394,7 +394,7 @@ describe("cooldowns", () => {
 })
 
 describe("limits", () => {
-  it("P3: maxRetries counts every retry, those without a wait too", () => {
+  it("rule P3: maxRetries counts every retry, those without a wait too", () => {
     const rig = new RoutedStep({ settings: { ...toBC, maxRetries: 2 }, primary: "a/a" })
     rig.begin()
     expect([rig.fails(overloaded), rig.fails(overloaded), rig.fails(overloaded)]).toEqual([
@@ -405,7 +405,7 @@ describe("limits", () => {
     expect(rig.last).toMatchObject({ basis: { _tag: "Refused", because: "max-retries" } })
   })
 
-  it("P6: a wait above maxDelay fails the turn at once only if no switch is possible", () => {
+  it("rule P6: a wait above maxDelay fails the turn at once only if no switch is possible", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     expect(rig.fails(asking("overloaded", HOUR))).toBe("at once on b/b")
@@ -415,13 +415,13 @@ describe("limits", () => {
     expect(alone.last).toMatchObject({ basis: { because: "max-delay", delayMs: HOUR } })
   })
 
-  it("P3: with retries disabled there is no switch", () => {
+  it("rule P3: with retries disabled there is no switch", () => {
     const rig = new RoutedStep({ settings: { ...toB, enabled: false }, primary: "a/a" })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("gave up: exhausted")
   })
 
-  it("D2: a wall-clock budget that attempts have used up ends switches too", () => {
+  it("rule D2: a wall-clock budget that attempts have used up ends switches too", () => {
     const rig = new RoutedStep({ settings: { ...toB, measure: "wall-clock", budget: "1 minute" }, primary: "a/a" })
     rig.begin()
     rig.sleptMs = 2 * MINUTE
@@ -438,7 +438,7 @@ describe("reverting", () => {
     return rig
   }
 
-  it("P9: under cooldown-expiry a step begins at the primary as soon as its cooldown is over", () => {
+  it("rule P9: under cooldown-expiry a step begins at the primary as soon as its cooldown is over", () => {
     const rig = steps("cooldown-expiry")
     rig.now = START + 5 * MINUTE - 1
     expect(rig.begin()).toBe("b/b")
@@ -448,7 +448,7 @@ describe("reverting", () => {
     expect(rig.current?.role).toBeUndefined()
   })
 
-  it("P9: under never it stays on its target, and continues from there", () => {
+  it("rule P9: under never it stays on its target, and continues from there", () => {
     const rig = steps("never")
     rig.now = START + HOUR
     expect(rig.begin()).toBe("b/b")
@@ -456,7 +456,7 @@ describe("reverting", () => {
     expect(rig.fails(overloaded)).toBe("at once on a/a")
   })
 
-  it("P9: if all targets cool down, a step begins on the one that is free first", () => {
+  it("rule P9: if all targets cool down, a step begins on the one that is free first", () => {
     const rig = steps("cooldown-expiry")
     rig.now += MINUTE
     rig.fails(overloaded)
@@ -469,7 +469,7 @@ describe("reverting", () => {
 describe("capabilities", () => {
   const models = { "b/b": { contextWindow: 1_000 }, "c/c": { tools: false } }
 
-  it("P8: a target whose window is too small is skipped, and the primary never is", () => {
+  it("rule P8: a target whose window is too small is skipped, and the primary never is", () => {
     const options = { settings: toBC, primary: "a/a", models: { ...models, "a/a": { contextWindow: 10 } } }
     const small = new RoutedStep({ ...options, tokens: 1_000 })
     expect(small.begin()).toBe("a/a")
@@ -479,7 +479,7 @@ describe("capabilities", () => {
     expect(large.fails(overloaded)).toBe("at once on c/c")
   })
 
-  it("P8: a request with tools skips a target without them", () => {
+  it("rule P8: a request with tools skips a target without them", () => {
     const rig = new RoutedStep({ settings: toBC, primary: "a/a", models, tokens: 5_000, tools: 1 })
     rig.begin()
     expect(rig.fails(overloaded)).toBe("2000 ms on a/a")
@@ -494,7 +494,7 @@ describe("capabilities", () => {
     })
   })
 
-  it("P8: a prompt with a file skips a target that does not take it, the primary too if another one does", () => {
+  it("rule P8: a prompt with a file skips a target that does not take it, the primary too if another one does", () => {
     const files = [{ type: "file", mediaType: "image/png", data: "iVBORw0KGgo=" }] as const
     const begun = (models: Models.Models) => new RoutedStep({ settings: toBC, primary: "a/a", models, files }).begin()
     expect(begun({ "b/b": { files: false } })).toBe("a/a")
@@ -510,7 +510,7 @@ describe("capabilities", () => {
     })
   })
 
-  it("X9: a switch records the considered targets, and the reasons against them", () => {
+  it("rule X9: a switch records the considered targets, and the reasons against them", () => {
     const rig = new RoutedStep({ settings: toB, primary: "a/a" })
     rig.begin()
     rig.fails(overloaded)

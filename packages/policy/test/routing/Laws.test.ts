@@ -64,12 +64,12 @@ const orderOf = ({ models, policy, primary }: Story): ReadonlyArray<Target.Targe
 }
 
 describe("every routing", () => {
-  law("A15, A2, P3: the cap of attempts is never exceeded, for any failures", any, (story) => {
+  law("rule A15, A2, P3: the cap of attempts is never exceeded, for any failures", any, (story) => {
     const most = RetryPolicy.mostRetries(story.policy) ?? Infinity
     expect(tell(story).filter((one) => retryOf(one) !== undefined).length).toBeLessThanOrEqual(most)
   })
 
-  law("A15: delays are finite, never negative, and end at `retryAt`", any, (story) => {
+  law("rule A15: delays are finite, never negative, and end at `retryAt`", any, (story) => {
     for (const one of tell(story)) {
       const retry = retryOf(one)
       if (retry === undefined) continue
@@ -80,7 +80,7 @@ describe("every routing", () => {
     }
   })
 
-  law("D1, P6: no budget is exceeded and no cap, by switching or otherwise", any, (story) => {
+  law("rule D1, P6: no budget is exceeded and no cap, by switching or otherwise", any, (story) => {
     const { budget, maxDelayMs = 0 } = story.policy
     for (const one of tell(story)) {
       const delayMs = retryOf(one)?.delayMs
@@ -90,21 +90,25 @@ describe("every routing", () => {
     }
   })
 
-  law("A15, X1: a step that goes through JSON between decisions decides the same", any, (story) => {
+  law("rule A15, X1: a step that goes through JSON between decisions decides the same", any, (story) => {
     const decisions = (decided: ReadonlyArray<Decided>) => decided.map(({ answer, to }) => ({ answer, to }))
     expect(decisions(tell(story, (value) => JSON.parse(JSON.stringify(value))))).toEqual(decisions(tell(story)))
   })
 
-  law("X1: a decision whose record was lost after its findings were stored is made again unchanged", any, (story) => {
-    for (const { after, answer, known, question, situation } of tell(story)) {
-      const again = Routes.direct(story.policy, situation, question, { ...known, standing: after })
-      const bare = ({ directive }: Routes.RouteDecision) => ({ ...directive, basis: undefined })
-      expect(bare(again)).toEqual(bare(answer))
-      expect(Standing.merge(after, again.changes)).toEqual(after)
+  law(
+    "rule X1: a decision whose record was lost after its findings were stored is made again unchanged",
+    any,
+    (story) => {
+      for (const { after, answer, known, question, situation } of tell(story)) {
+        const again = Routes.direct(story.policy, situation, question, { ...known, standing: after })
+        const bare = ({ directive }: Routes.RouteDecision) => ({ ...directive, basis: undefined })
+        expect(bare(again)).toEqual(bare(answer))
+        expect(Standing.merge(after, again.changes)).toEqual(after)
+      }
     }
-  })
+  )
 
-  law("X9: the record is a directive, and its basis can be read again", any, (story) => {
+  law("rule X9: the record is a directive, and its basis can be read again", any, (story) => {
     for (const { answer } of tell(story)) {
       const recorded = Schema.decodeUnknownSync(Schema.fromJsonString(Directive.Directive))(
         JSON.stringify(answer.directive)
@@ -114,7 +118,7 @@ describe("every routing", () => {
     }
   })
 
-  law("A15: without a limit of retries a wait comes at the latest when every target was tried", any, (story) => {
+  law("rule A15: without a limit of retries a wait comes at the latest when every target was tried", any, (story) => {
     if (story.policy.maxRetries !== undefined) return
     const most = 4 + 4 * Object.values(story.credentials).flat().length
     for (const round of rounds(tell(story))) expect(round.length).toBeLessThanOrEqual(most + 1)
@@ -122,18 +126,22 @@ describe("every routing", () => {
 })
 
 describe("fallback chains", () => {
-  law("A15, P8: between two waits no target is reached twice, except with another credential", chained, (story) => {
-    for (const round of rounds(tell(story))) {
-      const reached = round
-        .filter(isAtOnce)
-        .filter(({ question, to }) => question.current !== undefined && name(to) !== name(question.current))
-        .map(({ to }) => name(to))
-      expect(new Set(reached).size).toBe(reached.length)
+  law(
+    "rule A15, P8: between two waits no target is reached twice, except with another credential",
+    chained,
+    (story) => {
+      for (const round of rounds(tell(story))) {
+        const reached = round
+          .filter(isAtOnce)
+          .filter(({ question, to }) => question.current !== undefined && name(to) !== name(question.current))
+          .map(({ to }) => name(to))
+        expect(new Set(reached).size).toBe(reached.length)
+      }
     }
-  })
+  )
 
   law(
-    "A15, P7, P8: there is no sleep while a free target or credential is left that was not tried",
+    "rule A15, P7, P8: there is no sleep while a free target or credential is left that was not tried",
     chained,
     (story) => {
       const order = orderOf(story)
@@ -152,42 +160,50 @@ describe("fallback chains", () => {
     }
   )
 
-  law("A15, P7, P8: a switch does not go to a cooling or limited target while another is free", chained, (story) => {
-    for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
-      const names = known.credentials[to.target.provider] ?? []
-      const credential = to.credential ?? names[0]
-      const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
-      if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
-      const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
-      if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
+  law(
+    "rule A15, P7, P8: a switch does not go to a cooling or limited target while another is free",
+    chained,
+    (story) => {
+      for (const { after, known, question, situation, to } of tell(story).filter(isAtOnce)) {
+        const names = known.credentials[to.target.provider] ?? []
+        const credential = to.credential ?? names[0]
+        const isElsewhere = question.current !== undefined && name(to) !== name(question.current)
+        if (isElsewhere) expect(isFree(to.target, after, known, situation.now)).toBe(true)
+        const isUp = (name: string) => isCallable(to.target, name, after, situation.now)
+        if (credential !== undefined && names.some(isUp)) expect(isUp(credential)).toBe(true)
+      }
     }
-  })
+  )
 
-  law("A15, P5: a wait is never shorter than the schedule, nor ends before the target's hint", chained, (story) => {
-    if (story.policy.budget.clip) return
-    for (const one of tell(story)) {
-      const retry = retryOf(one)
-      if (retry === undefined || retry.delayMs === 0) continue
-      const { after, failure, known, situation, to } = one
-      const { hint: _, ...unasked } = failure
-      const least = Waits.of(story.policy, situation.retries, unasked)
-      const rule = story.policy.reasons[failure.reason]
-      if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
-      if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
-      const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
-      const { model, provider } = to.target
-      const entries = [
-        after.targets[Target.format(to.target)],
-        ...(credential === undefined
-          ? []
-          : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
-      ]
-      for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
-        expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
+  law(
+    "rule A15, P5: a wait is never shorter than the schedule, nor ends before the target's hint",
+    chained,
+    (story) => {
+      if (story.policy.budget.clip) return
+      for (const one of tell(story)) {
+        const retry = retryOf(one)
+        if (retry === undefined || retry.delayMs === 0) continue
+        const { after, failure, known, situation, to } = one
+        const { hint: _, ...unasked } = failure
+        const least = Waits.of(story.policy, situation.retries, unasked)
+        const rule = story.policy.reasons[failure.reason]
+        if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
+        if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
+        const credential = to.credential ?? known.credentials[to.target.provider]?.[0]
+        const { model, provider } = to.target
+        const entries = [
+          after.targets[Target.format(to.target)],
+          ...(credential === undefined
+            ? []
+            : [after.accounts[`${provider}/${credential}`], after.models[`${provider}/${credential}/${model}`]])
+        ]
+        for (const { askedUntil = 0 } of entries.flatMap((entry) => entry?.pauses ?? []))
+          expect(retry.retryAt).toBeGreaterThanOrEqual(askedUntil)
+      }
     }
-  })
+  )
 
-  law("P9: a step begins on a free target if there is one, the primary before others", chained, (story) => {
+  law("rule P9: a step begins on a free target if there is one, the primary before others", chained, (story) => {
     const { policy, primary, standing } = story
     const known = { ...story, countTokens: () => 100 }
     const free = orderOf(story).filter((target) => isFree(target, standing, known, 1_790_000_000_000))
@@ -198,7 +214,7 @@ describe("fallback chains", () => {
     expect(route.role === undefined).toBe(name(route) === Target.format(primary))
   })
 
-  it("P3, D3: with one target, one credential and no known pauses it decides like the policy alone", () => {
+  it("rule P3, D3: with one target, one credential and no known pauses it decides like the policy alone", () => {
     const alone = policyWith(fc.constant({ type: "fallback-chain", chains: {}, revert: "never", cooldownMs: 1 }))
     const lonely = fc.tuple(story(chain), alone, fc.constantFrom<Story["credentials"]>({}, { a: ["K1"] }))
     fc.assert(
@@ -217,7 +233,7 @@ describe("fallback chains", () => {
 })
 
 describe("a failure that no target caused", () => {
-  law("A9, C10, P8: has no findings about a target, and causes no switch", chained, (story) => {
+  law("rule A9, C10, P8: has no findings about a target, and causes no switch", chained, (story) => {
     for (const { answer, question, situation, to } of tell(story)) {
       if (!isOwnFault(situation)) continue
       expect(answer.changes).toEqual(Standing.empty)
@@ -227,7 +243,7 @@ describe("a failure that no target caused", () => {
 })
 
 describe("round-robin", () => {
-  law("A15, A4: every target is reached before any is reached twice by skipping", turned, (story) => {
+  law("rule A15, A4: every target is reached before any is reached twice by skipping", turned, (story) => {
     const moves = tell(story).flatMap(({ question, to }) =>
       question.current === undefined || name(question.current) === name(to) ? [] : [{ from: question.current, to }]
     )
@@ -244,7 +260,7 @@ describe("round-robin", () => {
   })
 
   law(
-    "A15, A5: there is no sleep for a rate limit while a target of the cycle is not limited, and no sleep shorter than the longest",
+    "rule A15, A5: there is no sleep for a rate limit while a target of the cycle is not limited, and no sleep shorter than the longest",
     turned,
     (story) => {
       const { policy } = story

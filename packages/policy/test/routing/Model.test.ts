@@ -295,7 +295,7 @@ const hears = (name: string, ms: number, mends: boolean): Command<ChainModel> =>
 const time = fc.constantFrom(SECOND, MINUTE, 6 * MINUTE, 2 * HOUR)
 
 describe("a conversation behaves like the model", () => {
-  it("P7, P8, P9: on a fallback chain, for any failures, successes and findings of other turns", () => {
+  it("rule P7, P8, P9: on a fallback chain, for any failures, successes and findings of other turns", () => {
     const commands = fc.commands(
       [
         fc.constant(begins<ChainModel>()),
@@ -348,7 +348,7 @@ describe("a conversation behaves like the model", () => {
     )
   })
 
-  it("A2, A4, A5, A6, A7: with its targets in turn", () => {
+  it("rule A2, A4, A5, A6, A7: with its targets in turn", () => {
     const commands = fc.commands(
       [
         fc.constant(begins<RobinModel>()),

@@ -21,13 +21,13 @@ const goes = (rig: RoutedStep, ...failures: ReadonlyArray<Failure.Failure>): Rea
 }
 
 describe("attempts", () => {
-  it("A2: 3 are 3 attempts and 2 retries", () => {
+  it("rule A2: 3 are 3 attempts and 2 retries", () => {
     const rig = new RoutedStep({ settings: cycling(["a/a", "b/b"]), primary: "a/a" })
     const auth = failure("auth", { status: 401 })
     expect(goes(rig, auth, auth, auth)).toEqual(["at once on b/b", "at once on a/a", "gave up: exhausted"])
   })
 
-  it("A2, A5: no sleep when no attempt is left", () => {
+  it("rule A2, A5: no sleep when no attempt is left", () => {
     const rig = new RoutedStep({ settings: cycling([], { maxRetries: 1 }), primary: "a/a" })
     expect(goes(rig, limited)).toEqual(["gave up: exhausted"])
     expect(rig.last).toMatchObject({ basis: { because: "max-retries" } })
@@ -35,7 +35,7 @@ describe("attempts", () => {
 })
 
 describe("kinds of failures", () => {
-  it("A3: a rejected key, a used-up quota and any other HTTP status skip to the next target at once", () => {
+  it("rule A3: a rejected key, a used-up quota and any other HTTP status skip to the next target at once", () => {
     for (const failed of [
       failure("auth"),
       failure("quota-exhausted"),
@@ -48,14 +48,14 @@ describe("kinds of failures", () => {
     }
   })
 
-  it("A3: an error of the model that is not retryable skips; a retryable one retries the same target at once", () => {
+  it("rule A3: an error of the model that is not retryable skips; a retryable one retries the same target at once", () => {
     expect(goes(three(), failure("refused"))).toEqual(["at once on b/b"])
     expect(goes(three(), failure("model-unavailable"))).toEqual(["at once on b/b"])
     expect(goes(three(), failure("overloaded"))).toEqual(["at once on a/a"])
     expect(goes(three(), failure("server-error", { status: 200 }))).toEqual(["at once on a/a"])
   })
 
-  it("A7: network and timeout wait a second more each time, up to 30 s, on the same target", () => {
+  it("rule A7: network and timeout wait a second more each time, up to 30 s, on the same target", () => {
     const waits = goes(three(), ...Array.from({ length: 4 }, () => failure("network")), failure("timeout"))
     expect(waits).toEqual([1, 2, 3, 4, 5].map((seconds) => `${seconds}000 ms on a/a`))
     const late = three({ maxRetries: 100 })
@@ -64,17 +64,17 @@ describe("kinds of failures", () => {
     expect(late.fails(failure("timeout"))).toBe("30000 ms on a/a")
   })
 
-  it("A7: an invalid response has no wait", () => {
+  it("rule A7: an invalid response has no wait", () => {
     expect(goes(three(), failure("invalid-response"))).toEqual(["at once on a/a"])
   })
 
-  it("M3, A7: an abort of a proxy counts as a network fault", () => {
+  it("rule M3, A7: an abort of a proxy counts as a network fault", () => {
     expect(goes(three(), failure("aborted"))).toEqual(["1000 ms on a/a"])
   })
 })
 
 describe("the cycle", () => {
-  it("A4: targets[cursor mod length], moved only by skips and rate limits", () => {
+  it("rule A4: targets[cursor mod length], moved only by skips and rate limits", () => {
     const skip = failure("server-error", { status: 500 })
     expect(goes(three(), skip, failure("network"), skip, limited, skip)).toEqual([
       "at once on b/b",
@@ -85,7 +85,7 @@ describe("the cycle", () => {
     ])
   })
 
-  it("A5: moves on while a target is not limited, and sleeps the longest wait seen once all are", () => {
+  it("rule A5: moves on while a target is not limited, and sleeps the longest wait seen once all are", () => {
     const rig = three()
     expect(goes(rig, asking("rate-limited", 9_000), asking("rate-limited", 4_000), limited, limited)).toEqual([
       "at once on b/b",
@@ -95,19 +95,19 @@ describe("the cycle", () => {
     ])
   })
 
-  it("A5: the next cycle sleeps the longest of its own waits", () => {
+  it("rule A5: the next cycle sleeps the longest of its own waits", () => {
     const rig = new RoutedStep({ settings: cycling(["a/a", "b/b"], { maxRetries: 20 }), primary: "a/a" })
     const asked = [30_000, 2_000, 3_000, 4_000].map((ms) => asking("rate-limited", ms))
     expect(goes(rig, ...asked)).toEqual(["at once on b/b", "30000 ms on a/a", "at once on b/b", "4000 ms on a/a"])
   })
 
-  it("A5: a success clears the cycle", () => {
+  it("rule A5: a success clears the cycle", () => {
     const rig = three()
     goes(rig, limited, limited)
     expect(goes(rig, limited)).toEqual(["at once on b/b"])
   })
 
-  it("A6: a provider's own wait is clamped to 1 s..60 s; without one it is a second more with each attempt", () => {
+  it("rule A6: a provider's own wait is clamped to 1 s..60 s; without one it is a second more with each attempt", () => {
     const alone = (...failures: ReadonlyArray<Failure.Failure>) =>
       goes(new RoutedStep({ settings: cycling([], { maxRetries: 100 }), primary: "a/a" }), ...failures)
     expect(alone(asking("rate-limited", 10), asking("rate-limited", HOUR), asking("rate-limited", 7_000))).toEqual([
@@ -119,7 +119,7 @@ describe("the cycle", () => {
     expect(alone(...Array.from({ length: 80 }, () => limited)).at(-1)).toBe("60000 ms on a/a")
   })
 
-  it("A4: a step begins at its primary, and a primary that is not among the targets comes first", () => {
+  it("rule A4: a step begins at its primary, and a primary that is not among the targets comes first", () => {
     const settings = cycling(["a/a", "b/b", "c/c"], { maxRetries: 20 })
     const skip = failure("auth")
     const inside = new RoutedStep({ settings, primary: "b/b" })
@@ -132,13 +132,13 @@ describe("the cycle", () => {
     expect([outside.begin(), outside.fails(skip)]).toEqual(["d/d", "at once on a/a"])
   })
 
-  it("A4: a target that the request does not fit is skipped", () => {
+  it("rule A4: a target that the request does not fit is skipped", () => {
     const settings = cycling(["a/a", "b/b", "c/c"])
     const rig = new RoutedStep({ settings, primary: "a/a", models: { "b/b": { tools: false } }, tools: 1 })
     expect(goes(rig, failure("auth"))).toEqual(["at once on c/c"])
   })
 
-  it("P7, A3: a used-up credential is skipped, and in the target's next round another one is used", () => {
+  it("rule P7, A3: a used-up credential is skipped, and in the target's next round another one is used", () => {
     const settings = cycling(["a/a", "b/b"])
     const rig = new RoutedStep({ settings, primary: "a/a", credentials: { a: ["first", "second"] } })
     expect(goes(rig, asking("quota-exhausted", HOUR), failure("auth"))).toEqual([
@@ -152,7 +152,7 @@ describe("the cycle", () => {
 describe("without a limit of retries", () => {
   const endless = { profile: "overnight", routing: { type: "round-robin", targets: ["a/a", "b/b"] } }
 
-  it("A15: a round without a wait is followed by the schedule's", () => {
+  it("rule A15: a round without a wait is followed by the schedule's", () => {
     const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     expect(goes(rig, skip, skip, skip, skip)).toEqual([
@@ -163,7 +163,7 @@ describe("without a limit of retries", () => {
     ])
   })
 
-  it("P5: the wait after a round follows its target's hint, and not that of another target", () => {
+  it("rule P5: the wait after a round follows its target's hint, and not that of another target", () => {
     const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     const asks = { ...asking("overloaded", HOUR), status: 529 }
@@ -175,7 +175,7 @@ describe("without a limit of retries", () => {
     expect(goes(alone, asks)).toEqual([`${HOUR} ms on a/a`])
   })
 
-  it("A7, A15: a wait during a round begins the round anew", () => {
+  it("rule A7, A15: a wait during a round begins the round anew", () => {
     const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const skip = failure("overloaded", { status: 529 })
     expect(goes(rig, skip, failure("network"), skip, skip)).toEqual([
@@ -186,7 +186,7 @@ describe("without a limit of retries", () => {
     ])
   })
 
-  it("D3: a failure that may pass counts only for its own round", () => {
+  it("rule D3: a failure that may pass counts only for its own round", () => {
     const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     const auth = failure("auth")
     expect(goes(rig, failure("overloaded", { status: 529 }), auth, auth, auth)).toEqual([
@@ -197,14 +197,14 @@ describe("without a limit of retries", () => {
     ])
   })
 
-  it("A5: a rule without a wait makes none once all are limited", () => {
+  it("rule A5: a rule without a wait makes none once all are limited", () => {
     const reasons = { "rate-limited": { schedule: "none", maxRetries: 5 } }
     const rig = new RoutedStep({ settings: { ...endless, reasons }, primary: "a/a" })
     expect(goes(rig, limited, limited, limited)).toEqual(["at once on b/b", "at once on a/a", "at once on b/b"])
     expect(rig.sleptMs).toBe(0)
   })
 
-  it("D3: a round in which every failure was final is the last", () => {
+  it("rule D3: a round in which every failure was final is the last", () => {
     const rig = new RoutedStep({ settings: endless, primary: "a/a" })
     expect(goes(rig, failure("auth"), failure("auth"))).toEqual(["at once on b/b", "gave up: not-retryable"])
     const mixed = new RoutedStep({ settings: endless, primary: "a/a" })
@@ -216,7 +216,7 @@ describe("without a limit of retries", () => {
 })
 
 describe("Routes", () => {
-  it("P15: if a person has switched retries off, a retryable failure has that reason, and any other its own", () => {
+  it("rule P15: if a person has switched retries off, a retryable failure has that reason, and any other its own", () => {
     const rig = new RoutedStep({ settings: {}, primary: "a/a" })
     const spent = { sleptMs: 0, elapsedMs: 0, spread: 0 }
     const situation = { contentSeen: false, retries: 0, defects: 0, spent, now: START }
@@ -232,7 +232,7 @@ describe("Routes", () => {
 })
 
 describe("the findings", () => {
-  it("P7: only a used-up quota is stored, and only if the provider has credentials", () => {
+  it("rule P7: only a used-up quota is stored, and only if the provider has credentials", () => {
     const credentials = { a: ["first", "second"] }
     const settings = cycling(["a/a", "b/b"], { maxRetries: 20 })
     for (const failed of [asking("rate-limited", HOUR), failure("auth"), failure("overloaded", { status: 529 })]) {
@@ -247,7 +247,7 @@ describe("the findings", () => {
 })
 
 describe("the record of a decision", () => {
-  it("X9: records whether the retry goes to the same target or to another one", () => {
+  it("rule X9: records whether the retry goes to the same target or to another one", () => {
     const because = (failed: Failure.Failure) => {
       const rig = three()
       goes(rig, failed)
@@ -257,7 +257,7 @@ describe("the record of a decision", () => {
     expect(because(failure("auth"))).toMatchObject({ basis: { because: "other-target" } })
   })
 
-  it("X9: records which targets were tried in the cycle", () => {
+  it("rule X9: records which targets were tried in the cycle", () => {
     const rig = three()
     rig.begin()
     const had = () => {

@@ -36,7 +36,7 @@ const together = (findings: ReadonlyArray<Standing.Standing>) => findings.reduce
 const standing = fc.array(finding, { maxLength: 8 }).map(together)
 
 describe("Standing", () => {
-  it("P7, P8, C12: merging in any order, any number of times, gives the same", () => {
+  it("rule P7, P8, C12: merging in any order, any number of times, gives the same", () => {
     fc.assert(
       fc.property(standing, standing, standing, (a, b, c) => {
         expect(Standing.merge(a, a)).toEqual(a)
@@ -49,7 +49,7 @@ describe("Standing", () => {
     )
   })
 
-  it("P7, P8, C12: the latest end of the pauses that no success has ended counts, and the latest hint", () => {
+  it("rule P7, P8, C12: the latest end of the pauses that no success has ended counts, and the latest hint", () => {
     const things = { kind: "models", name: "a/a" } as const
     const seen = fc.array(fc.oneof(pause, moment), { maxLength: 8 })
     fc.assert(
@@ -74,7 +74,7 @@ describe("Standing", () => {
     )
   })
 
-  it("P7, P8: a pause that another one covers leaves no trace", () => {
+  it("rule P7, P8: a pause that another one covers leaves no trace", () => {
     const thing = { kind: "targets", name: "a/a" } as const
     const merged = (...pauses: ReadonlyArray<Standing.Pause>) =>
       together(pauses.map((one) => Standing.paused(thing, one))).targets["a/a"]?.pauses
@@ -87,7 +87,7 @@ describe("Standing", () => {
     expect(merged(most, longer)).toHaveLength(2)
   })
 
-  it("P8: of two pauses that differ only in whether they pass with time, the one that passes counts", () => {
+  it("rule P8: of two pauses that differ only in whether they pass with time, the one that passes counts", () => {
     const thing = { kind: "targets", name: "a/a" } as const
     const hopeful = { until: 9, reason: "overloaded", retryable: true, since: 3 } as const
     const hopeless = { ...hopeful, retryable: false }
@@ -100,7 +100,7 @@ describe("Standing", () => {
     }
   })
 
-  it("P8: which of several pauses counts does not depend on the order that they are stored in", () => {
+  it("rule P8: which of several pauses counts does not depend on the order that they are stored in", () => {
     const ofPauses = (pauses: ReadonlyArray<Standing.Pause>, now: number) =>
       Standing.of({ ...Standing.empty, targets: { "a/a": { pauses } } }, { kind: "targets", name: "a/a" }, now)
     fc.assert(
@@ -111,7 +111,7 @@ describe("Standing", () => {
     )
   })
 
-  it("C12: a success ends the pauses of the things it used that were known when its call began, and no other", () => {
+  it("rule C12: a success ends the pauses of the things it used that were known when its call began, and no other", () => {
     fc.assert(
       fc.property(standing, moment, (standing, began) => {
         const used = Standing.usedBy(target("b/b"), "K")
@@ -132,7 +132,7 @@ describe("Standing", () => {
     )
   })
 
-  it("C12: a pause that comes late does not return once a success has ended it", () => {
+  it("rule C12: a pause that comes late does not return once a success has ended it", () => {
     const late = { until: 100, reason: "quota-exhausted", retryable: true, since: 3 } as const
     const thing = Standing.model(target("g/pro"), "KEY")
     const known = Standing.paused(thing, late)
@@ -143,7 +143,7 @@ describe("Standing", () => {
     )
   })
 
-  it("P9: a pause is over at its end, and then leaves no trace", () => {
+  it("rule P9: a pause is over at its end, and then leaves no trace", () => {
     fc.assert(
       fc.property(standing, fc.integer({ min: 0, max: 6 }), (standing, now) => {
         const left = Standing.expire(standing, now)

@@ -33,25 +33,25 @@ interface Told {
   readonly end: TurnEvent.TurnEnd
 }
 
-law("A15, A2, P3: a turn makes no more attempts than its policy has", any, ({ calls, end }, { policy }) => {
+law("rule A15, A2, P3: a turn makes no more attempts than its policy has", any, ({ calls, end }, { policy }) => {
   assert.isAtMost(calls.length, 1 + (RetryPolicy.mostRetries(policy) ?? Infinity))
   assert.strictEqual(end.attempts, calls.length)
 })
 
-law("A15, D5: a wait is never cut short: each attempt comes at its announced time", any, ({ calls, waits }) => {
+law("rule A15, D5: a wait is never cut short: each attempt comes at its announced time", any, ({ calls, waits }) => {
   assert.deepStrictEqual(
     calls.slice(1).map(({ at }) => at),
     waits.map(({ retryAt }) => retryAt)
   )
 })
 
-law("A15: a failed attempt leaves nothing in the model's context", any, ({ calls, events }) => {
+law("rule A15: a failed attempt leaves nothing in the model's context", any, ({ calls, events }) => {
   assert.isTrue(calls.every(({ messages }) => messages === 1))
   assert.isAtMost(events.filter(({ type }) => type === "message").length, 2)
 })
 
 law(
-  "A15, A4: in turn, no target is reached a second time by skipping before all have been",
+  "rule A15, A4: in turn, no target is reached a second time by skipping before all have been",
   story(robin),
   (turn, story) => {
     const { models, policy, primary } = story
@@ -66,7 +66,7 @@ law(
   }
 )
 
-law("P8, D5: each retry is announced with the target that failed", any, ({ calls, waits }) => {
+law("rule P8, D5: each retry is announced with the target that failed", any, ({ calls, waits }) => {
   assert.strictEqual(waits.length, calls.length - 1)
   for (const [n, { target }] of waits.entries()) assert.strictEqual(calls[n]?.where.split("#")[0], target)
 })
@@ -75,7 +75,7 @@ law("P8, D5: each retry is announced with the target that failed", any, ({ calls
 const unchanced = any.map((story) => ({ ...story, policy: { ...story.policy, jitter: { factor: 0 } } }))
 
 Property.prop(
-  "A15, X1: a turn that runs again after every record uses the same targets at the same times",
+  "rule A15, X1: a turn that runs again after every record uses the same targets at the same times",
   unchanced,
   (story) =>
     Effect.gen(function* () {

@@ -25,7 +25,7 @@ const sizes = (...events: ReadonlyArray<{ readonly type: string }>) => {
 }
 
 describe("anthropic/Response", () => {
-  it("C11: a block is kept with its name, id and data, and 64 characters more; its text is counted in its deltas", () => {
+  it("rule C11: a block is kept with its name, id and data, and 64 characters more; its text is counted in its deltas", () => {
     expect(sizes(start(0, { type: "text", text: "Hi" }))).toEqual([0, 64])
     expect(sizes(start(0, tool))).toEqual([1, 64 + 2])
     expect(sizes(start(0, { ...tool, input: { n: 1 } }))).toEqual([1, 64 + 2 + 7])
@@ -35,7 +35,7 @@ describe("anthropic/Response", () => {
     expect(sizes(start(0, tool), start(1, tool))).toEqual([2, 2 * 66])
   })
 
-  it("C8, C11: arguments are held and kept, signatures are kept, texts are neither", () => {
+  it("rule C8, C11: arguments are held and kept, signatures are kept, texts are neither", () => {
     const args = delta(0, { type: "input_json_delta", partial_json: "12345" })
     expect(sizes(start(0, tool), args, args)).toEqual([11, 66 + 10])
     const signature = delta(0, { type: "signature_delta", signature: "123" })
@@ -96,7 +96,7 @@ describe("anthropic/Response", () => {
     expect(events.map((event) => event.type)).toEqual(["reasoning-delta", "reasoning-end", "text-delta", "finish"])
   })
 
-  it("C7: a call that ends at the token limit without arguments is not complete; the one before it is", () => {
+  it("rule C7: a call that ends at the token limit without arguments is not complete; the one before it is", () => {
     const { events } = frames(start(0, tool), stop(0), start(1, { ...tool, id: "b" }), stop(1), ...end("max_tokens"))
     expect(events).toMatchObject([
       { toolCallId: "a", input: {} },
@@ -110,7 +110,7 @@ describe("anthropic/Response", () => {
     expect(events[0]).toMatchObject({ toolName: "x", input: { n: 1 } })
   })
 
-  it("C7: a call whose block never ended is emitted once the message has stopped, and not before", () => {
+  it("rule C7: a call whose block never ended is emitted once the message has stopped, and not before", () => {
     const open = [start(0, tool), delta(0, { type: "input_json_delta", partial_json: "{}" })]
     expect(frames(...open).events).toEqual([])
     expect(frames(...open, ...end("tool_use")).events[0]).toMatchObject({ type: "tool-call", input: {} })
@@ -128,7 +128,7 @@ describe("anthropic/Response", () => {
     expect(events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
-  it("C3: a second message in one stream is an invalid response, and is not read", () => {
+  it("rule C3: a second message in one stream is an invalid response, and is not read", () => {
     const messageStart = { type: "message_start", message: { usage: { input_tokens: 3 } } }
     const { events, standing } = frames(
       messageStart,
@@ -144,7 +144,7 @@ describe("anthropic/Response", () => {
     ])
   })
 
-  it("C3: the same message begun twice before its first block is one message", () => {
+  it("rule C3: the same message begun twice before its first block is one message", () => {
     const begin = (id: string, input: number) => ({
       type: "message_start",
       message: { id, usage: { input_tokens: input } }
@@ -255,7 +255,7 @@ describe("anthropic/Response", () => {
     expect(frames({ type: "message_stop" }).events).toEqual([{ type: "finish", finishReason: "other" }])
   })
 
-  it("C3: an error is recognised whatever its frame's name, and null is no error", () => {
+  it("rule C3: an error is recognised whatever its frame's name, and null is no error", () => {
     const standing = (...events: ReadonlyArray<object>) =>
       decode(
         Response.make(String),
@@ -277,7 +277,7 @@ describe("anthropic/Response", () => {
     expect(events[0]).toEqual({ type: "text-delta", delta: "Hi" })
   })
 
-  it("C6: a message without message_stop has not finished", () => {
+  it("rule C6: a message without message_stop has not finished", () => {
     expect(frames(delta(0, { type: "text_delta", text: "a" }), ...end("end_turn").slice(0, 1)).standing).toBe("open")
   })
 })

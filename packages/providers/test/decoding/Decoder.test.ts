@@ -36,7 +36,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
   })
 
   it.each(recordings)(
-    `C6, C7: ${dialect.name}: '%s' cut at any byte finishes only if the model had stopped`,
+    `rule C6, C7: ${dialect.name}: '%s' cut at any byte finishes only if the model had stopped`,
     (name) => {
       const bytes = new TextEncoder().encode(dialect[name].slice(-6).join(""))
       const whole = decode(make(idOf), [bytes]).events
@@ -49,7 +49,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   )
 
-  it(`C11: ${dialect.name}: a response stays within its limit or fails, however it is cut, and emits nothing beyond it`, () => {
+  it(`rule C11: ${dialect.name}: a response stays within its limit or fails, however it is cut, and emits nothing beyond it`, () => {
     const [first, next] = dialect.endlessCall('{"x":1}')
     const frame = fc.oneof(
       fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
@@ -73,7 +73,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     )
   })
 
-  it(`C11: ${dialect.name}: a response of exactly its limit is whole, in a stream and in one document`, () => {
+  it(`rule C11: ${dialect.name}: a response of exactly its limit is whole, in a stream and in one document`, () => {
     const frames = fc.array(
       fc.oneof(
         fc.integer({ min: 1, max: 40 }).map((length) => dialect.delta("x".repeat(length))),
@@ -107,7 +107,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     })
   })
 
-  it(`C11: ${dialect.name}: a frame may have 16 Mi characters, and a line that long may be under way, but not one more`, () => {
+  it(`rule C11: ${dialect.name}: a frame may have 16 Mi characters, and a line that long may be under way, but not one more`, () => {
     const most = 16 * 1024 * 1024
     const frame = (length: number) => `{"type":"ping","x":"${"x".repeat(length - 22)}"}`
     expect(decode(make(idOf), [`data: ${frame(most)}\n\n`])).toEqual({ standing: "open", events: [] })
@@ -120,7 +120,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(Decoder.mostOfFrame(most + 1)).toBe(most + 1)
   })
 
-  it(`C11: ${dialect.name}: a long frame may have ten thousand levels, and not one more; a short one is parsed as it is`, () => {
+  it(`rule C11: ${dialect.name}: a long frame may have ten thousand levels, and not one more; a short one is parsed as it is`, () => {
     const frame = (levels: number, length: number) => {
       const nested = `${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}`
       return `data: {"type":"ping","x":${nested}${" ".repeat(Math.max(0, length - 20 - nested.length))}}\n\n`
@@ -151,7 +151,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   })
 
-  it(`C3: ${dialect.name}: a frame that is no object is an error, unless the end of the body cut it off`, () => {
+  it(`rule C3: ${dialect.name}: a frame that is no object is an error, unless the end of the body cut it off`, () => {
     for (const frame of ["1", "[]", '"a"', "null", "oops", '{"half":']) {
       expect(decode(make(idOf), [`data: ${frame}\n\n`]).standing, frame).toBe("failed")
       expect(decode(make(idOf), [`data: ${frame}`]), frame).toEqual({ standing: "open", events: [] })
@@ -160,7 +160,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(named).toMatchObject({ standing: "failed", events: [{ failure: { message: '{"message":"cut"}' } }] })
   })
 
-  it(`C11: ${dialect.name}: a frame of a million levels is refused without being parsed`, () => {
+  it(`rule C11: ${dialect.name}: a frame of a million levels is refused without being parsed`, () => {
     for (const levels of [1_000_000, 8_000_000]) {
       const { events, standing } = decode(make(idOf), [`data: ${"[".repeat(levels)}${"]".repeat(levels)}\n\n`])
       expect(standing).toBe("failed")
@@ -168,7 +168,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     }
   })
 
-  it(`C11: ${dialect.name}: a frame beyond the limit is refused before it fills the memory`, () => {
+  it(`rule C11: ${dialect.name}: a frame beyond the limit is refused before it fills the memory`, () => {
     const piece = `data: "${"x".repeat(Decoder.mostOfFrame(0) / 4)}`
     const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
     for (let i = 0; i < 5; i++) decoder.feed([new TextEncoder().encode(piece)])

@@ -49,7 +49,7 @@ describe("EventStream", () => {
     expect(read([bytes("event: a\n\ndata: 1\n\n")])).toEqual([["1", undefined]])
   })
 
-  it("C3: a line that begins with error: is a frame of that name, in a frame or out of it", () => {
+  it("rule C3: a line that begins with error: is a frame of that name, in a frame or out of it", () => {
     expect(read([bytes('data: 1\n\nerror: {"code":500}\n\ndata: 2\n\n')])).toEqual([
       ["1", undefined],
       ['{"code":500}', "error"],

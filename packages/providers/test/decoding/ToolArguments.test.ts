@@ -18,7 +18,7 @@ describe("ToolArguments", () => {
     }
   })
 
-  it("A10: any other text is kept, with the reason", () => {
+  it("rule A10: any other text is kept, with the reason", () => {
     for (const [text, reason] of [
       ["[]", "not a JSON object"],
       ["1", "not a JSON object"],
@@ -38,13 +38,13 @@ describe("ToolArguments", () => {
     expect(call(`${'{"a":'.repeat(200)}1${"}".repeat(200)}`)).not.toHaveProperty("malformed")
   })
 
-  it("A10: a call that names no tool is malformed, whatever its arguments", () => {
+  it("rule A10: a call that names no tool is malformed, whatever its arguments", () => {
     for (const text of ["", "{}", "{"]) {
       expect(call(text, { toolName: "" })).toMatchObject({ input: text, malformed: expect.stringContaining("no tool") })
     }
   })
 
-  it("C7: at the length limit missing and half arguments are malformed, with that reason; complete ones are accepted", () => {
+  it("rule C7: at the length limit missing and half arguments are malformed, with that reason; complete ones are accepted", () => {
     expect(call("", { wasCut: true })).toMatchObject({
       input: "",
       malformed: expect.stringContaining("length limit before the arguments")

@@ -43,7 +43,7 @@ const framings = (wire: WireFormat): ReadonlyArray<Framing> =>
   wire.format === "gemini" ? ["events", "document", "array"] : ["events", "document"]
 
 describe("a refusal whose body breaks off", () => {
-  it("C2: keeps the reason of its status", () => {
+  it("rule C2: keeps the reason of its status", () => {
     for (const wire of wireFormats) {
       const gate = gateOf(wire, "events", { ...head(), status: 401 })
       gate.feed(encode('{"error":{"mess'))
@@ -165,7 +165,7 @@ describe("ContentGate", () => {
     }
   })
 
-  it("C6, D4: after content a missing end and an error are failures with bytes passed", () => {
+  it("rule C6, D4: after content a missing end and an error are failures with bytes passed", () => {
     for (const wire of wireFormats) {
       const [content = ""] = wire.content
       const [[error = "", reason = ""] = []] = wire.errors
@@ -204,7 +204,7 @@ describe("ContentGate", () => {
     }
   })
 
-  it("C2: a status is classified with its hint, and its body is kept as it came", () => {
+  it("rule C2: a status is classified with its hint, and its body is kept as it came", () => {
     const reads = [encode('{"error":{"message":"Rate'), encode(' limit"}}')]
     const { gate, standing } = run(completions, "events", { name: "", head: head(429, { "retry-after": "7" }), reads })
     expect(standing).toMatchObject({
@@ -215,7 +215,7 @@ describe("ContentGate", () => {
     expect(decode(gate.received())).toBe('{"error":{"message":"Rate limit"}}')
   })
 
-  it("C1: secrets are removed from a failure, and from no byte that passes", () => {
+  it("rule C1: secrets are removed from a failure, and from no byte that passes", () => {
     const conceal = (text: string) => text.replaceAll("sk-1", "[redacted]")
     const gate = (frame: string) => {
       const gate = gateOf(messages, "events", { ...head(), conceal })

@@ -79,7 +79,7 @@ describe("a call", () => {
 
 for (const wire of wireFormats) {
   describe(`judgements of ${wire.format}`, () => {
-    it("C8: openings, empty deltas, states, pings and usage are preamble", () => {
+    it("rule C8: openings, empty deltas, states, pings and usage are preamble", () => {
       for (const frame of wire.preamble) expect(judged(wire.format, frame), frame).toMatchObject([{ kind: "preamble" }])
     })
 
@@ -89,7 +89,7 @@ for (const wire of wireFormats) {
       }
     })
 
-    it("C3: an error in a stream is classified", () => {
+    it("rule C3: an error in a stream is classified", () => {
       for (const [frame, reason] of wire.errors) {
         expect(judged(wire.format, frame), frame).toMatchObject([{ kind: "error", failure: { reason } }])
       }
@@ -100,7 +100,7 @@ for (const wire of wireFormats) {
       expect(kinds).toContain("end")
     })
 
-    it("C3: a document is an answer or a classified error", () => {
+    it("rule C3: a document is an answer or a classified error", () => {
       const { judgeDocument } = Dialects.byFormat[wire.format]
       expect(judgeDocument(wire.document, head())).toMatchObject({ kind: "content" })
       const bodies = [
@@ -146,7 +146,7 @@ describe("judgements of recordings", () => {
 })
 
 describe("Progress", () => {
-  it("C8: pings, comments and blanks are no progress; content and half a frame are", () => {
+  it("rule C8: pings, comments and blanks are no progress; content and half a frame are", () => {
     for (const { content, format, preamble } of wireFormats) {
       const isProgress = (text: string) => Progress.isProgress(Dialects.byFormat[format], encode(text), head())
       const ping = new TextDecoder().decode(Heartbeats.of(format, "events"))

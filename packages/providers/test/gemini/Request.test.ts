@@ -128,7 +128,7 @@ describe("gemini/Request", () => {
     ])
   })
 
-  it("A10: malformed arguments are sent back inside valid JSON", () => {
+  it("rule A10: malformed arguments are sent back inside valid JSON", () => {
     const { contents } = Request.make(asking([assistant(own, call("a", { input: "{oops", malformed: "no" }))]), {})
     expect(contents).toMatchObject([{ parts: [{ functionCall: { args: { malformed_arguments: "{oops" } } }] }])
   })

@@ -36,7 +36,7 @@ describe("gemini/Response", () => {
     ])
   })
 
-  it("D4: a signature ahead of any output is no content yet", () => {
+  it("rule D4: a signature ahead of any output is no content yet", () => {
     const signature = chunk([{ text: "", thoughtSignature: "1" }])
     const types = (...frames: ReadonlyArray<object>) => run(...frames).events.map(({ type }) => type)
     expect(types(signature, { error: { code: 503, message: "Overloaded" } })).toEqual(["error"])
@@ -92,7 +92,7 @@ describe("gemini/Response", () => {
     ])
   })
 
-  it("C7: a call in pieces is refused, and the remedy is named", () => {
+  it("rule C7: a call in pieces is refused, and the remedy is named", () => {
     for (const functionCall of [{ name: "read", willContinue: true }, { partialArgs: [{ jsonPath: "$.a" }] }]) {
       expect(run(chunk([{ functionCall }])).events).toMatchObject([
         { failure: { retryable: false, message: expect.stringContaining("streamFunctionCallArguments") } }
@@ -100,12 +100,12 @@ describe("gemini/Response", () => {
     }
   })
 
-  it("C7: a call without arguments at the token limit is malformed", () => {
+  it("rule C7: a call without arguments at the token limit is malformed", () => {
     const { events } = run(chunk([{ functionCall: { name: "list" } }]), stop("MAX_TOKENS"))
     expect(events).toMatchObject([{ malformed: expect.stringContaining("length limit") }, { finishReason: "length" }])
   })
 
-  it("C6: without a finish reason a stream has broken off, unless a proxy ends it after output", () => {
+  it("rule C6: without a finish reason a stream has broken off, unless a proxy ends it after output", () => {
     expect(run(chunk([{ text: "Hi" }])).standing).toBe("open")
     const done = (...frames: ReadonlyArray<object>) =>
       decode(Response.make(idOf), [

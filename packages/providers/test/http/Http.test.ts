@@ -34,7 +34,7 @@ const cutBody = (error: Error) =>
   )
 
 describe("layerClient", () => {
-  it.effect("C1: a body that was cut off is a failure of the network, in the words of the runtime", () =>
+  it.effect("rule C1: a body that was cut off is a failure of the network, in the words of the runtime", () =>
     Effect.gen(function* () {
       // workerd, Chromium, and an unknown runtime
       for (const error of [
@@ -48,7 +48,7 @@ describe("layerClient", () => {
     })
   )
 
-  it.effect("C1: a connection that failed has the code and the message of the error beneath, and no address", () =>
+  it.effect("rule C1: a connection that failed has the code and the message of the error beneath, and no address", () =>
     Effect.gen(function* () {
       const cause = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" })
       const coded = yield* failureOver((request) => Effect.fail(new TransportError({ request, cause })))
@@ -70,7 +70,7 @@ describe("layerClient", () => {
     })
   )
 
-  it.effect("C10: a bug of the client is a defect, and an address that is none is no outage", () =>
+  it.effect("rule C10: a bug of the client is a defect, and an address that is none is no outage", () =>
     Effect.gen(function* () {
       const bug = yield* failureOver((request) =>
         Effect.fail(new TransportError({ request, cause: new TypeError("x is not a function") }))

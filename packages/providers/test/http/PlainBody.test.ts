@@ -26,7 +26,7 @@ const answer = (bytes: BytePull, isWhole = true): HttpResponse => ({
 const kindOf = (...reads: ReadonlyArray<string>) => PlainBody.kindOf(reads.map(bytes))
 
 describe("the first bytes of a response", () => {
-  it("C3: distinguish a page, a JSON document and a stream, after any blanks and a byte order mark", () => {
+  it("rule C3: distinguish a page, a JSON document and a stream, after any blanks and a byte order mark", () => {
     for (const blank of ["", " ", "\t", "\n", "\r", "\r\n \t", "\uFEFF", "\uFEFF\n"]) {
       expect(kindOf(blank), JSON.stringify(blank)).toBe("blank")
       for (const [text, kind] of [
@@ -46,7 +46,7 @@ describe("the first bytes of a response", () => {
 })
 
 describe("a document", () => {
-  it.effect("C11: is read up to its limit, and not beyond it", () =>
+  it.effect("rule C11: is read up to its limit, and not beyond it", () =>
     Effect.gen(function* () {
       const read = (begun: string, ...pieces: ReadonlyArray<string>) =>
         PlainBody.document(pulling(pieces), [bytes(begun)], 10, () => {})
@@ -72,7 +72,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("C8: each piece with more than blanks is progress, including the first one", () =>
+  it.effect("rule C8: each piece with more than blanks is progress, including the first one", () =>
     Effect.gen(function* () {
       let calls = 0
       yield* PlainBody.document(pulling([" ", '"a"', "\n", ":1}"]), [bytes("{")], 100, () => calls++)
@@ -80,7 +80,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("C6: a connection that breaks fails it", () =>
+  it.effect("rule C6: a connection that breaks fails it", () =>
     Effect.gen(function* () {
       const broken = new Broken({ cause: "cut" })
       const exit = yield* Effect.exit(PlainBody.document(pulling(["{"], Effect.fail(broken)), [], 10, () => {}))

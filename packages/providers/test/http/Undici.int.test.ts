@@ -200,7 +200,7 @@ describe("Undici", () => {
       })
     )
 
-    it.effect("C9: two hundred calls at once are two hundred requests, and none waits for another", () =>
+    it.effect("rule C9: two hundred calls at once are two hundred requests, and none waits for another", () =>
       Effect.gen(function* () {
         const held: Array<() => void> = []
         const server = yield* serve((response) => {

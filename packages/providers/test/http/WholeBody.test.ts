@@ -12,7 +12,7 @@ const overloaded = {
 } as const
 
 describe("an error's whole body", () => {
-  it("D5: is not kept where the failure has all its content", () => {
+  it("rule D5: is not kept where the failure has all its content", () => {
     const bodies = [
       "",
       "Overloaded",
@@ -26,7 +26,7 @@ describe("an error's whole body", () => {
     for (const body of bodies) expect(WholeBody.of(body, overloaded), body).toBeUndefined()
   })
 
-  it("D5: is kept unchanged where it has more content", () => {
+  it("rule D5: is kept unchanged where it has more content", () => {
     const bodies = [
       '{"error":{"message":"Overloaded","metadata":{"raw":"upstream is restarting"}}}',
       '{"error":{"message":"Overloaded","retry_in":7}}',
@@ -40,7 +40,7 @@ describe("an error's whole body", () => {
     for (const body of bodies) expect(WholeBody.of(body, overloaded)).toBe(body)
   })
 
-  it("D5: has at most 8,192 characters, and is not cut inside a character", () => {
+  it("rule D5: has at most 8,192 characters, and is not cut inside a character", () => {
     const text = fc.string({ unit: "binary", maxLength: 40 })
     fc.assert(
       fc.property(text, fc.nat(20_000), (piece, length) => {

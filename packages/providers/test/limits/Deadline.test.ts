@@ -21,21 +21,21 @@ const withDelays = Effect.fnUntraced(function* (delays: ReadonlyArray<number>, e
 })
 
 describe("Deadline", () => {
-  it.effect("C8: a sleep that ends on time is over", () =>
+  it.effect("rule C8: a sleep that ends on time is over", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([], Deadline.sleep(5000))).toEqual([5000])
       expect(yield* withDelays([Deadline.LATE_MS], Deadline.sleep(5000))).toEqual([5000])
     })
   )
 
-  it.effect("C8: a sleep that ends much later continues for the length of its delay, one second at most", () =>
+  it.effect("rule C8: a sleep that ends much later continues for the length of its delay, one second at most", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([101], Deadline.sleep(5000))).toEqual([5000, 101])
       expect(yield* withDelays([600_000], Deadline.sleep(5000))).toEqual([5000, Deadline.GRACE_MS])
     })
   )
 
-  it.effect("C8: a process that is stopped during a grace period gets another one, up to a maximum", () =>
+  it.effect("rule C8: a process that is stopped during a grace period gets another one, up to a maximum", () =>
     Effect.gen(function* () {
       expect(yield* withDelays([9000, 300], Deadline.sleep(50))).toEqual([50, 1000, 300])
       const always = Array.from({ length: 9 }, () => 9000)

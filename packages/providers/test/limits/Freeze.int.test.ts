@@ -12,23 +12,25 @@ import { threadProvider } from "../harness/ThreadProvider.ts"
 const IDLE_MS = 1_000
 
 describe.each([openAiCompatible, anthropicMessages])("$name", (dialect) => {
-  it.live("C8: after a freeze longer than the limit the data in the socket is read; the attempt does not fail", () =>
-    Effect.gen(function* () {
-      const cut = dialect.text.findIndex((frame) => frame.includes("delta") && /"(content|text)":"\w/.test(frame)) + 1
-      const first = dialect.text.slice(0, cut).join("")
-      const { block, url } = yield* threadProvider(first, dialect.text.slice(cut).join(""))
-      const limited = Limits.withLimits(yield* dialect.make(url), { firstContentMs: 60_000, idleMs: IDLE_MS })
-      let isFirst = true
-      const ending = yield* run(limited, (event) => {
-        if (event.type !== "text-delta" || !isFirst) return
-        isFirst = false
-        // After the consumer waits again; the watchdog is set then.
-        setImmediate(() => block(IDLE_MS + 2 * LATE_MS))
-      })
-      expect(ending.failure).toBeUndefined()
-      expect(ending.isSuccess).toBe(true)
-      expect(text(ending.events).length).toBeGreaterThan(50)
-      expect(usage(ending.events)?.outputTokens).toBeGreaterThan(0)
-    }).pipe(Effect.provide(Undici.layer))
+  it.live(
+    "rule C8: after a freeze longer than the limit the data in the socket is read; the attempt does not fail",
+    () =>
+      Effect.gen(function* () {
+        const cut = dialect.text.findIndex((frame) => frame.includes("delta") && /"(content|text)":"\w/.test(frame)) + 1
+        const first = dialect.text.slice(0, cut).join("")
+        const { block, url } = yield* threadProvider(first, dialect.text.slice(cut).join(""))
+        const limited = Limits.withLimits(yield* dialect.make(url), { firstContentMs: 60_000, idleMs: IDLE_MS })
+        let isFirst = true
+        const ending = yield* run(limited, (event) => {
+          if (event.type !== "text-delta" || !isFirst) return
+          isFirst = false
+          // After the consumer waits again; the watchdog is set then.
+          setImmediate(() => block(IDLE_MS + 2 * LATE_MS))
+        })
+        expect(ending.failure).toBeUndefined()
+        expect(ending.isSuccess).toBe(true)
+        expect(text(ending.events).length).toBeGreaterThan(50)
+        expect(usage(ending.events)?.outputTokens).toBeGreaterThan(0)
+      }).pipe(Effect.provide(Undici.layer))
   )
 })

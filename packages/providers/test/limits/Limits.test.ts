@@ -28,7 +28,7 @@ const limited = (inner: Provider.Provider["Service"], limits: Limits.Limits) =>
   Effect.forkChild(run(Limits.withLimits(inner, limits)), { startImmediately: true })
 
 describe("Limits", () => {
-  it.effect("C8: a stream within its limits is passed on unchanged, array by array", () =>
+  it.effect("rule C8: a stream within its limits is passed on unchanged, array by array", () =>
     Effect.gen(function* () {
       const sizes: Array<number> = []
       const fiber = yield* Limits.withLimits(provider([10, delta("a"), delta("b")], [10, delta("c"), finish]), {
@@ -46,7 +46,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: the first content has a limit of its own", () =>
+  it.effect("rule C8: the first content has a limit of its own", () =>
     Effect.gen(function* () {
       const fiber = yield* limited(provider([101, delta("a"), finish]), { firstContentMs: 100, idleMs: 10 })
       yield* TestClock.adjust(99)
@@ -56,17 +56,19 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: once there is content the idle limit holds, to the millisecond, however long the first one is", () =>
-    Effect.gen(function* () {
-      const fiber = yield* limited(provider([7, delta("a")], [1000, finish]), { firstContentMs: 600_000, idleMs: 50 })
-      yield* TestClock.adjust(56)
-      expect(fiber.pollUnsafe()).toBeUndefined()
-      yield* TestClock.adjust(1)
-      expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" } })
-    })
+  it.effect(
+    "rule C8: once there is content the idle limit holds, to the millisecond, however long the first one is",
+    () =>
+      Effect.gen(function* () {
+        const fiber = yield* limited(provider([7, delta("a")], [1000, finish]), { firstContentMs: 600_000, idleMs: 50 })
+        yield* TestClock.adjust(56)
+        expect(fiber.pollUnsafe()).toBeUndefined()
+        yield* TestClock.adjust(1)
+        expect(yield* Fiber.join(fiber)).toMatchObject({ failure: { reason: "timeout" } })
+      })
   )
 
-  it.effect("C8: each content starts the limit anew; there is none on the whole", () =>
+  it.effect("rule C8: each content starts the limit anew; there is none on the whole", () =>
     Effect.gen(function* () {
       const steps = Array.from({ length: 50 }, () => [49, delta("a")] as const)
       const fiber = yield* limited(provider(...steps, [49, finish]), { firstContentMs: 50, idleMs: 50 })
@@ -75,7 +77,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: an empty delta is no content", () =>
+  it.effect("rule C8: an empty delta is no content", () =>
     Effect.gen(function* () {
       const fiber = yield* limited(provider([30, delta("")], [30, delta("")], [30, delta("a")]), { firstContentMs: 80 })
       yield* TestClock.adjust(80)
@@ -83,7 +85,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: waiting before a content does not count after it", () =>
+  it.effect("rule C8: waiting before a content does not count after it", () =>
     Effect.gen(function* () {
       const steps = [
         [30, delta("")],
@@ -97,7 +99,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: an incomplete tool call that grows is progress, although it is no event yet", () =>
+  it.effect("rule C8: an incomplete tool call that grows is progress, although it is no event yet", () =>
     Effect.gen(function* () {
       const writing: Provider.Provider["Service"] = {
         stream: () =>
@@ -118,7 +120,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: the time of a slow consumer does not count", () =>
+  it.effect("rule C8: the time of a slow consumer does not count", () =>
     Effect.gen(function* () {
       const inner = provider([40, delta("a")], [40, delta("b")], [40, finish])
       const fiber = yield* Limits.withLimits(inner, { firstContentMs: 50, idleMs: 50 })
@@ -133,7 +135,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: a limit is the same for every attempt", () =>
+  it.effect("rule C8: a limit is the same for every attempt", () =>
     Effect.gen(function* () {
       const silent = Limits.withLimits({ stream: () => Stream.never }, { firstContentMs: 100 })
       for (let attempt = 0; attempt < 3; attempt++) {
@@ -148,7 +150,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: connecting counts, and the connection attempt is interrupted", () =>
+  it.effect("rule C8: connecting counts, and the connection attempt is interrupted", () =>
     Effect.gen(function* () {
       let wasInterrupted = false
       const connecting: Effect.Effect<Stream.Stream<Provider.ProviderEvent>> = Effect.onInterrupt(Effect.never, () =>
@@ -221,7 +223,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: a limit that ran out while the consumer was slow ends the attempt when it waits again", () =>
+  it.effect("rule C8: a limit that ran out while the consumer was slow ends the attempt when it waits again", () =>
     Effect.gen(function* () {
       const inner = provider([80, delta("")], [1_000, delta("a")])
       const fiber = yield* Limits.withLimits(inner, { firstContentMs: 80, idleMs: 500 })
@@ -239,7 +241,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: a limit of 0 ms fails every wait, and nothing else", () =>
+  it.effect("rule C8: a limit of 0 ms fails every wait, and nothing else", () =>
     Effect.gen(function* () {
       const limits = { firstContentMs: 0, idleMs: 0 }
       const atOnce = { stream: () => Stream.make(delta("a"), finish) }
@@ -249,7 +251,7 @@ describe("Limits", () => {
     })
   )
 
-  it.effect("C8: the failure names the exceeded limit", () =>
+  it.effect("rule C8: the failure names the exceeded limit", () =>
     Effect.gen(function* () {
       const first = yield* limited(provider([2000, finish]), { firstContentMs: 1000, idleMs: 5000 })
       const idle = yield* limited(provider([10, delta("a")], [6000, finish]), { firstContentMs: 1000, idleMs: 5000 })
@@ -348,7 +350,7 @@ describe("Limits", () => {
       })
     const begun = limited
 
-    it.effect("C8: a call without a response in time has failed, and is cancelled", () =>
+    it.effect("rule C8: a call without a response in time has failed, and is cancelled", () =>
       Effect.gen(function* () {
         let cancelled = 0
         const fiber = yield* begun(
@@ -364,7 +366,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: the time until the response counts towards the first content", () =>
+    it.effect("rule C8: the time until the response counts towards the first content", () =>
       Effect.gen(function* () {
         const fiber = yield* begun(native(60, provider([41, delta("a"), finish])), {
           firstContentMs: 100
@@ -376,7 +378,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: after the response the idle limit holds, and events in time are passed on", () =>
+    it.effect("rule C8: after the response the idle limit holds, and events in time are passed on", () =>
       Effect.gen(function* () {
         const late = yield* begun(native(60, provider([10, delta("a")], [51, finish])), {
           firstContentMs: 100,
@@ -392,7 +394,7 @@ describe("Limits", () => {
       })
     )
 
-    it.effect("C8: a refusal in time is passed on unchanged, and no limit runs out after it", () =>
+    it.effect("rule C8: a refusal in time is passed on unchanged, and no limit runs out after it", () =>
       Effect.gen(function* () {
         const refusal = { type: "error", failure: { reason: "overloaded", message: "Full" } } as const
         const fiber = yield* begun(native(99, refusal), { firstContentMs: 100 })
@@ -434,7 +436,7 @@ describe("limits on what is pushed", () => {
   })
 
   it.effect(
-    "C8: silence between two contents that are pushed is limited, to the millisecond, and each begins it anew",
+    "rule C8: silence between two contents that are pushed is limited, to the millisecond, and each begins it anew",
     () =>
       Effect.gen(function* () {
         const { calls, fiber, give, isPushing, seen } = yield* listening({ firstContentMs: 100, idleMs: 50 })
@@ -450,7 +452,7 @@ describe("limits on what is pushed", () => {
       })
   )
 
-  it.effect("C8: empty deltas that are pushed are no content, and progress is some", () =>
+  it.effect("rule C8: empty deltas that are pushed are no content, and progress is some", () =>
     Effect.gen(function* () {
       const { fiber, give, interlude, progress } = yield* listening({ idleMs: 50 })
       give("a")
@@ -468,7 +470,7 @@ describe("limits on what is pushed", () => {
     })
   )
 
-  it.effect("C8: the time of a consumer that stops the push is its own", () =>
+  it.effect("rule C8: the time of a consumer that stops the push is its own", () =>
     Effect.gen(function* () {
       const { end, fiber, give, seen } = yield* listening({ firstContentMs: 100, idleMs: 50 })
       for (const said of ["a", "slow"]) give(said)

@@ -71,7 +71,7 @@ describe("RequestSize", () => {
     })
   )
 
-  it.effect("C2: a larger one fails without a call, by its size and the limit, and is never retried", () =>
+  it.effect("rule C2: a larger one fails without a call, by its size and the limit, and is never retried", () =>
     Effect.gen(function* () {
       const { calls, failure } = yield* askedWith(RequestSize.MOST_CHARACTERS + 1)
       expect(calls).toBe(0)
@@ -105,7 +105,7 @@ describe("RequestSize", () => {
     expect(RequestSize.refusalOf({ messages, system: "4" })).toBeDefined()
   })
 
-  it("C2: counts the escapes of texts, of arguments and of results of tools", () => {
+  it("rule C2: counts the escapes of texts, of arguments and of results of tools", () => {
     // In JSON an escape of six characters and three of two.
     const text = '\u0001\n"\\'.repeat(1_000)
     const inArguments = { text: "a\nb" }

@@ -65,7 +65,7 @@ describe("openai/Request", () => {
     ])
   })
 
-  it("A10: malformed arguments are sent back inside valid JSON", () => {
+  it("rule A10: malformed arguments are sent back inside valid JSON", () => {
     const { messages } = Request.make(asking([assistant(own, call("a", { input: "{oops", malformed: "no" }))]), {})
     expect(messages).toMatchObject([
       { content: null, tool_calls: [{ function: { arguments: '{"malformed_arguments":"{oops"}' } }] }

@@ -107,7 +107,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C7: calls that share an index, or have none, stay separate", () => {
+  it("rule C7: calls that share an index, or have none, stay separate", () => {
     const call = (more: object, name: string, args: unknown = "{}") => ({
       ...more,
       function: { name, arguments: args }
@@ -136,7 +136,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C8, C11: a call is held with its arguments and one a piece, and kept with its id and name and 64 more", () => {
+  it("rule C8, C11: a call is held with its arguments and one a piece, and kept with its id and name and 64 more", () => {
     const sizes = (...pieces: ReadonlyArray<unknown>) => {
       const machine = Response.make(String)
       for (const piece of pieces) machine.frame(calls(piece), undefined, [])
@@ -211,7 +211,7 @@ describe("openai/Response", () => {
     ])
   })
 
-  it("C3, C4: a model's text is no error, and neither is null", () => {
+  it("rule C3, C4: a model's text is no error, and neither is null", () => {
     for (const frame of [
       { choices: [{ delta: {} }], object: "error", detail: "x", message: "x" },
       { choices: [], error: null },
@@ -231,7 +231,7 @@ describe("openai/Response", () => {
     }
   })
 
-  it("C3: a finish reason that is an error has the provider's message, where there is one", () => {
+  it("rule C3: a finish reason that is an error has the provider's message, where there is one", () => {
     const failing = (choice: object) =>
       frames({ choices: [{ delta: {}, finish_reason: "error", ...choice }] }).events.at(-1)
     expect(failing({ error: { message: "upstream is gone" } })).toMatchObject({
@@ -245,12 +245,12 @@ describe("openai/Response", () => {
     expect(events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
   })
 
-  it("C7: a call without arguments, cut at the length limit, is not complete", () => {
+  it("rule C7: a call without arguments, cut at the length limit, is not complete", () => {
     const { events } = frames(calls({ index: 0, id: "a", function: { name: "x", arguments: "" } }), delta({}, "length"))
     expect(events[0]).toMatchObject({ input: "", malformed: expect.stringContaining("length limit") })
   })
 
-  it("C3: errors are recognised in every known shape", () => {
+  it("rule C3: errors are recognised in every known shape", () => {
     for (const frame of [
       { error: { message: "no" } },
       { error: "no" },
@@ -267,7 +267,7 @@ describe("openai/Response", () => {
     }
   })
 
-  it("C3: a finish reason that is a failure gives no finish", () => {
+  it("rule C3: a finish reason that is a failure gives no finish", () => {
     expect(frames(delta({}, "insufficient_system_resource"), "[DONE]").events).toMatchObject([
       { type: "error", failure: { reason: "overloaded", retryable: true } }
     ])
@@ -277,7 +277,7 @@ describe("openai/Response", () => {
     })
   })
 
-  it("C6: [DONE] ends a response that has text, a tool call or a finish reason", () => {
+  it("rule C6: [DONE] ends a response that has text, a tool call or a finish reason", () => {
     const call = calls({ index: 0, id: "a", function: { name: "look", arguments: "{}" } })
     for (const [chunk, type] of [
       [delta({ content: "x" }), "text-delta"],
@@ -290,7 +290,7 @@ describe("openai/Response", () => {
     expect(frames(call, "[DONE]").events.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" })
   })
 
-  it("C6: [DONE] alone is no response", () => {
+  it("rule C6: [DONE] alone is no response", () => {
     expect(frames(delta({ role: "assistant", content: "" }), "[DONE]").standing).toBe("open")
   })
 })

@@ -36,7 +36,7 @@ describe("the shared encoding of a history", () => {
     expect(Prompt.isOwn(message({ ...own, model: "another" }), asked)).toBe(false)
   })
 
-  it("A10: arguments are always an object, and the text of a malformed call never counts as arguments", () => {
+  it("rule A10: arguments are always an object, and the text of a malformed call never counts as arguments", () => {
     expect(Prompt.argumentsOf(call("a", { input: { n: 1 } }))).toEqual({ n: 1 })
     expect(Prompt.argumentsOf(call("a", { input: "{", malformed: "no" }))).toEqual({ malformed_arguments: "{" })
     expect(Prompt.argumentsOf(call("a", { input: { n: 1 }, malformed: "no" }))).toEqual({

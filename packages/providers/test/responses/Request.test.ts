@@ -86,7 +86,7 @@ describe("responses/Request", () => {
     expect(Request.proofOf({ id: "rs_1", encrypted_content: "gAAAA", summary: [] })).toBe(proof)
   })
 
-  it("A10: failed calls and malformed arguments are sent back as text and inside valid JSON", () => {
+  it("rule A10: failed calls and malformed arguments are sent back as text and inside valid JSON", () => {
     const { input } = Request.make(
       asking([
         assistant(own, call("a", { input: "{oops", malformed: "no" })),

@@ -34,7 +34,7 @@ describe("responses/Response", () => {
     expect(events[0]).toMatchObject({ proof: expect.stringContaining("gAAAA-whole") })
   })
 
-  it("D4: reasoning without a summary is no content yet: an overload after it has nothing before it", () => {
+  it("rule D4: reasoning without a summary is no content yet: an overload after it has nothing before it", () => {
     const item = { type: "reasoning", id: "rs_1", encrypted_content: "g", summary: [] }
     const done = { type: "response.output_item.done", output_index: 0, item }
     const error = { type: "error", error: { code: "server_is_overloaded", message: "Overloaded" } }
@@ -90,7 +90,7 @@ describe("responses/Response", () => {
     }
   })
 
-  it("C7: a call that the limit cut is malformed, whether its item ended or not", () => {
+  it("rule C7: a call that the limit cut is malformed, whether its item ended or not", () => {
     const item = { type: "function_call", call_id: "a", name: "read" }
     const added = { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } }
     const delta = { type: "response.function_call_arguments.delta", output_index: 0, delta: '{"path"' }
@@ -146,7 +146,7 @@ describe("responses/Response", () => {
     ])
   })
 
-  it("C6: neither `[DONE]` nor the end of the last item ends a response", () => {
+  it("rule C6: neither `[DONE]` nor the end of the last item ends a response", () => {
     const frames = openAiResponses.text.slice(0, -1).join("")
     expect(decode(Response.make(idOf), [`${frames}data: [DONE]\n\n`]).standing).toBe("open")
   })

@@ -17,14 +17,14 @@ const USED_UP = JSON.stringify({
 const response = { status: 429, headers: {} }
 
 describe("a failure without secrets", () => {
-  it("C13: is what the error is, even if a secret has the words that decide", () => {
+  it("rule C13: is what the error is, even if a secret has the words that decide", () => {
     for (const secret of ["quota", "429", "insufficient_quota", '"error":', "12345678"]) {
       const { failure } = AttemptFailures.ofResponse(context(secret), response, USED_UP)
       expect([secret, failure.reason, failure.retryable]).toEqual([secret, "quota-exhausted", false])
     }
   })
 
-  it("C13: any part of an error may be a secret: only its words change, and none has the secret", () => {
+  it("rule C13: any part of an error may be a secret: only its words change, and none has the secret", () => {
     const bodies = [
       USED_UP,
       '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',

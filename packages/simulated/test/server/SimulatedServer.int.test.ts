@@ -143,7 +143,7 @@ describe("Server", () => {
     })
   )
 
-  it.effect("C3: errors, pages and empty bodies are sent inside a 200", () =>
+  it.effect("rule C3: errors, pages and empty bodies are sent inside a 200", () =>
     Effect.gen(function* () {
       const { url } = yield* Server.start()
       const error = yield* streamed(url, PATHS.anthropic, "error-in-stream+instant")
@@ -161,7 +161,7 @@ describe("Server", () => {
     })
   )
 
-  it.effect("C6: the body of an unfinished stream ends properly", () =>
+  it.effect("rule C6: the body of an unfinished stream ends properly", () =>
     Effect.gen(function* () {
       const { url } = yield* Server.start()
       const ended = yield* streamed(url, PATHS.openai, "ends-after-2+instant")
@@ -188,7 +188,7 @@ describe("Server", () => {
     })
   )
 
-  it.effect("C8: a stream of pings has no other frames", () =>
+  it.effect("rule C8: a stream of pings has no other frames", () =>
     Effect.gen(function* () {
       const { url } = yield* Server.start()
       const response = yield* post(url, PATHS.anthropic, bodyOf("stall-with-pings"))
@@ -264,7 +264,7 @@ describe("Server", () => {
     })
   )
 
-  it.effect("C9: requests are counted by path and recorded unchanged", () =>
+  it.effect("rule C9: requests are counted by path and recorded unchanged", () =>
     Effect.gen(function* () {
       const { count, requests, url } = yield* Server.start()
       yield* streamed(url, PATHS.openai, "503x*")

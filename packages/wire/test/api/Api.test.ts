@@ -92,7 +92,7 @@ describe("the calls", () => {
   })
 })
 
-it("X15: a turn can be submitted: 202 has its id, and its location in a header", () => {
+it("rule X15: a turn can be submitted: 202 has its id, and its location in a header", () => {
   for (const call of ["turns", "retry"]) {
     const operation = document.paths[`/v1/conversations/{conversationId}/${call}`]?.post
     expect(operation?.parameters).toContainEqual(
@@ -108,7 +108,7 @@ it("X15: a turn can be submitted: 202 has its id, and its location in a header",
   }
 })
 
-it("X9: the explanation of a turn is available as JSON and as text", () => {
+it("rule X9: the explanation of a turn is available as JSON and as text", () => {
   const path = "/v1/conversations/{conversationId}/turns/{turnId}/explain"
   const answers = document.paths[path]?.get?.responses[200]?.content
   expect(Object.keys(answers ?? {}).sort()).toEqual(["application/json", "text/plain"])

@@ -9,7 +9,7 @@ const decode = (text: string, pieceLength: number) =>
   Stream.fromIterable(cut(text, pieceLength)).pipe(Stream.pipeThroughChannel(Ndjson.decode()), Stream.runCollect)
 
 it.effect.prop(
-  "D12: any event decodes to itself, wherever its bytes are cut",
+  "rule D12: any event decodes to itself, wherever its bytes are cut",
   { events: Schema.Array(TurnEvent), pieceLength: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })) },
   ({ events, pieceLength }) =>
     Effect.gen(function* () {
@@ -18,13 +18,13 @@ it.effect.prop(
     })
 )
 
-it.prop("D12: an event is one line", { event: TurnEvent }, ({ event }) => {
+it.prop("rule D12: an event is one line", { event: TurnEvent }, ({ event }) => {
   const line = Ndjson.encode(event)
   expect(line.indexOf("\n")).toBe(line.length - 1)
 })
 
 describe("keep-alive bytes", () => {
-  it.effect("D12: precede the next object, so every line is an object", () =>
+  it.effect("rule D12: precede the next object, so every line is an object", () =>
     Effect.gen(function* () {
       const { KEEP_ALIVE } = Ndjson
       const text = `${KEEP_ALIVE}${KEEP_ALIVE}${Ndjson.encode(delta("a"))}${KEEP_ALIVE}${Ndjson.encode(delta("b"))}`

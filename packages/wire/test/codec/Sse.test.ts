@@ -18,7 +18,7 @@ const Positioned = Schema.Struct({
 })
 
 it.effect.prop(
-  "D12: any event decodes to itself with its position, wherever its bytes are cut",
+  "rule D12: any event decodes to itself with its position, wherever its bytes are cut",
   { frames: Schema.Array(Positioned), pieceLength: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })) },
   ({ frames, pieceLength }) =>
     Effect.gen(function* () {
@@ -35,7 +35,7 @@ const positions = (frames: ReadonlyArray<typeof Positioned.Type>): ReadonlyArray
   return frames.map(({ id }) => (last = id ?? last))
 }
 
-it("D12: a frame's data is a line of NDJSON", () => {
+it("rule D12: a frame's data is a line of NDJSON", () => {
   expect(Sse.encode(delta("a"))).toBe(`data: ${JSON.stringify(delta("a"))}\n\n`)
   expect(Sse.encode(delta("a"), 7)).toBe(`id: 7\ndata: ${JSON.stringify(delta("a"))}\n\n`)
 })

@@ -24,7 +24,7 @@ const text = (text: string): Line => ({ _tag: "Text", text })
 const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 })
 
 describe("lines", () => {
-  it("P16: are the same wherever their bytes are cut, whatever ends them", () => {
+  it("rule P16: are the same wherever their bytes are cut, whatever ends them", () => {
     const given = fc.record({
       texts: fc.array(
         fc.string({ unit: fc.constantFrom("a", "ß", "🙂", "\u2028", "\u2029", "\u0085", "\r", '"', "{") }).map(
@@ -43,7 +43,7 @@ describe("lines", () => {
     )
   })
 
-  it("P16: of garbage are a line each, and the cuts change nothing", () => {
+  it("rule P16: of garbage are a line each, and the cuts change nothing", () => {
     const given = fc.record({
       bytes: fc.uint8Array({ maxLength: 300 }),
       lengths: cuts,
@@ -60,7 +60,7 @@ describe("lines", () => {
     )
   })
 
-  it("P16: may have the most bytes, and not one more; the line after that is whole", () => {
+  it("rule P16: may have the most bytes, and not one more; the line after that is whole", () => {
     for (const lengths of [[1], [7], [1_000]]) {
       expect(split(encoder.encode(`${"a".repeat(10)}\r\n${"b".repeat(11)}\nc\n`), lengths, 10)).toEqual([
         text("a".repeat(10)),
@@ -70,18 +70,18 @@ describe("lines", () => {
     }
   })
 
-  it("P16: without an end are taken at the end of the bytes", () => {
+  it("rule P16: without an end are taken at the end of the bytes", () => {
     expect(split(encoder.encode("one\ntwo"), [2])).toEqual([text("one"), text("two")])
     expect(split(encoder.encode("a".repeat(20)), [2], 10)).toEqual([{ _tag: "TooLong" }])
     expect(split(encoder.encode("one\n"), [2])).toEqual([text("one")])
   })
 
-  it("P16: that are no UTF-8 are refused as a whole", () => {
+  it("rule P16: that are no UTF-8 are refused as a whole", () => {
     expect(split(Uint8Array.of(0x61, 0xff, 0x0a, 0x62, 0x0a), [1])).toEqual([{ _tag: "NotUtf8" }, text("b")])
   })
 })
 
-it("P16: the memory of a line that never ends is bounded", () => {
+it("rule P16: the memory of a line that never ends is bounded", () => {
   const splitter = new LineSplitter(1_000)
   const piece = new Uint8Array(10_000).fill(97)
   for (let n = 0; n < 100; n++) splitter.push(piece)

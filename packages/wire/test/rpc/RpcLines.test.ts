@@ -13,12 +13,12 @@ const refusal = (line: string): RpcLines.RpcResponse => {
 
 const taken = (line: object): RpcLines.RpcCommand => Result.getOrThrow(RpcLines.decode(JSON.stringify(line)))
 
-it.prop("P16: every command decodes to itself", { command: RpcLines.RpcCommand }, ({ command: given }) => {
+it.prop("rule P16: every command decodes to itself", { command: RpcLines.RpcCommand }, ({ command: given }) => {
   const command = given.type === "wait_until" ? { ...given, until: Math.abs(given.until) % 1e12 } : given
   expect(taken(JSON.parse(JSON.stringify(command)))).toEqual(JSON.parse(JSON.stringify(command)))
 })
 
-it("P16: no text makes the decoder throw, and what it refuses has a response of the schema", () => {
+it("rule P16: no text makes the decoder throw, and what it refuses has a response of the schema", () => {
   const json = fc.json()
   const line = fc.oneof(
     fc.string(),
@@ -35,7 +35,7 @@ it("P16: no text makes the decoder throw, and what it refuses has a response of 
   )
 })
 
-describe("P16: a line is refused", () => {
+describe("rule P16: a line is refused", () => {
   it.each([
     ["nonsense", `The line "nonsense" is no JSON object. Expected one such as {"id":"1","type":"get_state"}.`],
     ["[1]", `The line "[1]" is no JSON object. Expected one such as {"id":"1","type":"get_state"}.`],
@@ -83,13 +83,13 @@ describe("P16: a line is refused", () => {
   })
 })
 
-it("P16: a time is taken as a date or in milliseconds", () => {
+it("rule P16: a time is taken as a date or in milliseconds", () => {
   const until = Date.UTC(2031, 3, 1)
   expect(taken({ type: "wait_until", until: "2031-04-01T00:00:00Z" })).toEqual({ type: "wait_until", until })
   expect(taken({ type: "wait_until", until })).toEqual({ type: "wait_until", until })
 })
 
-it("P16: no event has the type of a response", () => {
+it("rule P16: no event has the type of a response", () => {
   expect(Object.keys(fate)).not.toContain("response")
 })
 

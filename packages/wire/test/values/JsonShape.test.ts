@@ -21,7 +21,7 @@ const charactersOf = (value: unknown): number => {
 }
 
 describe("JsonShape", () => {
-  it("C11: a value of so many levels is accepted, one level more is too deep", () => {
+  it("rule C11: a value of so many levels is accepted, one level more is too deep", () => {
     expect(JsonShape.measure(nested(JsonShape.MOST_LEVELS)).isTooDeep).toBe(false)
     expect(JsonShape.measure(nested(JsonShape.MOST_LEVELS + 1)).isTooDeep).toBe(true)
     expect(JsonShape.isTextTooDeep(JSON.stringify(nested(JsonShape.MOST_LEVELS)))).toBe(false)

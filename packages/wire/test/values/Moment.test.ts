@@ -14,7 +14,7 @@ const refusalOf = (until: unknown): string => {
 }
 
 describe("Moment", () => {
-  it("X4: a request names the end of a wait in milliseconds or as a date, and the command has milliseconds", () => {
+  it("rule X4: a request names the end of a wait in milliseconds or as a date, and the command has milliseconds", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (at) => {
         for (const until of [at, new Date(at).toISOString()]) {
@@ -28,11 +28,11 @@ describe("Moment", () => {
     expect(Result.isSuccess(overSocket({ ...command, until: "2026-02-14T07:00:00Z" }))).toBe(false)
   })
 
-  it("X4: a fraction of a millisecond does not end the wait before the moment that was asked for", () => {
+  it("rule X4: a fraction of a millisecond does not end the wait before the moment that was asked for", () => {
     expect(Result.getOrThrow(overHttp({ until: "2026-02-14T07:00:00.0001Z" }))).toEqual({ until: 1_771_052_400_001 })
   })
 
-  it("X4: an invalid moment is rejected with the value found and the form expected", () => {
+  it("rule X4: an invalid moment is rejected with the value found and the form expected", () => {
     for (const until of [
       "tomorrow",
       "",
@@ -53,7 +53,7 @@ describe("Moment", () => {
     expect(refusalOf("9".repeat(5000)).length).toBeLessThan(400)
   })
 
-  it("X4: the document has both forms, with an example of each", () => {
+  it("rule X4: the document has both forms, with an example of each", () => {
     const { schemas } = OpenApi.fromApi(Api.Api).components
     const until = JSON.stringify(schemas["WaitUntil"])
     for (const part of [

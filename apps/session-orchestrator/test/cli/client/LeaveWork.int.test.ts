@@ -28,7 +28,7 @@ const refusing = (status: number) =>
 const lines = (text: string): ReadonlyArray<string> => text.split("\n").filter((line) => line !== "")
 
 describe("holdfast submit, answer, wait, cancel, attach", () => {
-  it.live("X15: a file of prompts is submitted once, however often; the answers are fetched by id", () =>
+  it.live("rule X15: a file of prompts is submitted once, however often; the answers are fetched by id", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       ProcessSetup.script(service.provider, {
@@ -73,27 +73,29 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
-  it.live("X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      service.provider.fallback(() => ProcessSetup.answer("Here."))
-      assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
-      const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
-      assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
-      assert.strictEqual(
-        (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
-        "two\n"
-      )
-      const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
-      const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
-      assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
-      assert.match(mixed.stderr, /^line 1: /)
-      assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
-      assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
-    })
+  it.live(
+    "rule X15: a prompt of its own from the command line or a pipe; a refused prompt is reported with its line",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* Service.start()
+        service.provider.fallback(() => ProcessSetup.answer("Here."))
+        assert.deepInclude(yield* holdfast(service, ["submit", "Why?", "--id", "one"]), { code: 0, stdout: "one\n" })
+        const again = yield* holdfast(service, ["submit", "Why?", "--id", "one"])
+        assert.deepInclude(again, { code: 0, stdout: "one\n", stderr: "It had been submitted before.\n" })
+        assert.strictEqual(
+          (yield* holdfast(service, ["submit", "--id", "two"], { stdin: "From a pipe\n" })).stdout,
+          "two\n"
+        )
+        const files = { "p.jsonl": '{"prompt":"Other","id":"one"}\n{"prompt":"New","id":"three"}' }
+        const mixed = yield* holdfast(service, ["submit", "--each", "p.jsonl"], { files })
+        assert.deepInclude(mixed, { code: 1, stdout: "three\n" })
+        assert.match(mixed.stderr, /^line 1: /)
+        assert.strictEqual((yield* holdfast(service, ["submit", "--each", "p.jsonl", "Why?"], { files })).code, 2)
+        assert.strictEqual((yield* holdfast(service, ["submit"])).code, 2)
+      })
   )
 
-  it.live("X15: a turn that waits is not answered yet, is watched later, and is ended", () =>
+  it.live("rule X15: a turn that waits is not answered yet, is watched later, and is ended", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG })
       service.provider.respond(ProcessSetup.overloaded, ProcessSetup.overloaded, ProcessSetup.answer("Here at last."))
@@ -118,7 +120,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
-  it.live("X15: turns are retried, switched and given up by a filter, each with what became of it", () =>
+  it.live("rule X15: turns are retried, switched and given up by a filter, each with what became of it", () =>
     Effect.gen(function* () {
       const service = yield* Service.start({ retry: Service.LONG, providers: ["main", "spare"] })
       const calls = ProcessSetup.script(service.provider, {
@@ -184,7 +186,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
     })
   )
 
-  it.live("X15: conversations are exported whole, by tag, as JSONL and as Markdown", () =>
+  it.live("rule X15: conversations are exported whole, by tag, as JSONL and as Markdown", () =>
     Effect.gen(function* () {
       const service = yield* Service.start()
       service.provider.fallback(() => ProcessSetup.answer("Because."))

@@ -66,7 +66,7 @@ describe("a file of prompts", () => {
     expect(problem(Array.from({ length: 30 }, () => "x").join("\n"))).toContain("and 10 more")
   })
 
-  it("X15: gives the same ids each time, and each line one of its own", () => {
+  it("rule X15: gives the same ids each time, and each line one of its own", () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -85,7 +85,7 @@ describe("a file of prompts", () => {
     )
   })
 
-  it("X15: other settings are other turns", () => {
+  it("rule X15: other settings are other turns", () => {
     const id = (shared: PromptFile.Shared) => entries("Why?", "p.txt", shared)[0]?.turn.turnId
     expect(id({ model: "a/b" })).not.toBe(id({}))
   })

@@ -84,7 +84,7 @@ const shown = (events: ReadonlyArray<TurnEvent.TurnEvent>): string => {
 }
 
 describe("a client that comes back", () => {
-  it("X3: shows each word once, however often and wherever its connections break off", () => {
+  it("rule X3: shows each word once, however often and wherever its connections break off", () => {
     fc.assert(
       fc.property(
         steps,
@@ -120,7 +120,7 @@ describe("a client that comes back", () => {
     )
   })
 
-  it("D13: a wait that is announced again is one wait", () => {
+  it("rule D13: a wait that is announced again is one wait", () => {
     const [seen] = Rejoined.take(Rejoined.nothing, Rejoined.connected, retry())
     expect(Rejoined.take(seen, Rejoined.connected, retry())[2]).toEqual([])
     expect(Rejoined.take(seen, Rejoined.connected, retry({ retryAt: 1 }))[2]).toHaveLength(1)

@@ -32,7 +32,7 @@ const messages: ReadonlyArray<Message.Message> = [
   }
 ]
 
-it("X15: a conversation as Markdown has each message, its calls and their results, and where it broke off", () => {
+it("rule X15: a conversation as Markdown has each message, its calls and their results, and where it broke off", () => {
   const conversation = { conversationId: Ids.ConversationId.make("c"), model: "a/b", createdAt: 0, isBusy: false }
   const at = "1970-01-01T00:00:00.000Z"
   expect(Transcript.inMarkdown({ ...conversation, tags: ["x", "y"] }, messages).split("\n\n")).toEqual([

@@ -20,7 +20,7 @@ const written = (...events: ReadonlyArray<TurnEvent.TurnEvent>): ReadonlyArray<s
 }
 
 describe("TurnView", () => {
-  it("D13: a wait shows its error, its code, which retry it is, and the time left", () => {
+  it("rule D13: a wait shows its error, its code, which retry it is, and the time left", () => {
     const state = after(retry({ attempt: 2 }))
     expect(TurnView.view(state, 1000, surroundings)).toEqual([
       "! anthropic/claude: 529 Overloaded",
@@ -28,7 +28,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("D13: shows how to abort if there is room and time for it", () => {
+  it("rule D13: shows how to abort if there is room and time for it", () => {
     const line = "  Retry 1 in 5 m 0 s, at 02:14:05 (Ctrl-C aborts)"
     const last = (columns: number, now = 0) => TurnView.view(after(retry()), now, { ...surroundings, columns }).at(-1)
     expect(last(line.length)).toBe(line)
@@ -36,7 +36,7 @@ describe("TurnView", () => {
     expect(last(80, 300_000)).toBe("  Retry 1 runs now …")
   })
 
-  it("D13: a limited retry shows the limit", () => {
+  it("rule D13: a limited retry shows the limit", () => {
     expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
   })
 
@@ -54,7 +54,7 @@ describe("TurnView", () => {
     expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
   })
 
-  it("X3: an answer that was on disk before watching began is shown, and one that was streamed is not shown again", () => {
+  it("rule X3: an answer that was on disk before watching began is shown, and one that was streamed is not shown again", () => {
     expect(written(answer("Hello"), end("completed"))).toEqual(["Hello"])
     expect(written(answer("One."), answer("Two."), stepStart(2), delta("Three."), answer("Three."))).toEqual([
       "One.",
@@ -70,7 +70,7 @@ describe("TurnView", () => {
     ])
   })
 
-  it("X11: a wait that asks shows its question, and the deadline of the answer", () => {
+  it("rule X11: a wait that asks shows its question, and the deadline of the answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = retry({ asks })
     expect(TurnView.view(after(retry(), asking), 1000, surroundings)).toEqual([
@@ -170,7 +170,7 @@ describe("TurnView", () => {
     )
   })
 
-  it("D13: a wait that is over, or has no length, has no time left, and the last millisecond is one", () => {
+  it("rule D13: a wait that is over, or has no length, has no time left, and the last millisecond is one", () => {
     expect(TurnView.timeLeft(retry(), 1_000_000)).toBe(0)
     expect(TurnView.timeLeft(retry({ delayMs: 0 }), 0)).toBe(0)
     expect(TurnView.timeLeft(retry({ delayMs: -5 }), 0)).toBe(0)
@@ -181,7 +181,7 @@ describe("TurnView", () => {
     expect(TurnView.plainLine(retry(), 300_000, 300_001, () => "")).toBeUndefined()
   })
 
-  it("P7: a retry without a wait is at once, and one with the shortest wait is not", () => {
+  it("rule P7: a retry without a wait is at once, and one with the shortest wait is not", () => {
     const begins = (delayMs: number) =>
       TurnView.plainLine(retry({ delayMs, retryAt: delayMs }), 0, undefined, () => "02:14:05")
     expect(begins(0)).toBe("anthropic/claude: 529 Overloaded - retry 1 at once")

@@ -84,7 +84,7 @@ describe("TurnsTable", () => {
     )
   })
 
-  it("X11: a turn that asks shows its question and the deadline", () => {
+  it("rule X11: a turn that asks shows its question and the deadline", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = { ...waiting, wait: { retry: 3, retryAt: 60_000, leftMs: 9_000, since: 0, asks } }
     const lines = text([asking], TurnsTable.TABLE_COLUMNS).split("\n")
@@ -116,7 +116,7 @@ describe("TurnsTable", () => {
     )
   })
 
-  it("X6: has the runner of a turn, or that it has none; no such column without runners", () => {
+  it("rule X6: has the runner of a turn, or that it has none; no such column without runners", () => {
     const shared = [
       { ...waiting, runner: "10.0.0.5:4748" },
       turn(2, { runner: null }),

@@ -47,7 +47,7 @@ it("events are as in other transports, and a persisted one has its id", () => {
   ])
 })
 
-it("D12: bare deltas have the id of their subscription, and no other event changes", () => {
+it("rule D12: bare deltas have the id of their subscription, and no other event changes", () => {
   expect(decoded(SocketFrames.bare(7)(framesOf()))).toEqual([
     '{"id":7,"type":"text-delta","delta":"a"}',
     `{"eventId":41,${JSON.stringify(end).slice(1)}`

@@ -17,7 +17,7 @@ const withTurn = Effect.gen(function* () {
 })
 
 describe("commands", () => {
-  it.effect("P16: are answered with their ids; a turn runs without a subscription", () =>
+  it.effect("rule P16: are answered with their ids; a turn runs without a subscription", () =>
     Effect.gen(function* () {
       const { client, conversationId, prompted, server } = yield* withTurn
       expect(prompted).toEqual({ command: "prompt", success: true, data: { turnId: "t" } })
@@ -103,7 +103,7 @@ describe("commands", () => {
 })
 
 describe("subscriptions", () => {
-  it.effect("X3: begin after a position, go on live, and carry ids of persisted events", () =>
+  it.effect("rule X3: begin after a position, go on live, and carry ids of persisted events", () =>
     Effect.gen(function* () {
       const { client, conversationId, events, server } = yield* withTurn
       server.conversations.emit("t", [events.start])
@@ -140,7 +140,7 @@ describe("subscriptions", () => {
     })
   )
 
-  it.effect("D12: of one turn may have bare deltas, with the id of the command; they end with the turn", () =>
+  it.effect("rule D12: of one turn may have bare deltas, with the id of the command; they end with the turn", () =>
     Effect.gen(function* () {
       const { client, conversationId, events, server } = yield* withTurn
       const subscribe = { id: 9, type: "subscribe", conversationId, turnId: "t", deltas: "bare" }

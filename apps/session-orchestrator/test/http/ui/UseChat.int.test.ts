@@ -87,7 +87,7 @@ describe("POST /v1/chat", () => {
     })
   )
 
-  it.effect("M1: regenerates by a retry; what never arrived is sent, and what runs is watched", () =>
+  it.effect("rule M1: regenerates by a retry; what never arrived is sent, and what runs is watched", () =>
     Effect.gen(function* () {
       const { events, server, turnId } = yield* withChat
       const regenerate = (text: string, id?: string) =>

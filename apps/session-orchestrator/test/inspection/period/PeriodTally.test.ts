@@ -65,7 +65,7 @@ const rows = fc.array(facts, { maxLength: 12 }).map((all) =>
 const priced: Period = { ...Night.period, prices: { "a/one": { input: 0.1, output: 0.7 } } }
 
 describe("PeriodTally", () => {
-  it("X12: has the same figures and words for any order of rows (PeriodTally.P1)", () => {
+  it("rule X12: has the same figures and words for any order of rows (PeriodTally.P1)", () => {
     fc.assert(
       fc.property(
         rows.chain((turns) => fc.tuple(fc.constant(turns), fc.shuffledSubarray(turns, { minLength: turns.length }))),
@@ -124,7 +124,7 @@ describe("PeriodTally", () => {
     ])
   })
 
-  it("X12: reports the night: outages with begin and end, failures by cause with what mends them, switches, saved calls, money", () => {
+  it("rule X12: reports the night: outages with begin and end, failures by cause with what mends them, switches, saved calls, money", () => {
     const report = reportOf(Night.turns)
     expect(report.turns).toMatchObject({ answered: 14, failed: 5, waiting: 1, retried: 0 })
     expect(report.outages).toEqual([
@@ -173,7 +173,7 @@ describe("PeriodTally", () => {
     ])
   })
 
-  it("X12: never reports an unknown cost as 0", () => {
+  it("rule X12: never reports an unknown cost as 0", () => {
     const [one, two] = [Night.used("x/unknown", 5, 5), Night.used(Night.GPT, 1_000_000, 0)]
     expect(reportOf([Night.turn("a", { usage: [one] })]).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })
     expect(reportOf([Night.turn("a", { usage: [one, two] })]).spend).toMatchObject({ cost: 1.25, isPartial: true })
@@ -198,7 +198,7 @@ describe("PeriodTally", () => {
     expect(reportOf([Night.turn("a", { waits })])).toMatchObject({ waitedMs: 60_000, turnWaitedMs: 60_000, waited: 1 })
   })
 
-  it("X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
+  it("rule X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
     const why = { reason: "network", code: undefined } as const
     const endpoints = ["01:00", "01:40"].map((at) => ({ target: "a/b", at: Night.at(at), why }))
     const failed = Night.turn("a", { target: "a/b", state: "failed", endedAt: Night.at("01:40"), endpoints })
@@ -212,7 +212,7 @@ describe("PeriodTally", () => {
     expect(open.line).toContain("; a/b down since 01:00")
   })
 
-  it("X12: reports an outage of seconds, and names the longest ones where there are many", () => {
+  it("rule X12: reports an outage of seconds, and names the longest ones where there are many", () => {
     const why = { reason: "network", code: undefined } as const
     const down = (from: string, to: string) => [
       { target: "a/b", at: Night.at(from), why },

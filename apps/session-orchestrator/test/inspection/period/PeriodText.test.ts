@@ -35,7 +35,7 @@ const hostile = reportOf([
 ])
 
 describe("the texts of a report", () => {
-  it("X12: docs/report.md shows the report of a night as it is printed, and its picture", () => {
+  it("rule X12: docs/report.md shows the report of a night as it is printed, and its picture", () => {
     expect(read("report.md")).toContain(`\`\`\`text\n${PeriodText.lines(night).join("\n")}\n\`\`\``)
     expect(read("images/report.svg")).toBe(PeriodPicture.svg(night))
   })
@@ -47,7 +47,7 @@ describe("the texts of a report", () => {
     expect(reportOf([]).line).toBe("0 answered, 0 failed")
   })
 
-  it("X12: names the questions that wait for a person, the most urgent first, with the command that answers", () => {
+  it("rule X12: names the questions that wait for a person, the most urgent first, with the command that answers", () => {
     const asks = (message: string, because: "spend" | "tools") =>
       ({ because, tokens: 0, limit: 0, waitedMs: 0, message }) as const
     const question = (id: string, message: string, until: string, because: "spend" | "tools") =>

@@ -132,7 +132,7 @@ describe("a PostgreSQL database", () => {
   )
 
   it.live(
-    "X6: when two processes run one turn, each record has one writer, and the other process gets a conflict",
+    "rule X6: when two processes run one turn, each record has one writer, and the other process gets a conflict",
     () =>
       Effect.gen(function* () {
         const url = yield* database
@@ -182,7 +182,7 @@ describe("a PostgreSQL database", () => {
   )
 
   it.live(
-    "X3: two processes that write to one conversation at once leave no gap in its ids, and write nothing twice",
+    "rule X3: two processes that write to one conversation at once leave no gap in its ids, and write nothing twice",
     () =>
       Effect.gen(function* () {
         const url = yield* database

@@ -442,7 +442,7 @@ describe("a disk that refuses", () => {
     })
   )
 
-  it.live("P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", () =>
+  it.live("rule P8: a pause that a newer Holdfast wrote, and this version cannot read, stops no turn", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
       const standings = yield* withDatabase(filename, (_, sql) =>
@@ -460,7 +460,7 @@ describe("a disk that refuses", () => {
     })
   )
 
-  it.live("P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
+  it.live("rule P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
       const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const

@@ -27,7 +27,7 @@ const overwrite = (filename: string, from: number, bytes: number): void => {
 }
 
 describe("the check of a SQLite file", () => {
-  it.effect("D3: finds nothing in a whole file, and does not change it", () =>
+  it.effect("rule D3: finds nothing in a whole file, and does not change it", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       const before = fs.readFileSync(filename)
@@ -37,7 +37,7 @@ describe("the check of a SQLite file", () => {
     })
   )
 
-  it.effect("D3: names three of the faults, on one line", () =>
+  it.effect("rule D3: names three of the faults, on one line", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       overwrite(filename, 3 * PAGE, 20 * PAGE)
@@ -47,7 +47,7 @@ describe("the check of a SQLite file", () => {
     })
   )
 
-  it.effect("D3: finds a file that is no database", () =>
+  it.effect("rule D3: finds a file that is no database", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       overwrite(filename, 0, 100)
@@ -58,7 +58,7 @@ describe("the check of a SQLite file", () => {
     })
   )
 
-  it.effect("D3: reports nothing for a file that cannot be read now, and closes it", () =>
+  it.effect("rule D3: reports nothing for a file that cannot be read now, and closes it", () =>
     Effect.gen(function* () {
       const filename = yield* filled
       const other = new DatabaseSync(filename)

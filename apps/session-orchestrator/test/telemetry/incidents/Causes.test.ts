@@ -25,7 +25,7 @@ const quiet = () => ({ waiting: 0, ending: undefined })
 const told = (causes: Causes.Causes, at: number) => Causes.dueNotices(causes, at, SETTLE, quiet)
 
 describe("causes of failed turns", () => {
-  it("X12: there is one per endpoint and reason, with the number of failed turns", () => {
+  it("rule X12: there is one per endpoint and reason, with the number of failed turns", () => {
     const causes = after([1, "auth"], [2, "refused"], [3, "auth"])
     const common = { target, isTold: false, isAnswered: false }
     assert.sameDeepMembers(Array.from(Causes.save(causes)), [
@@ -35,7 +35,7 @@ describe("causes of failed turns", () => {
     assert.deepStrictEqual(Causes.save(Causes.restore(Causes.save(causes))), Causes.save(causes))
   })
 
-  it("X12: are reported once, some seconds after the first", () => {
+  it("rule X12: are reported once, some seconds after the first", () => {
     const causes = after([1, "auth"], [SETTLE, "auth"])
     assert.strictEqual(Causes.dueAt(causes, SETTLE), 1 + SETTLE)
     const [unchanged, none] = told(causes, SETTLE)

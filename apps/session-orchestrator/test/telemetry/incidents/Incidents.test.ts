@@ -56,7 +56,7 @@ const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => b
 const words = (notices: ReadonlyArray<Notice>) => notices.map(({ at, type, waiting }) => [type, at / 60_000, waiting])
 
 describe("an incident", () => {
-  it("X12: has one notice at its beginning and one at its end, however many turns wait and retry", () => {
+  it("rule X12: has one notice at its beginning and one at its end, however many turns wait and retry", () => {
     const crowd = Array.from({ length: 50 }, (_, n) => waits(`t${n}`, minutes(n / 50)))
     const again = Array.from({ length: 50 }, (_, n) => waits(`t${n}`, minutes(31)))
     const inputs = [...crowd, passed(minutes(5)), ...again, answered("t7", minutes(61)), answered("t8", minutes(61))]
@@ -105,7 +105,7 @@ describe("an incident", () => {
     }
   })
 
-  it("X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another", () => {
+  it("rule X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another", () => {
     const inputs = [
       waits("t1", 0),
       waits("t2", 1),
@@ -130,7 +130,7 @@ describe("an incident", () => {
     expect([again?.type, again?.incidentId]).toEqual(["incident-began", `openai/gpt-5@${minutes(500)}`])
   })
 
-  it("X12: ends with a turn that switched to another endpoint, waited here again and failed", () => {
+  it("rule X12: ends with a turn that switched to another endpoint, waited here again and failed", () => {
     const inputs = [
       waits("t1", 0),
       passed(AFTER),
@@ -144,12 +144,12 @@ describe("an incident", () => {
     ])
   })
 
-  it("X12: is not given up while a turn waits at another runner; the turn that failed here is reported separately", () => {
+  it("rule X12: is not given up while a turn waits at another runner; the turn that failed here is reported separately", () => {
     const inputs = [waits("t1", 0), waits("t2", 0), passed(AFTER), moved("t1", minutes(6)), sealed("t2", minutes(8))]
     expect(told([...inputs, passed(minutes(9))]).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
   })
 
-  it("X12: continues when a turn waits again before its end was reported", () => {
+  it("rule X12: continues when a turn waits again before its end was reported", () => {
     const inputs = [
       waits("t1", 0),
       passed(AFTER),
@@ -160,7 +160,7 @@ describe("an incident", () => {
     expect(told(inputs).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
   })
 
-  it("X12: ends as given up after a restart too, when the turns of the earlier process have failed", () => {
+  it("rule X12: ends as given up after a restart too, when the turns of the earlier process have failed", () => {
     const inputs = [
       waits("t1", 0),
       waits("t2", 0),
@@ -189,7 +189,7 @@ describe("failed turns", () => {
   const auth = { reason: "auth" as const }
   const twenty = Array.from({ length: 20 }, (_, n) => sealed(`t${n}`, n * 100, "failed", auth))
 
-  it("X12: are reported once per endpoint and cause, however many there are", () => {
+  it("rule X12: are reported once per endpoint and cause, however many there are", () => {
     const notices = told([
       ...twenty,
       passed(Incidents.SETTLE_MS),
@@ -226,7 +226,7 @@ describe("failed turns", () => {
     expect(again([answered("t20", minutes(2))], minutes(600))).toHaveLength(2)
   })
 
-  it("X12: are reported while other turns still wait for the endpoint", () => {
+  it("rule X12: are reported while other turns still wait for the endpoint", () => {
     const notices = told([
       waits("t1", 0),
       waits("t2", 0),
@@ -279,7 +279,7 @@ const history = fc
   })
 
 describe("in every sequence of inputs", () => {
-  it("X12: beginnings and ends of one endpoint alternate, each end with the id of its beginning", () => {
+  it("rule X12: beginnings and ends of one endpoint alternate, each end with the id of its beginning", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         const open = new Map<string, string>()
@@ -348,7 +348,7 @@ describe("in every sequence of inputs", () => {
     expect(failures.map(({ at, outcomes }) => [at, outcomes?.failed])).toEqual([[end, 1]])
   })
 
-  it("X12: a failed turn is reported, by its cause or by the end of its incident", () => {
+  it("rule X12: a failed turn is reported, by its cause or by the end of its incident", () => {
     fc.assert(
       fc.property(history, fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }), (inputs, restarts) => {
         const end = (inputs.at(-1)?.at ?? 0) + 100 * 3_600_000
@@ -369,7 +369,7 @@ describe("in every sequence of inputs", () => {
     )
   })
 
-  it("X12: an incident whose turns have all ended here has ended", () => {
+  it("rule X12: an incident whose turns have all ended here has ended", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         let state = Incidents.empty
@@ -385,7 +385,7 @@ describe("in every sequence of inputs", () => {
     )
   })
 
-  it("X12: once per endpoint and cause, unless it has answered since", () => {
+  it("rule X12: once per endpoint and cause, unless it has answered since", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         const last = new Map<string, number>()

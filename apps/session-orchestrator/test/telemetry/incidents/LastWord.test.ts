@@ -240,7 +240,7 @@ const played = (steps: ReadonlyArray<Step>): Promise<World> =>
 
 describe("over all scripts of failures, answers, deaths and restarts", () => {
   it(
-    "X12: the last notice of an incident is true, and a failed turn is in a notice, whenever its process was killed",
+    "rule X12: the last notice of an incident is true, and a failed turn is in a notice, whenever its process was killed",
     async () => {
       await fc.assert(
         fc.asyncProperty(script, async (steps) => check(await played(steps))),
@@ -250,7 +250,7 @@ describe("over all scripts of failures, answers, deaths and restarts", () => {
     NIGHT_MS
   )
 
-  it("X12: an answer that a killed process had not written is not denied", async () => {
+  it("rule X12: an answer that a killed process had not written is not denied", async () => {
     const step = { target: 0, reason: "overloaded", forMs: 30_000, afterMs: 0, process: "lives" } as const
     const world = await played([
       { ...step, kind: "waits", turn: 0 },

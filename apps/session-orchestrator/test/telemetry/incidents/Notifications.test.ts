@@ -86,7 +86,7 @@ describe("the alarm of notifications", () => {
 })
 
 describe("notifications of one of several runners", () => {
-  it.effect("X12: an incident whose turns have all moved to other runners is not reported", () =>
+  it.effect("rule X12: an incident whose turns have all moved to other runners is not reported", () =>
     Effect.gen(function* () {
       const { moves, open, told, waits } = yield* make()
       waits(0)
@@ -99,7 +99,7 @@ describe("notifications of one of several runners", () => {
   )
 
   it.effect(
-    "X12: a reported incident whose turns have all moved is not open, and its end is reported with the next answer",
+    "rule X12: a reported incident whose turns have all moved is not open, and its end is reported with the next answer",
     () =>
       Effect.gen(function* () {
         const { listeners, moves, open, told, waits } = yield* make()
@@ -123,7 +123,7 @@ describe("notifications of one of several runners", () => {
       }).pipe(Effect.provide(Timer.layer))
   )
 
-  it.effect("X12: two runners report one incident once, whichever finds its begin and its end", () =>
+  it.effect("rule X12: two runners report one incident once, whichever finds its begin and its end", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
       const first = yield* make(memory, "r1")
@@ -148,7 +148,7 @@ describe("notifications of one of several runners", () => {
   )
 
   it.effect(
-    "X12: an announced incident whose turns ended while their process was killed is given up after it, and not before",
+    "rule X12: an announced incident whose turns ended while their process was killed is given up after it, and not before",
     () =>
       Effect.gen(function* () {
         const memory = new SharedMemory()
@@ -174,23 +174,25 @@ describe("notifications of one of several runners", () => {
       }).pipe(Effect.scoped, Effect.provide(Timer.layer))
   )
 
-  it.effect("X12: an announced incident whose turn moved to another runner and was aborted there is given up", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      const first = yield* make(memory, "r1")
-      const second = yield* make(memory, "r2")
-      first.waits(0)
-      yield* TestClock.adjust(6 * MINUTE)
-      first.moves(6 * MINUTE)
-      yield* TestClock.adjust(MINUTE)
-      second.listeners.seal?.(Observations.seal({ status: "aborted", endedAt: 7 * MINUTE }))
-      yield* TestClock.adjust("1 hour")
-      expect(first.told()[0]).toBe(`incident-began ${5 * MINUTE}`)
-      expect(memory.notices()[1]).toMatchObject({ type: "incident-gave-up", aborted: 1 })
-    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  it.effect(
+    "rule X12: an announced incident whose turn moved to another runner and was aborted there is given up",
+    () =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const first = yield* make(memory, "r1")
+        const second = yield* make(memory, "r2")
+        first.waits(0)
+        yield* TestClock.adjust(6 * MINUTE)
+        first.moves(6 * MINUTE)
+        yield* TestClock.adjust(MINUTE)
+        second.listeners.seal?.(Observations.seal({ status: "aborted", endedAt: 7 * MINUTE }))
+        yield* TestClock.adjust("1 hour")
+        expect(first.told()[0]).toBe(`incident-began ${5 * MINUTE}`)
+        expect(memory.notices()[1]).toMatchObject({ type: "incident-gave-up", aborted: 1 })
+      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
   )
 
-  it.effect("X12: a notice of quiet hours is due at their end", () =>
+  it.effect("rule X12: a notice of quiet hours is due at their end", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
       const begin = new Date(2031, 3, 2, 23, 0).getTime()
@@ -212,7 +214,7 @@ describe("notifications of one of several runners", () => {
   )
 
   it.effect(
-    "X12: incidents that cannot be recorded are logged once, recorded later, and logged once more if that fails again",
+    "rule X12: incidents that cannot be recorded are logged once, recorded later, and logged once more if that fails again",
     () => {
       const said: Array<string> = []
       return Effect.gen(function* () {

@@ -36,7 +36,7 @@ const place = { ...ids, step: 0, stepStartedAt: 0, target: { provider: "a", mode
 
 describe("a notice of a question", () => {
   it.effect(
-    "X12: is written once a question for each receiver, whatever part of it is answered, and due after a while",
+    "rule X12: is written once a question for each receiver, whatever part of it is answered, and due after a while",
     () =>
       Effect.gen(function* () {
         const added: Array<NewMessage> = []

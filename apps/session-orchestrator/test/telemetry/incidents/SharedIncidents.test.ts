@@ -104,13 +104,13 @@ const inOrder = (notices: ReadonlyArray<Notice>) => {
 
 describe("over several runners, and restarts of each", () => {
   it.each([true, false])(
-    "X12: notices come once, and a begin and an end of an endpoint alternate (several: %s)",
+    "rule X12: notices come once, and a begin and an end of an endpoint alternate (several: %s)",
     (isShared) => {
       fc.assert(fc.property(history, (steps) => void inOrder(play(steps, isShared).notices)))
     }
   )
 
-  it("X12: an announced incident ends with the next answer of any runner, so its begin is not the last word", () => {
+  it("rule X12: an announced incident ends with the next answer of any runner, so its begin is not the last word", () => {
     fc.assert(
       fc.property(history, fc.integer({ min: 0, max: 2 }), (steps, n) => {
         const { memory, notices, runners } = play(steps)
@@ -123,7 +123,7 @@ describe("over several runners, and restarts of each", () => {
     )
   })
 
-  it("X12: an incident is given up when the turns of all runners have ended, and not before", () => {
+  it("rule X12: an incident is given up when the turns of all runners have ended, and not before", () => {
     const memory = new SharedMemory()
     const [a, b] = [new Runner(memory, "a"), new Runner(memory, "b")]
     const [target] = TARGETS
@@ -168,7 +168,7 @@ describe("over several runners, and restarts of each", () => {
     expect(notices.at(-1)?.outcomes).toMatchObject({ failed: 2 })
   })
 
-  it("X12: every failed turn is reported, by its cause or by the end of its incident", () => {
+  it("rule X12: every failed turn is reported, by its cause or by the end of its incident", () => {
     fc.assert(
       fc.property(history, (steps) => {
         const { notices, runners } = play(steps)

@@ -10,13 +10,13 @@ const surroundings: RetryLine.ServiceFacts = {
 }
 
 describe("a line of the retry log", () => {
-  it("M4: has the thinking level of the request, if one is set", () => {
+  it("rule M4: has the thinking level of the request, if one is set", () => {
     const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
     expect(RetryLine.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
     expect(RetryLine.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
   })
 
-  it("A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
+  it("rule A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
     expect(RetryLine.ofDecision(Observations.decision(), surroundings)).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
@@ -41,7 +41,7 @@ describe("a line of the retry log", () => {
     })
   })
 
-  it("A1, M4: has the target and the credential of a retry that goes to another target", () => {
+  it("rule A1, M4: has the target and the credential of a retry that goes to another target", () => {
     const ofRoute = (route: Route.Route) =>
       RetryLine.ofDecision(
         Observations.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
@@ -58,7 +58,7 @@ describe("a line of the retry log", () => {
     expect(otherKey).not.toHaveProperty("to")
   })
 
-  it("M4: reports that a retry was answered, and by which target", () => {
+  it("rule M4: reports that a retry was answered, and by which target", () => {
     const lines = RetryLine.ofAttempt(
       Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed }),
       surroundings
@@ -66,7 +66,7 @@ describe("a line of the retry log", () => {
     expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
   })
 
-  it("M4: reports that there is no further retry, and why", () => {
+  it("rule M4: reports that there is no further retry, and why", () => {
     const exhausted = Observations.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
     expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
@@ -80,13 +80,13 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
   })
 
-  it("M4: reports a manual retry", () => {
+  it("rule M4: reports a manual retry", () => {
     expect(RetryLine.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
       { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
     ])
   })
 
-  it("A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
+  it("rule A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
     expect(
       RetryLine.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
     ).toEqual({
@@ -116,7 +116,7 @@ describe("a line of the retry log", () => {
     expect(RetryLine.ofDecision(refused, surroundings)).toBeUndefined()
   })
 
-  it("M3: reports an abort that no person asked for as such", () => {
+  it("rule M3: reports an abort that no person asked for as such", () => {
     const failure = { ...Observations.overloaded, reason: "aborted" as const }
     expect(RetryLine.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
       stopReason: "aborted"

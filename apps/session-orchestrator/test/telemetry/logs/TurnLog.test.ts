@@ -21,7 +21,7 @@ const logged = (...ends: ReadonlyArray<Parameters<typeof Observations.seal>[0]>)
   })
 
 describe("the log of turns", () => {
-  it.effect("A16: has one WARN for a failed turn, with target and cause, and without a key", () =>
+  it.effect("rule A16: has one WARN for a failed turn, with target and cause, and without a key", () =>
     Effect.gen(function* () {
       const error = { reason: "auth" as const, message: `Incorrect API key: ${KEY}.`, retryable: false, status: 401 }
       const [line, ...others] = yield* logged({ status: "failed", error, attempts: 1 })

@@ -7,7 +7,7 @@ import { waits, withService } from "../../conversation/ConversationSetup.ts"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 
 describe("commands that are counted", () => {
-  it.effect("X4: affect only the turn that they name", () =>
+  it.effect("rule X4: affect only the turn that they name", () =>
     withService(
       { scripts: [ScriptedProvider.emits(ScriptedProvider.overloaded)], retry: waits(3_600) },
       Effect.fnUntraced(function* ({ conversations }) {

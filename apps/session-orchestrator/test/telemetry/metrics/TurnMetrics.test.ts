@@ -59,7 +59,7 @@ const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(t
 const AT = "model=gpt-5 provider=openai"
 
 describe("the counts", () => {
-  it.effect("A16: of an attempt: its end, its time, its first content and its tokens", () =>
+  it.effect("rule A16: of an attempt: its end, its time, its first content and its tokens", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       listeners.attempt?.(Observations.attempt())
@@ -97,7 +97,7 @@ describe("the counts", () => {
     }).pipe(alone)
   )
 
-  it.effect("X5: of a shared failure: nothing else", () =>
+  it.effect("rule X5: of a shared failure: nothing else", () =>
     Effect.gen(function* () {
       const { counted, listeners } = yield* listening()
       const usage = { inputTokens: 1 }

@@ -33,20 +33,20 @@ const byName = (name: string): Spans.Span => {
 }
 
 describe("spans", () => {
-  it("X11: a wait that asks has one span, when it is over", () => {
+  it("rule X11: a wait that asks has one span, when it is over", () => {
     const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
     const asked = Observations.wait({ wake: { type: "asked", until: 60_000, asks } })
     expect(Spans.ofWait(asked)).toEqual([])
     expect(Spans.ofWait(Observations.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
   })
 
-  it("A12: of an attempt have an attribute for a refused report, and none for an accepted one", () => {
+  it("rule A12: of an attempt have an attribute for a refused report, and none for an accepted one", () => {
     const refused = (report: "accepted" | "malformed" | undefined) =>
       Spans.ofAttempt(Observations.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
     expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
   })
 
-  it("A16: are those of turn, steps, attempts, waits and tools, each below its parent", () => {
+  it("rule A16: are those of turn, steps, attempts, waits and tools, each below its parent", () => {
     const turn = byName("invoke_agent holdfast")
     expect(turn.parentSpanId).toBeUndefined()
     expect(byName("step 0").parentSpanId).toBe(turn.spanId)
@@ -104,7 +104,7 @@ describe("spans", () => {
     })
   })
 
-  it("A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
+  it("rule A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
     const spans: Array<Spans.Span> = []
     const { end } = await Effect.runPromise(
       Effect.scoped(

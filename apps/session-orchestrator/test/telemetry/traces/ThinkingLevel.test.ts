@@ -23,11 +23,11 @@ describe("the thinking level", () => {
     ["Anthropic, by type", { thinking: { type: "adaptive" } }, "adaptive"],
     ["no level", { temperature: 0 }, undefined],
     ["a level that is none", { reasoning_effort: 3, thinking: [], reasoning: "high" }, undefined]
-  ])("M4: is read from where each API has it: %s", (_, body, level) => {
+  ])("rule M4: is read from where each API has it: %s", (_, body, level) => {
     expect(levelOf(body)).toBe(level)
   })
 
-  it("M4: a model's own field overrides its provider's, and null removes that", () => {
+  it("rule M4: a model's own field overrides its provider's, and null removes that", () => {
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: "high" })).toBe("high")
     expect(levelOf({ reasoning_effort: "low" }, { temperature: 0 })).toBe("low")
     expect(levelOf({ reasoning_effort: "low" }, { reasoning_effort: null })).toBeUndefined()

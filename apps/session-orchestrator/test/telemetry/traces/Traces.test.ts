@@ -108,7 +108,7 @@ describe("a span", () => {
     return Receivers.spansOf(bodies.map((body) => ({ body })))
   }, Effect.scoped)
 
-  it.effect("A16: of an attempt is a client's, has dropped nothing, and has its times and its end", () =>
+  it.effect("rule A16: of an attempt is a client's, has dropped nothing, and has its times and its end", () =>
     Effect.gen(function* () {
       const [failed, completed] = yield* exported((traces) => {
         traces.attempt?.(Observations.attempt())
@@ -120,7 +120,7 @@ describe("a span", () => {
     })
   )
 
-  it.effect("A16: of work in the service itself is internal", () =>
+  it.effect("rule A16: of work in the service itself is internal", () =>
     Effect.gen(function* () {
       const spans = yield* exported((traces) => traces.wait?.(Observations.wait()))
       assert.deepStrictEqual(
