@@ -95,7 +95,6 @@ export const rooms: ReadonlyArray<string> = [
   "providers",
   // Ports of the disk, and the databases below them.
   "storage",
-  "storage/migrations",
   "storage/tables",
   "storage/sqlite",
   "storage/sql",

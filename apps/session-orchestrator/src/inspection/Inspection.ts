@@ -4,7 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, JournalTable, DatabaseWait, SchemaVersion, StorageFailure } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -19,7 +19,7 @@ import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
-import * as Migrations from "../storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
@@ -124,7 +124,10 @@ const layer = (
           ),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
-      yield* read("its version", refuseOther(database, sql))
+      yield* read(
+        "its version",
+        Effect.provideService(SchemaVersion.refuseOther(database, DatabaseSchema.versions), SqlClient.SqlClient, sql)
+      )
       return {
         database,
         service,
@@ -161,16 +164,6 @@ const explain = (database: string, attempted: string, error: Failure): StorageEr
     ? StorageFailure.explain(database, attempted, error)
     : StorageFailure.damaged(database, attempted, error.message)
 }
-
-const refuseOther = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
-  Migrations.refuseOther.pipe(
-    Effect.provideService(SqlClient.SqlClient, sql),
-    Effect.mapError((error) =>
-      error._tag === "NewerDatabase" || error._tag === "OlderDatabase"
-        ? new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
-        : error
-    )
-  )
 
 const reports = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

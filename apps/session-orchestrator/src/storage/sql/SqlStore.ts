@@ -4,11 +4,12 @@
  * The SQL is common to SQLite and PostgreSQL; where they differ, in column types, in joining texts and in splitting lists, the code
  * branches on the dialect. `SqlDatabase` groups writes and reads; events are the statements that `SqlJournal` commits with records.
  */
-import { Interruptions, StorageError } from "@holdfast/journal"
+import { Interruptions, type StorageError } from "@holdfast/journal"
 import {
   DatabaseWait,
+  SchemaVersion,
   SqlDatabase,
-  SqlInterruptions,
+  InterruptionTable,
   SqlJournal,
   StorageFailure,
   type TableError
@@ -16,9 +17,9 @@ import {
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { type Events, Journal } from "../EventJournal.ts"
-import * as Migrations from "../migrations/Migrations.ts"
+import * as DatabaseSchema from "../DatabaseSchema.ts"
 import * as Damage from "../sqlite/Damage.ts"
 import { Standings } from "../Standings.ts"
 import { promptOf, Store } from "../Store.ts"
@@ -114,7 +115,7 @@ export const layerSql = (database: string, file?: string): Layer.Layer<Storage, 
 const make = Effect.fnUntraced(function* (name: string, file: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const damage = file === undefined ? Damage.none : yield* Damage.make(file)
-  yield* migrate(name)
+  yield* SchemaVersion.bring(name, DatabaseSchema.versions)
   const writer = sql.onDialectOrElse({
     pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
     orElse: () => undefined
@@ -140,7 +141,7 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     writer
   })
   const note = lane(StandingTable.note(sql))
-  const interruptions = SqlInterruptions.make(database, SealTable.TABLES)
+  const interruptions = InterruptionTable.make(database, SealTable.TABLES)
   const probe = lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -316,15 +317,3 @@ const encoded = (event: TurnEvent.PersistedEvent) =>
     if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
     return Effect.map(LongJson.stringify(event), (json) => ({ event, json }))
   })
-
-const migrate = (database: string) =>
-  Migrations.run.pipe(
-    DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
-    Effect.mapError((error) => {
-      // A migration that failed wraps the database's error.
-      const cause = error._tag === "MigrationError" ? error.cause : error
-      return SqlError.isSqlError(cause)
-        ? StorageFailure.explain(database, "prepare the tables", cause)
-        : new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
-    })
-  )

@@ -1,5 +1,5 @@
 /** Pages of conversations, by the index of their creation (`Lists`). */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -88,7 +88,7 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* decodeRows(
     yield* sql`
-      SELECT ${RowNumbers.read(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
+      SELECT ${Rows.number(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
         COALESCE(c.title, (SELECT substr(t.prompt, 1, ${PROMPT_CHARACTERS}) FROM turns t
           WHERE t.conversation = c.number AND t.prompt IS NOT NULL ORDER BY t.number LIMIT 1)) AS title,
         (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,

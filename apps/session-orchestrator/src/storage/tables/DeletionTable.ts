@@ -1,5 +1,5 @@
 /** Deletes all rows of conversations (`Deletions`). */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -43,7 +43,7 @@ const one = Effect.fnUntraced(function* (
   id: Ids.ConversationId
 ): Effect.fn.Return<Outcome, SqlError.SqlError> {
   const [row] = yield* sql<Conversation>`
-    SELECT ${RowNumbers.read(sql, "c.number")} AS "number", CASE WHEN EXISTS (
+    SELECT ${Rows.number(sql, "c.number")} AS "number", CASE WHEN EXISTS (
       SELECT 1 FROM turns t WHERE t.conversation = c.number AND t.end_event_id IS NULL
     ) THEN 1 ELSE 0 END AS "open",
     (SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number) AS "lastEvent"

@@ -1,5 +1,5 @@
 /** Reads and writes incidents and causes of failed turns, a row an endpoint (`IncidentStates`). */
-import { IdList, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import type { Records } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import { type Ids, Target } from "@holdfast/wire"
@@ -23,7 +23,7 @@ export const hasOpenTurn = Effect.fnUntraced(function* (
   let after = 0
   while (true) {
     const turns = yield* sql<OpenRow>`
-      SELECT ${RowNumbers.read(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model
+      SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model
       FROM turns t JOIN conversations c ON c.number = t.conversation
       WHERE t.end_event_id IS NULL AND t.number > CAST(${after} AS BIGINT) AND EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
@@ -46,7 +46,7 @@ export const uncounted = Effect.fnUntraced(function* (
   const rows = yield* sql<
     OpenRow & { readonly conversation_id: Ids.ConversationId; readonly turn_id: Ids.TurnId; readonly payload: string }
   >`
-    SELECT ${RowNumbers.read(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model, c.conversation_id, t.turn_id, e.payload
+    SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model, c.conversation_id, t.turn_id, e.payload
     FROM turns t
     JOIN conversations c ON c.number = t.conversation
     JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
@@ -114,7 +114,7 @@ const targetsOf = (
     ? Effect.succeed(new Map())
     : Effect.map(
         sql<Records.Stored & { readonly turn: number }>`
-          SELECT ${RowNumbers.read(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
+          SELECT ${Rows.number(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
           WHERE j.turn IN (${Keyset.numbers(sql, turns)})
             AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
           ORDER BY j.turn, j.seq`,
@@ -133,6 +133,6 @@ const count = (
     ? Effect.succeed(new Set())
     : Effect.map(
         sql<{ readonly turn_id: Ids.TurnId }>`UPDATE turns SET uncounted = NULL
-          WHERE ${IdList.has(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
+          WHERE ${Rows.have(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
         (rows) => new Set(rows.map(({ turn_id }) => turn_id))
       )

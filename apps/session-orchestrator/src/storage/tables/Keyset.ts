@@ -5,7 +5,7 @@
  * Keyset.K2. A filter is applied in steps, so a page reads little more than it needs, and ends within its time (Lists.L3). On SQLite
  *     other work of the process gets its turn between two steps.
  */
-import { RowNumbers } from "@holdfast/journal/sql"
+import { Rows } from "@holdfast/journal/sql"
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, SCAN, SCAN_MS } from "../Lists.ts"
@@ -40,7 +40,7 @@ export const columns = (
   number: string,
   matches: Statement.Fragment | undefined
 ): Statement.Fragment =>
-  sql`${sql.literal(at)} AS "at", ${RowNumbers.read(sql, number)} AS "number",
+  sql`${sql.literal(at)} AS "at", ${Rows.number(sql, number)} AS "number",
     ${matches === undefined ? sql`1` : sql`CASE WHEN ${matches} THEN 1 ELSE 0 END`} AS "matches"`
 
 /**
@@ -79,7 +79,7 @@ export const page = Effect.fnUntraced(function* (
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>
   sql`(${sql.literal(column)} = ${model} OR substr(${sql.literal(column)}, 1, ${model.length + 1}) = ${`${model}/`})`
 
-/** The numbers of keys as one parameter (`IdList`), for `IN`. */
+/** The numbers of keys as one parameter, a JSON array, for `IN`. */
 export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {
   const list = JSON.stringify(keys.map(({ number }) => number))
   return sql.onDialectOrElse({

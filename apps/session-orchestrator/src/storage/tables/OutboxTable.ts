@@ -1,5 +1,5 @@
 /** Reads and writes messages for receivers outside (`Outbox`). */
-import { Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -51,7 +51,7 @@ export const release = Effect.fnUntraced(function* (
 /** Reads the messages of turns that have ended since a moment, and that are not due yet: what tests ask the plan of. */
 export const ofEnded = (sql: SqlClient.SqlClient, endedSince: number): Statement.Fragment =>
   // The statuses lead the index. SQLite joins in this order: it would read the messages of all open turns otherwise.
-  sql`SELECT ${RowNumbers.read(sql, "o.number")} AS "number" FROM turns t CROSS JOIN outbox o
+  sql`SELECT ${Rows.number(sql, "o.number")} AS "number" FROM turns t CROSS JOIN outbox o
     WHERE t.status IN ('completed', 'failed', 'aborted') AND t.ended_at >= ${endedSince}
       AND o.turn = t.number AND o.state = 'pending' AND o.due_at = ${NOT_YET}`
 
@@ -71,10 +71,10 @@ export const claim = Effect.fnUntraced(function* (
       WHERE o.state = 'pending' AND o.due_at <= ${now} AND o.claimed_until <= ${now} ${others} AND NOT EXISTS (
         SELECT 1 FROM outbox e WHERE e.state = 'pending' AND e.lane = o.lane AND e.number < o.number
       ) ORDER BY o.due_at, o.number LIMIT ${limit} ${lock}
-    ) RETURNING ${RowNumbers.read(sql, "number")} AS "number"`
+    ) RETURNING ${Rows.number(sql, "number")} AS "number"`
   if (numbers.length === 0) return []
   const rows = yield* sql`
-    SELECT ${RowNumbers.read(sql, "o.number")} AS "number", o.id, o.receiver, o.payload, o.attempts, t.turn_id
+    SELECT ${Rows.number(sql, "o.number")} AS "number", o.id, o.receiver, o.payload, o.attempts, t.turn_id
     FROM outbox o LEFT JOIN turns t ON t.number = o.turn
     WHERE o.number IN (${Keyset.numbers(sql, numbers)}) ORDER BY o.number`
   return (yield* decodeRows(rows)).map(({ payload, turn_id, ...row }) => ({
@@ -127,7 +127,7 @@ const insert = (
   messages: ReadonlyArray<Record<string, string | number>>
 ): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(
-    Inserts.insertAll(
+    Rows.insertAll(
       sql,
       "outbox",
       messages.map((message) => ({ ...message, state: "pending", attempts: 0, claimed_until: 0 })),

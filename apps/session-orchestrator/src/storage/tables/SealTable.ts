@@ -1,5 +1,5 @@
 /** Reads which turns have a seal, across the tables of turns, events and journals. */
-import { IdList, InterruptionTable, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
+import { InterruptionTable, Rows, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
@@ -67,7 +67,7 @@ export const unsealedStatement = (
   JOIN conversations c ON c.number = t.conversation
   LEFT JOIN interruptions i ON i.turn = t.number
   LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
-  WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND ${IdList.has(sql, "c.conversation_id", of)}`} ORDER BY t.number`
+  WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND ${Rows.have(sql, "c.conversation_id", of)}`} ORDER BY t.number`
 
 // --- internal
 

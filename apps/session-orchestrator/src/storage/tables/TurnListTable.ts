@@ -9,7 +9,7 @@
  * | a conversation, and anything else | `turns_by_conversation` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -37,7 +37,7 @@ export const page = Effect.fnUntraced(function* (
 export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, TableError> =>
   Effect.gen(function* () {
     const rows = yield* sql<{ readonly number: number }>`
-      SELECT ${RowNumbers.read(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
+      SELECT ${Rows.number(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
     const [labels = {}] = (yield* LabelTable.find(sql, "turn", rows)).values()
     return labels
   })
@@ -146,7 +146,7 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* sql`
     SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
-      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
+      e.payload AS end_event, ${Rows.number(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
       ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number

@@ -4,7 +4,7 @@
  * TurnSearch.S1. A message is on disk as JSON. The database finds all messages that contain the text, and some that have it elsewhere, in
  *     a key or an id; `confirm` drops these, for the rows of a page alone.
  */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
@@ -54,7 +54,7 @@ export const candidates = (
   search: string
 ): Statement.Statement<object> => {
   const keys = numbers.map((number) => ({ number }))
-  return sql`SELECT ${RowNumbers.read(sql, "t.number")} AS "number", m.payload
+  return sql`SELECT ${Rows.number(sql, "t.number")} AS "number", m.payload
     FROM turns t JOIN events m ON ${messagesOf(sql)}
     WHERE t.number IN (${Keyset.numbers(sql, keys)})
       AND (${Contains.json(sql, "m.payload", search)} OR (m.payload = '' AND ${Contains.text(sql, "t.prompt", search)}))`
