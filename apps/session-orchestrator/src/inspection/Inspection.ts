@@ -17,19 +17,17 @@ import * as Holders from "./Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
-import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
-import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
+import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as PeriodRows from "./period/PeriodRows.ts"
 import type { Period } from "./period/PeriodTally.ts"
-import type { Recording } from "../storage/Recording.ts"
-import * as RecordingTable from "../storage/tables/RecordingTable.ts"
+import * as Recording from "../storage/Recording.ts"
 import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -56,7 +54,7 @@ export class Inspection extends Context.Service<
     /** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
     readonly beginning: (conversationId: Ids.ConversationId) => Effect.Effect<number | undefined, StorageError>
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
-    readonly recording: (since: number) => Effect.Effect<Recording, StorageError>
+    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -135,7 +133,7 @@ const layer = (
           PeriodRows.report(
             {
               turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
-              answeredCalls: (...between) => read("the answered calls", AnsweredCallTable.between(sql, ...between)),
+              answeredCalls: (...between) => read("the answered calls", AnsweredCalls.between(sql, ...between)),
               records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
             },
             period
@@ -145,7 +143,7 @@ const layer = (
             (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
             conversationId
           ),
-        recording: (since) => read("the record", sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
+        recording: (since) => read("the record", sql.withTransaction(Recording.read(sql, since, MOST_RECORDED))), // Inspection.I2
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(
@@ -230,7 +228,7 @@ const evidenceOf = Effect.fnUntraced(function* (
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
   const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
-  const deaths = yield* DeathTable.since(sql, turn.value.acceptedAt)
+  const deaths = yield* SealTable.deaths(sql, turn.value.acceptedAt)
   return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
 })
 

@@ -104,8 +104,8 @@ type Row = {
   readonly seq: number
   readonly name: string
   readonly value: string
-  /** A column on PostgreSQL only; null in rows older than the column. */
-  readonly writer?: string | null
+  /** A column on PostgreSQL only. */
+  readonly writer?: string
 }
 
 const rowsOf = (

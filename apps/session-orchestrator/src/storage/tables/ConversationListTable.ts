@@ -5,7 +5,6 @@ import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type ConversationFilter, type ConversationRow, type Page, type Position, PROMPT_CHARACTERS } from "../Lists.ts"
 import * as HeldCallIds from "../HeldCallIds.ts"
-import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 
@@ -61,8 +60,8 @@ const matching = (
       ? []
       : [
           // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
-          sql`(${Contains.text(sql, "COALESCE(c.title, '')", search)} OR (
-            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Contains.text(sql, "t.prompt", search)} LIMIT 1) = 1)`
+          sql`(${Keyset.containsText(sql, "COALESCE(c.title, '')", search)} OR (
+            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Keyset.containsText(sql, "t.prompt", search)} LIMIT 1) = 1)`
         ])
   ]
   return conditions.length === 0 ? undefined : sql.and(conditions)

@@ -87,3 +87,25 @@ export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, 
     orElse: () => sql`SELECT value FROM json_each(${list})`
   })
 }
+
+/** Whether a column contains a text. */
+export const containsText = (sql: SqlClient.SqlClient, column: string, text: string): Statement.Fragment =>
+  like(sql, column, `%${escaped(text)}%`)
+
+/** Whether a column of JSON may contain a text in one of its strings: keys and other strings match too. */
+export const containsJson = (sql: SqlClient.SqlClient, column: string, text: string): Statement.Fragment =>
+  like(sql, column, `%${escaped(JSON.stringify(text).slice(1, -1))}%`)
+
+/** The same of two texts in memory. */
+export const isWithin = (text: string, sought: string): boolean => text.toLowerCase().includes(sought.toLowerCase())
+
+/** A text within a pattern of LIKE with `ESCAPE '!'`. */
+export const escaped = (text: string): string => text.replaceAll(/[!%_]/g, "!$&")
+
+// --- internal
+
+const like = (sql: SqlClient.SqlClient, column: string, pattern: string): Statement.Fragment =>
+  sql.onDialectOrElse({
+    pg: () => sql`${sql.literal(column)} ILIKE ${pattern} ESCAPE '!'`,
+    orElse: () => sql`${sql.literal(column)} LIKE ${pattern} ESCAPE '!'`
+  })

@@ -14,7 +14,6 @@ import type { Ids, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
-import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 import * as TurnSearch from "./TurnSearch.ts"
@@ -110,7 +109,7 @@ const ofRow = (
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
-  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
+  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Keyset.escaped(name)}%`} ESCAPE '!'`
   const ofConversation = Keyset.ofModel(
     sql,
     "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",

@@ -316,34 +316,6 @@ describe("a disk that refuses", () => {
     })
   )
 
-  it.live("rule P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
-      const [before, after] = yield* withDatabase(filename, (_, sql) =>
-        Effect.gen(function* () {
-          const standings = yield* Standings
-          for (const [kind, name] of [
-            ["targets", "one/m"],
-            ["credentials", "one/KEY"]
-          ] as const)
-            yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
-          const before = yield* standings.load(200)
-          const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
-          yield* standings.note(Standing.cleared(before, used, 200), 210)
-          return [before, yield* standings.load(220)] as const
-        })
-      )
-      expect(before).toEqual({
-        ...Standing.empty,
-        targets: { "one/m": { pauses: [pause] } },
-        credentials: { "one/KEY": { pauses: [pause] } }
-      })
-      expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
-      expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
-    })
-  )
-
   for (const length of [1, 100_000])
     it.live(`a message of another shape is reported as damaged, and is not left out (${length} characters)`, () =>
       Effect.gen(function* () {
