@@ -4,7 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import { InterruptionTable, JournalTable, DatabaseWait, SchemaVersion, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, DatabaseWait, SchemaVersion, StorageFailure } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -20,6 +20,7 @@ import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import * as RecordTable from "../storage/tables/RecordTable.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
@@ -134,7 +135,7 @@ const layer = (
             {
               turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
               answeredCalls: (...between) => read("the answered calls", AnsweredCalls.between(sql, ...between)),
-              records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
+              records: (ids) => read("records of turns", RecordTable.load(sql)(ids))
             },
             period
           ),
@@ -227,7 +228,7 @@ const evidenceOf = Effect.fnUntraced(function* (
   if (conversation === undefined) return Option.none()
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
-  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
+  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, RecordTable.TABLES, turnId))
   const deaths = yield* SealTable.deaths(sql, turn.value.acceptedAt)
   return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
 })
@@ -240,7 +241,7 @@ const recordsOf = (
   sql: SqlClient.SqlClient,
   turnId: Ids.TurnId
 ): Effect.Effect<ReadonlyArray<Records.Stored>, Failure> =>
-  Effect.map(JournalTable.load(sql, SealTable.TABLES)([turnId]), ([records = []]) => records)
+  Effect.map(RecordTable.load(sql)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }
 
