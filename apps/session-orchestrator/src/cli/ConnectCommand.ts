@@ -57,13 +57,22 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           if (client === undefined) return
           const provider = Option.getOrElse(named, () => client.provider)
           const endpoints = Endpoints.of(config)
-          if (!endpoints.has(provider)) return yield* refuse(unknown(provider, endpoints))
+          const endpoint = endpoints.get(provider)
+          if (endpoint === undefined) return yield* refuse(unknown(provider, endpoints))
+          if (client.formats?.includes(endpoint.config.type) === false) {
+            return yield* refuse(foreign(client.formats, name, provider, endpoint.config.type))
+          }
           const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
           const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
-          const place = client.place?.(provider)
+          const home = Environment.get(parts.environment, "HOME")
+          const known = client.place?.(provider)
+          const place = known && (yield* present(known, home))
+          const variables = (client.variables ?? []).filter(({ origin }) => isAt(endpoint.baseUrl, origin))
           if (!write && !undo) {
-            const line = client.line?.(base, provider) ?? (place && setting(place, base))
+            const before = variables.map(({ name, value }) => `${name}=${value} `).join("")
+            const plain = client.line?.(base, provider)
+            const line = plain === undefined ? place && setting(place, base) : before + plain
             if (line !== undefined) terminal.stdout(`${line}\n`)
             if (place !== undefined) {
               terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
@@ -71,10 +80,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             return
           }
           if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
-          const home = Environment.get(parts.environment, "HOME")
           if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
-          yield* undo ? takeBack(place, home) : put(place, home, base, client.addsProvider?.(provider))
-          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base)}.\n`)
+          if (undo) yield* takeBack(valuesOf(place, base, client.variables ?? []), home)
+          else yield* put(valuesOf(place, base, variables), home, client.addsProvider?.(provider))
+          const also = variables.map(({ name, value }) => `, ${name} is ${value}`).join("")
+          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base) + also}.\n`)
         })
       )
   ).pipe(
@@ -94,6 +104,48 @@ const BEFORE = ".before-holdfast"
 const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`
 
 const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
+
+const isAt = (baseUrl: string, origin: string | undefined): boolean =>
+  origin === undefined || (URL.canParse(baseUrl) && new URL(baseUrl).origin === origin)
+
+const foreign = (formats: ReadonlyArray<string>, client: string, provider: string, format: string): string =>
+  `${client} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${format}. Nothing is translated: name a provider of that format.`
+
+/** A client with a file of JSON with comments, which it reads as well, has its settings there. */
+const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {
+  const files = yield* FileSystem.FileSystem
+  const other = { ...place, file: `${place.file}c` }
+  const isThere = (file: string) => Effect.orElseSucceed(files.exists(`${home}/${file}`), () => false)
+  if (!place.hasComments || home === undefined || (yield* isThere(place.file))) return place
+  return (yield* isThere(other.file)) ? other : place
+})
+
+/** A value, and where it is. */
+interface Value {
+  readonly place: ClientFile.Place
+  readonly value: string
+}
+
+/** The base URL, and then the variables beside it. */
+const valuesOf = (
+  place: ClientFile.Place,
+  base: string,
+  variables: ReadonlyArray<Clients.Variable>
+): readonly [Value, ...Array<Value>] => [
+  { place, value: base },
+  ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value }))
+]
+
+/** The text with each of the values that `valueOf` names, or without it; `undefined`: the text is not of the places' format. */
+const withValues = (
+  values: ReadonlyArray<Value>,
+  text: string,
+  valueOf: (value: Value) => string | undefined
+): string | undefined =>
+  values.reduce<string | undefined>(
+    (text, value) => (text === undefined ? undefined : ClientFile.set(value.place, text, valueOf(value))),
+    text
+  )
 
 const unknown = (provider: string, endpoints: Endpoints.Endpoints): string =>
   `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${Array.from(endpoints.keys()).join(", ")}.`
@@ -146,11 +198,11 @@ const save = Effect.fnUntraced(function* (path: string, { mark, mode, text }: Kn
 })
 
 const put = Effect.fnUntraced(function* (
-  place: ClientFile.Place,
+  values: readonly [Value, ...Array<Value>],
   home: string,
-  base: string,
   addsProvider: string | undefined
 ) {
+  const [{ place }] = values
   const path = `${home}/${place.file}`
   const files = yield* FileSystem.FileSystem
   const known = yield* read(path)
@@ -161,19 +213,23 @@ const put = Effect.fnUntraced(function* (
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }
   const before = known ?? NEW
-  const text = ClientFile.set(place, before.text, base)
+  const text = withValues(values, before.text, ({ value }) => value)
   if (text === undefined) return yield* refuse(unreadable(path, place))
   // Written again, the first text is still the former one.
   if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, before)
   yield* save(path, { ...before, text })
 })
 
-const takeBack = Effect.fnUntraced(function* (place: ClientFile.Place, home: string) {
+const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<Value>], home: string) {
+  const [{ place }] = values
   const path = `${home}/${place.file}`
   const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
   if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  const isUntouched = known.text === ClientFile.set(place, before.text, ClientFile.get(place, known.text))
-  const text = isUntouched ? before.text : ClientFile.set(place, known.text, ClientFile.get(place, before.text))
+  const again = withValues(values, before.text, ({ place }) => ClientFile.get(place, known.text))
+  const text =
+    known.text === again
+      ? before.text
+      : withValues(values, known.text, ({ place }) => ClientFile.get(place, before.text))
   if (text === undefined) return yield* refuse(unreadable(path, place))
   const files = yield* FileSystem.FileSystem
   yield* text === "" ? Effect.ignore(files.remove(path)) : save(path, { ...known, text })

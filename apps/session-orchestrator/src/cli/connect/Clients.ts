@@ -5,11 +5,23 @@
  */
 import type { Place } from "./ClientFile.ts"
 
+/** A variable that a client has beside its base URL. */
+export interface Variable {
+  readonly name: string
+  readonly value: string
+  /** Only where calls go on to this origin. */
+  readonly origin?: string
+}
+
 /** A client. */
 export interface Client {
   readonly name: string
   /** The provider that it calls, unless another one is named. */
   readonly provider: string
+  /** The formats that it can call; absent: that of the provider that is named. */
+  readonly formats?: ReadonlyArray<string>
+  /** Variables beside the base URL, in the same object of its configuration. */
+  readonly variables?: ReadonlyArray<Variable>
   /** What it expects at the end of its base URL. */
   readonly path?: string
   /** The line that starts it with a base URL, in a shell; absent: only its own configuration has one. */
@@ -20,17 +32,27 @@ export interface Client {
   readonly addsProvider?: (provider: string) => string
 }
 
+const OPENAI = ["openai-compatible", "openai-responses"]
+
 /** All clients. */
 export const table: ReadonlyArray<Client> = [
   {
     name: "claude",
     provider: "anthropic",
+    formats: ["anthropic"],
+    variables: [
+      // Without it Claude Code leaves out prompt-cache scopes, betas and fields of its requests behind another address.
+      { name: "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL", value: "1", origin: "https://api.anthropic.com" },
+      // `claude -p` ends subagents in the background after 10 minutes otherwise.
+      { name: "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", value: "0" }
+    ],
     line: (url) => `ANTHROPIC_BASE_URL=${url} claude`,
     place: () => ({ file: ".claude/settings.json", format: "json", key: ["env", "ANTHROPIC_BASE_URL"] })
   },
   {
     name: "codex",
     provider: "openai",
+    formats: OPENAI,
     line: (url) => `codex -c openai_base_url=${url}`,
     place: () => ({ file: ".codex/config.toml", format: "toml", key: ["openai_base_url"] })
   },
@@ -43,12 +65,14 @@ export const table: ReadonlyArray<Client> = [
     place: (provider) => ({
       file: ".config/opencode/opencode.json",
       format: "json",
+      hasComments: true,
       key: ["provider", provider, "options", "baseURL"]
     })
   },
   {
     name: "gemini",
     provider: "gemini",
+    formats: ["gemini"],
     line: (url) => `GOOGLE_GEMINI_BASE_URL=${url} gemini`,
     place: () => ({ file: ".gemini/.env", format: "env", key: ["GOOGLE_GEMINI_BASE_URL"] })
   },
@@ -68,8 +92,13 @@ export const table: ReadonlyArray<Client> = [
     }),
     addsProvider: (provider) => `cline auth ${provider}`
   },
-  { name: "openai-sdk", provider: "openai", line: (url) => `export OPENAI_BASE_URL=${url}` },
-  { name: "anthropic-sdk", provider: "anthropic", line: (url) => `export ANTHROPIC_BASE_URL=${url}` }
+  { name: "openai-sdk", provider: "openai", formats: OPENAI, line: (url) => `export OPENAI_BASE_URL=${url}` },
+  {
+    name: "anthropic-sdk",
+    provider: "anthropic",
+    formats: ["anthropic"],
+    line: (url) => `export ANTHROPIC_BASE_URL=${url}`
+  }
 ]
 
 /** Their names. */
