@@ -38,12 +38,17 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
 })
 
 /** Its key, by which the same call asked again is known. A small body is parsed again: kept, it would be larger than the body. */
-export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): string =>
-  CallKey.of({
-    target: `${provider} ${rest}`,
-    headers,
-    digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
-  })
+export const keyOf = (call: GatedCall): string => CallKey.of(keyed(call))
+
+/** The key by which it is known after its client has renewed its login; `undefined`: there is none (`CallKey.ofSession`). */
+export const sessionKeyOf = (call: GatedCall): string | undefined =>
+  call.key._tag === "Client" ? CallKey.ofSession(keyed(call)) : undefined
+
+const keyed = ({ body, digest, headers, provider, rest }: GatedCall): CallKey.Keyed => ({
+  target: `${provider} ${rest}`,
+  headers,
+  digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
+})
 
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
 export const title = ({ headers, rest }: GatedCall): string => {

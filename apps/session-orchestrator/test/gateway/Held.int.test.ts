@@ -406,6 +406,31 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("rule X13: whose login ends in the wait goes on in it with the renewed login", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const of = (login: string, session: string) => ({ authorization: `Bearer ${login}`, "session-id": session })
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => {
+          if (n <= 2) GatewayRig.sendError(call, 503)
+          else if (call.rawHeaders.includes("Bearer old")) GatewayRig.sendError(call, 401)
+          else GatewayRig.sendStream(call, bytes)
+        }
+      })
+      const ended = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
+      expect([ended.status, endpoint.calls.length]).toEqual([401, 3])
+      const same = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
+      expect([same.status, endpoint.calls.length]).toEqual([401, 4])
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-1"))
+      expect([answer.status, answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual([200, "3", 5])
+      expect(answer.headers["x-holdfast-call"]).toBe(ended.headers["x-holdfast-call"])
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect((yield* turnsOf(service)).map(({ status, attempts }) => [status, attempts])).toEqual([["completed", 3]])
+      const other = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-2"))
+      expect([other.status, other.headers["x-holdfast-call"]]).toEqual([200, undefined])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("rule X13: outlives the process: the same call goes on in its wait", () =>
     Effect.gen(function* () {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), "held-"))
