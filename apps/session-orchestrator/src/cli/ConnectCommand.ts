@@ -55,7 +55,8 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const terminal = yield* Terminal
           const client = Clients.table.find((client) => client.name === name)
           if (client === undefined) return
-          const provider = Option.getOrElse(named, () => client.provider)
+          const home = Environment.get(parts.environment, "HOME")
+          const provider = Option.getOrUndefined(named) ?? (yield* providerOf(client, home))
           const endpoints = Endpoints.of(config)
           const endpoint = endpoints.get(provider)
           if (endpoint === undefined) return yield* refuse(unknown(provider, endpoints))
@@ -65,7 +66,6 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
           const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
-          const home = Environment.get(parts.environment, "HOME")
           const known = client.place?.(provider)
           const place = known && (yield* present(known, home))
           const variables = (client.variables ?? []).filter(({ origin }) => isAt(endpoint.baseUrl, origin))
@@ -110,6 +110,15 @@ const isAt = (baseUrl: string, origin: string | undefined): boolean =>
 
 const foreign = (formats: ReadonlyArray<string>, client: string, provider: string, format: string): string =>
   `${client} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${format}. Nothing is translated: name a provider of that format.`
+
+/** The provider that a client calls with the login that it has. A login that cannot be read is none. */
+const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Client, home: string | undefined) {
+  if (login === undefined || home === undefined) return provider
+  const files = yield* FileSystem.FileSystem
+  const text = yield* Effect.orElseSucceed(files.readFileString(`${home}/${login.file}`), () => "")
+  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
+  return login.provider(value) ?? provider
+})
 
 /** A client with a file of JSON with comments, which it reads as well, has its settings there. */
 const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {

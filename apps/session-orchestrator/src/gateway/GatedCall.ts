@@ -24,7 +24,10 @@ export interface GatedCall {
   readonly key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
+  /** Without its content coding. */
   readonly body: Buffer
+  /** As it came; `undefined`: it has no coding. */
+  readonly coded: Buffer | undefined
   /** The digest of a large body (`CallBody`). */
   readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
@@ -65,15 +68,16 @@ export const requestFor = (
 ): RawCall.Request | undefined => {
   const endpoint = endpoints.get(ProviderName.configured(target.provider))
   if (endpoint === undefined) return undefined
-  const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
+  const isAsItCame = call.asked.model === undefined || call.asked.model === target.model
+  const left = isAsItCame ? ["content-length"] : ["content-length", "content-encoding"]
+  const own = Headers.without(Headers.ofRequest(call.headers), left)
   const headers = ProviderName.hasClientKey(target.provider)
     ? own
     : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
-  const { body, target: rest } =
-    call.asked.model === undefined || call.asked.model === target.model
-      ? { body: call.body, target: call.rest }
-      : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
+  const { body, target: rest } = isAsItCame
+    ? { body: call.coded ?? call.body, target: call.rest }
+    : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
   return { url: Address.below(endpoint.baseUrl, rest), method: "POST", headers, body: Buffer.from(body) }
 }
 

@@ -157,6 +157,26 @@ describe("holdfast connect --write", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("gives Codex the provider of the login that it has", () =>
+    Effect.gen(function* () {
+      const { connect, has } = yield* homeOf
+      const lineOf = (login: unknown) => {
+        has(".codex/auth.json", typeof login === "string" ? login : JSON.stringify(login))
+        return Effect.map(connect("codex"), ({ stdout }) => stdout)
+      }
+      const tokens = { id_token: "i", access_token: "a", refresh_token: "r" }
+      for (const plan of [
+        { auth_mode: "chatgpt", tokens },
+        { OPENAI_API_KEY: null, tokens }
+      ]) {
+        expect(yield* lineOf(plan)).toBe("codex -c openai_base_url=http://127.0.0.1:4747/to/chatgpt\n")
+      }
+      for (const key of [{ auth_mode: "apikey", OPENAI_API_KEY: "k", tokens }, { OPENAI_API_KEY: "k" }, "no JSON"]) {
+        expect(yield* lineOf(key)).toContain("/to/openai")
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("sets what belongs to Anthropic's own address only where calls go there", () =>
     Effect.gen(function* () {
       const { connect, has, textOf } = yield* homeOf

@@ -28,6 +28,7 @@ const call: GatedCall = {
   dialect: Dialects.byFormat.chat,
   asked: { format: "chat", framing: "events", model: "m" },
   body: Buffer.from(JSON.stringify(BODY)),
+  coded: undefined,
   digest: undefined,
   retry: undefined
 }

@@ -3,6 +3,7 @@
  *
  * A client's change is a line here.
  */
+import { Schema } from "effect"
 import type { Place } from "./ClientFile.ts"
 
 /** A variable that a client has beside its base URL. */
@@ -18,6 +19,8 @@ export interface Client {
   readonly name: string
   /** The provider that it calls, unless another one is named. */
   readonly provider: string
+  /** The file of its login, and the provider that a login calls instead; `undefined`: the one above. */
+  readonly login?: { readonly file: string; readonly provider: (login: unknown) => string | undefined }
   /** The formats that it can call; absent: that of the provider that is named. */
   readonly formats?: ReadonlyArray<string>
   /** Variables beside the base URL, in the same object of its configuration. */
@@ -31,6 +34,18 @@ export interface Client {
   /** The command that adds a provider to its configuration, which must have it before its base URL can be set. */
   readonly addsProvider?: (provider: string) => string
 }
+
+/** Whether a login of Codex is one of ChatGPT, and no key. Older versions have no `auth_mode`. */
+const isOfPlan = Schema.is(
+  Schema.Union([
+    Schema.Struct({ auth_mode: Schema.Literal("chatgpt") }),
+    Schema.Struct({
+      auth_mode: Schema.optionalKey(Schema.Undefined),
+      OPENAI_API_KEY: Schema.optionalKey(Schema.Null),
+      tokens: Schema.Struct({ access_token: Schema.String })
+    })
+  ])
+)
 
 const OPENAI = ["openai-compatible", "openai-responses"]
 
@@ -52,6 +67,7 @@ export const table: ReadonlyArray<Client> = [
   {
     name: "codex",
     provider: "openai",
+    login: { file: ".codex/auth.json", provider: (login) => (isOfPlan(login) ? "chatgpt" : undefined) },
     formats: OPENAI,
     line: (url) => `codex -c openai_base_url=${url}`,
     place: () => ({ file: ".codex/config.toml", format: "toml", key: ["openai_base_url"] })
