@@ -56,6 +56,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
         // That of the next prompt, or of the turn that runs.
         model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
         prompt={firstPromptOf(view.history)}
+        retry={view.retry}
         toolAnswers={state.data?.toolAnswers}
       />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
