@@ -17,6 +17,7 @@ import { Title } from "./Title.tsx"
 import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
+import { Why } from "./Why.tsx"
 import { WaitNotice } from "./WaitNotice.tsx"
 import "./conversation.css"
 
@@ -85,6 +86,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
               />
             )}
           </div>
+          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
           {queued > 0 && (
             <p className="quiet line">
               {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.
