@@ -9,11 +9,11 @@ import { Effect, FileSystem, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { RetrySettings } from "@holdfast/policy"
 import * as Environment from "../config/reading/Environment.ts"
-import * as Endpoints from "../gateway/Endpoints.ts"
 import { causeOf } from "../system/PlatformFailure.ts"
 import * as Address from "./client/Address.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
+import * as Pointing from "./connect/Pointing.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -56,23 +56,20 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const client = Clients.table.find((client) => client.name === name)
           if (client === undefined) return
           const home = Environment.get(parts.environment, "HOME")
-          const provider = Option.getOrUndefined(named) ?? (yield* providerOf(client, home))
-          const endpoints = Endpoints.of(config)
-          const endpoint = endpoints.get(provider)
-          if (endpoint === undefined) return yield* refuse(unknown(provider, endpoints))
-          if (client.formats?.includes(endpoint.config.type) === false) {
-            return yield* refuse(foreign(client.formats, name, provider, endpoint.config.type))
-          }
           const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
-          const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
+          const pointing = yield* Pointing.of(client, {
+            config,
+            home,
+            profile: Option.getOrUndefined(profile),
+            provider: Option.getOrUndefined(named),
+            service: address.success.url
+          })
+          const { provider, url: base, variables } = pointing
           const known = client.place?.(provider)
           const place = known && (yield* present(known, home))
-          const variables = (client.variables ?? []).filter(({ origin }) => isAt(endpoint.baseUrl, origin))
           if (!write && !undo) {
-            const before = variables.map(({ name, value }) => `${name}=${value} `).join("")
-            const plain = client.line?.(base, provider)
-            const line = plain === undefined ? place && setting(place, base) : before + plain
+            const line = Pointing.line(client, pointing) ?? (place && setting(place, base))
             if (line !== undefined) terminal.stdout(`${line}\n`)
             if (place !== undefined) {
               terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
@@ -104,21 +101,6 @@ const BEFORE = ".before-holdfast"
 const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`
 
 const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
-
-const isAt = (baseUrl: string, origin: string | undefined): boolean =>
-  origin === undefined || (URL.canParse(baseUrl) && new URL(baseUrl).origin === origin)
-
-const foreign = (formats: ReadonlyArray<string>, client: string, provider: string, format: string): string =>
-  `${client} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${format}. Nothing is translated: name a provider of that format.`
-
-/** The provider that a client calls with the login that it has. A login that cannot be read is none. */
-const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Client, home: string | undefined) {
-  if (login === undefined || home === undefined) return provider
-  const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.orElseSucceed(files.readFileString(`${home}/${login.file}`), () => "")
-  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
-  return login.provider(value) ?? provider
-})
 
 /** A client with a file of JSON with comments, which it reads as well, has its settings there. */
 const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {
@@ -155,9 +137,6 @@ const withValues = (
     (text, value) => (text === undefined ? undefined : ClientFile.set(value.place, text, valueOf(value))),
     text
   )
-
-const unknown = (provider: string, endpoints: Endpoints.Endpoints): string =>
-  `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${Array.from(endpoints.keys()).join(", ")}.`
 
 /** A client's file: its text, apart from a byte order mark, and its mode. */
 interface Known {

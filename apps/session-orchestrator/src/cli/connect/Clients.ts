@@ -14,9 +14,18 @@ export interface Variable {
   readonly origin?: string
 }
 
+/** What a program is started with. */
+export interface Start {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Before the arguments of its user. */
+  readonly args?: ReadonlyArray<string>
+}
+
 /** A client. */
 export interface Client {
   readonly name: string
+  /** It is a library, which any program may have. */
+  readonly isLibrary?: boolean
   /** The provider that it calls, unless another one is named. */
   readonly provider: string
   /** The file of its login, and the provider that a login calls instead; `undefined`: the one above. */
@@ -27,8 +36,8 @@ export interface Client {
   readonly variables?: ReadonlyArray<Variable>
   /** What it expects at the end of its base URL. */
   readonly path?: string
-  /** The line that starts it with a base URL, in a shell; absent: only its own configuration has one. */
-  readonly line?: (url: string, provider: string) => string
+  /** How it is started with a base URL; absent: only its own configuration has one. */
+  readonly start?: (url: string, provider: string) => Start
   /** Where its own configuration has the base URL; absent: it has none. */
   readonly place?: (provider: string) => Place
   /** The command that adds a provider to its configuration, which must have it before its base URL can be set. */
@@ -61,7 +70,7 @@ export const table: ReadonlyArray<Client> = [
       // `claude -p` ends subagents in the background after 10 minutes otherwise.
       { name: "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", value: "0" }
     ],
-    line: (url) => `ANTHROPIC_BASE_URL=${url} claude`,
+    start: (url) => ({ environment: { ANTHROPIC_BASE_URL: url } }),
     place: () => ({ file: ".claude/settings.json", format: "json", key: ["env", "ANTHROPIC_BASE_URL"] })
   },
   {
@@ -69,15 +78,18 @@ export const table: ReadonlyArray<Client> = [
     provider: "openai",
     login: { file: ".codex/auth.json", provider: (login) => (isOfPlan(login) ? "chatgpt" : undefined) },
     formats: OPENAI,
-    line: (url) => `codex -c openai_base_url=${url}`,
+    start: (url) => ({ args: ["-c", `openai_base_url=${url}`] }),
     place: () => ({ file: ".codex/config.toml", format: "toml", key: ["openai_base_url"] })
   },
   {
     name: "opencode",
     provider: "anthropic",
     path: "/v1",
-    line: (url, provider) =>
-      `OPENCODE_CONFIG_CONTENT='${JSON.stringify({ provider: { [provider]: { options: { baseURL: url } } } })}' opencode`,
+    start: (url, provider) => ({
+      environment: {
+        OPENCODE_CONFIG_CONTENT: JSON.stringify({ provider: { [provider]: { options: { baseURL: url } } } })
+      }
+    }),
     place: (provider) => ({
       file: ".config/opencode/opencode.json",
       format: "json",
@@ -89,7 +101,7 @@ export const table: ReadonlyArray<Client> = [
     name: "gemini",
     provider: "gemini",
     formats: ["gemini"],
-    line: (url) => `GOOGLE_GEMINI_BASE_URL=${url} gemini`,
+    start: (url) => ({ environment: { GOOGLE_GEMINI_BASE_URL: url } }),
     place: () => ({ file: ".gemini/.env", format: "env", key: ["GOOGLE_GEMINI_BASE_URL"] })
   },
   {
@@ -108,18 +120,21 @@ export const table: ReadonlyArray<Client> = [
     }),
     addsProvider: (provider) => `cline auth ${provider}`
   },
-  { name: "openai-sdk", provider: "openai", formats: OPENAI, line: (url) => `export OPENAI_BASE_URL=${url}` },
+  {
+    name: "openai-sdk",
+    isLibrary: true,
+    provider: "openai",
+    formats: OPENAI,
+    start: (url) => ({ environment: { OPENAI_BASE_URL: url } })
+  },
   {
     name: "anthropic-sdk",
+    isLibrary: true,
     provider: "anthropic",
     formats: ["anthropic"],
-    line: (url) => `export ANTHROPIC_BASE_URL=${url}`
+    start: (url) => ({ environment: { ANTHROPIC_BASE_URL: url } })
   }
 ]
 
 /** Their names. */
 export const names: ReadonlyArray<string> = table.map(({ name }) => name)
-
-/** The base URL of a client: that of Holdfast for a provider. OpenCode's adapter for OpenAI adds no version, as the SDK of OpenAI. */
-export const urlFor = (client: Client, service: string, provider: string, profile: string | undefined): string =>
-  `${service}/to/${provider}${profile === undefined ? "" : `@${profile}`}${provider === client.provider ? (client.path ?? "") : ""}`
