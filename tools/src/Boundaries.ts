@@ -101,7 +101,6 @@ export const rooms: ReadonlyArray<string> = [
   "storage/sql",
   // Turns in this process.
   "conversation",
-  "tools",
   "pacing",
   "gate",
   "session",

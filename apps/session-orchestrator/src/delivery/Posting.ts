@@ -1,21 +1,25 @@
 /**
- * Posts a message over HTTP, within limits.
+ * Sends a message within limits: posts it over HTTP, or gives it to a command on its standard input.
  *
  * A receiver from a request is reached at a public address only. The checked address is the connected one, so a name that is resolved
- * anew cannot lead elsewhere. Errors never quote the address: its path may be a secret.
+ * anew cannot lead elsewhere. Errors never quote the address or a command's
+ * arguments, which may be secrets.
  *
  * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
  * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
  */
 import { Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
-import { Clock, Duration, Effect, Stream } from "effect"
+import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import * as dns from "node:dns"
 import * as http from "node:http"
 import * as https from "node:https"
 import { isIP } from "node:net"
 import * as PublicAddress from "./PublicAddress.ts"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { causeOf } from "../system/PlatformFailure.ts"
+import type { Content } from "./NoticeFormat.ts"
 
 /** The time limit of one attempt. */
 export const LIMIT_MS = 10_000
@@ -87,6 +91,50 @@ export type Lookup = (
   hostname: string,
   done: (error: Error | null, addresses?: ReadonlyArray<dns.LookupAddress>) => void
 ) => void
+
+/** A webhook of the configuration. */
+export interface Webhook {
+  readonly url: Redacted.Redacted
+  readonly headers: Readonly<Record<string, Redacted.Redacted>>
+}
+
+/** Sends a notice, in one attempt. */
+export type SendContent = (content: Content) => Effect.Effect<void, Failure.Failure>
+
+/** Posts the notice, redacted once more, whatever its format made of it. A status other than 2xx is a failure. */
+export const webhook = (
+  { headers, url }: Webhook,
+  client: HttpClient.HttpClient,
+  redact: (text: string) => string
+): SendContent => {
+  const post = viaClient(client)
+  const own = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), Redacted.value(value)])
+  )
+  return ({ headers, id, text }) =>
+    post({
+      url: Redacted.value(url),
+      headers: { ...headers, "idempotency-key": id, ...own },
+      body: redact(text)
+    })
+}
+
+/** Runs a program with the notice, redacted as well, on its standard input. An exit code other than 0 is a failure. */
+export const command =
+  (
+    [program, ...args]: readonly [string, ...ReadonlyArray<string>],
+    spawner: ChildProcessSpawner.ChildProcessSpawner["Service"],
+    redact: (text: string) => string
+  ): SendContent =>
+  ({ text }) => {
+    const input = new TextEncoder().encode(`${redact(text)}\n`)
+    const command = ChildProcess.make(program, args, { stdin: Stream.make(input), stdout: "ignore", stderr: "ignore" })
+    return spawner.exitCode(command).pipe(
+      Effect.catchTag("PlatformError", (error) => Effect.fail(failedRun(`${program} did not run: ${causeOf(error)}.`))),
+      Effect.flatMap((code) => (code === 0 ? Effect.void : Effect.fail(failedRun(`${program} ended with ${code}.`)))),
+      timed
+    )
+  }
 
 // --- internal
 
@@ -181,3 +229,5 @@ const judged = (
 
 const presentOf = (headers: Answer["headers"]): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+
+const failedRun = (message: string): Failure.Failure => ({ reason: "unknown", message, retryable: true })

@@ -6,12 +6,13 @@ import { Redacted, type Schema } from "effect"
 import * as ProviderName from "../text/ProviderName.ts"
 import * as Address from "./Address.ts"
 import * as CallBody from "./CallBody.ts"
-import * as CallKey from "./CallKey.ts"
 import * as Credentials from "../redaction/Credentials.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import type * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Headers from "./Headers.ts"
+import { createHash } from "node:crypto"
+import { KEY_LENGTH } from "../storage/HeldCallIds.ts"
 
 /** A call. */
 export interface GatedCall {
@@ -37,13 +38,24 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
   model: asked.model ?? "unknown"
 })
 
-/** Its key, by which the same call asked again is known. A small body is parsed again: kept, it would be larger than the body. */
-export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): string =>
-  CallKey.of({
-    target: `${provider} ${rest}`,
-    headers,
-    digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
-  })
+/**
+ * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); one that sends
+ * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential. A small body is parsed again: kept, it would be
+ * larger than the body.
+ */
+export const keyOf = ({
+  body,
+  digest,
+  headers,
+  provider,
+  rest
+}: Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest">): string => {
+  const valuesOf = (names: ReadonlyArray<string>) => names.flatMap((name) => Headers.valuesOf(headers, name))
+  const named = valuesOf(["idempotency-key"])
+  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
+  const parts = [`${provider} ${rest}`, Credentials.inHeaders(headers), valuesOf(SESSIONS), content]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+}
 
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
 export const title = ({ headers, rest }: GatedCall): string => {
@@ -93,3 +105,8 @@ export const concealed = (
     return own(redact(text))
   }
 }
+
+// --- internal
+
+/** Headers by which clients name the session of a call. */
+const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

@@ -31,7 +31,6 @@ import * as Descriptors from "../system/Descriptors.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
-import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
 import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
@@ -138,7 +137,7 @@ const endedCalls = Effect.fnUntraced(function* (config: Config["Service"], redac
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
   const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { models, providers, targets } = KnownLabels.of(config, redact)
+  const { models, providers, targets } = MetricLabels.ofConfig(config, redact)
   // Clients make up names: beyond so many they are kept as one.
   const names = new MetricLabels.Labels(
     targets.map(({ model }) => model),

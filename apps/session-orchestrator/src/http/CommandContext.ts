@@ -2,7 +2,12 @@
 import { Problem } from "@holdfast/wire/api"
 import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { ShuttingDown } from "../conversation/Conversations.ts"
 import type { Drain } from "../system/Drain.ts"
+
+/** Fails what would begin a turn while the service goes down. */
+export const unlessGoingDown = ({ hasBegun }: Drain["Service"]): Effect.Effect<void, ShuttingDown> =>
+  Effect.flatMap(hasBegun, (hasBegun) => (hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void))
 
 /** Fails a command whose answer would come after the end of the service. */
 export const unlessDown =

@@ -21,9 +21,8 @@ import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as UiHandlers from "./ui/UiHandlers.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
-import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
-import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as DocsPage from "./docs/DocsPage.ts"
 import * as Descriptors from "../system/Descriptors.ts"
 import * as Drain from "../system/Drain.ts"
 import * as Cors from "./Cors.ts"
@@ -31,18 +30,15 @@ import * as FileLimit from "./FileLimit.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
-import * as HealthHandlers from "./HealthHandlers.ts"
-import * as HttpMetrics from "./HttpMetrics.ts"
+import * as ServiceMetrics from "../telemetry/metrics/ServiceMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
-import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SocketHandlers from "./socket/SocketHandlers.ts"
 import * as SocketServer from "./socket/SocketServer.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
-import * as WorkHandlers from "./WorkHandlers.ts"
 
 /**
  * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
@@ -106,7 +102,7 @@ export const served = (options: Options = {}) => {
       disableListenLog: true
     }
   )
-  return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
+  return Layer.merge(drainOnClose, Layer.effectDiscard(ServiceMetrics.createRequests)).pipe(
     Layer.provideMerge(calls),
     Layer.provideMerge([Drain.layer, Condition.layer])
   )
@@ -120,16 +116,16 @@ const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: O
     PageRoutes.layer({ ...options, maxFileBytes })
   )
 
-const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
+const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsPage.layer).pipe(
   Layer.provide([
-    ConversationHandlers.layer,
+    ConversationHandlers.conversations,
+    ConversationHandlers.work,
     TurnHandlers.layer,
-    WorkHandlers.layer,
-    DryRunHandlers.layer,
     UiHandlers.layer,
     SocketHandlers.layer,
-    HealthHandlers.layer,
-    SystemHandlers.layer
+    SystemHandlers.system,
+    SystemHandlers.health,
+    SystemHandlers.policies
   ])
 )
 
@@ -143,7 +139,7 @@ const guard = (host: string, options: Options) => {
     hostnames: options.hostnames,
     token: options.token,
     maxBodyBytes,
-    openPaths: [...DocsRoutes.paths, ...PageRoutes.openPaths]
+    openPaths: [...DocsPage.paths, ...PageRoutes.openPaths]
   })
   const middleware = (gateway: Option.Option<Gateway["Service"]>, bodies: BodyBudget.BodyBudget) =>
     HttpRouter.middleware(
@@ -162,7 +158,7 @@ const guard = (host: string, options: Options) => {
                   Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request))
                 )
               : ProblemResponse.toResponse(refusal, request)
-          return HttpMetrics.counted(
+          return ServiceMetrics.countedRequest(
             request.method,
             Effect.map(answer, (response) =>
               HttpServerResponse.setHeaders(response, {
@@ -333,7 +329,7 @@ const makeServer = (options: Options): Server => {
     keepAliveInitialDelay: 60_000,
     shouldUpgradeCallback: SocketServer.isUpgrade
   })
-  RawProblem.install(server)
+  ProblemResponse.answerMalformed(server)
   holdEarly(server)
   return server
 }

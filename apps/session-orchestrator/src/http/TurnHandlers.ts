@@ -10,17 +10,17 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
+import { Conversations, type TurnResult } from "../conversation/Conversations.ts"
 import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
+import * as Commands from "./CommandContext.ts"
 import * as FileLimit from "./FileLimit.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
-import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
@@ -41,9 +41,7 @@ export const layer = HttpApiBuilder.group(
     const drain = yield* Drain
     const mostFileBytes = yield* FileLimit.FileLimit
 
-    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
-      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
-    )
+    const unlessGoingDown = Commands.unlessGoingDown(drain)
 
     /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
@@ -130,7 +128,8 @@ export const layer = HttpApiBuilder.group(
 // --- internal
 
 /** X15 */
-const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => Prefer.isAsync(headers["prefer"])
+const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Negotiation.isAsync(headers["prefer"])
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

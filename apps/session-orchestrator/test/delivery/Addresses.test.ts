@@ -4,7 +4,7 @@ import * as fc from "fast-check"
 import * as DailyTime from "../../src/text/DailyTime.ts"
 import * as PublicAddress from "../../src/delivery/PublicAddress.ts"
 import * as QuietHours from "../../src/delivery/QuietHours.ts"
-import * as Signature from "../../src/delivery/Signature.ts"
+import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 
 const PRIVATE = [
   "http://127.0.0.1/",
@@ -56,7 +56,7 @@ describe("Signature", () => {
   it("is that of Standard Webhooks", () => {
     const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     const at = 1_614_265_330_000
-    expect(Signature.headers(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
+    expect(ServiceDeliveries.signatureOf(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
       "webhook-timestamp": "1614265330",
       "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

@@ -6,6 +6,7 @@ import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
+import * as Gates from "../../src/gate/Gates.ts"
 import type { Conversations, TurnResult } from "../../src/conversation/Conversations.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Endpoints from "../../src/gateway/Endpoints.ts"
@@ -79,7 +80,7 @@ const rig = Effect.gen(function* () {
       resume: () => Effect.sync(() => (done.push("resume"), true)),
       unsealed: Effect.succeed([])
     },
-    gates: { of: () => undefined, limiterOf: () => undefined },
+    gates: Gates.noop,
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
     credentials: {},
     ended: () => {},
