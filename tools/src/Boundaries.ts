@@ -72,6 +72,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "ajv",
     "prom-client",
     "gpt-tokenizer",
+    "ipaddr.js",
     "jsonc-parser",
     "node:"
   ]

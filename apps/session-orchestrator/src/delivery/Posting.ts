@@ -8,14 +8,13 @@
  * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
  * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
  */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import * as dns from "node:dns"
-import * as http from "node:http"
-import * as https from "node:https"
-import { isIP } from "node:net"
+import { isIP, type LookupFunction } from "node:net"
 import * as PublicAddress from "./PublicAddress.ts"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { causeOf } from "../system/PlatformFailure.ts"
@@ -58,20 +57,24 @@ export const viaClient =
       yield* judged(response.status, response.headers, Buffer.concat(parts).toString("utf8"))
     }).pipe(
       Effect.scoped,
-      Effect.catchTag("HttpClientError", (error) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Classification.ofThrown(error.reason, now)))
-      ),
+      Effect.catchTag("HttpClientError", ({ reason }) => thrown(reason)),
       timed
     )
   }
 
-/** To a receiver that a client named. */
+/** To a receiver that a client named: the addresses that were checked are those that are connected to. */
 export const toPublic =
   ({ isAllowed = PublicAddress.isPublic, lookup = resolve }: Network = {}): Posting =>
   (post) =>
-    Effect.flatMap(send(post, { isAllowed, lookup }), ({ body, headers, status }) =>
-      judged(status, headers, body)
-    ).pipe(timed)
+    Effect.gen(function* () {
+      const host = PublicAddress.hostOf(new URL(post.url))
+      const family = isIP(host)
+      const addresses = family === 0 ? yield* resolved(lookup, host) : [{ address: host, family }]
+      if (!addresses.every(({ address }) => isAllowed(address))) return yield* Effect.fail(NOT_PUBLIC)
+      const dispatcher = yield* NodeHttpClient.makeDispatcherOptions({ connect: { lookup: pinnedTo(addresses) } })
+      const client = Effect.provideService(NodeHttpClient.makeUndici, NodeHttpClient.Dispatcher, dispatcher)
+      yield* viaClient(yield* client)(post)
+    }).pipe(Effect.scoped, timed)
 
 /** An attempt that fails after `LIMIT_MS` (Posting.H2). */
 export const timed = (attempt: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
@@ -138,96 +141,39 @@ export const command =
 
 // --- internal
 
-interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: string
-}
-
 const resolve: Lookup = (hostname, done) => dns.lookup(hostname, { all: true }, done)
 
-class NotPublic extends Error {
-  override readonly name = "NotPublic"
-  constructor() {
-    super("The address is private. Webhooks of requests reach public addresses only.")
-  }
+const resolved = (lookup: Lookup, host: string) =>
+  Effect.callback<ReadonlyArray<dns.LookupAddress>, Error>((resume) =>
+    lookup(host, (error, addresses = []) =>
+      resume(addresses.length > 0 ? Effect.succeed(addresses) : Effect.fail(error ?? new Error("no address")))
+    )
+  ).pipe(Effect.catch((error) => thrown(error)))
+
+/** Both forms of the platform's callback. */
+const pinnedTo =
+  (addresses: ReadonlyArray<dns.LookupAddress>): LookupFunction =>
+  (_hostname, { all }, done) =>
+    all === true ? done(null, [...addresses]) : done(null, addresses[0]?.address ?? "", addresses[0]?.family)
+
+const NOT_PUBLIC: Failure.Failure = {
+  reason: "refused",
+  message: "The address is private. Webhooks of requests reach public addresses only.",
+  retryable: false
 }
 
-const send = (
-  { body, headers, url }: Post,
-  { isAllowed, lookup }: Required<Network>
-): Effect.Effect<Answer, Failure.Failure> =>
-  Effect.callback<Answer, Error>((resume) => {
-    const target = new URL(url)
-    const host = PublicAddress.hostOf(target)
-    if (isIP(host) !== 0 && !isAllowed(host)) return resume(Effect.fail(new NotPublic()))
-    const request = (target.protocol === "https:" ? https : http).request(
-      target,
-      {
-        method: "POST",
-        agent: false,
-        headers: { ...headers, "content-length": Buffer.byteLength(body) },
-        lookup: (hostname, options, done) =>
-          lookup(hostname, (error, addresses = []) => {
-            const [first] = addresses
-            if (error !== null || first === undefined) return done(error ?? new Error("no address"), "", 4)
-            if (!addresses.every(({ address }) => isAllowed(address))) return done(new NotPublic(), "", 4)
-            // Both forms of the platform's callback.
-            if (options.all === true) return done(null, [...addresses])
-            return done(null, first.address, first.family)
-          })
-      },
-      (response) => {
-        const parts: Array<Buffer> = []
-        let size = 0
-        const finish = (): void =>
-          resume(
-            Effect.succeed({
-              status: response.statusCode ?? 0,
-              headers: Object.fromEntries(
-                Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])
-              ),
-              body: Buffer.concat(parts).toString("utf8")
-            })
-          )
-        response.on("data", (part: Buffer) => {
-          parts.push(part)
-          size += part.byteLength
-          if (size < MOST_BYTES) return
-          finish() // Posting.H2
-          request.destroy()
-        })
-        response.on("end", finish)
-        response.on("error", (error) => resume(Effect.fail(error)))
-      }
-    )
-    request.on("error", (error) => resume(Effect.fail(error)))
-    request.end(body)
-    return Effect.sync(() => request.destroy())
-  }).pipe(
-    Effect.catch((error) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.fail(
-          error instanceof NotPublic
-            ? { reason: "refused" as const, message: error.message, retryable: false }
-            : Classification.ofThrown(error, now)
-        )
-      )
-    )
-  )
+const thrown = (error: unknown): Effect.Effect<never, Failure.Failure> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(Classification.ofThrown(error, now)))
 
 const judged = (
   status: number,
-  headers: Readonly<Record<string, string | undefined>>,
+  headers: Readonly<Record<string, string>>,
   body: string
 ): Effect.Effect<void, Failure.Failure> =>
   status >= 200 && status < 300
     ? Effect.void
     : Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.fail(Classification.ofResponse({ status, headers: presentOf(headers), body, now }))
+        Effect.fail(Classification.ofResponse({ status, headers, body, now }))
       )
-
-const presentOf = (headers: Answer["headers"]): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
 const failedRun = (message: string): Failure.Failure => ({ reason: "unknown", message, retryable: true })

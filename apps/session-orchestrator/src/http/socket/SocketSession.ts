@@ -14,8 +14,8 @@ import { LAST_ANSWERS, MOST_WAITING } from "../../rpc/RpcSession.ts"
 import type { Drain } from "../../system/Drain.ts"
 import { FAREWELL_LIMIT, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as SocketCommands from "./SocketCommands.ts"
-import * as SocketFrames from "./SocketFrames.ts"
-import type { SocketOutput } from "./SocketOutput.ts"
+import type { Outlet } from "../../rpc/Outlet.ts"
+import * as EventStreams from "../EventStreams.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 
 /** Pings that a client may leave unanswered (SocketSession.S4). */
@@ -28,11 +28,11 @@ export const SILENCE_LIMIT = Duration.millis(MOST_SILENT * SocketMessages.KEEP_A
 export interface Options<E> {
   /** Ends, or fails, when the socket closes. */
   readonly input: Stream.Stream<string | Uint8Array, E>
-  readonly output: SocketOutput
+  readonly output: Outlet
   /** The bytes that were read so far; `undefined` while the service does not read. */
   readonly received: () => number | undefined
   /** Ends the connection at once. */
-  readonly destroy: () => void
+  readonly destroyed: Effect.Effect<void>
   /** The origin in the record of a command (rule X4). */
   readonly origin: string
   readonly drain: Drain["Service"]
@@ -40,11 +40,11 @@ export interface Options<E> {
 
 /** Runs the session to the end of its input, or of the service. Returns whether the service ended it. Its subscriptions end with the scope. */
 export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Services, options: Options<E>) {
-  const { destroy, drain, input, origin, output, received } = options
+  const { destroyed, drain, input, origin, output, received } = options
   const order = yield* commandOrder(MOST_WAITING)
   const subscriptions = new Subscriptions(services.conversations, output, yield* Effect.scope)
   const send = (message: SocketMessages.SocketMessage): Effect.Effect<void> =>
-    Effect.suspend(() => output.write(SocketFrames.ofMessages([JSON.stringify(message)])) ?? Effect.void)
+    Effect.suspend(() => output.send(frameOf(message)))
   const execution = SocketCommands.make(services, { subscriptions, send, origin, drain })
 
   const receive = (message: string | Uint8Array): Effect.Effect<void> => {
@@ -61,15 +61,14 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
       const now = yield* Clock.currentTimeMillis
       // A client that has not taken the last ones gets no more of them.
       if (output.isFree) {
-        yield* send({ type: "keep-alive", now })
-        output.write(SocketFrames.PING)
+        yield* output.send(Buffer.concat([frameOf({ type: "keep-alive", now }), EventStreams.PING]))
       }
       yield* Effect.sleep(Duration.millis(SocketMessages.KEEP_ALIVE_MS))
       const bytes = received()
       if (bytes === undefined || bytes !== last) silent = -1
       last = bytes
     }
-    destroy() // SocketSession.S4
+    yield* destroyed // SocketSession.S4
     return yield* Effect.never
   })
 
@@ -129,5 +128,7 @@ export const commandOrder = (most: number): Effect.Effect<CommandOrder, never, S
   })
 
 // --- internal
+
+const frameOf = (message: SocketMessages.SocketMessage): Buffer => EventStreams.ofMessages([JSON.stringify(message)])
 
 const BINARY = "The message is binary, and was not read. Expected a text with one JSON object."
