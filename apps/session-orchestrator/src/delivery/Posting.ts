@@ -8,6 +8,7 @@
  * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
  * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
  */
+import ipaddr from "ipaddr.js"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Classification } from "@holdfast/policy"
 import type { Failure } from "@holdfast/wire"
@@ -15,7 +16,6 @@ import { Clock, Duration, Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import * as dns from "node:dns"
 import { isIP, type LookupFunction } from "node:net"
-import * as PublicAddress from "./PublicAddress.ts"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { causeOf } from "../system/PlatformFailure.ts"
 import type { Content } from "./NoticeFormat.ts"
@@ -64,10 +64,10 @@ export const viaClient =
 
 /** To a receiver that a client named: the addresses that were checked are those that are connected to. */
 export const toPublic =
-  ({ isAllowed = PublicAddress.isPublic, lookup = resolve }: Network = {}): Posting =>
+  ({ isAllowed = isPublic, lookup = resolve }: Network = {}): Posting =>
   (post) =>
     Effect.gen(function* () {
-      const host = PublicAddress.hostOf(new URL(post.url))
+      const host = hostOf(new URL(post.url))
       const family = isIP(host)
       const addresses = family === 0 ? yield* resolved(lookup, host) : [{ address: host, family }]
       if (!addresses.every(({ address }) => isAllowed(address))) return yield* Effect.fail(NOT_PUBLIC)
@@ -139,6 +139,30 @@ export const command =
     )
   }
 
+/** Whether an IP address is public: its block is registered for nothing else, and it carries no IPv4 address. Text that is no address is not. */
+export const isPublic = (address: string): boolean => {
+  if (isIP(address) === 0) return false
+  const parsed = ipaddr.parse(address)
+  return parsed.range() === "unicast" && !(parsed instanceof ipaddr.IPv6 && parsed.match(COMPATIBLE))
+}
+
+/** The name or IP address of a URL's host; that of IPv6 without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1")
+
+/** Why an address in a request is refused, before it is resolved; `undefined`: it is not. */
+export const refusalOf = (text: string): string | undefined => {
+  const url = URL.parse(text)
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
+    return "expected an http or https address"
+  }
+  if (url.username !== "" || url.password !== "") return "expected an address without a user"
+  const host = hostOf(url)
+  if ((isIP(host) !== 0 && !isPublic(host)) || /(?:^|\.)localhost\.?$/i.test(host)) {
+    return "expected a public address: this one is private"
+  }
+  return undefined
+}
+
 // --- internal
 
 const resolve: Lookup = (hostname, done) => dns.lookup(hostname, { all: true }, done)
@@ -177,3 +201,6 @@ const judged = (
       )
 
 const failedRun = (message: string): Failure.Failure => ({ reason: "unknown", message, retryable: true })
+
+/** IPv6 addresses that carry an IPv4 address in a form that is out of use. */
+const COMPATIBLE = ipaddr.IPv6.parseCIDR("::/96")

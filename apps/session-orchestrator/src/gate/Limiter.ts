@@ -7,7 +7,7 @@
  * Limiter.L4. The last known use of other processes counts too.
  */
 import { Allowance } from "@holdfast/policy"
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, Effect } from "effect"
 import { Alarm } from "../system/Alarm.ts"
 import type { GateClock } from "./Gatekeeper.ts"
 import type { StorageError } from "@holdfast/journal"
@@ -99,18 +99,6 @@ export class Limiter {
       this.queue.delete(waiting)
       this.settle()
     }
-  }
-
-  /** Gets a permit for a call of so many tokens, until the scope closes. */
-  permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.callback<Permit>((resume) => {
-        const leave = this.request(tokens, (permit) => resume(Effect.succeed(permit)))
-        return Effect.sync(leave)
-      }),
-      ({ release }) => Effect.sync(release),
-      { interruptible: true }
-    )
   }
 
   private settle(): void {

@@ -8,7 +8,6 @@ import * as Address from "./Address.ts"
 import * as CallBody from "./CallBody.ts"
 import * as Credentials from "../redaction/Credentials.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import type * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Headers from "./Headers.ts"
 import { createHash } from "node:crypto"
@@ -22,7 +21,7 @@ export interface GatedCall {
   readonly rest: string
   /** As they came. */
   readonly headers: RawCall.RawHeaders
-  readonly key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>
+  readonly key: Exclude<Endpoints.Decision, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
   readonly body: Buffer

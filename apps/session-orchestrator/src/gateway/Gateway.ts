@@ -36,7 +36,6 @@ import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
-import * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -66,7 +65,7 @@ export const layer = (send: RawCall.Send) =>
       const parts: Parts = {
         send,
         endpoints,
-        keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+        keyOf: Endpoints.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
         bodies: yield* BodyBudget.Bodies,
         drain: yield* Drain,
@@ -83,7 +82,7 @@ export const layer = (send: RawCall.Send) =>
 interface Parts {
   readonly send: RawCall.Send
   readonly endpoints: Endpoints.Endpoints
-  readonly keyOf: ReturnType<typeof ClientKey.make>
+  readonly keyOf: ReturnType<typeof Endpoints.deciding>
   readonly maxBodyBytes: number
   readonly bodies: BodyBudget.BodyBudget
   readonly drain: Drain["Service"]

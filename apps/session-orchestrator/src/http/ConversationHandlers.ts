@@ -17,7 +17,6 @@ import { BulkCommands } from "./BulkCommands.ts"
 import { Removal } from "../orchestrator/Removal.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
-import * as FileLimit from "./FileLimit.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
 
@@ -77,7 +76,7 @@ export const work = HttpApiBuilder.group(
     const removal = yield* Removal
     const bulk = yield* BulkCommands
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
     const unlessGoingDown = Commands.unlessGoingDown(drain)
 
@@ -95,7 +94,7 @@ export const work = HttpApiBuilder.group(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,
-          (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
+          (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
           Effect.map(WorkGroup.submitted)
         ),
       watchTurn: ({ params, query, request }) =>

@@ -25,8 +25,7 @@ import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsPage from "./docs/DocsPage.ts"
 import * as Descriptors from "../system/Descriptors.ts"
 import * as Drain from "../system/Drain.ts"
-import * as Cors from "./Cors.ts"
-import * as FileLimit from "./FileLimit.ts"
+import { FileLimit } from "./CommandContext.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
@@ -112,7 +111,7 @@ export const served = (options: Options = {}) => {
 
 const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: Options) =>
   Layer.merge(
-    Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes)),
+    Layer.provide(routes, Layer.succeed(FileLimit, maxFileBytes)),
     PageRoutes.layer({ ...options, maxFileBytes })
   )
 
@@ -132,7 +131,7 @@ const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.O
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
 const guard = (host: string, options: Options) => {
   const { maxBodyBytes = DEFAULTS.server.maxBodyBytes } = options
-  const cors = Cors.make(options.allowedOrigins)
+  const cors = Access.corsOf(options.allowedOrigins)
   const refusalOf = Access.make({
     host,
     cors,
@@ -148,7 +147,7 @@ const guard = (host: string, options: Options) => {
           const refusal = refusalOf(request, now) ?? crowded(request.url)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
-          const isPreflight = refusal === undefined && Cors.isPreflight(request)
+          const isPreflight = refusal === undefined && Access.isPreflight(request)
           const preflight = isPreflight ? cors.preflight(request, methodsOf(request.url)) : undefined
           if (preflight !== undefined)
             return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
@@ -183,7 +182,7 @@ const crowded = (url: string): Problem.Busy | undefined =>
   Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew() ? undefined : FEW_LEFT
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
-const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
+const shareWith = (cors: Access.Cors, request: HttpServerRequest.HttpServerRequest): void => {
   const headers = [
     ...Object.entries(Address.isOurs(request.url) ? ResponseHeaders.provider : {}),
     ...Object.entries(cors.headersOf(request))

@@ -15,7 +15,6 @@ import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { TurnStates } from "../inspection/TurnStates.ts"
 import * as Commands from "./CommandContext.ts"
-import * as FileLimit from "./FileLimit.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
@@ -39,7 +38,7 @@ export const layer = HttpApiBuilder.group(
     const explanations = yield* Explanations
     const states = yield* TurnStates
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
     const unlessGoingDown = Commands.unlessGoingDown(drain)
 
@@ -82,7 +81,7 @@ export const layer = HttpApiBuilder.group(
             })
           ).pipe(
             orProblem,
-            (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
+            (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
             Effect.flatMap((turnId) =>
               answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
             )

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as DailyTime from "../../src/text/DailyTime.ts"
-import * as PublicAddress from "../../src/delivery/PublicAddress.ts"
+import * as Posting from "../../src/delivery/Posting.ts"
 import * as QuietHours from "../../src/delivery/QuietHours.ts"
 import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 
@@ -39,20 +39,20 @@ const PRIVATE = [
 
 describe("an address in a request", () => {
   it.each(PRIVATE)("is refused if it is private: %s", (url) => {
-    expect(PublicAddress.refusalOf(url)).toMatch(/private/)
+    expect(Posting.refusalOf(url)).toMatch(/private/)
   })
 
   it.each(["ftp://example.org/", "file:///etc/passwd", "example.org", "http://user:key@example.org/", ""])(
     "is refused if it is none of http: %j",
     (url) => {
-      expect(PublicAddress.refusalOf(url)).toMatch(/expected/)
+      expect(Posting.refusalOf(url)).toMatch(/expected/)
     }
   )
 
   it.each(["https://example.org/hook?x=1", "http://8.8.8.8/", "https://[2606:4700::1111]/", "https://172.32.0.1/"])(
     "is accepted if it is public: %s",
     (url) => {
-      expect(PublicAddress.refusalOf(url)).toBeUndefined()
+      expect(Posting.refusalOf(url)).toBeUndefined()
     }
   )
 })

@@ -9,7 +9,6 @@ import { TurnStates } from "../../inspection/TurnStates.ts"
 import * as RpcCommands from "../../rpc/RpcCommands.ts"
 import type { Drain } from "../../system/Drain.ts"
 import * as CommandContext from "../CommandContext.ts"
-import * as FileLimit from "../FileLimit.ts"
 import { MOST_SUBSCRIPTIONS, type Subscriptions } from "./Subscriptions.ts"
 
 type Command = SocketMessages.SocketCommand
@@ -41,7 +40,11 @@ export interface Services {
 
 /** The services of the context. */
 export const services: Effect.Effect<Services, never, Conversations | TurnStates> = Effect.gen(function* () {
-  return { conversations: yield* Conversations, states: yield* TurnStates, mostFileBytes: yield* FileLimit.FileLimit }
+  return {
+    conversations: yield* Conversations,
+    states: yield* TurnStates,
+    mostFileBytes: yield* CommandContext.FileLimit
+  }
 })
 
 /** Makes the function from a command to its execution. */
@@ -54,7 +57,7 @@ export const make = (
   /** The checks that every transport makes before a new turn. */
   const admitted = (command: RpcCommands.Change) => {
     if (command.type !== "prompt") return command.type === "retry" ? unlessGoingDown : Effect.void
-    const files = FileLimit.check(command.prompt, mostFileBytes)
+    const files = CommandContext.checkFiles(command.prompt, mostFileBytes)
     return Effect.andThen(unlessGoingDown, files)
   }
 

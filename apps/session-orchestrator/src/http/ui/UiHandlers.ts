@@ -20,7 +20,6 @@ import { TurnStates } from "../../inspection/TurnStates.ts"
 import { Drain } from "../../system/Drain.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
 import * as Commands from "../CommandContext.ts"
-import * as FileLimit from "../FileLimit.ts"
 import * as UiMessages from "./UiMessages.ts"
 import * as UiMessageParts from "@holdfast/ai-sdk/parts"
 import { Push } from "@holdfast/kernel/host"
@@ -33,7 +32,7 @@ export const layer = HttpApiBuilder.group(
     const conversations = yield* Conversations
     const states = yield* TurnStates
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
     const unlessGoingDown = Commands.unlessGoingDown(drain)
 
@@ -75,7 +74,7 @@ export const layer = HttpApiBuilder.group(
       send: Effect.fnUntraced(function* ({ payload, request }) {
         const asked = UiMessages.asked(payload)
         if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
-        yield* FileLimit.check(asked.success.prompt, mostFileBytes)
+        yield* Commands.checkFiles(asked.success.prompt, mostFileBytes)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
         const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
           Effect.andThen(accept(payload.id, asked.success)),
