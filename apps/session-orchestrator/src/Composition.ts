@@ -190,8 +190,8 @@ const tools = Layer.unwrap(
   Effect.gen(function* () {
     const { tools } = yield* Config
     if (tools.length === 0) return Tools.layerNoop
-    const { layer } = yield* Effect.promise(() => import("./tools/ConfiguredTools.ts"))
-    return layer(tools)
+    const { ToolServers } = yield* Effect.promise(() => import("@holdfast/mcp"))
+    return Layer.effect(Tools.Tools, ToolServers.start(tools, Secrets.conceal))
   })
 )
 

@@ -6,7 +6,7 @@
 import type { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport, TurnEvent } from "@holdfast/wire"
-import * as PriceOf from "../../spend/limits/PriceOf.ts"
+import { priceOf } from "../../spend/limits/SpendSums.ts"
 import * as TurnUse from "../TurnUse.ts"
 
 /** The cost of a turn that has ended, in US dollars. `model` is its last one. */
@@ -18,7 +18,7 @@ export const of = (
 ): PeriodReport.Cost => {
   let sum = 0
   for (const { isUnreported, target, tokens } of TurnUse.byTarget(model, end, history)) {
-    const price = PriceOf.target(prices, target)
+    const price = priceOf(prices, target)
     if (price === undefined || isUnreported) return "unknown" // TurnCost.C1
     sum += Prices.costOf(price, tokens)
   }

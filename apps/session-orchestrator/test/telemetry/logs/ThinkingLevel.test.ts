@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as ThinkingLevel from "../../../src/telemetry/traces/ThinkingLevel.ts"
+import * as RetryLog from "../../../src/telemetry/logs/RetryLog.ts"
 import * as Configurations from "../../config/Configurations.ts"
 
 /** The level of `p/m` with fields for the provider's bodies and for the model's. */
@@ -11,7 +11,7 @@ const levelOf = (body: object, modelBody?: object): string | undefined => {
       ...(modelBody === undefined ? {} : { models: { "p/m": { body: modelBody } } })
     }
   })
-  return ThinkingLevel.of(config.providers.get("p"), "m")
+  return RetryLog.thinkingLevelOf(config.providers.get("p"), "m")
 }
 
 describe("the thinking level", () => {

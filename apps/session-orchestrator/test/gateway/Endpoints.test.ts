@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
-import * as ClientKey from "../../src/gateway/ClientKey.ts"
+import * as Endpoints from "../../src/gateway/Endpoints.ts"
 
 const TOKEN = "a-token-of-some-length"
 
@@ -10,7 +10,7 @@ interface Place {
 }
 
 const decide = (headers: ReadonlyArray<string>, { isLoopback, token }: Place = { isLoopback: false, token: TOKEN }) =>
-  ClientKey.make({ isLoopback, token: token === undefined ? undefined : Redacted.make(token) })(headers)
+  Endpoints.deciding({ isLoopback, token: token === undefined ? undefined : Redacted.make(token) })(headers)
 
 describe("on this machine alone", () => {
   const local = { isLoopback: true, token: undefined }

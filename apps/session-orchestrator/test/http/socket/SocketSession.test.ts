@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
-import * as CommandOrder from "../../../src/http/socket/CommandOrder.ts"
+import * as SocketSession from "../../../src/http/socket/SocketSession.ts"
 
 const given = fc.array(fc.record({ key: fc.constantFrom("a", "b", "c"), turns: fc.nat(5) }), { maxLength: 30 })
 
@@ -9,7 +9,7 @@ it("commands of one key run one after the other in their order, whatever the oth
   const property = fc.asyncProperty(given, (commands) =>
     Effect.scoped(
       Effect.gen(function* () {
-        const order = yield* CommandOrder.make(4)
+        const order = yield* SocketSession.commandOrder(4)
         const log: Array<readonly [key: string, n: number, what: "begins" | "ends"]> = []
         let underWay = 0
         for (const [n, { key, turns }] of commands.entries()) {
@@ -45,7 +45,7 @@ it("commands of one key run one after the other in their order, whatever the oth
 it.effect("a command too many waits to be accepted", () =>
   Effect.scoped(
     Effect.gen(function* () {
-      const order = yield* CommandOrder.make(1)
+      const order = yield* SocketSession.commandOrder(1)
       const gate = Deferred.makeUnsafe<void>()
       yield* order.accept("a", Deferred.await(gate))
       const second = yield* Effect.forkChild(order.accept("b", Effect.void), { startImmediately: true })

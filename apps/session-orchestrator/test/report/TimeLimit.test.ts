@@ -1,16 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import * as TimeLimit from "../../src/system/TimeLimit.ts"
+import * as FinalReports from "../../src/report/FinalReports.ts"
 
 describe("a function that runs with a time limit", () => {
   it("returns its result, or throws its error, as without a limit", () => {
     assert.deepStrictEqual(
-      TimeLimit.run(() => 1, 10_000),
+      FinalReports.withinTime(() => 1, 10_000),
       Option.some(1)
     )
     const error = new RangeError("deep")
     const thrown = () =>
-      TimeLimit.run(() => {
+      FinalReports.withinTime(() => {
         throw error
       }, 10_000)
     try {
@@ -28,16 +28,16 @@ describe("a function that runs with a time limit", () => {
     // On a busy machine a short limit may pass before the function begins.
     for (let limitMs = 20; seen.turns === 0; limitMs *= 2) {
       assert.isBelow(limitMs, 10_000, "the function has begun")
-      assert.deepStrictEqual(TimeLimit.run(endless, limitMs), Option.none())
+      assert.deepStrictEqual(FinalReports.withinTime(endless, limitMs), Option.none())
     }
     assert.deepStrictEqual(
-      TimeLimit.run(() => "next", 10_000),
+      FinalReports.withinTime(() => "next", 10_000),
       Option.some("next")
     )
   })
 
   it("may itself run another function with a time limit", () => {
-    const inner = () => TimeLimit.run(() => 1, 10_000)
-    assert.deepStrictEqual(TimeLimit.run(inner, 10_000), Option.some(Option.some(1)))
+    const inner = () => FinalReports.withinTime(() => 1, 10_000)
+    assert.deepStrictEqual(FinalReports.withinTime(inner, 10_000), Option.some(Option.some(1)))
   })
 })

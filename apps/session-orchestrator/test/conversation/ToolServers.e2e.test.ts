@@ -5,8 +5,8 @@ import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Tools } from "../../src/conversation/Tools.ts"
-import * as ConfiguredTools from "../../src/tools/ConfiguredTools.ts"
-import { Intake, Offers, type ToolServerConfig } from "@holdfast/mcp"
+import * as Secrets from "../../src/redaction/Secrets.ts"
+import { Intake, Offers, type ToolServerConfig, ToolServers } from "@holdfast/mcp"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as TestToolServers from "@holdfast/mcp/testing"
@@ -19,7 +19,8 @@ const IN_PIPES = 6_000
 /** The toolbox over real servers; `close` is the shutdown. */
 const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<ToolServerConfig>) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const { toolbox } = Context.get(yield* Layer.buildWithScope(ConfiguredTools.layer(servers), scope), Tools)
+  const tools = Layer.effect(Tools, ToolServers.start(servers, Secrets.conceal))
+  const { toolbox } = Context.get(yield* Layer.buildWithScope(tools, scope), Tools)
   const { definitions, run } = yield* toolbox
   return {
     offered: definitions.map(({ name }) => name),

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Frame } from "../../../src/conversation/Conversations.ts"
-import * as SocketFrames from "../../../src/http/socket/SocketFrames.ts"
-import * as Events from "../Events.ts"
+import type { Frame } from "../../src/conversation/Conversations.ts"
+import * as EventStreams from "../../src/http/EventStreams.ts"
+import * as Events from "./Events.ts"
 
 /** The texts of frames, as RFC 6455 section 5.2 describes them. */
 const decoded = (bytes: Buffer): ReadonlyArray<string> => {
@@ -30,7 +30,7 @@ it("every message is one frame, whatever its length and its characters", () => {
   )
   fc.assert(
     fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
-      expect(decoded(SocketFrames.ofMessages(messages))).toEqual(messages)
+      expect(decoded(EventStreams.ofMessages(messages))).toEqual(messages)
     })
   )
 })
@@ -41,14 +41,14 @@ const framesOf = (): ReadonlyArray<Frame> =>
   [delta("a"), end].map((event, i) => ({ event, json: JSON.stringify(event), id: i === 0 ? undefined : 41 }))
 
 it("events are as in other transports, and a persisted one has its id", () => {
-  expect(decoded(SocketFrames.full(framesOf()))).toEqual([
+  expect(decoded(EventStreams.messages(framesOf()))).toEqual([
     JSON.stringify(delta("a")),
     `{"eventId":41,${JSON.stringify(end).slice(1)}`
   ])
 })
 
 it("rule D12: bare deltas have the id of their subscription, and no other event changes", () => {
-  expect(decoded(SocketFrames.bare(7)(framesOf()))).toEqual([
+  expect(decoded(EventStreams.bareMessages(7)(framesOf()))).toEqual([
     '{"id":7,"type":"text-delta","delta":"a"}',
     `{"eventId":41,${JSON.stringify(end).slice(1)}`
   ])
@@ -58,5 +58,7 @@ it("all subscribers of the same long events get the same buffer", () => {
   const [frame] = framesOf()
   if (frame === undefined) return expect.unreachable()
   const shared = [{ ...frame, json: JSON.stringify({ type: "text-delta", delta: "x".repeat(100_000) }) }]
-  expect(SocketFrames.full(shared)).toBe(SocketFrames.full(shared))
+  expect(EventStreams.messages(shared)).toBe(EventStreams.messages(shared))
+  expect(EventStreams.sse.encode(shared)).toBe(EventStreams.sse.encode(shared))
+  expect(String(EventStreams.sse.encode(shared))).toContain("x".repeat(100_000))
 })

@@ -3,15 +3,15 @@ import { Effect, Fiber, PlatformError, Redacted } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { TestClock } from "effect/testing"
-import * as Patience from "../../src/delivery/Patience.ts"
-import * as Receivers from "../../src/delivery/Receivers.ts"
+import * as Deliveries from "../../src/delivery/Deliveries.ts"
+import * as Posting from "../../src/delivery/Posting.ts"
 
 const content = { id: "1", headers: {}, text: "A notice" }
 
 const hook = { url: Redacted.make("http://hooks.test/secret-path"), headers: {} }
 
 const answering = (status: number) =>
-  Receivers.webhook(
+  Posting.webhook(
     hook,
     HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status })))),
     String
@@ -20,7 +20,12 @@ const answering = (status: number) =>
 describe("a notice", () => {
   it("is tried nine times within two hours, later if the receiver asks for it, and once if it is refused", () => {
     const after = (failed: number, over: object = {}) =>
-      Patience.waitAfter(Patience.OF_NOTICES, failed, { reason: "overloaded", message: "", retryable: true, ...over })
+      Deliveries.waitAfter(Deliveries.OF_NOTICES, failed, {
+        reason: "overloaded",
+        message: "",
+        retryable: true,
+        ...over
+      })
     assert.deepStrictEqual(
       Array.from({ length: 9 }, (_, n) => after(n + 1)),
       [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 1_800_000, 1_800_000, undefined]
@@ -37,7 +42,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("Receivers.R2: is refused for good by 404, and no error has the address", () =>
+  it.effect("is refused for good by 404, and no error has the address", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(answering(404)(content))
       assert.isFalse(failure.retryable)
@@ -45,7 +50,7 @@ describe("a notice", () => {
     })
   )
 
-  it.effect("Receivers.R2: names the program that could not be started, and none of its arguments", () =>
+  it.effect("names the program that could not be started, and none of its arguments", () =>
     Effect.gen(function* () {
       const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
       const spawner = ChildProcessSpawner.make((command) =>
@@ -59,7 +64,7 @@ describe("a notice", () => {
           })
         )
       )
-      const send = Receivers.command(["notify", "--token", "planted"], spawner, String)
+      const send = Posting.command(["notify", "--token", "planted"], spawner, String)
       assert.strictEqual((yield* Effect.flip(send(content))).message, "notify did not run: spawn notify ENOENT.")
     })
   )
@@ -67,7 +72,7 @@ describe("a notice", () => {
   it.effect("ends a command that hangs", () =>
     Effect.gen(function* () {
       const spawner = ChildProcessSpawner.make(() => Effect.never)
-      const fiber = yield* Effect.forkChild(Effect.flip(Receivers.command(["notify"], spawner, String)(content)))
+      const fiber = yield* Effect.forkChild(Effect.flip(Posting.command(["notify"], spawner, String)(content)))
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
     })

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as CallBody from "../../src/gateway/CallBody.ts"
-import * as CallKey from "../../src/gateway/CallKey.ts"
+import * as GatedCall from "../../src/gateway/GatedCall.ts"
 
 const CALL = {
-  target: "own /chat/completions",
+  rest: "/chat/completions",
   headers: ["authorization", "Bearer sk-1", "session-id", "s1"],
   body: { model: "m", stream: true, max_tokens: 5, messages: [{ content: "a" }] }
 }
 
 const keyOf = ({ body, ...call }: Omit<typeof CALL, "body"> & { readonly body: object }): string =>
-  CallKey.of({ ...call, digest: () => CallBody.digestOf(body) })
+  GatedCall.keyOf({ ...call, provider: "own", digest: undefined, body: Buffer.from(JSON.stringify(body)) })
 
 describe("the same call", () => {
   it("is asked again with another stream, max_tokens or max_output_tokens", () => {
@@ -29,7 +29,7 @@ describe("the same call", () => {
   it("has the same path, credential, session and body", () => {
     const key = keyOf(CALL)
     const others = [
-      { ...CALL, target: "own /responses" },
+      { ...CALL, rest: "/responses" },
       { ...CALL, headers: ["authorization", "Bearer sk-2", "session-id", "s1"] },
       { ...CALL, headers: ["authorization", "Bearer sk-1", "session-id", "s2"] },
       { ...CALL, body: { ...CALL.body, messages: [{ content: "b" }] } }

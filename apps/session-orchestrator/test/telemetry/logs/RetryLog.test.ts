@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Route } from "@holdfast/kernel"
-import * as RetryLine from "../../../src/telemetry/logs/RetryLine.ts"
+import * as RetryLog from "../../../src/telemetry/logs/RetryLog.ts"
 import * as Observations from "../Observations.ts"
 
-const surroundings: RetryLine.ServiceFacts = {
+const surroundings: RetryLog.ServiceFacts = {
   cwd: "/work",
   apiOf: () => "openai-compatible",
   thinkingOf: () => undefined
@@ -12,12 +12,12 @@ const surroundings: RetryLine.ServiceFacts = {
 describe("a line of the retry log", () => {
   it("rule M4: has the thinking level of the request, if one is set", () => {
     const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
-    expect(RetryLine.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
-    expect(RetryLine.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+    expect(RetryLog.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
+    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
   })
 
   it("rule A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
-    expect(RetryLine.ofDecision(Observations.decision(), surroundings)).toEqual({
+    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).toEqual({
       type: "retry",
       time: "1970-01-01T00:00:02.000Z",
       provider: "openai",
@@ -43,7 +43,7 @@ describe("a line of the retry log", () => {
 
   it("rule A1, M4: has the target and the credential of a retry that goes to another target", () => {
     const ofRoute = (route: Route.Route) =>
-      RetryLine.ofDecision(
+      RetryLog.ofDecision(
         Observations.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
         surroundings
       )
@@ -59,7 +59,7 @@ describe("a line of the retry log", () => {
   })
 
   it("rule M4: reports that a retry was answered, and by which target", () => {
-    const lines = RetryLine.ofAttempt(
+    const lines = RetryLog.ofAttempt(
       Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed }),
       surroundings
     )
@@ -68,27 +68,27 @@ describe("a line of the retry log", () => {
 
   it("rule M4: reports that there is no further retry, and why", () => {
     const exhausted = Observations.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
-    expect(RetryLine.ofDecision(exhausted, surroundings)).toMatchObject({
+    expect(RetryLog.ofDecision(exhausted, surroundings)).toMatchObject({
       type: "retry_exhausted",
       attempt: 20,
       action: "abort",
       because: "exhausted"
     })
     const refused = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
-    expect(RetryLine.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
+    expect(RetryLog.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
     const final = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
-    expect(RetryLine.ofDecision(final, surroundings)).toBeUndefined()
+    expect(RetryLog.ofDecision(final, surroundings)).toBeUndefined()
   })
 
   it("rule M4: reports a manual retry", () => {
-    expect(RetryLine.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
+    expect(RetryLog.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
       { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
     ])
   })
 
   it("rule A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
     expect(
-      RetryLine.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
+      RetryLog.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
     ).toEqual({
       type: "turn_ended",
       time: "1970-01-01T00:00:09.000Z",
@@ -107,18 +107,18 @@ describe("a line of the retry log", () => {
       reason: "overloaded",
       status: 529
     })
-    expect(RetryLine.ofSeal({ ...Observations.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
+    expect(RetryLog.ofSeal({ ...Observations.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
   })
 
   it("does not exist for other observations", () => {
-    expect(RetryLine.ofAttempt(Observations.attempt({ outcome: Observations.completed }), surroundings)).toEqual([])
+    expect(RetryLog.ofAttempt(Observations.attempt({ outcome: Observations.completed }), surroundings)).toEqual([])
     const refused = Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
-    expect(RetryLine.ofDecision(refused, surroundings)).toBeUndefined()
+    expect(RetryLog.ofDecision(refused, surroundings)).toBeUndefined()
   })
 
   it("rule M3: reports an abort that no person asked for as such", () => {
     const failure = { ...Observations.overloaded, reason: "aborted" as const }
-    expect(RetryLine.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
+    expect(RetryLog.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
       stopReason: "aborted"
     })
   })
