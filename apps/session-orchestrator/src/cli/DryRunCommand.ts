@@ -15,7 +15,6 @@ import * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
 import * as Trial from "../dry-run/Trial.ts"
 import * as DurationText from "../text/DurationText.ts"
-import * as LengthOfTime from "../text/LengthOfTime.ts"
 import * as ReplayCommand from "./ReplayCommand.ts"
 import * as Since from "./Since.ts"
 import { Refused } from "./Ended.ts"
@@ -199,7 +198,7 @@ const sceneOf = Effect.fnUntraced(function* (
   outages: Outages.Outages,
   startAt: number
 ) {
-  const length = LengthOfTime.parse(within)
+  const length = DurationText.parse(within)
   if (length === undefined)
     return yield* refuse(`--within: found ${JSON.stringify(within)}; expected a duration such as "10 minutes".`)
   return {

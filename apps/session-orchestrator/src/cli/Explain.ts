@@ -32,7 +32,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const terminal = yield* Terminal
           const { redact } = yield* Secrets
           const turnId = Option.getOrUndefined(decodeTurnId(turn))
-          const evidence = turnId && Option.getOrUndefined(yield* inspection.evidence(turnId))
+          const evidence = turnId && (yield* inspection.evidence(turnId))
           if (evidence === undefined) {
             return yield* new Refused({
               message: `There is no turn "${turn}" in this database. \`holdfast turns --all\` lists them.`,

@@ -4,8 +4,8 @@ import { Clock, Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Inspection } from "../inspection/Inspection.ts"
-import * as PeriodChoice from "../inspection/period/PeriodChoice.ts"
 import * as PeriodPicture from "../inspection/period/PeriodPicture.ts"
+import * as PeriodReports from "../inspection/period/PeriodReports.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as Prose from "../text/Prose.ts"
@@ -47,18 +47,19 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Effect.gen(function* () {
           const until = yield* Clock.currentTimeMillis
           const { redact } = yield* Secrets
-          const inspection = yield* Inspection
+          const { sources } = yield* Inspection
           const conversationId = Option.getOrUndefined(Option.flatMap(conversation, decodeConversationId))
-          const begun = conversationId === undefined ? undefined : yield* inspection.beginning(conversationId)
+          const begun =
+            conversationId === undefined ? undefined : yield* PeriodReports.beginning(sources.turns, conversationId)
           if (Option.isSome(conversation) && begun === undefined) {
             const message = `There is no turn of a conversation "${conversation.value}" in this database.`
             return yield* new Refused({ message, exitCode: ExitCode.FAILED })
           }
           const since = Option.isSome(text)
             ? yield* Since.orRefused(text.value, until)
-            : (begun ?? until - PeriodChoice.DEFAULT_LENGTH_MS)
-          const report = yield* inspection.period({
-            ...PeriodChoice.of(config, redact),
+            : (begun ?? until - PeriodReports.DEFAULT_LENGTH_MS)
+          const report = yield* PeriodReports.read(sources, {
+            ...PeriodReports.settingsOf(config, redact),
             conversationId,
             since: Math.min(since, until),
             until,

@@ -14,7 +14,7 @@ import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as Outages from "./Outages.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
-import * as ReplayText from "./ReplayText.ts"
+import * as DryRunText from "./DryRunText.ts"
 import * as ReplayTrial from "./ReplayTrial.ts"
 import * as SchedulePreviews from "./SchedulePreviews.ts"
 import * as Trial from "./Trial.ts"
@@ -127,7 +127,7 @@ const runAgain = Effect.fnUntraced(function* (
   if (one === undefined) return yield* Effect.die("one policy is tried at least")
   const trials = [was, ...replayed.map(({ trial }) => trial)]
   const title = `${Count.of(recording.turns.length, "turn")}, replayed`
-  const changes = ReplayText.changed(was, one.trial)
+  const changes = DryRunText.changed(was, one.trial)
   return {
     report: one.trial.report,
     ...defined({ against: other?.trial.report }),
@@ -143,7 +143,7 @@ const runAgain = Effect.fnUntraced(function* (
         .map(([before, after]) => ({ turnId: before.turnId, was: endingOf(before), would: endingOf(after) }))
     },
     ...(request.picture === true
-      ? { svg: Picture.svg(title, "", trials, (ms) => ReplayText.timeOfDay(was.result.startAt + ms)) }
+      ? { svg: Picture.svg(title, "", trials, (ms) => DryRunText.timeOfDay(was.result.startAt + ms)) }
       : {})
   }
 })

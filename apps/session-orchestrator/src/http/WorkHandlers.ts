@@ -5,10 +5,9 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, ShuttingDown, TurnConflict } from "../conversation/Conversations.ts"
-import { Explanations } from "../inspection/Explanations.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import { BulkCommands } from "./BulkCommands.ts"
 import { Removal } from "../orchestrator/Removal.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
@@ -26,8 +25,7 @@ export const layer = HttpApiBuilder.group(
   "work",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
-    const states = yield* TurnStates
-    const explanations = yield* Explanations
+    const states = yield* StoredTurns
     const lists = yield* TurnLists
     const reports = yield* PeriodReports
     const webhooks = yield* TurnWebhooks
@@ -70,8 +68,7 @@ export const layer = HttpApiBuilder.group(
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
-      readCourses: ({ payload }) =>
-        orProblem(Effect.map(explanations.courses(payload.turnIds), (courses) => ({ courses }))),
+      readCourses: ({ payload }) => orProblem(Effect.map(states.courses(payload.turnIds), (courses) => ({ courses }))),
       deleteConversation: ({ params }) =>
         orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
       abortTurn: ({ params: { turnId } }) =>

@@ -11,9 +11,8 @@ import { History, ModelContext } from "@holdfast/kernel/host"
 import { defined, Failure, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
 import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
-import type { StoredTurn, Redact } from "./StoredTurn.ts"
 import * as DecisionAccount from "./DecisionAccount.ts"
-import * as TurnReport from "./TurnReport.ts"
+import { type Redact, stateOf, type StoredTurn } from "./TurnReport.ts"
 import * as Words from "./Words.ts"
 
 /** Explains a turn. */
@@ -24,7 +23,7 @@ export const of = (evidence: StoredTurn, redact: Redact): TurnExplanation.TurnEx
   return {
     conversationId: turn.conversationId,
     turnId: turn.turnId,
-    status: TurnReport.stateOf(end, history, events.length > 0),
+    status: stateOf(end, history, events.length > 0),
     acceptedAt: turn.acceptedAt,
     steps: stepsOf(evidence, history, redact),
     ...interruptionOf(evidence),

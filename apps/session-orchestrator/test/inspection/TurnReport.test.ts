@@ -1,7 +1,7 @@
 import { GivenRecords as Records } from "@holdfast/kernel/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { History } from "@holdfast/kernel/host"
-import { Profile } from "@holdfast/policy"
+import { Profile, type RetryPolicy } from "@holdfast/policy"
 import { Duration } from "effect"
 import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
@@ -9,6 +9,14 @@ import * as NumberedData from "../storage/NumberedData.ts"
 const conversation = NumberedData.conversation(1)
 const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
 const overnight = Profile.resolve({})
+
+/** The report of the turn at the head of its conversation. */
+const ofOpen = (
+  given: typeof turn,
+  history: History.History,
+  policy: RetryPolicy.RetryPolicy,
+  now: number
+): TurnReport.TurnReport => TurnReport.of(given, conversation, now, { history, policy })
 
 const waiting = History.of([
   Records.failed(0, 1_000),
@@ -20,7 +28,7 @@ const waiting = History.of([
 
 describe("TurnReport", () => {
   it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
-    expect(TurnReport.ofOpen(turn, waiting, conversation, overnight, 9_000)).toEqual({
+    expect(ofOpen(turn, waiting, overnight, 9_000)).toEqual({
       conversationId: turn.conversationId,
       turnId: turn.turnId,
       state: "waiting",
@@ -41,13 +49,13 @@ describe("TurnReport", () => {
       Records.sent(0, 5_000, 6_000, "second"),
       Records.wake(0, 0, { type: "elapsed" })
     ])
-    const { model, state } = TurnReport.ofOpen(turn, history, conversation, overnight, 9_000)
+    const { model, state } = ofOpen(turn, history, overnight, 9_000)
     expect([state, model]).toEqual(["running", "second/m"])
   })
 
   it("rule D2: by the wall clock, spending is the time since the first failure", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
-    const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 21_000)
+    const { budget } = ofOpen(turn, waiting, policy, 21_000)
     expect(budget).toEqual({ measure: "wall-clock", spentMs: 20_000, totalMs: 60_000, leftMs: 40_000 })
   })
 
@@ -58,30 +66,30 @@ describe("TurnReport", () => {
       Records.wake(0, 0, { type: "extended", byMs: 1_000 })
     ])
     const policy = Profile.resolve({ budget: { total: Duration.seconds(10) } })
-    const { budget } = TurnReport.ofOpen(turn, history, conversation, policy, 2_000)
+    const { budget } = ofOpen(turn, history, policy, 2_000)
     expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
   })
 
   it("an overdue turn has no wait left, and a turn without a limit no limit", () => {
     const policy = Profile.resolve({ profile: "interactive" })
-    const report = TurnReport.ofOpen(turn, waiting, conversation, policy, 99_000)
+    const report = ofOpen(turn, waiting, policy, 99_000)
     expect(report.wait?.leftMs).toBe(0)
     expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
   })
 
   it("a clock that went back makes nothing negative", () => {
     const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
-    const report = TurnReport.ofOpen({ ...turn, acceptedAt: 500 }, waiting, conversation, policy, 100)
+    const report = ofOpen({ ...turn, acceptedAt: 500 }, waiting, policy, 100)
     expect(report.ageMs).toBe(0)
     expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
   })
 
   it("rule X11: the remaining budget of a reason counts, if that is less", () => {
     const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
-    const { budget } = TurnReport.ofOpen(turn, waiting, conversation, policy, 9_000)
+    const { budget } = ofOpen(turn, waiting, policy, 9_000)
     expect(budget).toEqual({ measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 5_000 })
     const other = Profile.resolve({ reasons: { network: { budget: Duration.seconds(20) } } })
-    expect(TurnReport.ofOpen(turn, waiting, conversation, other, 9_000).budget?.leftMs).toBe(28_785_000)
+    expect(ofOpen(turn, waiting, other, 9_000).budget?.leftMs).toBe(28_785_000)
   })
 
   it("rule X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
@@ -91,21 +99,21 @@ describe("TurnReport", () => {
       Records.retry(0, 5_000, 6_000),
       Records.wake(0, 0, { type: "asked", asks, until: 90_000 })
     ])
-    const { state, wait } = TurnReport.ofOpen(turn, history, conversation, overnight, 10_000)
+    const { state, wait } = ofOpen(turn, history, overnight, 10_000)
     expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
   })
 
   it("a running turn has no wait, and a queued one no attempts", () => {
-    const running = TurnReport.ofOpen(turn, History.of([Records.mark(0)]), conversation, overnight, 5)
+    const running = ofOpen(turn, History.of([Records.mark(0)]), overnight, 5)
     expect(running).toMatchObject({ state: "running", attempts: 0 })
     expect(running).not.toHaveProperty("wait")
-    expect(TurnReport.ofQueued(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
+    expect(TurnReport.of(turn, conversation, 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
   })
 
   it("an ended turn has the tokens that its providers reported, and no others", () => {
     const tokens = (usage: object) => {
       const end = { ...NumberedData.end(1, 1), usage }
-      return TurnReport.ofSealed({ ...turn, end }, end, conversation).tokens
+      return TurnReport.of({ ...turn, end }, conversation, 0).tokens
     }
     expect(tokens({})).toBeUndefined()
     expect(tokens({ inputTokens: 3 })).toStrictEqual({ input: 3 })
@@ -115,7 +123,7 @@ describe("TurnReport", () => {
 
   it("an ended turn has its age at its end, and its failure", () => {
     const end = { ...NumberedData.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
-    expect(TurnReport.ofSealed({ ...turn, end }, end, conversation)).toMatchObject({
+    expect(TurnReport.of({ ...turn, end }, conversation, 0)).toMatchObject({
       state: "failed",
       attempts: 3,
       ageMs: 7_000,

@@ -3,10 +3,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import type { Prices } from "@holdfast/policy"
-import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
+import { Config, type Values } from "../../src/config/Config.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
-import * as TurnStates from "../../src/inspection/TurnStates.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
+import * as TurnReport from "../../src/inspection/TurnReport.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
@@ -30,8 +30,8 @@ const changed: TurnEvent.ModelChange = {
   to: "other/m"
 }
 
-const of = (evidence: Partial<StoredTurn>) =>
-  TurnStates.of({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
+const of = (evidence: Partial<TurnReport.StoredTurn>) =>
+  TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
     text.replaceAll("planted", "[redacted]")
   )
 
@@ -117,8 +117,8 @@ describe("the state of a turn", () => {
   it("has the cost of an ended turn, by the model of each call; unknown if a part of it is not known", () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
     const [one, two] = [{ "first/m": { input: 1, output: 10 } }, { "second/m": { input: 2, output: 20 } }]
-    const cost = (prices: Prices.Prices, given: Partial<StoredTurn>) =>
-      TurnStates.of({ turn, conversation, events: [start], records: [], ...given }, (text) => text, prices).cost
+    const cost = (prices: Prices.Prices, given: Partial<TurnReport.StoredTurn>) =>
+      TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...given }, (text) => text, prices).cost
     const begun = [Records.begins("first"), Records.failed(0, 1_000)]
     const switched = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
     expect(cost(one, { ...ended({ usage }), records: begun })).toBe(2)
@@ -155,7 +155,7 @@ describe("the state of a turn", () => {
 it.effect("rule X15: is read from disk, by the turn's id alone; an unknown turn is named", () =>
   Effect.gen(function* () {
     const store = yield* NumberedData.oneTurn
-    const states = yield* TurnStates.TurnStates
+    const states = yield* StoredTurns.StoredTurns
     expect((yield* states.find(turn.turnId)).status).toBe("queued")
     yield* store.appendEvents(
       turn.conversationId,
@@ -171,9 +171,12 @@ it.effect("rule X15: is read from disk, by the turn's id alone; an unknown turn 
     expect(message).toBe("There is no turn none.")
   }).pipe(
     Effect.provide(
-      TurnStates.layer.pipe(
+      StoredTurns.layer.pipe(
         Layer.provideMerge(MemoryStore.layer),
-        Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
+        Layer.provide([
+          Layer.succeed(Secrets.Secrets, Secrets.shapes),
+          Layer.succeed(Config, { prices: {} } as unknown as Values)
+        ])
       )
     )
   )

@@ -2,7 +2,7 @@
 import { Health } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as HealthText from "../../inspection/endpoints/HealthText.ts"
+import * as EndpointReports from "../../inspection/endpoints/EndpointReports.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
@@ -30,7 +30,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const health = yield* client.call({ path: "/v1/health" }, Health.Health)
           const lines = json
             ? [Prose.inJson(JSON.stringify(health, null, 2))]
-            : HealthText.lines(health, LocalTime.toSeconds(health.at))
+            : EndpointReports.lines(health, LocalTime.toSeconds(health.at))
           terminal.stdout(`${lines.join("\n")}\n`)
         })
       )

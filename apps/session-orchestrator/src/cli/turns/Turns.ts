@@ -12,7 +12,6 @@ import type { Parts, StartFailure } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
 import * as Since from "../Since.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
-import * as TurnsFilter from "./TurnsFilter.ts"
 import * as TurnsTable from "./TurnsTable.ts"
 
 /** The command `turns`. */
@@ -69,6 +68,23 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ])
   )
 
+/** The conditions; a turn must meet all of them. */
+export interface Filter {
+  readonly failed: boolean
+  /** The turn was accepted or ended since then, or has not ended; epoch milliseconds. */
+  readonly since: number | undefined
+  /** `provider/model`, or a provider. */
+  readonly model: string | undefined
+  /** The number of turns at most; the newest are kept. */
+  readonly limit: number | undefined
+}
+
+/** The turns that meet the conditions, in their order. */
+export const filtered = (turns: ReadonlyArray<TurnReport>, filter: Filter): ReadonlyArray<TurnReport> => {
+  const passing = turns.filter((turn) => passes(turn, filter))
+  return filter.limit === undefined ? passing : passing.slice(-filter.limit)
+}
+
 // --- internal
 
 const print = Effect.fnUntraced(function* ({
@@ -78,17 +94,14 @@ const print = Effect.fnUntraced(function* ({
   now
 }: {
   readonly all: boolean
-  readonly filter: TurnsFilter.Filter
+  readonly filter: Filter
   readonly json: boolean
   readonly now: number
 }) {
   const inspection = yield* Inspection
   const terminal = yield* Terminal
   const { redact } = yield* Secrets
-  const turns = TurnsFilter.apply(
-    yield* inspection.turns({ all: all || filter.failed || filter.since !== undefined }),
-    filter
-  )
+  const turns = filtered(yield* inspection.turns({ all: all || filter.failed || filter.since !== undefined }), filter)
   if (json) {
     for (const turn of turns) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
     return
@@ -108,7 +121,7 @@ const filterOf = Effect.fnUntraced(function* (
     readonly since: Option.Option<string>
   },
   now: number
-): Effect.fn.Return<TurnsFilter.Filter, Refused> {
+): Effect.fn.Return<Filter, Refused> {
   const since = Option.isNone(flags.since) ? undefined : yield* Since.orRefused(flags.since.value, now)
   const limit = Option.getOrUndefined(flags.limit)
   if (limit !== undefined && limit < 1) {
@@ -139,3 +152,8 @@ const noteOf = (turns: ReadonlyArray<TurnReport>, service: Service): string | un
     ? "No service runs on this database: its turns continue when `holdfast serve` is started."
     : undefined
 }
+
+const passes = ({ acceptedAt, endedAt, model, state }: TurnReport, filter: Filter): boolean =>
+  (!filter.failed || state === "failed") &&
+  (filter.since === undefined || endedAt === undefined || Math.max(acceptedAt, endedAt) >= filter.since) &&
+  (filter.model === undefined || model === filter.model || model.startsWith(`${filter.model}/`))

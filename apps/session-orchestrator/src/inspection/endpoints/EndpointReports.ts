@@ -1,5 +1,5 @@
 /**
- * Joins what is known of each endpoint into a report. Pure.
+ * Joins what is known of each endpoint into a report, and writes it for a terminal. Pure.
  *
  * EndpointReports.E1. An endpoint is listed if the configuration names its model, if it has a gate, if it was called in the last hour, or if its
  *     model is paused. A model is listed with every credential of its provider.
@@ -8,13 +8,14 @@
  */
 import type { Route } from "@holdfast/kernel"
 import { type News, RetrySettings, Standing } from "@holdfast/policy"
-import { defined, Failure, type Health, Target } from "@holdfast/wire"
+import { Count, defined, Failure, type Health, Target } from "@holdfast/wire"
 import type { Values } from "../../config/Config.ts"
 import type { GateView } from "../../gate/Gatekeeper.ts"
 import type { KnownGate } from "../../gate/KnownGates.ts"
 import * as RecentCalls from "../../gate/RecentCalls.ts"
+import * as DurationText from "../../text/DurationText.ts"
+import * as Prose from "../../text/Prose.ts"
 import * as ProviderName from "../../text/ProviderName.ts"
-import * as GateWords from "./GateWords.ts"
 
 /** The findings that are joined. */
 export interface Findings {
@@ -67,6 +68,44 @@ export const of = (
     findings.calls.map((counted) => [keyOf({ ...counted, credential: credentialOf(config, counted) }), counted])
   )
   return routes.map((route) => reportOf(config, findings, route, calls.get(keyOf(route))))
+}
+
+/** Which turns a gate lets through, in one or two sentences. */
+export const gateWords = ({
+  held,
+  phase,
+  room,
+  waiting
+}: Pick<GateView, "phase" | "waiting" | "held" | "room">): string => {
+  switch (phase) {
+    case "open":
+      return waiting === 0 ? "Every turn may call." : `Every turn may call. ${waits(waiting)} for a time of its own.`
+    case "shut":
+      return waiting === 0
+        ? "No turn waits. A new turn calls as usual."
+        : `${waits(waiting)}${heldOf(held)}. A few are let through, to find out whether the endpoint answers.`
+    case "ramp":
+      return `It answers again: up to ${Count.of(room, "retry", "retries")} at once are let through, and more with each answer.${
+        waiting === 0 ? "" : ` ${waits(waiting)}${heldOf(held)}.`
+      }`
+    default:
+      return phase satisfies never
+  }
+}
+
+/** The report in lines; `moment` is the local form of a moment. */
+export const lines = (health: Health.Health, moment: (at: number) => string): ReadonlyArray<string> => {
+  const { at, countedSince, endpoints, limits, runner } = health
+  const hour = at - countedSince >= HOUR_MS ? "last hour" : `since ${moment(countedSince)}`
+  return [
+    ...(runner === undefined ? [] : [`Runner ${runner}: gates and calls are its own.`, ""]),
+    ...endpoints.flatMap((endpoint, index) => [
+      ...(index === 0 ? [] : [""]),
+      ...ofEndpoint(endpoint, hour, at, moment)
+    ]),
+    ...(limits.length === 0 ? [] : [""]),
+    ...limits.map(ofLimits)
+  ]
 }
 
 // --- internal
@@ -166,7 +205,7 @@ const gateReport = (view: GateView): Health.GateReport => {
     underway,
     ...(phase === "open" ? {} : { room }),
     ...(nextTryAt === Infinity || waiting === 0 ? {} : { nextTryAt }),
-    words: GateWords.of(view)
+    words: gateWords(view)
   }
 }
 
@@ -206,3 +245,64 @@ const stateOf = ({ calls, failedAt = 0, lastAnswerAt = 0, pauses, view }: Standi
   if (view?.phase === "shut" || failedAt > lastAnswerAt) return "failing"
   return calls > 0 ? "answering" : "idle"
 }
+
+const waits = (waiting: number): string => (waiting === 1 ? "1 turn waits" : `${waiting} turns wait`)
+
+const heldOf = (held: number): string => (held === 0 ? "" : `, ${held} of them after the end of their wait`)
+
+const HOUR_MS = 3_600_000
+
+const ofEndpoint = (
+  endpoint: Health.EndpointReport,
+  hour: string,
+  now: number,
+  moment: (at: number) => string
+): ReadonlyArray<string> => {
+  const { credential, elsewhere, gate, lastAnswerAt, lastFailure, lastHour, pauses, state, target } = endpoint
+  const next = gate?.nextTryAt
+  return [
+    `${state.toUpperCase().padEnd(10)}  ${target}${credential === undefined ? "" : `, ${credential}`}`,
+    ...(gate === undefined
+      ? []
+      : [`gate    ${gate.phase}. ${gate.words}${next === undefined ? "" : ` Next by ${moment(next)}.`}`]),
+    ...pauses.map((pause) => `pause   ${ofPause(pause, now, moment)}`),
+    `calls   ${lastHour.calls} ${hour}, ${lastHour.failed} failed${
+      lastAnswerAt === undefined ? "" : `; last answer ${moment(lastAnswerAt)}`
+    }`,
+    ...(lastFailure === undefined ? [] : [`failed  ${ofFailure(lastFailure, moment)}`]),
+    ...(elsewhere?.failure === undefined ? [] : [`others  ${ofFailure(elsewhere.failure, moment)}`])
+  ].map((line, index) => (index === 0 ? line : `  ${line}`))
+}
+
+const PAUSED = {
+  target: "cooldown of the model",
+  model: "limit of the model with this key",
+  credential: "quota of the key is used up",
+  account: "limit of the key for every model"
+} as const
+
+const ofPause = ({ isAsked, of, reason, until }: Health.PauseReport, now: number, moment: (at: number) => string) =>
+  `${PAUSED[of]} (${reason}) until ${moment(until)}, in ${DurationText.rough(until - now)}${isAsked ? ", named by the provider" : ""}`
+
+const ofFailure = (
+  { askedUntil, at, code, message, reason }: Health.LastFailure,
+  moment: (at: number) => string
+): string =>
+  Prose.oneLine(
+    `${moment(at)} ${reason}${code === undefined ? "" : ` ${code}`}: ${message}${
+      askedUntil === undefined ? "" : ` (it asked for no call before ${moment(askedUntil)})`
+    }`
+  )
+
+const ofLimits = ({ calls, provider, requestsPerMinute, tokensPerMinute, waiting }: Health.LimitReport): string =>
+  [
+    `Limits of ${provider}: `,
+    [
+      ...[
+        [calls, "calls at once"] as const,
+        [requestsPerMinute, "requests a minute"] as const,
+        [tokensPerMinute, "tokens a minute"] as const
+      ].flatMap(([used, words]) => (used === undefined ? [] : [`${used.used} of ${used.limit} ${words}`])),
+      ...(waiting === 0 ? [] : [`${waiting} waiting`])
+    ].join(", ")
+  ].join("")

@@ -1,11 +1,6 @@
-/**
- * Writes a report of a period for a terminal, and as Markdown. Pure.
- *
- * Text from outside is on one line, without control characters; in Markdown it is in code spans, or escaped. Commands are whole, on a
- * line of their own: people copy them.
- */
+/** Writes a report of a period as one line, for a terminal, and as Markdown. Pure. */
 import { Count, type PeriodReport } from "@holdfast/wire"
-import * as Columns from "../../text/Columns.ts"
+import * as Document from "../../text/Document.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
@@ -17,39 +12,65 @@ const MOST = 20
 /** Characters of an error's message. */
 const MESSAGE = 160
 
+/** Outages that the line names, the longest; the others are counted. */
+const MOST_OUTAGES = 3
+
+/** The line: turns by their ends, how long turns waited, and the endpoints that were down. */
+export const line = ({
+  outages,
+  questions = [],
+  since,
+  timeZone,
+  turns,
+  until,
+  waitedMs
+}: Pick<
+  PeriodReport.PeriodReport,
+  "outages" | "questions" | "since" | "timeZone" | "turns" | "until" | "waitedMs"
+>): string => {
+  const { aborted, answered, failed, queued, retried, running, waiting } = turns
+  const open = waiting + running + queued
+  const ends = [
+    `${answered} answered`,
+    `${failed} failed${retried === 0 ? "" : ` (${retried} retried since)`}`,
+    ...(aborted === 0 ? [] : [`${aborted} aborted`]),
+    ...(open === 0 ? [] : [`${open} not ended`]),
+    ...(questions.length === 0 ? [] : [`${questions.length} waiting for a person`]),
+    ...(waitedMs === 0 ? [] : [`waited ${DurationText.rough(waitedMs)}`])
+  ].join(", ")
+  const moment = LocalTime.within({ since, until, timeZone })
+  const downs = Outages.longest(outages, until, MOST_OUTAGES).map(
+    (outage) => `${Prose.oneLine(outage.target)} ${down(outage, moment)}`
+  )
+  const more = outages.length - downs.length
+  return [ends, ...downs, ...(more === 0 ? [] : [`${Count.of(more, "shorter outage")}`])].join("; ")
+}
+
+/** When an endpoint was down: `down 00:10-06:52`, `down since 00:10`, or `down 00:10, not called after 00:40`. */
+export const down = (
+  { beganAt, endedAt, hasUnknownEnd, lastFailureAt }: PeriodReport.Outage,
+  moment: (at: number) => string
+): string => {
+  if (endedAt !== undefined) return `down ${moment(beganAt)}-${moment(endedAt)}`
+  return hasUnknownEnd === true
+    ? `down ${moment(beganAt)}, not called after ${moment(lastFailureAt)}`
+    : `down since ${moment(beganAt)}`
+}
+
 /** The lines for a terminal. */
 export const lines = (report: PeriodReport.PeriodReport): ReadonlyArray<string> => [
   report.line,
   "",
   `${period(report)}.`,
-  ...sections(report).flatMap(({ hasHead, head, notes, rows, title }) => [
-    "",
-    title,
-    ...Columns.aligned(hasHead === true ? [head.map((name) => name.toUpperCase()), ...rows] : rows).map(
-      (line) => `  ${line}`
-    ),
-    ...notes.flatMap(noteLines)
-  ])
+  ...Document.lines(sections(report))
 ]
 
 /** The report as Markdown. */
 export const markdown = (report: PeriodReport.PeriodReport): ReadonlyArray<string> => [
-  `**${escaped(report.line)}**`,
+  `**${Document.escaped(report.line)}**`,
   "",
-  `${escaped(period(report))}.`,
-  ...sections(report).flatMap(({ head, notes, rows, title }) => [
-    "",
-    `## ${title}`,
-    "",
-    ...(rows.length === 0
-      ? []
-      : [
-          `| ${head.join(" | ")} |`,
-          `|${head.map(() => "---").join("|")}|`,
-          ...rows.map((row) => `| ${row.map(escaped).join(" | ")} |`)
-        ]),
-    ...notes.flatMap(noteMarkdown)
-  ])
+  `${Document.escaped(period(report))}.`,
+  ...Document.markdown(sections(report))
 ]
 
 /** Money in dollars: cents from a dollar on, with more digits below. */
@@ -61,21 +82,8 @@ export const money = (cost: PeriodReport.Cost, isPartial?: boolean): string => {
 
 // --- internal
 
-/** A note under a section: what failed, what to do, and the command. */
-interface Note {
-  readonly text: string
-  readonly advice?: string | undefined
-  readonly command?: string | undefined
-}
-
-interface Section {
-  readonly title: string
-  readonly head: ReadonlyArray<string>
-  /** A terminal needs the head to read the rows. */
-  readonly hasHead?: boolean
-  readonly rows: ReadonlyArray<ReadonlyArray<string>>
-  readonly notes: ReadonlyArray<Note>
-}
+/** A section that is left out if it has neither rows nor notes. */
+type Section = Document.Section & Required<Pick<Document.Section, "rows" | "notes">>
 
 const period = ({ since, timeZone, until }: PeriodReport.PeriodReport): string => {
   const moment = LocalTime.full(timeZone)
@@ -100,7 +108,6 @@ const questions = (report: PeriodReport.PeriodReport): Section => {
   const shown = questions.slice(0, MOST)
   return {
     title: "Questions to you",
-    head: [],
     rows: [],
     notes: [
       ...shown.map(({ command, message, since, until }) => ({
@@ -135,7 +142,6 @@ const failures = (report: PeriodReport.PeriodReport): Section => {
   const shown = report.causes.slice(0, MOST)
   return {
     title: "Failed turns",
-    head: [],
     rows: [],
     notes: [
       ...shown.map(({ failed, message, remedy, retried, target, ...cause }) => ({
@@ -245,21 +251,8 @@ const section = <A>(
   return { title, head, rows: shown.map(row), notes: rest(entries, shown) }
 }
 
-const rest = (entries: ReadonlyArray<unknown>, shown: ReadonlyArray<unknown>): ReadonlyArray<Note> =>
+const rest = (entries: ReadonlyArray<unknown>, shown: ReadonlyArray<unknown>): ReadonlyArray<Document.Note> =>
   entries.length === shown.length ? [] : [{ text: `${entries.length - shown.length} more are in the JSON (--json).` }]
 
 const named = ({ code, reason }: { readonly reason: string; readonly code?: string }): string =>
   code === undefined ? reason : `${reason} ${Prose.oneLine(code)}`
-
-const noteLines = ({ advice, command, text }: Note): ReadonlyArray<string> => [
-  `  ${text}`,
-  ...(advice === undefined ? [] : [`    ${advice}`]),
-  ...(command === undefined ? [] : [`    ${Prose.oneLine(command)}`])
-]
-
-const noteMarkdown = ({ advice, command, text }: Note): ReadonlyArray<string> => [
-  `- ${escaped(text)}${advice === undefined ? "" : ` ${escaped(advice)}`}`,
-  ...(command === undefined ? [] : ["", "  ```sh", `  ${Prose.oneLine(command)}`, "  ```"])
-]
-
-const escaped = (text: string): string => Prose.oneLine(text).replaceAll(/[\\`*_{}[\]<>|#~]/g, "\\$&")

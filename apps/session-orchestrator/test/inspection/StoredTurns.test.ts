@@ -1,9 +1,8 @@
 /** Tests reads of a turn whose conversation is deleted meanwhile. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Explanations from "../../src/inspection/Explanations.ts"
-import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
-import * as TurnStates from "../../src/inspection/TurnStates.ts"
+import { Config, type Values } from "../../src/config/Config.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import { Deletions } from "../../src/storage/Deletions.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
@@ -30,34 +29,37 @@ const ended = Effect.gen(function* () {
   return turnId
 })
 
-const readers = Layer.mergeAll(TurnStates.layer, Explanations.layer).pipe(
+const readers = StoredTurns.layer.pipe(
   Layer.provideMerge(deleting),
   Layer.provideMerge(MemoryStore.layer),
-  Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
+  Layer.provide([
+    Layer.succeed(Secrets.Secrets, Secrets.shapes),
+    Layer.succeed(Config, { prices: {} } as unknown as Values)
+  ])
 )
 
 describe("a turn whose conversation is deleted while it is read", () => {
-  it.effect("R3: has no state: there is no such turn", () =>
+  it.effect("StoredTurns.R2: has no state: there is no such turn", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const states = yield* TurnStates.TurnStates
+      const states = yield* StoredTurns.StoredTurns
       const { message } = yield* Effect.flip(states.find(turnId))
       assert.strictEqual(message, `There is no turn ${turnId}.`)
     }).pipe(Effect.provide(readers))
   )
 
-  it.effect("R3: is left out of courses", () =>
+  it.effect("StoredTurns.R2: is left out of courses", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const { courses } = yield* Explanations.Explanations
+      const { courses } = yield* StoredTurns.StoredTurns
       assert.deepStrictEqual(yield* courses([turnId]), [])
     }).pipe(Effect.provide(readers))
   )
 
-  it.effect("R3: is not explained: there is no such conversation", () =>
+  it.effect("StoredTurns.R2: is not explained: there is no such conversation", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const { explain } = yield* Explanations.Explanations
+      const { explain } = yield* StoredTurns.StoredTurns
       const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
       assert.strictEqual(error._tag, "ConversationNotFound")
     }).pipe(Effect.provide(readers))
