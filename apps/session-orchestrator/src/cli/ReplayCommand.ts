@@ -10,7 +10,7 @@ import type { Values } from "../config/Config.ts"
 import * as DryRunText from "../dry-run/DryRunText.ts"
 import type * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
-import * as ReplayTrial from "../dry-run/ReplayTrial.ts"
+import * as Replay from "../dry-run/Replay.ts"
 import type * as Trial from "../dry-run/Trial.ts"
 import { Inspection } from "../inspection/Inspection.ts"
 import * as LocalTime from "../text/LocalTime.ts"
@@ -41,7 +41,7 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   if (recording.turns.length === 0)
     return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
   const named = configured.map((one) => ({ ...one, model }))
-  const { assumptions, replayed, was } = yield* ReplayTrial.run({ ...how, configured: named, recording, readAt })
+  const { assumptions, replayed, was } = yield* Replay.run(named, { ...how, recording, readAt })
   const trials = replayed.map(({ trial }) => trial)
   const title = `${Count.of(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>

@@ -91,30 +91,32 @@ export const byKind = (policy: RetryPolicy.RetryPolicy, primary: Target.Target):
 }
 
 /** Further properties of a policy, one sentence each. */
-export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => [
-  ...(policy.jitter.factor > 0
-    ? [
-        `Jitter adds up to ${Math.round(policy.jitter.factor * 100)} % of the schedule's wait to each; it is not in the table.`
-      ]
-    : []),
-  policy.hints
-    ? "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
-    : "What a provider asks for is not followed.",
-  ...hintsByReason(policy),
-  ...limitsByReason(policy),
-  ...guard(policy),
-  ...midStreamRemarks(policy),
-  `An attempt fails after ${DurationText.format(policy.requestTimeout.firstContentMs)} without content, or ${DurationText.format(policy.requestTimeout.idleMs)} between contents.`
-]
+export const remarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  const { jitter, requestTimeout, spendGuard: guard } = policy
+  return [
+    jitter.factor > 0 &&
+      `Jitter adds up to ${Math.round(jitter.factor * 100)} % of the schedule's wait to each; it is not in the table.`,
+    ...hints(policy),
+    ...limitsByReason(policy),
+    // When the turn asks before it continues (X11).
+    guard !== undefined &&
+      `After ${DurationText.format(guard.afterMs)} of waiting the turn asks before it goes on ${bounds(guard)}; without an answer within ` +
+        `${DurationText.format(guard.answerWithinMs)} it fails (retry.spendGuard; X11).`,
+    ...midStreamRemarks(policy),
+    `An attempt fails after ${DurationText.format(requestTimeout.firstContentMs)} without content, or ${DurationText.format(requestTimeout.idleMs)} between contents.`
+  ].filter((remark) => remark !== false)
+}
 
 // --- internal
 
 /** The tokens at which a guard of spending asks, in words. */
 const bounds = ({ maxInputTokens, maxTurnTokens }: SpendGuard.SpendGuard): string =>
   [
-    ...(maxInputTokens === undefined ? [] : [`with a request of more than ${maxInputTokens} tokens`]),
-    ...(maxTurnTokens === undefined ? [] : [`after more than ${maxTurnTokens} tokens`])
-  ].join(", or ")
+    maxInputTokens !== undefined && `with a request of more than ${maxInputTokens} tokens`,
+    maxTurnTokens !== undefined && `after more than ${maxTurnTokens} tokens`
+  ]
+    .filter((bound) => bound !== false)
+    .join(", or ")
 
 /** What follows a failure after content, with the reasons that have a setting of their own (X7). */
 const midStream = ({ midStream, reasons }: RetryPolicy.RetryPolicy): string =>
@@ -173,47 +175,34 @@ const conclusion = (
         `${DurationText.format(whole.totalMs)} of waiting in all. Then the turn fails: ${because(policy, whole)}`
 }
 
-/** The reasons for which a provider's own delay counts differently. */
-const hintsByReason = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+/** What counts of a provider's own delay, and the reasons for which it counts differently. */
+const hints = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
+  if (!hints) return ["What a provider asks for is not followed."]
   const having = (hint: Waits.ReasonWait["hint"]) =>
     Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
-  const replaced = having("replace")
-  const ignored = having("ignore")
-  return hints
-    ? [
-        ...(replaced.length > 0 ? [`For ${replaced.join(", ")} its own wait stands instead, longer or shorter.`] : []),
-        ...(ignored.length > 0 ? [`For ${ignored.join(", ")} it is not followed.`] : [])
-      ]
-    : []
+  const [replaced, ignored] = [having("replace"), having("ignore")]
+  return [
+    "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not.",
+    replaced.length > 0 && `For ${replaced.join(", ")} its own wait stands instead, longer or shorter.`,
+    ignored.length > 0 && `For ${ignored.join(", ")} it is not followed.`
+  ].filter((hint) => hint !== false)
 }
 
 /** The limits of failures of one reason (X11). */
 const limitsByReason = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> =>
   Failure.Reason.literals.flatMap((reason) => {
-    const budget = ReasonLimits.budgetOf(policy, reason)
+    const { measure = "scheduled", totalMs } = ReasonLimits.budgetOf(policy, reason) ?? {}
     const retries = RetryPolicy.mostRetriesOn(policy, reason)
     const parts = [
-      ...(retries === undefined ? [] : [count(retries)]),
-      ...(budget?.totalMs === undefined
-        ? []
-        : [`${DurationText.format(budget.totalMs)} of ${budget.measure === "scheduled" ? "waiting" : "time"}`])
-    ]
+      retries !== undefined && count(retries),
+      totalMs !== undefined && `${DurationText.format(totalMs)} of ${measure === "scheduled" ? "waiting" : "time"}`
+    ].filter((part) => part !== false)
     return parts.length === 0
       ? []
       : [
           `After ${reason} there are no more than ${parts.join(" and ")}, within what the step has (retry.reasons; X11).`
         ]
   })
-
-/** When the turn asks before it continues (X11). */
-const guard = ({ spendGuard }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
-  if (spendGuard === undefined) return []
-  const { afterMs, answerWithinMs } = spendGuard
-  return [
-    `After ${DurationText.format(afterMs)} of waiting the turn asks before it goes on ${bounds(spendGuard)}; without an answer within ` +
-      `${DurationText.format(answerWithinMs)} it fails (retry.spendGuard; X11).`
-  ]
-}
 
 const midStreamRemarks = (policy: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
   const reasons = Object.entries(policy.reasons).flatMap(([reason, rule]) =>

@@ -1,5 +1,6 @@
-/** Tests reads of a turn whose conversation is deleted meanwhile. */
+/** Tests reads of a stored turn, also while its conversation is deleted. */
 import { assert, describe, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { Config, type Values } from "../../src/config/Config.ts"
 import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
@@ -29,13 +30,17 @@ const ended = Effect.gen(function* () {
   return turnId
 })
 
+const settings = Layer.mergeAll(
+  Layer.succeed(Secrets.Secrets, Secrets.shapes),
+  Layer.succeed(Config, { prices: {} } as unknown as Values)
+)
+
+const stored = StoredTurns.layer.pipe(Layer.provideMerge(MemoryStore.layer), Layer.provide(settings))
+
 const readers = StoredTurns.layer.pipe(
   Layer.provideMerge(deleting),
   Layer.provideMerge(MemoryStore.layer),
-  Layer.provide([
-    Layer.succeed(Secrets.Secrets, Secrets.shapes),
-    Layer.succeed(Config, { prices: {} } as unknown as Values)
-  ])
+  Layer.provide(settings)
 )
 
 describe("a turn whose conversation is deleted while it is read", () => {
@@ -65,3 +70,17 @@ describe("a turn whose conversation is deleted while it is read", () => {
     }).pipe(Effect.provide(readers))
   )
 })
+
+it.effect("rule X15: a state is read from disk, by the turn's id alone; an unknown turn is named", () =>
+  Effect.gen(function* () {
+    const store = yield* NumberedData.oneTurn
+    const { find } = yield* StoredTurns.StoredTurns
+    const [conversationId, turnId] = [NumberedData.conversationId(1), NumberedData.turnId(1)]
+    assert.strictEqual((yield* find(turnId)).status, "queued")
+    yield* store.appendEvents(conversationId, turnId, [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)], 0)
+    const { status, text } = yield* find(turnId)
+    assert.deepStrictEqual([status, text], ["completed", NumberedData.textOf(NumberedData.message(1, 1, 1).message)])
+    const { message } = yield* Effect.flip(find(Ids.TurnId.make("none")))
+    assert.strictEqual(message, "There is no turn none.")
+  }).pipe(Effect.provide(stored))
+)

@@ -20,26 +20,15 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     "turns",
     {
       config: Setup.configFlag,
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print one JSON object a line; times in milliseconds"),
-        Flag.withDefault(false)
+      json: Setup.switchFlag("json", "Print one JSON object a line; times in milliseconds"),
+      all: Setup.switchFlag("all", "Print ended turns too").pipe(Flag.withAlias("a")),
+      failed: Setup.switchFlag("failed", "Print failed turns only"),
+      since: Setup.textFlag(
+        "since",
+        "MOMENT",
+        `Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`
       ),
-      all: Flag.Boolean("all").pipe(
-        Flag.withAlias("a"),
-        Flag.withDescription("Print ended turns too"),
-        Flag.withDefault(false)
-      ),
-      failed: Flag.Boolean("failed").pipe(Flag.withDescription("Print failed turns only"), Flag.withDefault(false)),
-      since: Flag.String("since").pipe(
-        Flag.withMetavar("MOMENT"),
-        Flag.withDescription(`Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`),
-        Flag.optional
-      ),
-      model: Flag.String("model").pipe(
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Print turns of this model, or of this provider"),
-        Flag.optional
-      ),
+      model: Setup.textFlag("model", "PROVIDER/MODEL", "Print turns of this model, or of this provider"),
       limit: Flag.Int("limit").pipe(
         Flag.withMetavar("N"),
         Flag.withDescription("Print the newest N of these turns"),

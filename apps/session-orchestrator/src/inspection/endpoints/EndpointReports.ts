@@ -77,20 +77,17 @@ export const gateWords = ({
   room,
   waiting
 }: Pick<GateView, "phase" | "waiting" | "held" | "room">): string => {
-  switch (phase) {
-    case "open":
-      return waiting === 0 ? "Every turn may call." : `Every turn may call. ${waits(waiting)} for a time of its own.`
-    case "shut":
-      return waiting === 0
-        ? "No turn waits. A new turn calls as usual."
-        : `${waits(waiting)}${heldOf(held)}. A few are let through, to find out whether the endpoint answers.`
-    case "ramp":
-      return `It answers again: up to ${Count.of(room, "retry", "retries")} at once are let through, and more with each answer.${
-        waiting === 0 ? "" : ` ${waits(waiting)}${heldOf(held)}.`
-      }`
-    default:
-      return phase satisfies never
+  const waits = waiting === 1 ? "1 turn waits" : `${waiting} turns wait`
+  const all = `${waits}${held === 0 ? "" : `, ${held} of them after the end of their wait`}.`
+  const words: { readonly [P in GateView["phase"]]: readonly [none: string, some: string] } = {
+    open: ["Every turn may call.", `Every turn may call. ${waits} for a time of its own.`],
+    shut: [
+      "No turn waits. A new turn calls as usual.",
+      `${all} A few are let through, to find out whether the endpoint answers.`
+    ],
+    ramp: [growing(room), `${growing(room)} ${all}`]
   }
+  return words[phase][waiting === 0 ? 0 : 1]
 }
 
 /** The report in lines; `moment` is the local form of a moment. */
@@ -246,9 +243,8 @@ const stateOf = ({ calls, failedAt = 0, lastAnswerAt = 0, pauses, view }: Standi
   return calls > 0 ? "answering" : "idle"
 }
 
-const waits = (waiting: number): string => (waiting === 1 ? "1 turn waits" : `${waiting} turns wait`)
-
-const heldOf = (held: number): string => (held === 0 ? "" : `, ${held} of them after the end of their wait`)
+const growing = (room: number): string =>
+  `It answers again: up to ${Count.of(room, "retry", "retries")} at once are let through, and more with each answer.`
 
 const HOUR_MS = 3_600_000
 
@@ -260,18 +256,15 @@ const ofEndpoint = (
 ): ReadonlyArray<string> => {
   const { credential, elsewhere, gate, lastAnswerAt, lastFailure, lastHour, pauses, state, target } = endpoint
   const next = gate?.nextTryAt
+  const answer = lastAnswerAt === undefined ? "" : `; last answer ${moment(lastAnswerAt)}`
   return [
     `${state.toUpperCase().padEnd(10)}  ${target}${credential === undefined ? "" : `, ${credential}`}`,
-    ...(gate === undefined
-      ? []
-      : [`gate    ${gate.phase}. ${gate.words}${next === undefined ? "" : ` Next by ${moment(next)}.`}`]),
-    ...pauses.map((pause) => `pause   ${ofPause(pause, now, moment)}`),
-    `calls   ${lastHour.calls} ${hour}, ${lastHour.failed} failed${
-      lastAnswerAt === undefined ? "" : `; last answer ${moment(lastAnswerAt)}`
-    }`,
-    ...(lastFailure === undefined ? [] : [`failed  ${ofFailure(lastFailure, moment)}`]),
-    ...(elsewhere?.failure === undefined ? [] : [`others  ${ofFailure(elsewhere.failure, moment)}`])
-  ].map((line, index) => (index === 0 ? line : `  ${line}`))
+    gate && `  gate    ${gate.phase}. ${gate.words}${next === undefined ? "" : ` Next by ${moment(next)}.`}`,
+    ...pauses.map((pause) => `  pause   ${ofPause(pause, now, moment)}`),
+    `  calls   ${lastHour.calls} ${hour}, ${lastHour.failed} failed${answer}`,
+    lastFailure && `  failed  ${ofFailure(lastFailure, moment)}`,
+    elsewhere?.failure && `  others  ${ofFailure(elsewhere.failure, moment)}`
+  ].filter((line) => line !== undefined)
 }
 
 const PAUSED = {
@@ -294,15 +287,11 @@ const ofFailure = (
     }`
   )
 
-const ofLimits = ({ calls, provider, requestsPerMinute, tokensPerMinute, waiting }: Health.LimitReport): string =>
-  [
-    `Limits of ${provider}: `,
-    [
-      ...[
-        [calls, "calls at once"] as const,
-        [requestsPerMinute, "requests a minute"] as const,
-        [tokensPerMinute, "tokens a minute"] as const
-      ].flatMap(([used, words]) => (used === undefined ? [] : [`${used.used} of ${used.limit} ${words}`])),
-      ...(waiting === 0 ? [] : [`${waiting} waiting`])
-    ].join(", ")
-  ].join("")
+const ofLimits = ({ calls, provider, requestsPerMinute, tokensPerMinute, waiting }: Health.LimitReport): string => {
+  const used = [
+    { ...calls, words: "calls at once" },
+    { ...requestsPerMinute, words: "requests a minute" },
+    { ...tokensPerMinute, words: "tokens a minute" }
+  ].flatMap(({ limit, used, words }) => (limit === undefined ? [] : [`${used} of ${limit} ${words}`]))
+  return `Limits of ${provider}: ${[...used, ...(waiting === 0 ? [] : [`${waiting} waiting`])].join(", ")}`
+}

@@ -90,69 +90,45 @@ const period = ({ since, timeZone, until }: PeriodReport.PeriodReport): string =
   return `From ${moment(since)} to ${moment(until)}, ${timeZone}`
 }
 
-const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> =>
-  [
-    questions(report),
-    outages(report),
-    failures(report),
-    work(report),
-    switches(report),
-    spend(report, "Tokens and money", report.models),
-    spendBy(report.tags, "By tag", "Tag"),
-    spendBy(report.conversations ?? [], "By conversation, of several turns", "Conversation")
-  ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
-
-const questions = (report: PeriodReport.PeriodReport): Section => {
+const sections = (report: PeriodReport.PeriodReport): ReadonlyArray<Section> => {
+  const { causes, conversations = [], outages, questions = [], switches, tags, timeZone, until } = report
   const moment = LocalTime.within(report)
-  const { questions = [] } = report
-  const shown = questions.slice(0, MOST)
-  return {
-    title: "Questions to you",
-    rows: [],
-    notes: [
-      ...shown.map(({ command, message, since, until }) => ({
-        text: `${Prose.clip(Prose.oneLine(message), MESSAGE)} Asked ${moment(since)}, answer until ${LocalTime.full(report.timeZone)(until)}.`,
+  const full = LocalTime.full(timeZone)
+  return [
+    section("Questions to you", questions, {
+      note: ({ command, message, since, until }) => ({
+        text: `${quoted(message)} Asked ${moment(since)}, answer until ${full(until)}.`,
         command
-      })),
-      ...rest(questions, shown)
-    ]
-  }
-}
-
-const outages = (report: PeriodReport.PeriodReport): Section => {
-  const moment = LocalTime.within(report)
-  const shown = Outages.longest(report.outages, report.until, MOST)
-  return {
-    title: "Outages",
-    head: ["Endpoint", "From", "To", "Length", "Failure", "Failed calls"],
-    hasHead: true,
-    rows: shown.map((outage) => [
-      Prose.oneLine(outage.target),
-      moment(outage.beganAt),
-      outage.endedAt !== undefined ? moment(outage.endedAt) : outage.hasUnknownEnd === true ? "unknown" : "not over",
-      DurationText.rough(Outages.knownUntil(outage, report.until) - outage.beganAt),
-      named(outage),
-      String(outage.failures)
-    ]),
-    notes: rest(report.outages, shown)
-  }
-}
-
-const failures = (report: PeriodReport.PeriodReport): Section => {
-  const shown = report.causes.slice(0, MOST)
-  return {
-    title: "Failed turns",
-    rows: [],
-    notes: [
-      ...shown.map(({ failed, message, remedy, retried, target, ...cause }) => ({
-        text:
-          `${failed} at ${Prose.oneLine(target)}: ${named(cause)}: ${Prose.clip(Prose.oneLine(message), MESSAGE)}` +
-          (retried === 0 ? "" : ` (${retried} retried since)`),
+      })
+    }),
+    section("Outages", outages, {
+      head: ["Endpoint", "From", "To", "Length", "Failure", "Failed calls"],
+      hasHead: true,
+      shown: Outages.longest(outages, until, MOST),
+      row: (outage) => [
+        Prose.oneLine(outage.target),
+        moment(outage.beganAt),
+        outage.endedAt !== undefined ? moment(outage.endedAt) : outage.hasUnknownEnd === true ? "unknown" : "not over",
+        DurationText.rough(Outages.knownUntil(outage, until) - outage.beganAt),
+        named(outage),
+        String(outage.failures)
+      ]
+    }),
+    section("Failed turns", causes, {
+      note: ({ failed, message, remedy, retried, target, ...cause }) => ({
+        text: `${failed} at ${Prose.oneLine(target)}: ${named(cause)}: ${quoted(message)}${retried === 0 ? "" : ` (${retried} retried since)`}`,
         ...(retried === failed ? {} : remedy)
-      })),
-      ...rest(report.causes, shown)
-    ]
-  }
+      })
+    }),
+    work(report),
+    section("Switches", switches, {
+      head: ["From", "To", "Times"],
+      row: ({ count, from, to }) => [Prose.oneLine(from), Prose.oneLine(to), String(count)]
+    }),
+    spend(report),
+    spendBy("By tag", "Tag", tags),
+    spendBy("By conversation, of several turns", "Conversation", conversations)
+  ].filter(({ notes, rows }) => rows.length > 0 || notes.length > 0)
 }
 
 const work = ({
@@ -161,98 +137,100 @@ const work = ({
   forgotten,
   savedCalls,
   turnWaitedMs,
-  turns,
+  turns: { aborted, answered, failed, queued, running, waiting },
   waited,
   waitedMs
 }: PeriodReport.PeriodReport): Section => {
-  const open = turns.waiting + turns.running + turns.queued
+  const open = waiting + running + queued
   return {
     title: "Work",
     head: ["Figure", "Value"],
     rows: [
-      ["answered", String(turns.answered)],
-      ["failed", String(turns.failed)],
-      ...(turns.aborted === 0 ? [] : [["aborted", String(turns.aborted)]]),
-      ...(open === 0
-        ? []
-        : [["not ended", `${open}: ${turns.waiting} waiting, ${turns.running} running, ${turns.queued} queued`]]),
+      ["answered", String(answered)],
+      ["failed", String(failed)],
+      aborted > 0 && ["aborted", String(aborted)],
+      open > 0 && ["not ended", `${open}: ${waiting} waiting, ${running} running, ${queued} queued`],
       ["turns that waited", waited === 0 ? "0" : `${waited}, together ${DurationText.rough(turnWaitedMs)}`],
       ["time with a waiting turn", DurationText.rough(waitedMs)],
       ["calls of providers", String(calls)],
-      ...(answeredCalls === 0 ? [] : [["through the gateway, answered at once", String(answeredCalls)]]),
+      answeredCalls > 0 && ["through the gateway, answered at once", String(answeredCalls)],
       ["calls saved by the gate", String(savedCalls)]
-    ],
-    notes:
-      forgotten === 0
-        ? []
-        : [
-            {
-              text: `The records of ${forgotten} turns have been deleted (database.retention): their waits and switches are missing.`
-            }
-          ]
+    ].filter((row) => row !== false),
+    notes: [
+      forgotten > 0 &&
+        `The records of ${forgotten} turns have been deleted (database.retention): their waits and switches are missing.`
+    ].flatMap(noteOf)
   }
 }
 
-const switches = ({ switches }: PeriodReport.PeriodReport): Section =>
-  section("Switches", ["From", "To", "Times"], switches, ({ count, from, to }) => [
-    Prose.oneLine(from),
-    Prose.oneLine(to),
-    String(count)
-  ])
-
-const spend = (
-  { spend }: PeriodReport.PeriodReport,
-  title: string,
-  entries: ReadonlyArray<PeriodReport.NamedSpend>
-): Section => {
-  const { notes, rows } = section(title, [], entries, (entry) => spendRow(Prose.oneLine(entry.name), entry))
-  const whole = entries.length > 1 ? [spendRow("all", spend)] : []
-  const unpriced = entries.filter(({ cost, unreported, turns }) => cost === "unknown" && unreported < turns)
+const spend = ({ models, spend }: PeriodReport.PeriodReport): Section => {
+  const { notes, rows, ...section } = spendBy("Tokens and money", "Model", models)
+  const unpriced = models.filter(({ cost, unreported, turns }) => cost === "unknown" && unreported < turns)
   return {
-    title,
-    head: SPEND_HEAD,
-    hasHead: true,
-    rows: rows.length === 0 ? [] : [...rows, ...whole],
+    ...section,
+    rows: models.length > 1 ? [...rows, spendRow({ ...spend, name: "all" })] : rows,
     notes: [
       ...notes,
-      ...unpriced.map(({ name }) => ({
-        text: `${Prose.oneLine(name)} has no price: set prices in the configuration.`
-      })),
-      ...(spend.unreported === 0
-        ? []
-        : [
-            {
-              text: `Providers reported no tokens for ${spend.unreported} of these turns; the figures are without them.`
-            }
-          ])
+      ...[
+        ...unpriced.map(({ name }) => `${Prose.oneLine(name)} has no price: set prices in the configuration.`),
+        spend.unreported > 0 &&
+          `Providers reported no tokens for ${spend.unreported} of these turns; the figures are without them.`
+      ].flatMap(noteOf)
     ]
   }
 }
 
-const spendBy = (entries: ReadonlyArray<PeriodReport.NamedSpend>, title: string, name: string): Section => {
-  const { notes, rows } = section(title, [], entries, (entry) => spendRow(Prose.oneLine(entry.name), entry))
-  return { title, head: [name, ...SPEND_HEAD.slice(1)], hasHead: true, rows, notes }
-}
+const spendBy = (title: string, name: string, entries: ReadonlyArray<PeriodReport.NamedSpend>): Section =>
+  section(title, entries, {
+    head: [name, "Turns", "Input", "Output", "Cached", "Cost"],
+    hasHead: true,
+    row: spendRow
+  })
 
-const SPEND_HEAD = ["Model", "Turns", "Input", "Output", "Cached", "Cost"]
+const spendRow = ({
+  cachedInputTokens,
+  cost,
+  inputTokens,
+  isPartial,
+  name,
+  outputTokens,
+  turns
+}: PeriodReport.NamedSpend): ReadonlyArray<string> => [
+  Prose.oneLine(name),
+  ...[turns, inputTokens, outputTokens, cachedInputTokens].map(Count.format),
+  money(cost, isPartial)
+]
 
-const spendRow = (
-  name: string,
-  { cachedInputTokens, cost, inputTokens, isPartial, outputTokens, turns }: PeriodReport.Spend
-) => [name, ...[turns, inputTokens, outputTokens, cachedInputTokens].map(Count.format), money(cost, isPartial)]
-
+/** A section of entries, each a row or a note. */
 const section = <A>(
   title: string,
-  head: ReadonlyArray<string>,
   entries: ReadonlyArray<A>,
-  row: (entry: A) => ReadonlyArray<string>
+  {
+    note,
+    row,
+    shown = entries.slice(0, MOST),
+    ...head
+  }: Pick<Document.Section, "head" | "hasHead"> & {
+    readonly row?: (entry: A) => ReadonlyArray<string>
+    readonly note?: (entry: A) => Document.Note
+    readonly shown?: ReadonlyArray<A>
+  }
 ): Section => {
-  const shown = entries.slice(0, MOST)
-  return { title, head, rows: shown.map(row), notes: rest(entries, shown) }
+  const more = entries.length - shown.length
+  return {
+    title,
+    ...head,
+    rows: row === undefined ? [] : shown.map(row),
+    notes: [
+      ...(note === undefined ? [] : shown.map(note)),
+      ...noteOf(more > 0 && `${more} more are in the JSON (--json).`)
+    ]
+  }
 }
 
-const rest = (entries: ReadonlyArray<unknown>, shown: ReadonlyArray<unknown>): ReadonlyArray<Document.Note> =>
-  entries.length === shown.length ? [] : [{ text: `${entries.length - shown.length} more are in the JSON (--json).` }]
+const noteOf = (text: string | false): ReadonlyArray<Document.Note> => (text === false ? [] : [{ text }])
+
+const quoted = (message: string): string => Prose.clip(Prose.oneLine(message), MESSAGE)
 
 const named = ({ code, reason }: { readonly reason: string; readonly code?: string }): string =>
   code === undefined ? reason : `${reason} ${Prose.oneLine(code)}`
