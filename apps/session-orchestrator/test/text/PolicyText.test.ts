@@ -2,22 +2,21 @@ import { describe, expect, it } from "@effect/vitest"
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Result } from "effect"
 import * as PolicyText from "../../src/text/PolicyText.ts"
-import * as RetryText from "../../src/text/RetryText.ts"
 
 const policy = (settings: unknown) => Profile.resolve(Result.getOrThrow(RetrySettings.decode(settings)))
 
-const last = (settings: unknown, most = 100): string => RetryText.table(policy(settings), most).at(-1) ?? ""
+const last = (settings: unknown, most = 100): string => PolicyText.table(policy(settings), most).at(-1) ?? ""
 
-describe("RetryText", () => {
+describe("PolicyText", () => {
   it("summarises a schedule that is too long to list by its end", () => {
     const schedule = { type: "steps", delays: ["3 seconds"] }
-    expect(RetryText.summary(policy({ schedule }))).toMatch(/^more than \d+ retries over 8 h$/)
-    expect(RetryText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
+    expect(PolicyText.summary(policy({ schedule }))).toMatch(/^more than \d+ retries over 8 h$/)
+    expect(PolicyText.summary(policy({ schedule, budget: "Infinity" }))).toBe("retries without end")
   })
 
   it("rule D1: the overnight schedule is 21 retries over 7 h 31 m 45 s", () => {
-    expect(RetryText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
-    const table = RetryText.table(policy({}), 100)
+    expect(PolicyText.summary(policy({}))).toBe("21 retries over 7 h 31 m 45 s")
+    const table = PolicyText.table(policy({}), 100)
     expect(table).toHaveLength(24)
     expect(table.slice(0, 3)).toEqual([
       "retry   wait   since the first failure",
@@ -31,7 +30,7 @@ describe("RetryText", () => {
   })
 
   it("rule D1: a schedule that is printed in part has the number of further rows and its end", () => {
-    expect(RetryText.table(policy({}), 2).slice(2)).toEqual([
+    expect(PolicyText.table(policy({}), 2).slice(2)).toEqual([
       "    2   10 s   15 s",
       "",
       "2 of 21 retries, 15 s of waiting so far. 19 more follow, 7 h 31 m 45 s of waiting in all. " +
@@ -41,12 +40,12 @@ describe("RetryText", () => {
   })
 
   it("rule D1: as many rows as retries print the whole schedule", () => {
-    expect(RetryText.table(policy({}), 21)).toEqual(RetryText.table(policy({}), 100))
+    expect(PolicyText.table(policy({}), 21)).toEqual(PolicyText.table(policy({}), 100))
     expect(last({ profile: "interactive" }, 3)).toBe(last({ profile: "interactive" }))
   })
 
   it("rule D1: a clipped budget has a shorter last wait", () => {
-    const table = RetryText.table(policy({ budget: { clip: true } }), 100)
+    const table = PolicyText.table(policy({ budget: { clip: true } }), 100)
     expect(table[22]).toBe("   22   28 m 15 s (cut)   8 h")
   })
 
@@ -71,17 +70,17 @@ describe("RetryText", () => {
 
   it("has the most that jitter adds, in whole per cent", () => {
     const jittered = policy({ jitter: { factor: 0.5 } })
-    expect(RetryText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
+    expect(PolicyText.remarks(jittered)[0]).toMatch(/^Jitter adds up to 50 % /)
     expect(PolicyText.primitives(jittered)).toContainEqual(["jitter", "up to 50 % more"])
   })
 
   it("A schedule without a longest wait can be without end", () => {
     const { maxDelayMs: _maxDelayMs, ...endless } = policy({ budget: "Infinity" })
-    expect(RetryText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
+    expect(PolicyText.table(endless, 5).at(-1)).toContain("nothing in this configuration ends it.")
   })
 
   it("rule A6: names the kinds of failure that ignore a provider's wait", () => {
-    const one = (reasons: object) => RetryText.remarks(policy({ reasons }))
+    const one = (reasons: object) => PolicyText.remarks(policy({ reasons }))
     expect(one({ overloaded: { hint: "ignore" } })).toContain("For overloaded it is not followed.")
     expect(one({}).join()).not.toContain("it is not followed")
   })
@@ -91,15 +90,15 @@ describe("RetryText", () => {
   })
 
   it("rule A6: names the reasons for which a provider's own wait counts differently", () => {
-    expect(RetryText.remarks(policy({ profile: "cycling" }))).toContain(
+    expect(PolicyText.remarks(policy({ profile: "cycling" }))).toContain(
       "For rate-limited its own wait stands instead, longer or shorter."
     )
-    expect(RetryText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
+    expect(PolicyText.remarks(policy({ profile: "cycling", hints: false })).join()).not.toContain("stands instead")
   })
 
   it("rule A5, A7: has waits and targets by kind of failure", () => {
     const routing = { type: "round-robin", targets: ["a/a", "b/b"] }
-    const lines = RetryText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
+    const lines = PolicyText.byKind(policy({ profile: "cycling", routing }), { provider: "a", model: "a" })
     expect(lines).toEqual([
       "",
       "By kind of failure, on a/a and while it lasts everywhere:",
@@ -120,33 +119,33 @@ describe("RetryText", () => {
       profile: "interactive",
       routing: { type: "fallback-chain", chains: { default: ["b/b"] } }
     })
-    expect(RetryText.byKind(chained, { provider: "a", model: "a" }).slice(3, 7)).toEqual([
+    expect(PolicyText.byKind(chained, { provider: "a", model: "a" }).slice(3, 7)).toEqual([
       "  rate-limited, overloaded, server-error, an error inside an answer, network, timeout, aborted, invalid-response, unknown",
       "    b/b at once, a/a after 4 s, b/b after 8 s, then the turn fails (max-retries)",
       "  quota-exhausted, auth, model-unavailable",
       "    b/b at once, then the turn fails (not-retryable)"
     ])
-    expect(RetryText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
+    expect(PolicyText.byKind(policy({}), { provider: "a", model: "a" })).toEqual([])
   })
 
   it("rule X11: has the limits of failures of one reason", () => {
     const limited = policy({
       reasons: { "rate-limited": { budget: "30 minutes", maxRetries: 5 }, network: { maxRetries: 1 } }
     })
-    expect(RetryText.remarks(limited)).toEqual(
+    expect(PolicyText.remarks(limited)).toEqual(
       expect.arrayContaining([
         "After rate-limited there are no more than 5 retries and 30 m of waiting, within what the step has (retry.reasons; X11).",
         "After network there are no more than 1 retry, within what the step has (retry.reasons; X11)."
       ])
     )
-    expect(RetryText.byKind(limited, { provider: "a", model: "a" })).toEqual(
+    expect(PolicyText.byKind(limited, { provider: "a", model: "a" })).toEqual(
       expect.arrayContaining(["  network", "    a/a after 5 s, then the turn fails (max-retries of its reason)"])
     )
   })
 
   it("rule X11: has the conditions of the spend guard", () => {
     const guarded = policy({ spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 500_000 } })
-    expect(RetryText.remarks(guarded)).toContain(
+    expect(PolicyText.remarks(guarded)).toContain(
       "After 2 h of waiting the turn asks before it goes on with a request of more than 200000 tokens, or after more than 500000 tokens; without an answer within 8 h it fails (retry.spendGuard; X11)."
     )
     const value = (settings: unknown) =>
@@ -211,7 +210,7 @@ describe("RetryText", () => {
   })
 
   it("has remarks about properties that the table does not show", () => {
-    const remarks = (settings: unknown) => RetryText.remarks(policy(settings))
+    const remarks = (settings: unknown) => PolicyText.remarks(policy(settings))
     const longer = "A provider that asks for a longer wait gets it; one that asks for a shorter wait does not."
     const limit = "An attempt fails after 10 m without content, or 5 m between contents."
     const broken =
@@ -238,14 +237,14 @@ describe("RetryText", () => {
 
   it("has targets in turn if there are any, and one retry in the singular", () => {
     const primary = { provider: "a", model: "a" }
-    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: [] } }), primary)).toEqual([])
-    expect(RetryText.byKind(policy({ routing: { type: "round-robin", targets: ["a/a"] } }), primary)).not.toEqual([])
+    expect(PolicyText.byKind(policy({ routing: { type: "round-robin", targets: [] } }), primary)).toEqual([])
+    expect(PolicyText.byKind(policy({ routing: { type: "round-robin", targets: ["a/a"] } }), primary)).not.toEqual([])
     const endless = policy({ reasons: { network: { maxRetries: 1 } } })
-    expect(RetryText.byKind(endless, primary).find((line) => line.includes("and so on"))).toBe(
+    expect(PolicyText.byKind(endless, primary).find((line) => line.includes("and so on"))).toBe(
       "    a/a after 5 s, a/a after 10 s, a/a after 30 s, a/a after 1 m, a/a after 5 m, a/a after 10 m, a/a after 15 m, a/a after 30 m, and so on"
     )
-    expect(RetryText.summary(policy({ maxRetries: 1 }))).toBe("1 retry over 5 s")
-    expect(RetryText.summary(policy({ enabled: false }))).toBe("no retries")
+    expect(PolicyText.summary(policy({ maxRetries: 1 }))).toBe("1 retry over 5 s")
+    expect(PolicyText.summary(policy({ enabled: false }))).toBe("no retries")
     expect(last({ budget: "Infinity", maxDelay: "1 hour" }, 5)).toMatch(
       /And so on: it ends after more than 10000 retries\.$/
     )
@@ -253,7 +252,7 @@ describe("RetryText", () => {
   })
 
   it("has what follows when an answer breaks off, with the reasons that differ", () => {
-    const remarks = (settings: unknown) => RetryText.remarks(policy(settings)).filter((line) => line.endsWith("X7)."))
+    const remarks = (settings: unknown) => PolicyText.remarks(policy(settings)).filter((line) => line.endsWith("X7)."))
     expect(remarks({ midStream: "discard", reasons: { timeout: { midStream: "fail" } } })).toEqual([
       "When an answer breaks off, it is void, and the step is retried (retry.midStream; X7).",
       "After timeout the turn fails (retry.reasons; X7)."

@@ -1,9 +1,9 @@
-/** Tests reads of a turn whose conversation is deleted meanwhile. */
+/** Tests reads of a stored turn, also while its conversation is deleted. */
 import { assert, describe, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as Explanations from "../../src/inspection/Explanations.ts"
-import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
-import * as TurnStates from "../../src/inspection/TurnStates.ts"
+import { Config, type Values } from "../../src/config/Config.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import { Deletions } from "../../src/storage/Deletions.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
@@ -30,36 +30,57 @@ const ended = Effect.gen(function* () {
   return turnId
 })
 
-const readers = Layer.mergeAll(TurnStates.layer, Explanations.layer).pipe(
+const settings = Layer.mergeAll(
+  Layer.succeed(Secrets.Secrets, Secrets.shapes),
+  Layer.succeed(Config, { prices: {} } as unknown as Values)
+)
+
+const stored = StoredTurns.layer.pipe(Layer.provideMerge(MemoryStore.layer), Layer.provide(settings))
+
+const readers = StoredTurns.layer.pipe(
   Layer.provideMerge(deleting),
   Layer.provideMerge(MemoryStore.layer),
-  Layer.provide([Layer.succeed(Secrets.Secrets, Secrets.shapes), Layer.succeed(PriceTable, {})])
+  Layer.provide(settings)
 )
 
 describe("a turn whose conversation is deleted while it is read", () => {
-  it.effect("R3: has no state: there is no such turn", () =>
+  it.effect("StoredTurns.R2: has no state: there is no such turn", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const states = yield* TurnStates.TurnStates
+      const states = yield* StoredTurns.StoredTurns
       const { message } = yield* Effect.flip(states.find(turnId))
       assert.strictEqual(message, `There is no turn ${turnId}.`)
     }).pipe(Effect.provide(readers))
   )
 
-  it.effect("R3: is left out of courses", () =>
+  it.effect("StoredTurns.R2: is left out of courses", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const { courses } = yield* Explanations.Explanations
+      const { courses } = yield* StoredTurns.StoredTurns
       assert.deepStrictEqual(yield* courses([turnId]), [])
     }).pipe(Effect.provide(readers))
   )
 
-  it.effect("R3: is not explained: there is no such conversation", () =>
+  it.effect("StoredTurns.R2: is not explained: there is no such conversation", () =>
     Effect.gen(function* () {
       const turnId = yield* ended
-      const { explain } = yield* Explanations.Explanations
+      const { explain } = yield* StoredTurns.StoredTurns
       const error = yield* Effect.flip(explain(NumberedData.conversationId(1), turnId))
       assert.strictEqual(error._tag, "ConversationNotFound")
     }).pipe(Effect.provide(readers))
   )
 })
+
+it.effect("rule X15: a state is read from disk, by the turn's id alone; an unknown turn is named", () =>
+  Effect.gen(function* () {
+    const store = yield* NumberedData.oneTurn
+    const { find } = yield* StoredTurns.StoredTurns
+    const [conversationId, turnId] = [NumberedData.conversationId(1), NumberedData.turnId(1)]
+    assert.strictEqual((yield* find(turnId)).status, "queued")
+    yield* store.appendEvents(conversationId, turnId, [NumberedData.message(1, 1, 1), NumberedData.end(1, 1)], 0)
+    const { status, text } = yield* find(turnId)
+    assert.deepStrictEqual([status, text], ["completed", NumberedData.textOf(NumberedData.message(1, 1, 1).message)])
+    const { message } = yield* Effect.flip(find(Ids.TurnId.make("none")))
+    assert.strictEqual(message, "There is no turn none.")
+  }).pipe(Effect.provide(stored))
+)

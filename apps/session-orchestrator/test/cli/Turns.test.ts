@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
-import * as TurnsFilter from "../../src/cli/turns/TurnsFilter.ts"
+import * as Turns from "../../src/cli/turns/Turns.ts"
 import type { TurnReport } from "../../src/inspection/TurnReport.ts"
 
 const turn = (id: string, over: Partial<TurnReport>): TurnReport => ({
@@ -21,10 +21,10 @@ const turns = [
   turn("new", { acceptedAt: 60, endedAt: 70, model: "ab/m" })
 ]
 
-const ALL: TurnsFilter.Filter = { failed: false, since: undefined, model: undefined, limit: undefined }
+const ALL: Turns.Filter = { failed: false, since: undefined, model: undefined, limit: undefined }
 
-const ids = (filter: Partial<TurnsFilter.Filter>) =>
-  TurnsFilter.apply(turns, { ...ALL, ...filter }).map(({ turnId }) => String(turnId))
+const ids = (filter: Partial<Turns.Filter>) =>
+  Turns.filtered(turns, { ...ALL, ...filter }).map(({ turnId }) => String(turnId))
 
 describe("the printed turns", () => {
   it("are all turns without conditions", () => assert.deepStrictEqual(ids({}), ["old", "failed", "waiting", "new"]))
