@@ -15,7 +15,7 @@ import * as JsonText from "./reading/JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Resolve from "./Resolve.ts"
-import type * as Sources from "./Sources.ts"
+import type { Flags } from "./reading/Sources.ts"
 
 /** The file in the working directory that is read if no file is named. */
 export const DEFAULT_FILE = "holdfast.config.json"
@@ -25,7 +25,7 @@ interface Options {
   /** The file that the command line names. */
   readonly file?: string | undefined
   readonly environment: Environment.Environment
-  readonly flags?: Sources.Flags
+  readonly flags?: Flags
   readonly simulated: SimulatedModels
   /** The process runs turns or the service, and needs all secrets of them (Resolve.V4). */
   readonly isService?: true

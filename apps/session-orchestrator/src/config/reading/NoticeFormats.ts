@@ -1,5 +1,7 @@
 /** Defines the formats of notices in a configuration. `delivery/NoticeFormat.ts` writes them. */
+import { Setting } from "@holdfast/policy"
 import { Schema } from "effect"
+import { matching, text } from "./SettingTypes.ts"
 
 /** The fields that a template may name. */
 export const FIELDS = [
@@ -30,9 +32,7 @@ const unknownField = (template: string): string | undefined => {
 const TEMPLATE = `a text with {{${FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
 const ADDRESS = 'an e-mail address, such as "oncall@example.org"'
 
-const Address = Schema.String.annotate({ message: `Expected ${ADDRESS}` }).check(
-  Schema.isPattern(/^[^\s<>,;"]+@[^\s<>,;"]+$/, { message: `Expected ${ADDRESS}` })
-)
+const Address = matching(/^[^\s<>,;"]+@[^\s<>,;"]+$/, ADDRESS)
 
 /** The formats, by name. */
 export const FormatName = Schema.Literals(["json", "slack", "ntfy", "email", "template"]).annotate({
@@ -40,10 +40,13 @@ export const FormatName = Schema.Literals(["json", "slack", "ntfy", "email", "te
 })
 
 /** The addresses of e-mails. */
-export const Email = Schema.Struct({ from: Address, to: Address })
+export const Email = Schema.Struct({
+  from: Setting.required(Address, { doc: 'sender of notices in the format `"email"`', unset: "none" }),
+  to: Setting.required(Address, { doc: 'recipient of notices in the format `"email"`', unset: "none" })
+})
 
 /** The text of a template. */
-export const Template = Schema.String.annotate({ message: `Expected ${TEMPLATE}` }).check(
+export const Template = text(TEMPLATE).check(
   Schema.isMinLength(1, { message: `Expected ${TEMPLATE}` }),
   Schema.makeFilter(
     (template) => {

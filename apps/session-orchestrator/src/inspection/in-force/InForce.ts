@@ -6,17 +6,17 @@
  * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted
  *     after that.
  */
-import { Profile } from "@holdfast/policy"
+import { type Models, type Prices, Profile } from "@holdfast/policy"
 import { Count, defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
 import { Duration, Predicate, Redacted } from "effect"
 import type { ProviderConfig, Values } from "../../config/Config.ts"
 import * as ProviderTable from "../../config/ProviderTable.ts"
-import * as Settings from "../../config/reading/Settings.ts"
+import { ROWS } from "../../config/reading/Settings.ts"
 import * as Secrets from "../../redaction/Secrets.ts"
 import * as DatabaseUrl from "../../storage/sql/DatabaseUrl.ts"
+import type * as SpendLimits from "../../spend/limits/SpendLimits.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as PolicyText from "../../text/PolicyText.ts"
-import * as Models from "./Models.ts"
 import * as Servers from "./Servers.ts"
 
 /** The configuration in force. */
@@ -36,33 +36,42 @@ export const of = (config: Values): EffectiveConfiguration.EffectiveConfiguratio
   }
 }
 
+/** A key and its value in words. */
+export type Row = readonly [key: string, value: string]
+
+/** The settings of a section that have a value, in words; a secret by its presence alone. An empty list is left out. */
+export const section = (name: string, values: Readonly<Record<string, unknown>>, rows = ROWS): ReadonlyArray<Row> =>
+  Object.keys(values).flatMap((inner): ReadonlyArray<Row> => {
+    const row = rows.get(`${name}.${inner}`)
+    const value = values[inner]
+    if (row === undefined || (Array.isArray(value) && value.length === 0)) return []
+    if (row.isSecret === true) return [[row.key, value === undefined ? "none" : Secrets.PLACEHOLDER]]
+    return [[row.key, shown(value)]]
+  })
+
 // --- internal
 
-type Row = readonly [key: string, value: string]
-
 const rowsOf = (config: Values, secrets: Secrets.Secrets["Service"]): ReadonlyArray<Row> => [
-  ...plain(config, "server"),
-  ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
+  ...section("server", config.server),
   ...place(config),
-  ...plain(config, "database"),
   ["model", config.model === undefined ? "none" : Target.format(config.model)],
-  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, Models.capabilities(model)] as const),
-  ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, Models.price(price)] as const),
-  ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, Models.spendLimit(limit)] as const),
+  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, capabilities(model)] as const),
+  ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, priceOf(price)] as const),
+  ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, spendLimit(limit)] as const),
   ...Object.entries(config.systemPrompts).map(
     ([name, { length }]) => [`systemPrompts.${name}`, `${length} characters`] as const
   ),
   ...Array.from(config.providers.values())
     .filter((provider) => isInUse(config, provider))
     .map((provider) => [`providers.${provider.name}`, Servers.providerOf(provider, secrets)] as const),
-  ...plain(config, "gate"),
-  ...plain(config, "gateway"),
+  ...section("gate", config.gate),
+  ...section("gateway", config.gateway),
   ...proxies(config),
-  ...plain(config, "log"),
+  ...section("log", config.log),
   ...config.tools.map((server) => [`tools.${server.name}`, Servers.toolsOf(server, secrets)] as const),
   ...retry(config),
   ...telemetry(config),
-  ...webhooks(config)
+  ...section("webhooks", config.webhooks ?? {})
 ]
 
 const sourceOf = (config: Values, key: string): EffectiveConfiguration.Source => {
@@ -92,16 +101,6 @@ const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
 
-/** The plain keys of a section; an empty list is left out. */
-const plain = (config: Values, section: keyof typeof Settings.DEFAULTS): ReadonlyArray<Row> => {
-  const values: Readonly<Record<string, unknown>> = config[section]
-  return Object.keys(Settings.DEFAULTS[section]).flatMap((key): ReadonlyArray<Row> => {
-    const value = values[key]
-    if (Array.isArray(value) && value.length === 0) return []
-    return [[`${section}.${key}`, shown(value)]]
-  })
-}
-
 /** A rule of `database.deleteConversations`, or any other element of a list. */
 const element = (value: unknown): string =>
   Predicate.hasProperty(value, "after")
@@ -129,15 +128,14 @@ const proxies = ({ proxy }: Values): ReadonlyArray<Row> => {
 }
 
 /** The place of the data, and the cluster that shares it. */
-const place = (config: Values): ReadonlyArray<Row> => {
-  const { cluster, database } = config
-  return database.url === undefined
-    ? [["database.path", database.path]]
-    : [
-        ["database.url", DatabaseUrl.nameOf(database.url)],
-        ["cluster.runner", `${cluster.runner.host}:${cluster.runner.port}`],
-        ...plain(config, "cluster")
-      ]
+const place = ({ cluster, database: { path, url, ...database } }: Values): ReadonlyArray<Row> => {
+  if (url === undefined) return section("database", { path, ...database })
+  const runner = `${cluster.runner.host}:${cluster.runner.port}`
+  return [
+    ["database.url", DatabaseUrl.nameOf(url)],
+    ...section("cluster", { ...cluster, runner }),
+    ...section("database", database)
+  ]
 }
 
 const retry = (config: Values): ReadonlyArray<Row> => [
@@ -176,11 +174,31 @@ const receiversOf = ({
   ].join(", ")
 }
 
-/** The receiver of every turn's end: its address is a secret too. */
-const webhooks = ({ webhooks }: Values): ReadonlyArray<Row> =>
-  webhooks === undefined
-    ? []
-    : [
-        ["webhooks.secret", Secrets.PLACEHOLDER],
-        ["webhooks.turnEnd", webhooks.turnEnd === undefined ? "none" : Secrets.PLACEHOLDER]
-      ]
+/** What a model can take. */
+const capabilities = ({ contextWindow, files, tools }: Models.Capabilities): string =>
+  [
+    ...(contextWindow === undefined ? [] : [`${contextWindow} tokens`]),
+    ...(tools === undefined ? [] : [tools ? "tools" : "no tools"]),
+    ...(files === undefined ? [] : [filesInWords(files)])
+  ].join(", ") || "nothing is known"
+
+/** What a model costs. */
+const priceOf = ({ cacheWrite, cachedInput, input, output }: Prices.Price): string =>
+  `${[
+    `$${input} of input`,
+    `$${output} of output`,
+    ...(cachedInput === undefined ? [] : [`$${cachedInput} of cached input`]),
+    ...(cacheWrite === undefined ? [] : [`$${cacheWrite} of input written to the cache`])
+  ].join(", ")} per million tokens`
+
+/** How much may be spent. */
+const spendLimit = ({ money, per, tag, then, tokens }: SpendLimits.SpendLimit): string =>
+  [
+    `a ${per}${tag === undefined ? "" : ` ${tag}`}`,
+    ...(money === undefined ? [] : [`$${money}`]),
+    ...(tokens === undefined ? [] : [`${tokens} tokens`]),
+    `then ${then}`
+  ].join(", ")
+
+const filesInWords = (files: NonNullable<Models.Capabilities["files"]>): string =>
+  typeof files === "boolean" ? (files ? "files" : "no files") : files.length === 0 ? "no files" : files.join(", ")
