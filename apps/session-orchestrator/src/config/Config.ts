@@ -12,9 +12,8 @@ import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type { Proxy } from "./reading/Environment.ts"
-import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { Defaults, RequestSettings, Settings } from "./reading/Settings.ts"
-import type { Body } from "./reading/SettingTypes.ts"
+import type { Body, NoticeFormat } from "./reading/SettingTypes.ts"
 import type { Origin } from "./reading/Sources.ts"
 
 /** One of a provider's keys, under the name of its variable. */
@@ -135,8 +134,8 @@ export class Config extends Context.Service<
               /** A program and its arguments. */
               readonly command: NotificationSettings["command"] | undefined
               /** How each receiver gets a notice; absent: as JSON. */
-              readonly format?: NoticeFormats.Format
-              readonly commandFormat?: NoticeFormats.Format
+              readonly format?: NoticeFormat
+              readonly commandFormat?: NoticeFormat
             })
         | undefined
     }

@@ -260,20 +260,10 @@ const packageProblems = (
 }
 
 /** Options of a call of the AI SDK, which ignores all others without a word; Holdfast writes the rest. */
-const CALL_OPTIONS = [
-  "maxOutputTokens",
-  "temperature",
-  "topP",
-  "topK",
-  "presencePenalty",
-  "frequencyPenalty",
-  "seed",
-  "stopSequences",
-  "reasoning",
-  "responseFormat",
-  "headers",
-  "providerOptions"
-]
+const CALL_OPTIONS =
+  "maxOutputTokens temperature topP topK presencePenalty frequencyPenalty seed stopSequences reasoning responseFormat headers providerOptions".split(
+    " "
+  )
 
 /** The problems of fields that are no option of a call of the AI SDK. */
 const callProblems = (path: ReadonlyArray<string>, body: SettingTypes.Body): ReadonlyArray<ConfigProblem.Problem> =>

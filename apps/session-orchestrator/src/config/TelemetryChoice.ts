@@ -11,9 +11,8 @@ import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import * as Settings from "./reading/Settings.ts"
-import { isBaseUrl, isWebhook, OTLP_ENDPOINT, WEBHOOK } from "./reading/SettingTypes.ts"
+import { isBaseUrl, isWebhook, type NoticeFormat, OTLP_ENDPOINT, WEBHOOK } from "./reading/SettingTypes.ts"
 
 type Telemetry = Values["telemetry"]
 
@@ -109,7 +108,7 @@ const notificationsOf = (
     ...given
   }
   const url = webhook ?? (webhookEnv === undefined ? undefined : webhookIn(webhookEnv, environment, problems))
-  const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormats.Format => {
+  const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormat => {
     if (name === "email" && email !== undefined) return { email }
     if (name === "template" && template !== undefined) return { template }
     if (name !== "email" && name !== "template") return name

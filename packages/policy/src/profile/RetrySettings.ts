@@ -39,7 +39,7 @@ const BUDGETS = ['`"8 hours"`', "no limit", "no limit"] as const
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
 export const RetrySettings = Schema.Struct({
   profile: setting(ProfileName, {
-    doc: "where the other values come from ([profiles](profiles.md))",
+    doc: "where the other values come from ([profiles](profiles.md)); the flag is one of `schedule` and `run`",
     default: "overnight",
     env: "HOLDFAST_RETRY_PROFILE",
     flag: "--profile"

@@ -60,6 +60,10 @@ export function setting<S extends Schema.ConstraintDecoder<unknown>>(
     : key
 }
 
+/** Declares a setting whose value, or what people write in its place, is in no message and on no screen. */
+export const secret = <S extends Schema.ConstraintDecoder<unknown>>(type: S, about: Omit<About, "isSecret">) =>
+  setting(type, { ...about, isSecret: true })
+
 /** Declares a setting that may not be left out. */
 export const required = <S extends Schema.Top>(type: S, about: About): S["Rebuild"] =>
   type.annotateKey({ setting: about })

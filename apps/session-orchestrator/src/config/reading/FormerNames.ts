@@ -12,47 +12,31 @@ interface FormerName {
   readonly write: (found: unknown) => string
 }
 
-/** The replacements, by former name. */
-export const formerNames: ReadonlyMap<string, FormerName> = new Map<string, FormerName>([
-  [
-    "baseDelayMs",
-    {
-      key: "retry.schedule.base",
-      write: (found) => `"schedule": { "type": "exponential", "base": ${durationOf(found, 2_000)} }`
-    }
-  ],
-  ["maxDelayMs", { key: "retry.maxDelay", write: (found) => `"maxDelay": ${durationOf(found, 300_000)}` }],
-  [
-    "fallbackChains",
-    { key: "retry.routing.chains", write: () => '"routing": { "type": "fallback-chain", "chains": ... }' }
-  ],
+const FORMER: ReadonlyArray<readonly [name: string, key: string, write: FormerName["write"]]> = [
+  ["baseDelayMs", "schedule.base", (ms) => `"schedule": { "type": "exponential", "base": ${durationOf(ms, 2_000)} }`],
+  ["maxDelayMs", "maxDelay", (ms) => `"maxDelay": ${durationOf(ms, 300_000)}`],
+  ["fallbackChains", "routing.chains", () => '"routing": { "type": "fallback-chain", "chains": ... }'],
   [
     "fallbackRevertPolicy",
-    {
-      key: "retry.routing.revert",
-      write: (found) =>
-        `"routing": { "type": "fallback-chain", "revert": "${found === "never" ? found : "cooldown-expiry"}" }`
-    }
+    "routing.revert",
+    (found) => `"routing": { "type": "fallback-chain", "revert": "${found === "never" ? found : "cooldown-expiry"}" }`
   ],
-  ["targets", { key: "retry.routing.targets", write: () => ROUND_ROBIN }],
-  ["models", { key: "retry.routing.targets", write: () => ROUND_ROBIN }],
+  ["targets", "routing.targets", () => ROUND_ROBIN],
+  ["models", "routing.targets", () => ROUND_ROBIN],
   [
     "llmTimeout",
-    {
-      key: "retry.requestTimeout",
-      write: (found) => {
-        const duration = durationOf(found, 600_000)
-        return `"requestTimeout": { "firstContent": ${duration}, "idle": ${duration} }`
-      }
-    }
+    "requestTimeout",
+    (ms) => `"requestTimeout": { "firstContent": ${durationOf(ms, 600_000)}, "idle": ${durationOf(ms, 600_000)} }`
   ],
-  [
-    "maxRetries",
-    { key: "retry.maxRetries", write: (found) => `"maxRetries": ${numberOf(found, 3)}, "counts": "attempts"` }
-  ],
-  ["maxTurns", { key: "retry.maxTurns", write: (found) => `"maxTurns": ${numberOf(found, 10)}` }],
-  ["enabled", { key: "retry.enabled", write: (found) => `"enabled": ${found !== false}` }]
-])
+  ["maxRetries", "maxRetries", (found) => `"maxRetries": ${numberOf(found, 3)}, "counts": "attempts"`],
+  ["maxTurns", "maxTurns", (found) => `"maxTurns": ${numberOf(found, 10)}`],
+  ["enabled", "enabled", (found) => `"enabled": ${found !== false}`]
+]
+
+/** The replacements, by former name. */
+export const formerNames: ReadonlyMap<string, FormerName> = new Map(
+  FORMER.map(([name, key, write]) => [name, { key: `retry.${key}`, write }])
+)
 
 /** The objects that had former names: the root, `retry`, and today's `retry.routing`. */
 const PLACES: ReadonlySet<string> = new Set(["", "retry", "routing", "retry.routing"])

@@ -228,3 +228,45 @@ export const Options = Schema.Record(Schema.String, Schema.Json)
 
 /** Names of tools; `*` matches any text. */
 export const ToolNames = Schema.Array(filled('a tool\'s name, or a pattern such as "read_*"'))
+
+/** The fields that a template of notices may name. */
+const NOTICE_FIELDS = "id type title text provider model since at waiting failed reason".split(" ")
+
+/** A field in a template. */
+export const PLACEHOLDER = /\{\{\s*([a-zA-Z]+)\s*\}\}/g
+
+/** The first braces that name no field, such as `{{env.KEY}}`: a mistake, because they would be sent as they stand. */
+const unknownField = (template: string): string | undefined => {
+  const rest = template.replaceAll(PLACEHOLDER, (braces, name: string) => (NOTICE_FIELDS.includes(name) ? "" : braces))
+  return /\{\{[^{}]{0,40}(?:\}\})?/.exec(rest)?.[0]
+}
+
+const TEMPLATE = `a text with {{${NOTICE_FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
+
+/** The formats of notices, by name. `delivery/NoticeFormat.ts` writes them. */
+export const NoticeFormatName = Schema.Literals(["json", "slack", "ntfy", "email", "template"]).annotate({
+  message: 'Expected "json", "slack", "ntfy", "email" or "template"'
+})
+
+/** An e-mail address. */
+export const EmailAddress = matching(/^[^\s<>,;"]+@[^\s<>,;"]+$/, 'an e-mail address, such as "oncall@example.org"')
+
+/** The text of a notice, with fields. */
+export const NoticeTemplate = text(TEMPLATE).check(
+  Schema.isMinLength(1, { message: `Expected ${TEMPLATE}` }),
+  Schema.makeFilter(
+    (template) => {
+      const unknown = unknownField(template)
+      return unknown === undefined || `Expected ${TEMPLATE}; ${unknown} is none of these fields`
+    },
+    { toJsonSchema: () => [{ minLength: 1 }, true] }
+  )
+)
+
+/** The format of a receiver, with what it needs. */
+export type NoticeFormat =
+  | "json"
+  | "slack"
+  | "ntfy"
+  | { readonly email: { readonly from: string; readonly to: string } }
+  | { readonly template: string }

@@ -15,7 +15,7 @@ import * as Settings from "./Settings.ts"
 type Path = ReadonlyArray<PropertyKey>
 
 /** The configuration file: its name as the person wrote it, its path, and its content as JSON has it. */
-interface File {
+export interface File {
   readonly name: string
   readonly path: string
   readonly content: unknown
