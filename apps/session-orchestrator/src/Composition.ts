@@ -9,7 +9,7 @@ import { Models } from "@holdfast/policy"
 import { Anthropic, Gemini, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
-import { proxiesOf } from "./config/ProxyChoice.ts"
+import { proxiesOf } from "./config/reading/Environment.ts"
 import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
@@ -128,7 +128,7 @@ const providers = Layer.effect(
       held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
-        ModelChoice.unusable(target, config.providers, Simulated) ??
+        ModelChoice.refusalOf(target, config.providers, Simulated)?.message ??
         packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as Partial from "../../../src/config/reading/Partial.ts"
+import * as Sources from "../../../src/config/reading/Sources.ts"
 import * as ConfigProblem from "../../../src/config/reading/ConfigProblem.ts"
 import * as Configurations from "../Configurations.ts"
 
-const decode = (content: unknown) => Partial.decode(content, ConfigProblem.formatPath)
+const decode = (content: unknown) => Sources.decode(content, ConfigProblem.formatPath)
 
-describe("Partial", () => {
-  it("Partial.P1: valid keys beside a mistake are kept", () => {
+describe("Sources", () => {
+  it("Sources.P1: valid keys beside a mistake are kept", () => {
     const { missing, problems, settings } = decode({
       server: { host: "10.0.0.1", port: "x" },
       sever: 1,
@@ -36,27 +36,27 @@ describe("Partial", () => {
     expect(decode(content)).toMatchObject({ settings: {}, missing: [[]], problems: [{ place: "the whole" }] })
   })
 
-  it("Partial.P2: explains problems at, within or around a left-out path, and no other", () => {
+  it("Sources.P2: explains problems at, within or around a left-out path, and no other", () => {
     const missing = [["providers", "a", "baseUrl"], ["tools"]]
     expect(
-      ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"].map((p) => Partial.explains(missing, p))
+      ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"].map((p) => Sources.explains(missing, p))
     ).toEqual([true, true, true, true])
     expect(
       ["providers.a.headers.x", "providers.ab", "providers.a.baseUrlX", "toolsmith", "model"].map((p) =>
-        Partial.explains(missing, p)
+        Sources.explains(missing, p)
       )
     ).toEqual([false, false, false, false, false])
-    expect(Partial.explains([[]], "model")).toBe(true)
-    expect(Partial.explains([["retry", "reasons"]], 'retry.reasons["x y"]')).toBe(true)
+    expect(Sources.explains([[]], "model")).toBe(true)
+    expect(Sources.explains([["retry", "reasons"]], 'retry.reasons["x y"]')).toBe(true)
   })
 
   it("knows which paths are whole", () => {
     const missing = [["providers", "a", "baseUrl"], ["models"]]
-    expect(Partial.isWhole(missing, ["providers", "a"])).toBe(false)
-    expect(Partial.isWhole(missing, ["models", "x/y"])).toBe(false)
-    expect(Partial.isWhole(missing, ["providers", "b"])).toBe(true)
-    expect(Partial.isWhole([[]], ["server", "token"])).toBe(false)
-    expect(Partial.isWhole([], ["server", "token"])).toBe(true)
+    expect(Sources.isWhole(missing, ["providers", "a"])).toBe(false)
+    expect(Sources.isWhole(missing, ["models", "x/y"])).toBe(false)
+    expect(Sources.isWhole(missing, ["providers", "b"])).toBe(true)
+    expect(Sources.isWhole([[]], ["server", "token"])).toBe(false)
+    expect(Sources.isWhole([], ["server", "token"])).toBe(true)
   })
 
   it("decoding ends for every content, and has no problem exactly if nothing is missing", () => {
