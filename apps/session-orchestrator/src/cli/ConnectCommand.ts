@@ -11,7 +11,7 @@ import { RetrySettings } from "@holdfast/policy"
 import * as Environment from "../config/reading/Environment.ts"
 import * as Endpoints from "../gateway/Endpoints.ts"
 import { causeOf } from "../system/PlatformFailure.ts"
-import * as Address from "./client/Address.ts"
+import * as Service from "./client/Service.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
 import { Refused } from "./Ended.ts"
@@ -58,7 +58,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const provider = Option.getOrElse(named, () => client.provider)
           const endpoints = Endpoints.of(config)
           if (!endpoints.has(provider)) return yield* refuse(unknown(provider, endpoints))
-          const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
+          const address = Service.addressOf(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
           const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
           const place = client.place?.(provider)

@@ -49,6 +49,8 @@ export class Inspection extends Context.Service<
     }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
     /** The database: a file, or an address without its password. */
     readonly database: string
+    /** A conversation, with what it was opened with; none if there is no such conversation. */
+    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
     /** The stored data of one turn, for its explanation; none if there is no such turn. */
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
     /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
@@ -143,6 +145,11 @@ const layer = (
             conversationId
           ),
         recording: (since) => read("the record", sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
+        conversation: (id) =>
+          read(
+            "the conversation",
+            Effect.map(ConversationTable.findAll(sql, [id]), (found) => Option.fromUndefinedOr(found.get(id)))
+          ),
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(

@@ -178,6 +178,7 @@ describe("holdfast dry-run --replay", () => {
         evidence: () => Effect.die("not asked for"),
         period: () => Effect.die("not asked for"),
         recording: (since) => Effect.sync(() => (asked.push(since), given)),
+        conversation: () => Effect.succeedNone,
         beginning: () => Effect.undefined,
         service: Effect.succeed({ _tag: "None" } as const)
       })

@@ -1,14 +1,12 @@
 /** `holdfast health`: prints what a running service knows of its endpoints. */
-import { Health } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HealthText from "../../inspection/endpoints/HealthText.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
-import * as Setup from "../Setup.ts"
 import { Terminal } from "../terminal/Terminal.ts"
-import * as ServiceClient from "./ServiceClient.ts"
+import * as Service from "./Service.ts"
 
 /** The command `holdfast health`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -19,15 +17,13 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print it as JSON; times in milliseconds"),
         Flag.withDefault(false)
       ),
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      ...Service.flags
     },
-    ({ config, json, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
+    ({ json, ...given }) =>
+      Service.use(parts, given, (client) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
-          const client = yield* ServiceClient.of(url, parts.environment, server)
-          const health = yield* client.call({ path: "/v1/health" }, Health.Health)
+          const health = yield* client.health
           const lines = json
             ? [Prose.inJson(JSON.stringify(health, null, 2))]
             : HealthText.lines(health, LocalTime.toSeconds(health.at))
