@@ -2,7 +2,7 @@
  * Serves the Agent Client Protocol over a pair of streams: one agent, any number of sessions.
  *
  * AcpAgent.A1. A session is a conversation; its id is the conversation's, so it can be loaded by any process over the same database.
- * AcpAgent.A2. Loading sends the history, then answers, and takes up the turns that have not ended: they continue without a prompt.
+ * AcpAgent.A2. Loading sends the history, then answers. Turns that have not ended continue without a prompt, from the start of the process on.
  * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
  * AcpAgent.A4. The end of the input ends the connection.
  */
@@ -10,8 +10,6 @@ import { agent, methods, PROTOCOL_VERSION, RequestError, type SessionConfigOptio
 import { Ids, Target } from "@holdfast/wire"
 import { Effect, Exit, Schema, type Scope } from "effect"
 import { Conversations } from "../conversation/Conversations.ts"
-import * as Continuation from "../orchestrator/Continuation.ts"
-import type { Store } from "../storage/Store.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
 import * as AcpSession from "./AcpSession.ts"
 import * as AcpStream from "./AcpStream.ts"
@@ -30,16 +28,14 @@ export interface Options {
 }
 
 /** Serves one client to the end of the input (AcpAgent.A4). */
-export const run: (options: Options) => Effect.Effect<void, never, Conversations | Store | Scope.Scope> =
-  Effect.fnUntraced(function* ({ input, models, output, system, version }) {
-    const services = yield* Effect.context<Conversations | Store | Scope.Scope>()
+export const run: (options: Options) => Effect.Effect<void, never, Conversations | Scope.Scope> = Effect.fnUntraced(
+  function* ({ input, models, output, system, version }) {
+    const services = yield* Effect.context<Conversations | Scope.Scope>()
     const conversations = yield* Conversations
     const sessions = new Map<string, AcpSession.AcpSession>()
 
     /** Runs an effect for a request, whose failure is the error of the response. */
-    const answer = async <A>(
-      effect: Effect.Effect<A, RequestError, Conversations | Store | Scope.Scope>
-    ): Promise<A> => {
+    const answer = async <A>(effect: Effect.Effect<A, RequestError, Conversations | Scope.Scope>): Promise<A> => {
       const exit = await Effect.runPromiseExitWith(services)(effect)
       if (Exit.isSuccess(exit)) return exit.value
       const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
@@ -83,8 +79,6 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
             const session = sessions.get(conversationId) ?? (yield* AcpSession.open(conversationId, client))
             sessions.set(conversationId, session)
             yield* session.isReplayed
-            const wanted = { conversationId, system: undefined, model: undefined }
-            yield* AcpSession.refused(Continuation.resume(wanted)) // AcpAgent.A2
             return { configOptions: yield* configOptionsOf(conversationId) }
           })
         )
@@ -116,7 +110,8 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       .connect(stream)
     yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
     yield* Effect.promise(() => connection.closed)
-  })
+  }
+)
 
 /** The id of the option. */
 const MODEL = "model"

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Ids, type Message } from "@holdfast/wire"
 import { Effect, FileSystem } from "effect"
 import * as path from "node:path"
-import * as AnswerFiles from "../../../src/cli/client/AnswerFiles.ts"
-import type { ServiceClient } from "../../../src/cli/client/ServiceClient.ts"
+import * as Answer from "../../../src/cli/client/Answer.ts"
+import type * as Service from "../../../src/cli/client/Service.ts"
 
 const conversationId = Ids.ConversationId.make("c")
 const turnId = Ids.TurnId.make("poster-1")
@@ -18,10 +18,10 @@ const said = (id: string, content: Message.AssistantMessage["content"]) => ({ ro
 
 /** Answers with these messages. */
 const serviceOf = (messages: ReadonlyArray<object>) =>
-  ({ call: () => Effect.succeed({ messages }) }) as unknown as ServiceClient
+  ({ conversation: () => ({ getMessages: Effect.succeed(messages) }) }) as unknown as Service.Client
 
 describe("holdfast answer --files", () => {
-  it.effect("AnswerFiles.A1: writes the bytes of the last answer of the turn, each under a name of its own", () =>
+  it.effect("writes the bytes of the last answer of the turn, each under a name of its own", () =>
     Effect.gen(function* () {
       const disk = yield* FileSystem.FileSystem
       const folder = path.join(yield* disk.makeTempDirectoryScoped(), "new", "pictures")
@@ -30,7 +30,7 @@ describe("holdfast answer --files", () => {
         said("poster-1", [named, { type: "text", text: "Here." }, link, image]),
         said("other", [image])
       ])
-      const paths = yield* AnswerFiles.write(client, { conversationId, turnId }, folder)
+      const paths = yield* Answer.write(client, { conversationId, turnId }, folder)
       const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
       assert.deepStrictEqual(
         paths,
@@ -47,7 +47,7 @@ describe("holdfast answer --files", () => {
       const disk = yield* FileSystem.FileSystem
       const folder = path.join(yield* disk.makeTempDirectoryScoped(), "taken")
       yield* disk.writeFileString(folder, "")
-      const { message } = yield* Effect.flip(AnswerFiles.write(serviceOf([]), { conversationId, turnId }, folder))
+      const { message } = yield* Effect.flip(Answer.write(serviceOf([]), { conversationId, turnId }, folder))
       assert.include(message, `--files: ${folder} cannot be written: `)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -58,8 +58,8 @@ describe("holdfast answer --files", () => {
       { mediaType: "image/*", url: link.url }
     ]
     const address = "image/* at https://a.example/b.png"
-    assert.deepStrictEqual(AnswerFiles.unwritten(files, "pictures"), [address])
-    assert.deepStrictEqual(AnswerFiles.unwritten(files, undefined), [
+    assert.deepStrictEqual(Answer.unwritten(files, "pictures"), [address])
+    assert.deepStrictEqual(Answer.unwritten(files, undefined), [
       "image/png 3 bytes a.png (--files FOLDER writes it)",
       address
     ])

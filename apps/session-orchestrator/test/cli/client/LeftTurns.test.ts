@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { openText } from "../../../src/cli/client/WaitCommand.ts"
+import { openText } from "../../../src/cli/client/LeftTurns.ts"
 
 it("`holdfast wait` says in plain English how many turns have not ended", () => {
   expect([openText(1, 1), openText(1, 3), openText(2, 2)]).toEqual([

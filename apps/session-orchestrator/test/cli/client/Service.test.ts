@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Redacted, Result } from "effect"
 import { DEFAULTS } from "../../../src/config/reading/Settings.ts"
-import * as Address from "../../../src/cli/client/Address.ts"
+import * as Service from "../../../src/cli/client/Service.ts"
 
 const server = { ...DEFAULTS.server, token: undefined }
 
@@ -13,12 +13,12 @@ describe("the address of the service", () => {
     [undefined, { HOLDFAST_URL: "https://holdfast.internal/" }, server, "https://holdfast.internal"],
     ["http://a:1/under/", { HOLDFAST_URL: "http://b:2" }, server, "http://a:1/under"]
   ] as const)("is the flag's, or the variable's, or the configuration's: %s %o", (flag, environment, server, url) => {
-    expect(Address.of(flag, environment, server)).toEqual(Result.succeed({ url, token: undefined }))
+    expect(Service.addressOf(flag, environment, server)).toEqual(Result.succeed({ url, token: undefined }))
   })
 
   it("has the configuration's token", () => {
     const token = Redacted.make("a-token-of-some-length")
-    expect(Address.of(undefined, {}, { ...server, token })).toMatchObject({
+    expect(Service.addressOf(undefined, {}, { ...server, token })).toMatchObject({
       success: { token: "a-token-of-some-length" }
     })
   })
@@ -29,7 +29,7 @@ describe("the address of the service", () => {
     [undefined, { HOLDFAST_URL: "here" }, server, /^HOLDFAST_URL: /],
     [undefined, {}, { ...server, port: 0 }, /--url/]
   ] as const)("is refused where it is none: %s %o", (flag, environment, server, message) => {
-    const found = Address.of(flag, environment, server)
+    const found = Service.addressOf(flag, environment, server)
     expect(Result.isFailure(found) ? found.failure : "").toMatch(message)
   })
 })
