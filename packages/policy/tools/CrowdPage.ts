@@ -14,7 +14,7 @@ export const page = (): string =>
   [
     "# A crowd before one endpoint",
     "",
-    "Written by `npx --yes pnpm@12 --filter @holdfast/policy write-crowd`: each figure is a simulation by the functions that the service runs; a test sends such crowds through the service itself.",
+    "What the gate saves when many turns wait for one endpoint. Written by `npx --yes pnpm@12 --filter @holdfast/policy write-crowd`: each figure is a simulation by the functions that the service runs.",
     "Turns of the profile `overnight` call an endpoint that is down, answers a share of the calls, or has little room. *Half*, *99 %* and *all* are the times from a turn's first attempt to the end of",
     "its answer, as means of thirty runs (three of 1,000 turns). *Ideal* knows the future. *Wasted* are the calls that were refused, first attempts too.",
     "",

@@ -13,7 +13,7 @@ export const page = (): string =>
   [
     "# What each profile survives",
     "",
-    "Written by `npx --yes pnpm@12 --filter @holdfast/policy write-profiles`: each cell is one step, run through the functions that decide for real turns, against an outage that begins with its first call.",
+    "Which outages a turn outlives, by profile. Written by `npx --yes pnpm@12 --filter @holdfast/policy write-profiles`: each cell is one step, run through the functions that decide for real turns, against an outage that begins with its first call.",
     "It has the time of the answer, counted from the first call and spent waiting, and the calls; or the limit that ends the step, with the calls and the waiting until then. [The configuration](configuration.md#retry)",
     "changes any of it, and `holdfast schedule` shows what comes of that. `budget`, `max-retries` and `max-delay` are limits of the policy, `not-retryable` is a failure that time does not mend.",
     "",
