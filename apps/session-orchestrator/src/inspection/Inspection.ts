@@ -4,7 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, JournalTable, DatabaseWait, SchemaVersion, StorageFailure } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -17,19 +17,17 @@ import * as Holders from "./Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
-import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
-import * as Migrations from "../storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
-import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
+import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import * as PeriodRows from "./period/PeriodRows.ts"
 import type { Period } from "./period/PeriodTally.ts"
-import type { Recording } from "../storage/Recording.ts"
-import * as RecordingTable from "../storage/tables/RecordingTable.ts"
+import * as Recording from "../storage/Recording.ts"
 import type { StoredTurn } from "./StoredTurn.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -56,7 +54,7 @@ export class Inspection extends Context.Service<
     /** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
     readonly beginning: (conversationId: Ids.ConversationId) => Effect.Effect<number | undefined, StorageError>
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
-    readonly recording: (since: number) => Effect.Effect<Recording, StorageError>
+    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -124,7 +122,10 @@ const layer = (
           ),
           Effect.mapError((error) => explain(database, `read ${what}`, error))
         )
-      yield* read("its version", refuseOther(database, sql))
+      yield* read(
+        "its version",
+        Effect.provideService(SchemaVersion.refuseOther(database, DatabaseSchema.versions), SqlClient.SqlClient, sql)
+      )
       return {
         database,
         service,
@@ -132,7 +133,7 @@ const layer = (
           PeriodRows.report(
             {
               turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
-              answeredCalls: (...between) => read("the answered calls", AnsweredCallTable.between(sql, ...between)),
+              answeredCalls: (...between) => read("the answered calls", AnsweredCalls.between(sql, ...between)),
               records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
             },
             period
@@ -142,7 +143,7 @@ const layer = (
             (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
             conversationId
           ),
-        recording: (since) => read("the record", sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
+        recording: (since) => read("the record", sql.withTransaction(Recording.read(sql, since, MOST_RECORDED))), // Inspection.I2
         evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(
@@ -161,16 +162,6 @@ const explain = (database: string, attempted: string, error: Failure): StorageEr
     ? StorageFailure.explain(database, attempted, error)
     : StorageFailure.damaged(database, attempted, error.message)
 }
-
-const refuseOther = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
-  Migrations.refuseOther.pipe(
-    Effect.provideService(SqlClient.SqlClient, sql),
-    Effect.mapError((error) =>
-      error._tag === "NewerDatabase" || error._tag === "OlderDatabase"
-        ? new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
-        : error
-    )
-  )
 
 const reports = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
@@ -237,7 +228,7 @@ const evidenceOf = Effect.fnUntraced(function* (
   const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
   const records = yield* recordsOf(sql, turnId)
   const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
-  const deaths = yield* DeathTable.since(sql, turn.value.acceptedAt)
+  const deaths = yield* SealTable.deaths(sql, turn.value.acceptedAt)
   return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
 })
 
