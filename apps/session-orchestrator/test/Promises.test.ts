@@ -24,6 +24,7 @@ import * as Owner from "../src/cluster/Owner.ts"
 import { Intake, LineTransport, Offers, ToolServer, ToolServers } from "@holdfast/mcp"
 import * as HttpServer from "../src/http/HttpServer.ts"
 import * as LiveResponse from "../src/http/body/LiveResponse.ts"
+import { STALL_LIMIT } from "../src/rpc/Outlet.ts"
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -64,7 +65,7 @@ const promises: Readonly<
   ],
   api: [
     [/a client that is more than (\d+) MiB behind/, MIB, Backlog.MAX_BEHIND],
-    [/or reads nothing for (\d+) s; the turn/, SECOND, LiveResponse.STALL_LIMIT],
+    [/or reads nothing for (\d+) s; the turn/, SECOND, STALL_LIMIT],
     [/a client that reads again within (\d+) s receives it/, SECOND, LiveResponse.FAREWELL_LIMIT],
     [/not on disk after (\d+) s; `detail` has the cause/, SECOND, Commands.ANSWER_LIMIT]
   ],

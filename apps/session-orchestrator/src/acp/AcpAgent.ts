@@ -6,16 +6,17 @@
  * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
  * AcpAgent.A4. The end of the input ends the connection.
  */
-import { agent, methods, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
-import { Ids } from "@holdfast/wire"
+import { agent, methods, PROTOCOL_VERSION, RequestError, type SessionConfigOption } from "@agentclientprotocol/sdk"
+import { Ids, Target } from "@holdfast/wire"
 import { Effect, Exit, Schema, type Scope } from "effect"
 import { Conversations } from "../conversation/Conversations.ts"
 import * as Continuation from "../orchestrator/Continuation.ts"
 import type { Store } from "../storage/Store.ts"
-import * as AcpModels from "./AcpModels.ts"
-import * as AcpPrompt from "./AcpPrompt.ts"
+import * as AcpUpdates from "./AcpUpdates.ts"
 import * as AcpSession from "./AcpSession.ts"
 import * as AcpStream from "./AcpStream.ts"
+import { Profile } from "@holdfast/policy"
+import type { Values } from "../config/Config.ts"
 
 /** What the agent runs with. */
 export interface Options {
@@ -45,7 +46,7 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       throw failure?._tag === "Fail" ? failure.error : RequestError.internalError()
     }
     const configOptionsOf = (id: Ids.ConversationId) =>
-      Effect.map(AcpSession.refused(conversations.state(id)), ({ model }) => [AcpModels.optionOf(model, models)])
+      Effect.map(AcpSession.refused(conversations.state(id)), ({ model }) => [optionOf(model, models)])
     const sessionOf = (sessionId: string): AcpSession.AcpSession => {
       const session = sessions.get(sessionId)
       if (session === undefined)
@@ -90,7 +91,7 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       )
       .onRequest(methods.agent.session.setConfigOption, ({ params: { configId, sessionId, value } }) => {
         const { conversationId } = sessionOf(sessionId)
-        if (configId !== AcpModels.ID || typeof value !== "string")
+        if (configId !== MODEL || typeof value !== "string")
           throw new RequestError(
             INVALID,
             `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`
@@ -104,7 +105,7 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
       })
       .onRequest(methods.agent.session.prompt, ({ params, requestId, signal }) => {
         const session = sessionOf(params.sessionId)
-        const prompt = AcpPrompt.of(params.prompt)
+        const prompt = AcpUpdates.promptOf(params.prompt)
         if (prompt === undefined)
           throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
         signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
@@ -116,6 +117,32 @@ export const run: (options: Options) => Effect.Effect<void, never, Conversations
     yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
     yield* Effect.promise(() => connection.closed)
   })
+
+/** The id of the option. */
+const MODEL = "model"
+
+/** The models that a configuration names: its own, those that it falls back to, and those that it describes. */
+export const modelsIn = ({
+  model,
+  models,
+  retry
+}: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
+  const { routing } = Profile.resolve(retry)
+  const targets = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
+  return Array.from(
+    new Set([...[...(model === undefined ? [] : [model]), ...targets].map(Target.format), ...Object.keys(models)])
+  )
+}
+
+/** The option, with the session's model and those to choose from. */
+const optionOf = (current: string, named: ReadonlyArray<string>): SessionConfigOption => ({
+  type: "select",
+  id: MODEL,
+  name: "Model",
+  category: "model",
+  currentValue: current,
+  options: Array.from(new Set([current, ...named]), (name) => ({ value: name, name }))
+})
 
 // --- internal
 

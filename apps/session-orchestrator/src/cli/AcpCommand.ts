@@ -68,14 +68,11 @@ const serve = (version: string, system: string | undefined, config: Pick<Values,
   Effect.gen(function* () {
     const signals = yield* Signals.Signals
     // The protocol's library is a part of the program that other commands do not load.
-    const { AcpAgent, AcpModels } = yield* Effect.promise(async () => ({
-      AcpAgent: await import("../acp/AcpAgent.ts"),
-      AcpModels: await import("../acp/AcpModels.ts")
-    }))
+    const AcpAgent = yield* Effect.promise(() => import("../acp/AcpAgent.ts"))
     const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(process.stdout)
     yield* Effect.raceFirst(
-      AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
+      AcpAgent.run({ version, system, models: AcpAgent.modelsIn(config), input, output }),
       Effect.asVoid(signals.first)
     )
   }).pipe(Effect.scoped)

@@ -9,7 +9,7 @@ import { Effect, Option, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Conversations } from "../conversation/Conversations.ts"
 import * as Continuation from "../orchestrator/Continuation.ts"
-import * as LineOutput from "../rpc/LineOutput.ts"
+import { Outlet } from "../rpc/Outlet.ts"
 import * as RpcSession from "../rpc/RpcSession.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -55,7 +55,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               database
             )
             const after = yield* readAfter(flags.after, conversationId)
-            const output = LineOutput.make(process.stdout)
+            const output = new Outlet(process.stdout)
             const begun =
               conversationId === undefined
                 ? Effect.provide(converse(create(system), after, output), [parts.conversations, Signals.layer])
@@ -65,7 +65,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
                   ])
             yield* begun
             // Node does not destroy its standard output, and would wait for the reader without end.
-            if (!(yield* output.flush)) process.exit(ExitCode.COMPLETED)
+            if (!(yield* output.flushed("", RpcSession.LAST_READ))) process.exit(ExitCode.COMPLETED)
           })
       )
     }
@@ -93,12 +93,12 @@ const resume = (wanted: Parameters<typeof Continuation.resume>[0]) =>
 const converse = Effect.fnUntraced(function* <E extends StartFailure, R>(
   begin: Effect.Effect<Ids.ConversationId, E, R>,
   after: number,
-  { write }: LineOutput.LineOutput
+  output: Outlet
 ) {
   const signals = yield* Signals.Signals
   const { stdin } = yield* Stdio.Stdio
   const conversationId = yield* begin
-  const session = RpcSession.run({ conversationId, after, input: stdin, write })
+  const session = RpcSession.run({ conversationId, after, input: stdin, write: (lines) => output.send(lines) })
   yield* Effect.raceFirst(session, Effect.asVoid(signals.first))
 })
 

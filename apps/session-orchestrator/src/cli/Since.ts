@@ -1,7 +1,7 @@
 /** Reads a moment in the past as a person writes it: a length of time, a time of day, a day, or a date. */
 import { Duration, Effect } from "effect"
 import * as DailyTime from "../text/DailyTime.ts"
-import * as LengthOfTime from "../text/LengthOfTime.ts"
+import * as DurationText from "../text/DurationText.ts"
 import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -23,7 +23,7 @@ export const parse = (text: string, now: number): number | undefined => {
   if (daysAgo !== -1) return startOf(now, daysAgo)
   const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []
   if (hours !== undefined) return DailyTime.last({ hours: Number(hours), minutes: Number(minutes) }, now)
-  const length = LengthOfTime.parse(text)
+  const length = DurationText.parse(text)
   if (length !== undefined) return now - Duration.toMillis(length)
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date

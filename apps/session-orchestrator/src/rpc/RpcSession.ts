@@ -23,6 +23,9 @@ export const MOST_WAITING = 64
 /** How long the answers to the last commands may take once the input has ended (RpcSession.S4). */
 export const LAST_ANSWERS = Duration.seconds(5)
 
+/** How long the reader may take for the last lines, after the end of the session. */
+export const LAST_READ = Duration.seconds(5)
+
 /** The origin in the record of a command (X4). */
 const ORIGIN = "RPC"
 

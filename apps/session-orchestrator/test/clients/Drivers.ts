@@ -11,7 +11,7 @@ import { join } from "node:path"
 import * as Composition from "../../src/Composition.ts"
 import { Config } from "../../src/config/Config.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
-import * as LineOutput from "../../src/rpc/LineOutput.ts"
+import { Outlet } from "../../src/rpc/Outlet.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
 import * as Configurations from "../config/Configurations.ts"
 import { type Cut, start as startProxy } from "./CuttingProxy.ts"
@@ -168,12 +168,12 @@ const sessions = (conversations: Conversations["Service"]): Effect.Effect<number
             socket.pause()
             socket.unshift(first.subarray(end + 1))
             const input = Stream.fromAsyncIterable<Uint8Array, Error>(socket, () => new Error("cut"))
-            const { write } = LineOutput.make(socket)
+            const outlet = new Outlet(socket)
             const session = RpcSession.run({
               conversationId: Ids.ConversationId.make(conversation),
               after,
               input,
-              write
+              write: (lines) => outlet.send(lines)
             })
             const fiber = runFork(
               Effect.ensuring(

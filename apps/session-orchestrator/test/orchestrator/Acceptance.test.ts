@@ -5,6 +5,7 @@ import { GivenRecords } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
+import * as Gates from "../../src/gate/Gates.ts"
 import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
@@ -57,7 +58,7 @@ const given = Effect.gen(function* () {
       isElsewhere: (id) => elsewhere.has(id),
       predecessor: state.predecessor
     },
-    gates: { of: () => undefined, limiterOf: () => undefined },
+    gates: Gates.noop,
     life: "life 2",
     isStopping: () => state.isStopping
   })

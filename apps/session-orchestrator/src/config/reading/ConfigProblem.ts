@@ -7,7 +7,7 @@
  */
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
-import * as LengthOfTime from "../../text/LengthOfTime.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
@@ -155,7 +155,7 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<Proper
 const suggestionFor = (found: unknown, expected: string): string => {
   if (typeof found !== "string") return ""
   const near = expected.includes("duration")
-    ? LengthOfTime.spelledOut(found)
+    ? DurationText.spelledOut(found)
     : nearest(
         found,
         Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
