@@ -13,9 +13,8 @@ import * as Backlog from "../src/session/Backlog.ts"
 import * as RestartDelays from "../src/recovery/RestartDelays.ts"
 import * as Commands from "../src/orchestrator/Commands.ts"
 import * as MissingTools from "../src/turn/MissingTools.ts"
-import * as Parking from "../src/parking/Parking.ts"
 import * as Quarantine from "../src/pacing/Quarantine.ts"
-import * as TurnRunner from "../src/turn/TurnRunner.ts"
+import * as Parking from "../src/parking/Parking.ts"
 import * as Progress from "../src/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
 import * as Causes from "../src/telemetry/incidents/Causes.ts"
@@ -84,7 +83,7 @@ const promises: Readonly<
     [/get 503 after 6 s, or (\d+) s if/, SECOND, DatabaseWait.SILENCE_LIMIT],
     [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
-    [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, TurnRunner.RESIDENT_MS]
+    [/leaves the memory of its runner (\d+) to 10 s after/, SECOND, Parking.RESIDENT_MS]
   ],
   testing: [[/is read ahead up to (\d+) s before its time/, SECOND, Parking.NEAR_MS]],
   configuration: [

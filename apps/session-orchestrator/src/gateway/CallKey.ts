@@ -20,14 +20,27 @@ export interface Keyed {
 }
 
 /** The key of a call. */
-export const of = ({ digest, headers, target }: Keyed): string => {
-  const first = (names: ReadonlyArray<string>) => names.flatMap((name) => Headers.valuesOf(headers, name))
-  const named = first(["idempotency-key"])
-  const parts = [target, Credentials.inHeaders(headers), first(SESSIONS), named.length > 0 ? named : digest()]
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+export const of = (call: Keyed): string => keyFor(call, Credentials.inHeaders(call.headers))
+
+/**
+ * The key of a call of a session whose login may be renewed: the same after the renewal. `undefined`: its client names no session, or has a key
+ * instead of a login. Names of sessions are chance, so no other client has one.
+ */
+export const ofSession = (call: Keyed): string | undefined => {
+  const isLogin = Headers.valuesOf(call.headers, "authorization").length > 0
+  return isLogin && valuesOf(call, SESSIONS).length > 0 ? keyFor(call, []) : undefined
 }
 
 // --- internal
+
+const valuesOf = ({ headers }: Keyed, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => Headers.valuesOf(headers, name))
+
+const keyFor = (call: Keyed, credentials: ReadonlyArray<unknown>): string => {
+  const named = valuesOf(call, ["idempotency-key"])
+  const parts = [call.target, credentials, valuesOf(call, SESSIONS), named.length > 0 ? named : call.digest()]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+}
 
 /** Headers by which clients name the session of a call. */
 const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

@@ -24,7 +24,10 @@ export interface GatedCall {
   readonly key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
+  /** Without its content coding. */
   readonly body: Buffer
+  /** As it came; `undefined`: it has no coding. */
+  readonly coded: Buffer | undefined
   /** The digest of a large body (`CallBody`). */
   readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
@@ -38,12 +41,17 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
 })
 
 /** Its key, by which the same call asked again is known. A small body is parsed again: kept, it would be larger than the body. */
-export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): string =>
-  CallKey.of({
-    target: `${provider} ${rest}`,
-    headers,
-    digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
-  })
+export const keyOf = (call: GatedCall): string => CallKey.of(keyed(call))
+
+/** The key by which it is known after its client has renewed its login; `undefined`: there is none (`CallKey.ofSession`). */
+export const sessionKeyOf = (call: GatedCall): string | undefined =>
+  call.key._tag === "Client" ? CallKey.ofSession(keyed(call)) : undefined
+
+const keyed = ({ body, digest, headers, provider, rest }: GatedCall): CallKey.Keyed => ({
+  target: `${provider} ${rest}`,
+  headers,
+  digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
+})
 
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
 export const title = ({ headers, rest }: GatedCall): string => {
@@ -60,15 +68,16 @@ export const requestFor = (
 ): RawCall.Request | undefined => {
   const endpoint = endpoints.get(ProviderName.configured(target.provider))
   if (endpoint === undefined) return undefined
-  const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
+  const isAsItCame = call.asked.model === undefined || call.asked.model === target.model
+  const left = isAsItCame ? ["content-length"] : ["content-length", "content-encoding"]
+  const own = Headers.without(Headers.ofRequest(call.headers), left)
   const headers = ProviderName.hasClientKey(target.provider)
     ? own
     : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
-  const { body, target: rest } =
-    call.asked.model === undefined || call.asked.model === target.model
-      ? { body: call.body, target: call.rest }
-      : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
+  const { body, target: rest } = isAsItCame
+    ? { body: call.coded ?? call.body, target: call.rest }
+    : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
   return { url: Address.below(endpoint.baseUrl, rest), method: "POST", headers, body: Buffer.from(body) }
 }
 

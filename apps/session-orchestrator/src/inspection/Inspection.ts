@@ -4,7 +4,14 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import { InterruptionTable, JournalTable, SqlDatabase, StorageFailure, type TableError } from "@holdfast/journal/sql"
+import {
+  InterruptionTable,
+  JournalTable,
+  SchemaVersion,
+  SqlDatabase,
+  StorageFailure,
+  type TableError
+} from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import { History } from "@holdfast/kernel/host"
@@ -16,18 +23,16 @@ import * as Holders from "./Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
-import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
-import * as Migrations from "../storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
-import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
+import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
 import type * as PeriodReports from "./period/PeriodReports.ts"
-import type { Recording } from "../storage/Recording.ts"
-import * as RecordingTable from "../storage/tables/RecordingTable.ts"
+import * as Recording from "../storage/Recording.ts"
 import * as StoredTurns from "./StoredTurns.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -52,7 +57,7 @@ export class Inspection extends Context.Service<
     /** What the report of a period is made of, read page by page: turns that change meanwhile count as they were read. */
     readonly sources: PeriodReports.Sources
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
-    readonly recording: (since: number) => Effect.Effect<Recording, StorageError>
+    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -115,26 +120,22 @@ const layer = (
     Effect.gen(function* () {
       const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
       const refusal = yield* read("its version")(
-        Migrations.refuseOther.pipe(
-          Effect.catchTags({
-            NewerDatabase: ({ message }) => Effect.succeed(message),
-            OlderDatabase: ({ message }) => Effect.succeed(message)
-          }),
+        SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
+          Effect.catchTag("StorageError", Effect.succeed),
           Effect.provideService(SqlClient.SqlClient, sql)
         )
       )
-      if (typeof refusal === "string")
-        return yield* new StorageError({ message: `Could not use the database ${database}: ${refusal}` })
+      if (refusal !== undefined) return yield* refusal
       const recordsOf = JournalTable.load(sql, SealTable.TABLES)
       return {
         database,
         service: owner ?? runnersOf(read("its runners")(Holders.read(sql))),
         sources: {
           turns: (...query) => read("a page of turns")(TurnListTable.page(sql, ...query)),
-          answeredCalls: (...between) => read("the answered calls")(AnsweredCallTable.between(sql, ...between)),
+          answeredCalls: (...between) => read("the answered calls")(AnsweredCalls.between(sql, ...between)),
           records: (ids) => read("records of turns")(recordsOf(ids))
         },
-        recording: (since) => read("the record")(sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
+        recording: (since) => read("the record")(sql.withTransaction(Recording.read(sql, since, MOST_RECORDED))), // Inspection.I2
         evidence: (turnId) => read("the turn")(sql.withTransaction(evidence(sql)(turnId))), // Inspection.I2
         turns: ({ all }) =>
           Effect.flatMap(
@@ -153,7 +154,7 @@ const evidence = (sql: SqlClient.SqlClient) =>
         events: Effect.map(EventTable.ofTurn(sql, turnId), (stored) => stored.map(({ event }) => event)),
         records: recordsOf(sql, turnId),
         interruption: Effect.map(InterruptionTable.find(sql, SealTable.TABLES, turnId), Option.getOrUndefined),
-        deaths: DeathTable.since(sql, acceptedAt)
+        deaths: SealTable.deaths(sql, acceptedAt)
       })
   )
 

@@ -13,7 +13,7 @@ import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../..
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as EventTable from "../../src/storage/tables/EventTable.ts"
-import * as OutboxTable from "../../src/storage/tables/OutboxTable.ts"
+import * as Outbox from "../../src/storage/Outbox.ts"
 import * as SealTable from "../../src/storage/tables/SealTable.ts"
 import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
@@ -351,7 +351,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       }
       const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
       expect(byModel).toMatch("events_model_change")
-      const released = yield* planOf(sql, OutboxTable.ofEnded(sql, 99_990))
+      const released = yield* planOf(sql, Outbox.ofEnded(sql, 99_990))
       expect(released).toMatch("turns_by_end")
       expect(released).not.toMatch("outbox_due")
       for (const statement of [
@@ -452,7 +452,7 @@ const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: numbe
   yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)
     SELECT n, 1, n, 0, 'turn-end', CAST(${end} AS TEXT) FROM (${numbers}) AS numbers WHERE n % 2 = 1`
   yield* sql`INSERT INTO outbox (id, lane, receiver, turn, state, attempts, due_at, claimed_until)
-    SELECT 'm-' || n, 'm-' || n, 'webhook', n, 'pending', 0, ${OutboxTable.NOT_YET}, 0 FROM (${numbers}) AS numbers WHERE n % 100 = 0`
+    SELECT 'm-' || n, 'm-' || n, 'webhook', n, 'pending', 0, ${Outbox.NOT_YET}, 0 FROM (${numbers}) AS numbers WHERE n % 100 = 0`
   yield* sql`ANALYZE`
 })
 

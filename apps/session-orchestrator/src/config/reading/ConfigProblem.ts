@@ -8,7 +8,6 @@
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
 import * as DurationText from "../../text/DurationText.ts"
-import * as FormerNames from "./FormerNames.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
 
@@ -120,7 +119,7 @@ const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, over
 const formatLeaf = SchemaIssue.makeFormatterDefault()
 
 const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
-  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path, valueAt(input, path))
+  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path)
   if (issue._tag === "MissingKey") return "missing."
   const said = override ?? formatLeaf(issue)
   // A check that is not about a value has a complete message.
@@ -128,8 +127,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const told = said.slice("Expected ".length)
   const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
-  const advice = Array.isArray(found) ? FormerNames.adviceFor(path, found) : undefined
-  const hint = advice === undefined ? suggestionFor(found, expected) : ` ${advice}`
+  const hint = suggestionFor(found, expected)
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
@@ -141,9 +139,7 @@ const TYPES: { readonly [type: string]: string } = {
   object: "an object"
 }
 
-const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
-  const advice = FormerNames.adviceFor(path, found)
-  if (advice !== undefined) return `unknown key. ${advice}`
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
   const near = nearest(String(path.at(-1)), known)
   const visible = known.filter((name) => !name.startsWith("$"))

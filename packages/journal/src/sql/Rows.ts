@@ -1,11 +1,13 @@
 /**
- * Inserts many rows into one table with few different statements.
+ * Statements about many rows, in the dialects of both databases; the text of a statement does not depend on their number.
  *
- * | database | rows | statement |
+ * | statement | database | rows |
  * |---|---|---|
- * | PostgreSQL | several | one, whose text does not depend on their number: they are one parameter, a JSON array. Each statement is a round trip. Very long rows take several |
- * | SQLite | several | chunks of three sizes, each text prepared once, below the limit of parameters |
- * | either | one | its values |
+ * | insert | PostgreSQL | several are one parameter, a JSON array: each statement is a round trip. Very long rows take several |
+ * | insert | SQLite | several in chunks of three sizes, each text prepared once, below the limit of parameters |
+ * | condition on ids | either | the ids are one parameter, a JSON array |
+ *
+ * Rows refer to each other by number. An id, a text of up to 64 characters, is in its own row and one index. No port has numbers.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -36,6 +38,22 @@ export const insertAll = <Returned extends object = never>(
         (returned) => returned.flat()
       ),
     orElse: () => inChunks(sql, table, rows, clause)
+  })
+
+/** A condition: the column has one of the ids. */
+export const have = (sql: SqlClient.SqlClient, column: string, ids: ReadonlyArray<string>): Statement.Fragment => {
+  const list = JSON.stringify(ids)
+  return sql.onDialectOrElse({
+    pg: () => sql`${sql.literal(column)} IN (SELECT json_array_elements_text(${list}::json))`,
+    orElse: () => sql`${sql.literal(column)} IN (SELECT value FROM json_each(${list}))`
+  })
+}
+
+/** Reads a column of row numbers. PostgreSQL's driver returns a BIGINT as a text, because it can exceed a number; a DOUBLE holds every row number that occurs. */
+export const number = (sql: SqlClient.SqlClient, column: string): Statement.Fragment =>
+  sql.onDialectOrElse({
+    pg: () => sql.literal(`CAST(${column} AS DOUBLE PRECISION)`),
+    orElse: () => sql.literal(column)
   })
 
 // --- internal
