@@ -123,7 +123,7 @@ const layer = (
       const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
       const refusal = yield* read("its version")(
         SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
-          Effect.catchTag("StorageError", (refusal) => Effect.succeed(refusal)),
+          Effect.catchTag("StorageError", Effect.succeed),
           Effect.provideService(SqlClient.SqlClient, sql)
         )
       )
