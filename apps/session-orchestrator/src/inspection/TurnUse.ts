@@ -7,8 +7,7 @@ import { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
 import { Failure, type TurnEvent } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
-import type * as SpendSums from "../spend/limits/SpendSums.ts"
-import * as Usage from "../spend/Usage.ts"
+import * as SpendSums from "../spend/limits/SpendSums.ts"
 import type { TurnRow } from "../storage/Lists.ts"
 import * as TurnReport from "./TurnReport.ts"
 
@@ -39,11 +38,11 @@ export const of = (
 ): ReadonlyArray<SpendSums.Use> => {
   const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) return []
-    return [{ target, tokens: Usage.tokensOf(outcome.usage), at: outcome.endedAt }]
+    return [{ target, tokens: SpendSums.tokensOf(outcome.usage), at: outcome.endedAt }]
   })
   if (end === undefined) return uses
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-  return [...uses, ...Usage.rest(end, counted, TurnReport.targetOf(history) ?? model)]
+  return [...uses, ...SpendSums.restOf(end, counted, TurnReport.targetOf(history) ?? model)]
 }
 
 /** The tokens of a turn that has ended, by target; none if it used none. */
