@@ -58,8 +58,7 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
     return where
   }
   for (const target of targets) at(target)
-  const count = (metric: Metric.Counter<number>, value: number, labels: Readonly<Record<string, string>>): void =>
-    Metric.withAttributes(metric, labels).updateUnsafe(value, context)
+  const count = Series.counting(context)
   return ({ failure, target, usage }: EndedCall, endedAt: number): void => {
     const where = at(target)
     count(calls, 1, { ...where, status: failure?.reason ?? "answered" })
