@@ -94,12 +94,8 @@ export const rooms: ReadonlyArray<string> = [
   "config",
   "redaction",
   "providers",
-  // Ports of the disk, and the databases below them.
+  // The disk.
   "storage",
-  "storage/migrations",
-  "storage/tables",
-  "storage/sqlite",
-  "storage/sql",
   // Turns in this process.
   "conversation",
   "pacing",

@@ -9,7 +9,7 @@ import { Models } from "@holdfast/policy"
 import { Anthropic, Gemini, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
-import { proxiesOf } from "./config/ProxyChoice.ts"
+import { proxiesOf } from "./config/reading/Environment.ts"
 import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
@@ -33,17 +33,15 @@ import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
-import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as HealthReports from "./inspection/endpoints/HealthReports.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
-import * as PriceTable from "./inspection/period/PriceTable.ts"
 import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
 import * as TurnUse from "./inspection/TurnUse.ts"
-import * as TurnStates from "./inspection/TurnStates.ts"
+import * as StoredTurns from "./inspection/StoredTurns.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
 import { Journal } from "./storage/EventJournal.ts"
@@ -130,7 +128,7 @@ const providers = Layer.effect(
       held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
-        ModelChoice.unusable(target, config.providers, Simulated) ??
+        ModelChoice.refusalOf(target, config.providers, Simulated)?.message ??
         packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
@@ -283,24 +281,20 @@ export const inspection = Layer.unwrap(
 /** Reports of endpoints; with the gates of the turns. */
 const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, resources]))
 
-/** Explanations, states and lists of turns, and submissions, for any process that runs them. */
+/** States, explanations and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
-  Explanations.layer,
   PeriodReports.layer,
   DryRuns.layer,
   TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, TurnStates.layer))
-).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))
+  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
+).pipe(Layer.provide(Secrets.layer))
 
 /** Delivers ends of turns and reports while the service runs. */
 const deliveries = ServiceDeliveries.layer.pipe(
   Layer.provide([
-    Layer.mergeAll(PeriodReports.layer, TurnStates.layer).pipe(
-      Layer.provide(PriceTable.layer),
-      Layer.provideMerge(Secrets.layer)
-    ),
+    Layer.mergeAll(PeriodReports.layer, StoredTurns.layer).pipe(Layer.provideMerge(Secrets.layer)),
     Timer.layer
   ]),
   Layer.provide([Telemetry.http, NodeServices.layer])

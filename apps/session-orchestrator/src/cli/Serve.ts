@@ -14,7 +14,7 @@ import * as MemoryReturn from "../system/MemoryReturn.ts"
 import * as PageFiles from "../http/page/PageFiles.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as RetryText from "../text/RetryText.ts"
+import * as PolicyText from "../text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
@@ -82,7 +82,7 @@ export const banner = <E extends StartFailure>(
     `Holdfast ${parts.version} listens on ${url}`,
     "",
     `  model  ${model === undefined ? NO_MODEL : Target.format(model)}`,
-    `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
+    `  retry  ${config.retry.profile ?? "overnight"}: ${PolicyText.summary(Profile.resolve(config.retry))}`,
     `  data   ${dataOf(config)}`,
     `  page   ${url}/`,
     `  docs   ${url}/docs`,

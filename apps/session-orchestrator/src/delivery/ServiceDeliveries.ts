@@ -11,7 +11,7 @@ import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { type Claimed, type NewMessage, Outbox } from "../storage/Outbox.ts"
 import * as DailyTime from "../text/DailyTime.ts"
@@ -45,7 +45,7 @@ export const layer: Layer.Layer<
   | Config
   | Outbox
   | PeriodReports
-  | TurnStates
+  | StoredTurns
   | Secrets
   | Timer.Timer
   | HttpClient.HttpClient
@@ -146,7 +146,7 @@ const PREFIX = "whsec_"
 
 /** Sends the end of a turn, signed. */
 const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<Values["webhooks"]>) {
-  const states = yield* TurnStates
+  const states = yield* StoredTurns
   const toOperator = Posting.viaClient(yield* HttpClient.HttpClient)
   const toClient = Posting.toPublic()
   const send: Deliveries.Send = ({ receiver, turnId }) =>
@@ -165,7 +165,7 @@ const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<V
   return send
 })
 
-const stateOf = (states: TurnStates["Service"], turnId: Ids.TurnId) =>
+const stateOf = (states: StoredTurns["Service"], turnId: Ids.TurnId) =>
   states.find(turnId).pipe(
     Effect.catchTags({
       TurnNotFound: () => Effect.undefined,
@@ -194,7 +194,7 @@ const receiversOf = Effect.fnUntraced(function* (
   redact: (text: string) => string
 ) {
   const receivers = new Map<string, Deliveries.Send>()
-  const states = yield* TurnStates
+  const states = yield* StoredTurns
   const via =
     (format: Parameters<typeof NoticeFormat.write>[0], send: Posting.SendContent): Deliveries.Send =>
     ({ payload = "" }) =>

@@ -24,7 +24,10 @@ export interface GatedCall {
   readonly key: Exclude<Endpoints.Decision, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
+  /** Without its content coding. */
   readonly body: Buffer
+  /** As it came; `undefined`: it has no coding. */
+  readonly coded: Buffer | undefined
   /** The digest of a large body (`CallBody`). */
   readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
@@ -37,23 +40,22 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
   model: asked.model ?? "unknown"
 })
 
+type Keyed = Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest">
+
 /**
  * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); one that sends
  * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential. A small body is parsed again: kept, it would be
  * larger than the body.
  */
-export const keyOf = ({
-  body,
-  digest,
-  headers,
-  provider,
-  rest
-}: Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest">): string => {
-  const valuesOf = (names: ReadonlyArray<string>) => names.flatMap((name) => Headers.valuesOf(headers, name))
-  const named = valuesOf(["idempotency-key"])
-  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
-  const parts = [`${provider} ${rest}`, Credentials.inHeaders(headers), valuesOf(SESSIONS), content]
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+export const keyOf = (call: Keyed): string => keyFor(call, Credentials.inHeaders(call.headers))
+
+/**
+ * The key of a call of a session whose login may be renewed: the same after the renewal. `undefined`: its client names no session, or has a key
+ * instead of a login. Names of sessions are chance, so no other client has one.
+ */
+export const sessionKeyOf = (call: Keyed & Pick<GatedCall, "key">): string | undefined => {
+  const isLogin = call.key._tag === "Client" && Headers.valuesOf(call.headers, "authorization").length > 0
+  return isLogin && valuesOf(call, SESSIONS).length > 0 ? keyFor(call, []) : undefined
 }
 
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
@@ -71,15 +73,16 @@ export const requestFor = (
 ): RawCall.Request | undefined => {
   const endpoint = endpoints.get(ProviderName.configured(target.provider))
   if (endpoint === undefined) return undefined
-  const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
+  const isAsItCame = call.asked.model === undefined || call.asked.model === target.model
+  const left = isAsItCame ? ["content-length"] : ["content-length", "content-encoding"]
+  const own = Headers.without(Headers.ofRequest(call.headers), left)
   const headers = ProviderName.hasClientKey(target.provider)
     ? own
     : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
-  const { body, target: rest } =
-    call.asked.model === undefined || call.asked.model === target.model
-      ? { body: call.body, target: call.rest }
-      : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
+  const { body, target: rest } = isAsItCame
+    ? { body: call.coded ?? call.body, target: call.rest }
+    : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
   return { url: Address.below(endpoint.baseUrl, rest), method: "POST", headers, body: Buffer.from(body) }
 }
 
@@ -106,6 +109,17 @@ export const concealed = (
 }
 
 // --- internal
+
+const valuesOf = ({ headers }: Keyed, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => Headers.valuesOf(headers, name))
+
+const keyFor = (call: Keyed, credentials: ReadonlyArray<string>): string => {
+  const { body, digest, provider, rest } = call
+  const named = valuesOf(call, ["idempotency-key"])
+  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
+  const parts = [`${provider} ${rest}`, credentials, valuesOf(call, SESSIONS), content]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+}
 
 /** Headers by which clients name the session of a call. */
 const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

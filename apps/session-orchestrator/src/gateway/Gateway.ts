@@ -209,13 +209,14 @@ const read = Effect.fnUntraced(function* (
   const read = yield* CallReader.read(request, maxBodyBytes, share)
   if (read === "too-large") return yield* Effect.fail(refusal(rest, 413, tooLarge(maxBodyBytes)))
   if (read === "no-room") return yield* Effect.fail(refusal(rest, 503, BodyBudget.NO_ROOM))
-  const body = read.bytes
-  const outline = request.headers["content-encoding"] === undefined ? yield* CallReader.outline(read) : undefined
-  if (outline === undefined) return { body }
+  if ("unread" in read) return { body: read.unread }
+  const { bytes: body, coded } = read
+  const outline = yield* CallReader.outline(read)
+  if (outline === undefined) return { body: coded ?? body }
   const { digest, members } = outline
   const asked = named(dialect.call(rest, members))
   const headers = request.rawHeaders
-  return { call: { provider, rest, headers, key, dialect, asked, body, digest, retry } }
+  return { call: { provider, rest, headers, key, dialect, asked, body, coded, digest, retry } }
 })
 
 /** Holds a call. A shutdown cuts the calls that wait: their clients ask again. */

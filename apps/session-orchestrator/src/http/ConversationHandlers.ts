@@ -10,9 +10,8 @@ import * as Commands from "./CommandContext.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { Explanations } from "../inspection/Explanations.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import { BulkCommands } from "./BulkCommands.ts"
 import { Removal } from "../orchestrator/Removal.ts"
 import { Submissions } from "../orchestrator/Submissions.ts"
@@ -67,8 +66,7 @@ export const work = HttpApiBuilder.group(
   "work",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
-    const states = yield* TurnStates
-    const explanations = yield* Explanations
+    const states = yield* StoredTurns
     const lists = yield* TurnLists
     const reports = yield* PeriodReports
     const webhooks = yield* TurnWebhooks
@@ -106,8 +104,7 @@ export const work = HttpApiBuilder.group(
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
-      readCourses: ({ payload }) =>
-        orProblem(Effect.map(explanations.courses(payload.turnIds), (courses) => ({ courses }))),
+      readCourses: ({ payload }) => orProblem(Effect.map(states.courses(payload.turnIds), (courses) => ({ courses }))),
       deleteConversation: ({ params }) =>
         orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
       abortTurn: ({ params: { turnId } }) =>

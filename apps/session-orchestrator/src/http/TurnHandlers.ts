@@ -11,9 +11,8 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
 import { Conversations, type TurnResult } from "../conversation/Conversations.ts"
-import { Explanations } from "../inspection/Explanations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import * as Commands from "./CommandContext.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
@@ -35,8 +34,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const webhooks = yield* TurnWebhooks
-    const explanations = yield* Explanations
-    const states = yield* TurnStates
+    const states = yield* StoredTurns
     const drain = yield* Drain
     const mostFileBytes = yield* Commands.FileLimit
 
@@ -98,7 +96,7 @@ export const layer = HttpApiBuilder.group(
       turn: ({ params, request }) =>
         Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
       explain: ({ params, request }) =>
-        orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
+        orProblem(states.explain(params.conversationId, params.turnId)).pipe(
           Effect.map((explanation) =>
             Negotiation.choose(request.headers["accept"], [JSON_TYPE, TurnsGroup.TEXT_CONTENT_TYPE]) === JSON_TYPE
               ? explanation

@@ -13,8 +13,8 @@ import { Observer } from "@holdfast/kernel"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
-import * as TelemetryChoice from "../config/TelemetryChoice.ts"
-import { proxiesOf } from "../config/ProxyChoice.ts"
+import { proxiesOf } from "../config/reading/Environment.ts"
+import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { CallCounts, RecentCalls } from "../gate/RecentCalls.ts"
@@ -58,7 +58,7 @@ export const layer: Layer.Layer<
       listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
     }
     const notices = yield* Notifications.make({
-      after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
+      after: notifications?.after ?? DEFAULTS.notifications.after,
       isKept: notifications !== undefined,
       timer: yield* Timer.Timer,
       redact

@@ -1,16 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
 import { Conversations, type CreateOptions } from "../../src/conversation/Conversations.ts"
-import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
-import { type Period, PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
-import type { TurnReport } from "../../src/inspection/TurnReport.ts"
+import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
+import type { TurnRow } from "../../src/storage/Lists.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as GivenTurn from "./GivenTurn.ts"
@@ -21,6 +20,13 @@ const postgres = { HOLDFAST_DATABASE_URL: "postgres://u:p@db/h", HOLDFAST_RUNNER
 
 const conversationId = Ids.ConversationId.make("c-1")
 const turnId = Ids.TurnId.make("t-1")
+
+/** What a period's report is read from, without a turn. */
+const NOTHING: Inspection["Service"]["sources"] = {
+  turns: () => Effect.succeed({ rows: [], next: undefined }),
+  answeredCalls: () => Effect.succeed([]),
+  records: () => Effect.succeed([])
+}
 
 describe("holdfast turns", () => {
   const turn = (over: Partial<TurnReport>): TurnReport => ({
@@ -65,10 +71,9 @@ describe("holdfast turns", () => {
       const inspection = Layer.succeed(Inspection, {
         database: "a.db",
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
-        evidence: () => Effect.succeedNone,
+        evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
-        period: () => Effect.die("not asked for"),
-        beginning: () => Effect.undefined,
+        sources: NOTHING,
         service: Effect.succeed(service)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
@@ -156,21 +161,32 @@ describe("holdfast turns", () => {
 })
 
 describe("holdfast report", () => {
+  const beginning: TurnRow = {
+    position: { at: 0, number: 1 },
+    turn: { conversationId, turnId, acceptedAt: 1_000, prompt: "Why?", end: undefined },
+    model: "anthropic/claude",
+    hasChangedModel: false,
+    hasEvents: false,
+    labels: {}
+  }
   const report = (...args: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(1_933_000_000_000)
-      const periods: Array<Period> = []
       const inspection = Layer.succeed(Inspection, {
         database: "a.db",
         turns: () => Effect.succeed([]),
-        evidence: () => Effect.succeedNone,
+        evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
-        period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
-        beginning: (id) => Effect.succeed(id === "c1" ? 1_000 : undefined),
+        sources: {
+          ...NOTHING,
+          turns: ({ conversationId: id }) => Effect.succeed({ rows: id === "c1" ? [beginning] : [], next: undefined })
+        },
         service: Effect.succeed({ _tag: "None" } as const)
       })
-      return { ...(yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })), periods }
+      return yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })
     })
+  const inJson = (...args: ReadonlyArray<string>) =>
+    Effect.map(report("--json", ...args), ({ stdout }): { readonly [key: string]: number } => JSON.parse(stdout))
 
   it.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
     Effect.gen(function* () {
@@ -180,20 +196,19 @@ describe("holdfast report", () => {
         stderr: "",
         stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
       })
-      const { since, until } = text.periods[0] ?? expect.fail("nothing was read")
-      expect(until - since).toBe(12 * 3_600_000)
-      expect((yield* report("--since", "2 hours")).periods[0]?.since).toBe(until - 2 * 3_600_000)
-      const ofOne = yield* report("--conversation", "c1")
-      expect(ofOne.periods).toMatchObject([{ conversationId: "c1", since: 1_000 }])
-      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, periods: [] })
+      const until = 1_933_000_000_000
+      const line = "0 answered, 0 failed"
+      expect(yield* inJson()).toMatchObject({ since: until - 12 * 3_600_000, until, line })
+      expect(yield* inJson("--since", "2 hours")).toMatchObject({ since: until - 2 * 3_600_000, until })
+      expect(yield* inJson("--conversation", "c1")).toMatchObject({ since: 1_000, turns: { queued: 1 } })
+      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, stdout: "" })
       expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
-      expect(JSON.parse((yield* report("--json")).stdout)).toMatchObject({ since, until, line: "0 answered, 0 failed" })
     })
   )
 
   it.effect("refuses a moment that it cannot read, and a picture that it cannot write", () =>
     Effect.gen(function* () {
-      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "", periods: [] })
+      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "" })
       expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
         code: 1,
         stdout: "",
@@ -224,10 +239,9 @@ describe("holdfast explain", () => {
         inspection: Layer.succeed(Inspection, {
           database: "a.db",
           turns: () => Effect.succeed([]),
-          evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          evidence: (id) => Effect.succeed(id === turnId ? evidence : undefined),
           recording: () => Effect.die("not asked for"),
-          period: () => Effect.die("not asked for"),
-          beginning: () => Effect.undefined,
+          sources: NOTHING,
           service: Effect.succeed({ _tag: "None" } as const)
         })
       }

@@ -45,20 +45,16 @@ describe("Admission", () => {
     expect(turn.state.ticket).toBeUndefined()
   })
 
-  it.effect(
-    "Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one",
-    () =>
-      Effect.gen(function* () {
-        const gate = gatekeeper()
-        const first = gate.admit()
-        const turn = holding(first)
-        yield* Admission.endAtGate(Effect.succeed({ type: "now", by }), turn, awaited(gate))
-        expect(turn.state.ticket).toBeDefined()
-        expect(turn.state.ticket).not.toBe(first)
-        turn.state.ticket?.giveBack()
-        expect(gate.isIdle).toBe(true)
-      })
-  )
+  it("Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one", () => {
+    const gate = gatekeeper()
+    const first = gate.admit()
+    const turn = holding(first)
+    Admission.atGate({ type: "now", by }, turn, awaited(gate))
+    expect(turn.state.ticket).toBeDefined()
+    expect(turn.state.ticket).not.toBe(first)
+    turn.state.ticket?.giveBack()
+    expect(gate.isIdle).toBe(true)
+  })
 
   const others: ReadonlyArray<RetryStrategy.Wake> = [
     { type: "until", until: 1, by },
@@ -67,15 +63,13 @@ describe("Admission", () => {
     { type: "cancelled", by }
   ]
   for (const wake of others) {
-    it.effect(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its ticket back`, () =>
-      Effect.gen(function* () {
-        const gate = gatekeeper()
-        const turn = holding(gate.admit())
-        yield* Admission.endAtGate(Effect.succeed(wake), turn, awaited(gate))
-        expect(gate.isIdle).toBe(true)
-        expect(turn.state.ticket).toBeUndefined()
-      })
-    )
+    it(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its ticket back`, () => {
+      const gate = gatekeeper()
+      const turn = holding(gate.admit())
+      Admission.atGate(wake, turn, awaited(gate))
+      expect(gate.isIdle).toBe(true)
+      expect(turn.state.ticket).toBeUndefined()
+    })
   }
 
   it.effect(

@@ -6,7 +6,7 @@
 import { Clock, Duration, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Ids, TurnState } from "@holdfast/wire"
-import * as LengthOfTime from "../../text/LengthOfTime.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
@@ -119,7 +119,7 @@ const EACH_MS = 10
 
 const limitOf = (text: string | undefined): Effect.Effect<number, Refused> => {
   if (text === undefined) return Effect.succeed(Infinity)
-  const duration = LengthOfTime.parse(text)
+  const duration = DurationText.parse(text)
   return duration === undefined
     ? Effect.fail(
         new Refused({ message: '--timeout: expected a duration such as "8 hours".', exitCode: ExitCode.USAGE })

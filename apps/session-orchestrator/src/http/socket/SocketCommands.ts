@@ -5,7 +5,7 @@ import type { SocketMessages } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
 import { Conversations } from "../../conversation/Conversations.ts"
 import { TurnNotFound } from "../../conversation/TurnNotFound.ts"
-import { TurnStates } from "../../inspection/TurnStates.ts"
+import { StoredTurns } from "../../inspection/StoredTurns.ts"
 import * as RpcCommands from "../../rpc/RpcCommands.ts"
 import type { Drain } from "../../system/Drain.ts"
 import * as CommandContext from "../CommandContext.ts"
@@ -34,15 +34,15 @@ export interface Options {
 /** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
 export interface Services {
   readonly conversations: Conversations["Service"]
-  readonly states: TurnStates["Service"]
+  readonly states: StoredTurns["Service"]
   readonly mostFileBytes: number
 }
 
 /** The services of the context. */
-export const services: Effect.Effect<Services, never, Conversations | TurnStates> = Effect.gen(function* () {
+export const services: Effect.Effect<Services, never, Conversations | StoredTurns> = Effect.gen(function* () {
   return {
     conversations: yield* Conversations,
-    states: yield* TurnStates,
+    states: yield* StoredTurns,
     mostFileBytes: yield* CommandContext.FileLimit
   }
 })

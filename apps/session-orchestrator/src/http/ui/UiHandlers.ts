@@ -16,7 +16,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Conversations, type Frame, TurnConflict } from "../../conversation/Conversations.ts"
 import { orProblem } from "../../conversation/DomainProblems.ts"
-import { TurnStates } from "../../inspection/TurnStates.ts"
+import { StoredTurns } from "../../inspection/StoredTurns.ts"
 import { Drain } from "../../system/Drain.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
 import * as Commands from "../CommandContext.ts"
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(
   "chat",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
-    const states = yield* TurnStates
+    const states = yield* StoredTurns
     const drain = yield* Drain
     const mostFileBytes = yield* Commands.FileLimit
 
