@@ -135,8 +135,9 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
       try {
         return await fetch(here(given), init)
       } catch (error) {
-        if (init.signal?.aborted !== true) await move()
-        throw error
+        if (init.signal?.aborted === true) throw error
+        await move()
+        return await fetch(here(given), init)
       }
     }
   })
