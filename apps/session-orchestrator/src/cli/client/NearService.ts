@@ -144,7 +144,7 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
 })
 
 /** The configuration of such a service: on any free port of this machine. */
-export const alone = (config: Values): Values => ({
+const alone = (config: Values): Values => ({
   ...config,
   server: { ...config.server, host: DefaultAddress.HOST, port: 0 },
   // Runners share the PostgreSQL database, and this process is none of them.
