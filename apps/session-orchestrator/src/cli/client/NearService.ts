@@ -157,15 +157,16 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
       try {
         return await fetch(here(given), init)
       } catch (error) {
-        if (init.signal?.aborted !== true) await move()
-        throw error
+        if (init.signal?.aborted === true) throw error
+        await move()
+        return await fetch(here(given), init)
       }
     }
   })
 })
 
 /** The configuration of such a service: on any free port of this machine. */
-export const alone = (config: Values): Values => ({
+const alone = (config: Values): Values => ({
   ...config,
   server: { ...config.server, host: DefaultAddress.HOST, port: 0 },
   // Runners share the PostgreSQL database, and this process is none of them.
