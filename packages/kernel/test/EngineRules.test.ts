@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import * as Engine from "../src/engine/Engine.ts"
-import * as Performer from "../src/engine/Performer.ts"
 import { TurnStopped } from "../src/ports/TurnStopped.ts"
 import type * as Records from "../src/records/Records.ts"
 import * as Turn from "../src/turn/Turn.ts"
@@ -52,8 +51,14 @@ class Stepped {
 
   /** The call under way fails before content. */
   failed(failure = overloaded): Engine.Input {
-    const value = Performer.failed(this.state.ledger, { failure }, this.now, 0.5)
-    return this.attempt(value)
+    return this.attempt({
+      _tag: "Failed",
+      content: [],
+      endedAt: this.now,
+      failure,
+      contentSeen: false,
+      spread: 0.5
+    })
   }
 
   answered(...calls: ReadonlyArray<ReturnType<typeof call>>): Engine.Input {

@@ -289,11 +289,11 @@ describe("Resident", () => {
       const { journal, resident, state, sure } = yield* make
       state.callsTool = true
       // It is stopped when it is on record that the call begins.
-      const append: Journal["Service"]["append"] = (turnId, seq, ...records) =>
-        Effect.tap(journal.append(turnId, seq, ...records), () =>
-          records.some(({ name }) => name.endsWith("/begun")) ? sure.close : Effect.void
+      const appendAll: Journal["Service"]["appendAll"] = (appends) =>
+        Effect.tap(journal.appendAll(appends), () =>
+          appends.some(({ records }) => records.some(({ name }) => name.endsWith("/begun"))) ? sure.close : Effect.void
         )
-      const { conversations } = yield* Effect.provideService(resident, Journal, { ...journal, append })
+      const { conversations } = yield* Effect.provideService(resident, Journal, { ...journal, appendAll })
       yield* conversations.prompt(id, { prompt: "Hello?", turnId })
       yield* settle
       expect((yield* journal.load(turnId)).at(-1)?.name).toBe("step/0/tool/0/begun")

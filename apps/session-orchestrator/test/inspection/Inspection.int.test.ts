@@ -3,7 +3,7 @@ import { TemporaryFile } from "@holdfast/journal/testing"
 import { GivenRecords as Records } from "@holdfast/kernel/testing"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
@@ -164,12 +164,12 @@ it.effect("rule X9: has all stored data of a turn, and none for an unknown one",
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const built = yield* Layer.build(Inspection.layerSqlite(filename, { defaults }))
     const { evidence } = Context.get(built, Inspection.Inspection)
-    const found = Option.getOrThrow(yield* evidence(NumberedData.turnId(1)))
+    const found = (yield* evidence(NumberedData.turnId(1))) ?? expect.fail("none")
     expect([found.turn.turnId, found.conversation.conversationId]).toEqual([
       NumberedData.turnId(1),
       NumberedData.conversationId(1)
     ])
     expect([found.records.length, found.events, found.interruption]).toEqual([2, [], undefined])
-    expect(Option.isNone(yield* evidence(NumberedData.turnId(9)))).toBe(true)
+    expect(yield* evidence(NumberedData.turnId(9))).toBeUndefined()
   }).pipe(Effect.scoped)
 )

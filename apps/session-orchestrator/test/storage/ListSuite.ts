@@ -6,7 +6,7 @@ import { GivenRecords } from "@holdfast/kernel/testing"
 import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
-import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
+import * as PeriodReports from "../../src/inspection/period/PeriodReports.ts"
 import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../../src/storage/Lists.ts"
@@ -253,7 +253,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n } })
       yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
       // More than two pages; they waited, so that their records are read.
-      for (let n = 1; n <= 2 * PeriodRows.PAGE + 5; n++) yield* ended(n, 0, "completed")
+      for (let n = 1; n <= 2 * PeriodReports.PAGE + 5; n++) yield* ended(n, 0, "completed")
       yield* ended(300, 1, "failed")
       yield* journal.append(NumberedData.turnId(1), 0, GivenRecords.failed(0, 100_000))
       yield* journal.append(NumberedData.turnId(1), 1, GivenRecords.retry(0, 500_000, 600_000))
@@ -281,7 +281,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
       ])
       expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
-      const sources: PeriodRows.Sources = {
+      const sources: PeriodReports.Sources = {
         turns: lists.turns,
         answeredCalls: answeredCalls.between,
         records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
@@ -294,7 +294,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         keyVariables: () => [],
         redact: (text: string) => text
       }
-      const report = yield* PeriodRows.report(sources, period)
+      const report = yield* PeriodReports.read(sources, period)
       expect(report).toMatchObject({
         turns: { answered: 205, failed: 1, waiting: 1 },
         waitedMs: 550_000,
@@ -318,10 +318,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect((yield* lists.recording(0, 2)).isCut).toBe(true)
       const conversationId = NumberedData.conversationId(0)
       expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
-      const ofOne = yield* PeriodRows.report(sources, { ...period, conversationId })
+      const ofOne = yield* PeriodReports.read(sources, { ...period, conversationId })
       expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
-      expect(yield* PeriodRows.beginning(lists.turns, conversationId)).toBe(1)
-      expect(yield* PeriodRows.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
+      expect(yield* PeriodReports.beginning(lists.turns, conversationId)).toBe(1)
+      expect(yield* PeriodReports.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
     })
   )
 

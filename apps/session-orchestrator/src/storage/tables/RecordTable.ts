@@ -33,7 +33,7 @@ export const pack =
 export const load =
   (sql: SqlClient.SqlClient) =>
   (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, TableError> =>
-    Effect.flatMap(JournalTable.load(sql, TABLES)(ids), (turns) => restored(sql, ids, turns, Number.MAX_SAFE_INTEGER))
+    Effect.flatMap(JournalTable.load(sql, TABLES)(ids), (turns) => restored(sql, ids, turns, ANY))
 
 /** The same without long results of tools and the content of long answers: enough for a turn's state, attempts, waits and usage. */
 export const outlines =
@@ -97,6 +97,9 @@ export const restored = (
 
 /** Bytes of a value that an outline leaves out: those of most texts are fewer. */
 const LONG = 8 * 1024
+
+/** PostgreSQL's largest INTEGER: no value is longer. */
+const ANY = 2_147_483_647
 
 /** Begins a reference; no JSON does. */
 const REFERENCE = "="
