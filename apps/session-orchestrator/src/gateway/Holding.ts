@@ -94,7 +94,7 @@ export class Holding {
       const provider = Admission.throughGates(
         Limits.withLimits(this.relay(call, client, undefined), policy.requestTimeout),
         gates,
-        new TurnLife(turnId, { _tag: "Queued" }),
+        new TurnLife(turnId),
         (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
         false
       )
