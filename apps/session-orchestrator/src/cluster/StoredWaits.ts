@@ -142,7 +142,6 @@ const write = (
     : Effect.as(journal.appendWith(turnId, seq, [stored], { conversationId, events, position }), true)
 }
 
-
 /** The alarm clock keeps what is on disk now. */
 const keep = ({ alarms, gates }: Parts, id: Ids.ConversationId, { next }: WaitingTurn.Steered, now: number): void => {
   const alarm = alarms.find(id)

@@ -1,5 +1,5 @@
 /** One turn in the loop: its state, its ports, and what it does now. */
-import { Engine, Performer } from "@holdfast/kernel/host"
+import { Engine, type Performer } from "@holdfast/kernel/host"
 import { defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import type { Fiber } from "effect"
 import * as ToolAnswers from "../conversation/ToolAnswers.ts"

@@ -10,7 +10,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
 /** Waits until a turn may run. Returns its seal if the turn is sealed instead of run again. */

@@ -18,7 +18,7 @@ import * as ContextSize from "../tokens/ContextSize.ts"
 import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 
 /**
  * Sleeps in memory until `end`, in epoch milliseconds, and then until the gate admits the turn: calls `due` then, unless the gate ends the wait
