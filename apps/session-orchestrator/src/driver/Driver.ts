@@ -58,8 +58,8 @@ interface Exits {
 export interface Driver {
   /** Takes a turn that is about to run, if the driver can run it. */
   readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
-  /** Releases all turns, because the process shuts down. */
-  readonly stop: (why: TurnStopped.TurnStopped) => void
+  /** Releases the turn of a session, or all turns for good, because the process shuts down. */
+  readonly stop: (why: TurnStopped.TurnStopped, of?: Session) => void
 }
 
 /** A driver whose passes run by `fork`. */
@@ -139,17 +139,21 @@ class GroupDriver implements Driver {
     return !this.isOver && this.entrance.take({ session, turn })
   }
 
-  stop(why: TurnStopped.TurnStopped): void {
-    this.isOver = true
-    MutableList.clear(this.inbox)
+  stop(why: TurnStopped.TurnStopped, of?: Session): void {
+    if (of === undefined) {
+      this.isOver = true
+      MutableList.clear(this.inbox)
+    }
     const at = this.world.now()
-    for (const { asking, call, life, session, value } of this.turns) {
+    for (const turn of this.turns) {
+      const { asking, call, life, session, value } = turn
+      if (of !== undefined && session !== of) continue
+      this.leave(turn)
       call?.cancel()
       asking?.()
       value.interrupted(at)
       this.exits.stopped(session, life, why)
     }
-    this.turns.clear()
   }
 
   // --- passes
@@ -212,6 +216,12 @@ class GroupDriver implements Driver {
   }
 
   private enter(found: Entrance.Found): DrivenTurn.DrivenTurn | undefined {
+    const { session, turn: life } = found.fresh
+    // It was given up while it was read.
+    if (!this.services.ownership.isOurs(session.conversationId)) {
+      this.exits.handOver(session, life, undefined)
+      return undefined
+    }
     const turn = this.entrance.enter(found)
     if (turn !== undefined) this.turns.add(turn)
     return turn

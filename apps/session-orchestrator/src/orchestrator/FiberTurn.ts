@@ -16,6 +16,7 @@ import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
 import type * as Handover from "../turn/Handover.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
+import * as Ownership from "../turn/Ownership.ts"
 import * as TurnRunner from "../turn/TurnRunner.ts"
 import type * as TurnServices from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -65,7 +66,7 @@ const begun = Effect.fnUntraced(function* (
   turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
   const count = setting.plan.counts ? yield* Tokenizer.load : Tokenizer.none
   const offered = conversation.tools === undefined ? tools : tools.only(conversation.tools)
-  const toolbox = yield* offered.toolbox
+  const toolbox = Ownership.toolsOf(services.ownership, conversation.conversationId, yield* offered.toolbox)
   const settled = MissingTools.settle(offered, {
     conversationId: conversation.conversationId,
     turnId,

@@ -44,6 +44,11 @@ export interface TurnQueue {
   readonly hasten: (session: Session) => void
   /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q10). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
+  /**
+   * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
+   * Returns those that were in memory or parked.
+   */
+  readonly giveUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<ReadonlyArray<Ids.ConversationId>>
   /** Lets turns of the conversation run again. */
   readonly readmit: (id: Ids.ConversationId) => void
   /** The outcome of a turn from now on: its seal, or the error of its stop. */
@@ -77,6 +82,9 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 
 // --- internal
 
+/** How long turns may take to stop, before another process runs them. */
+const STOP_LIMIT = "5 seconds"
+
 /** A turn that leaves memory, by its gate. */
 interface Leaving {
   /** Epoch milliseconds. */
@@ -97,6 +105,7 @@ class Queue implements TurnQueue {
   /** Conversations whose turns do not run (TurnQueue.Q10), each with the listener of a turn that is still to stop. */
   private readonly released = new Map<Ids.ConversationId, (() => void) | undefined>()
   private readonly restartDelays = new RestartDelays()
+  private isClosed = false
   /** The fiber that runs the turns of a session; `undefined` while it starts, and while the driver runs them. */
   private readonly working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
@@ -123,6 +132,7 @@ class Queue implements TurnQueue {
 
   /** Stops all turns that have no fiber; the fibers end with their scope. */
   close(): void {
+    this.isClosed = true
     this.waking.close()
     this.driver.stop(TurnRunner.shuttingDown)
   }
@@ -141,14 +151,35 @@ class Queue implements TurnQueue {
   release(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.released.set(id, undefined)
-      this.parking.drop(id)
+      const parked = this.parking.drop(id)
+      if (parked !== undefined) this.seals.report(parked.turnId, Exit.fail(TurnRunner.shuttingDown))
       const session = this.sessions.find(id)
       if (session === undefined) return Effect.void
+      this.driver.stop(TurnRunner.shuttingDown, session)
       const fiber = this.working.get(session)
       // While the driver reads the turn it has no fiber yet; it stops when it gets one.
       return fiber === undefined && this.working.has(session)
         ? Effect.callback<void>((resume) => void this.released.set(id, () => resume(Effect.void)))
         : Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => this.leave(session))
+    })
+  }
+
+  giveUp(isMeant: (id: Ids.ConversationId) => boolean): Effect.Effect<ReadonlyArray<Ids.ConversationId>> {
+    return Effect.gen({ self: this }, function* () {
+      yield* InterruptedTurns.recordOrderlyStop(this.services, isMeant)
+      const inMemory = Array.from(this.sessions, ({ conversationId }) => conversationId)
+      const ids = Array.from(new Set([...this.parking.conversations, ...inMemory]).values().filter(isMeant))
+      const released = Effect.forEach(ids, (id) => this.release(id), { concurrency: "unbounded", discard: true })
+      // A tool that does not end is left behind.
+      yield* Effect.timeoutOption(Effect.interruptible(released), STOP_LIMIT)
+      for (const id of ids) {
+        this.readmit(id)
+        const session = this.sessions.find(id)
+        session?.forget()
+        session?.hub.restarted()
+        session?.hub.ended(TurnRunner.shuttingDown)
+      }
+      return ids
     })
   }
 
@@ -166,9 +197,8 @@ class Queue implements TurnQueue {
   }
 
   private leave(session: Session): void {
-    const { ahead, head } = session
-    if (ahead !== undefined) ahead.move(TurnLife.park)
-    else if (head !== undefined) this.reportStop(session, head, TurnRunner.shuttingDown)
+    session.ahead?.move(TurnLife.park)
+    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnRunner.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
   }
@@ -197,7 +227,9 @@ class Queue implements TurnQueue {
 
   private begin(session: Session): void {
     const turn = this.nextOf(session)
-    if (this.working.has(session) || turn === undefined || this.released.has(session.conversationId)) return
+    const { conversationId } = session
+    if (this.working.has(session) || turn === undefined || this.released.has(conversationId)) return
+    if (!this.services.ownership.isOurs(conversationId)) return
     this.working.set(session, undefined)
     if (!this.driver.take(session, turn)) this.runInFiber(session, undefined)
   }
@@ -294,6 +326,9 @@ class Queue implements TurnQueue {
     const { ahead, head } = session
     if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
     else if (head !== undefined && head.state._tag !== "Queued") this.reportStop(session, head, TurnRunner.shuttingDown)
+    this.working.delete(session)
+    // It stopped so late that its turns have been taken up again.
+    if (!this.isClosed) this.begin(session)
   }
 
   // --- how a turn leaves
@@ -321,6 +356,7 @@ class Queue implements TurnQueue {
   }
 
   private stoppedByDriver(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
+    if (this.isReleased(session)) return
     if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
     else this.reportStop(session, turn, error)
   }

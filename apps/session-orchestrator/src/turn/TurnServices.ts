@@ -9,7 +9,7 @@ import { Lists } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Gates } from "../gate/Gates.ts"
-import { ParkingPlace } from "./ParkingPlace.ts"
+import { Ownership } from "./Ownership.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Quarantine } from "../pacing/Quarantine.ts"
 import type { Sessions } from "../session/Sessions.ts"
@@ -36,11 +36,16 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
   const defaults = yield* Defaults
   const journal = yield* Journal
   const providers = yield* Providers
+  const ownership = yield* Ownership
   const { observer, spending } = yield* observers
   return {
     sessions,
     isStopping: Deferred.isDone(down),
-    patiently: (turnId: Ids.TurnId) => TurnRunner.retryingWrites(turnId, Deferred.await(down)),
+    patiently: (turnId: Ids.TurnId) => {
+      const { lost } = ownership
+      const stopping = lost === undefined ? Deferred.await(down) : Effect.raceFirst(Deferred.await(down), lost(turnId))
+      return TurnRunner.retryingWrites(turnId, stopping)
+    },
     /** The name of this process. */
     life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
@@ -52,7 +57,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     journal,
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
-    place: yield* ParkingPlace,
+    ownership,
     providers,
     plans: TurnPlan.make(providers, defaults),
     gates: yield* Gates,
