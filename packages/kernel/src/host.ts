@@ -3,7 +3,6 @@
  *
  * A program that runs turns with `Turn.runTurn` over its own ports needs none of it.
  */
-export * as BeforeContent from "./turn/BeforeContent.ts"
 export * as CallFailure from "./calls/CallFailure.ts"
 export * as Engine from "./engine/Engine.ts"
 export * as History from "./turn/History.ts"

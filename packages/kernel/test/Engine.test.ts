@@ -140,7 +140,7 @@ class World {
         )
     }
     return Effect.flatMap(this.services, (services) =>
-      Turn.runTurnOn(Context.add(services, Checkpoint, checkpoint), this.input)
+      Effect.provideContext(Turn.runTurn(this.input), Context.add(services, Checkpoint, checkpoint))
     )
   }
 

@@ -52,8 +52,14 @@ class Stepped {
 
   /** The call under way fails before content. */
   failed(failure = overloaded): Engine.Input {
-    const value = Performer.failed(this.state.ledger, { failure }, this.now, 0.5)
-    return this.attempt(value)
+    return this.attempt({
+      _tag: "Failed",
+      content: [],
+      endedAt: this.now,
+      failure,
+      contentSeen: false,
+      spread: 0.5
+    })
   }
 
   answered(...calls: ReadonlyArray<ReturnType<typeof call>>): Engine.Input {

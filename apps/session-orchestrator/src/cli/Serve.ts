@@ -11,10 +11,10 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../system/MemoryReturn.ts"
-import * as PageBuild from "../http/page/PageBuild.ts"
+import * as PageFiles from "../http/page/PageFiles.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as RetryText from "../text/RetryText.ts"
+import * as PolicyText from "../text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
@@ -82,7 +82,7 @@ export const banner = <E extends StartFailure>(
     `Holdfast ${parts.version} listens on ${url}`,
     "",
     `  model  ${model === undefined ? NO_MODEL : Target.format(model)}`,
-    `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
+    `  retry  ${config.retry.profile ?? "overnight"}: ${PolicyText.summary(Profile.resolve(config.retry))}`,
     `  data   ${dataOf(config)}`,
     `  page   ${url}/`,
     `  docs   ${url}/docs`,
@@ -118,7 +118,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: config.model === undefined ? NO_MODEL : Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
-    yield* Effect.forkScoped(PageBuild.run)
+    yield* Effect.forkScoped(PageFiles.build)
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)

@@ -25,8 +25,7 @@ export const layer = (shards: Shards) =>
         Context.add(Providers, providersOf(yield* Providers, shards)),
         Context.add(Ownership, {
           isOurs: (id) => HeldCallIds.isHeld(id) || shards.isOurs(id),
-          sure: (id) => ownershipOf(shards, id)?.sure ?? Effect.void,
-          lost: (turnId) => turns.lost(turnId)
+          sure: (id) => ownershipOf(shards, id)?.sure ?? Effect.void
         })
       )
     })

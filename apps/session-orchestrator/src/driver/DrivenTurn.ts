@@ -1,102 +1,126 @@
-/**
- * One turn that is driven without a fiber: its value, settings and call in progress.
- *
- * ```
- *   Begun ──▶ Calling ──▶ Recording ──▶ Left: parked, sealed, or handed to a fiber
- *                │ answered, aborted        ▲
- *                └──────────────────────────┘
- * ```
- */
-import type { Records, Router, Toolbox } from "@holdfast/kernel"
-import { BeforeContent } from "@holdfast/kernel/host"
-import { defined, type TurnEvent } from "@holdfast/wire"
-import type * as Handover from "../turn/Handover.ts"
+/** One turn in the loop: its state, its ports, and what it does now. */
+import { Engine, Performer } from "@holdfast/kernel/host"
+import { defined, type Ids, type TurnEvent } from "@holdfast/wire"
+import type { Fiber } from "effect"
+import * as ToolAnswers from "../conversation/ToolAnswers.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
+import type { Hub } from "../session/Hub.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import * as Tokenizer from "../tokens/Tokenizer.ts"
-import * as TurnRunner from "../turn/TurnRunner.ts"
+import { promptOf } from "../storage/Store.ts"
+import * as MissingTools from "../turn/MissingTools.ts"
+import * as Ownership from "../turn/Ownership.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
-import { promptOf, type Resumption } from "../storage/Store.ts"
+import type { Ready } from "./Entrance.ts"
 
-/** A turn in the driver. */
-export interface DrivenTurn {
-  readonly session: Session
-  readonly life: TurnLife.TurnLife
-  /** Its stored state, with the events that it has written here. */
-  resumption: Resumption
-  readonly setting: TurnSetting.TurnSetting
-  readonly value: BeforeContent.BeforeContent
-  readonly router: Router.Router["Service"] | undefined
-  /** Its records until now. */
-  known: ReadonlyArray<Records.Stored>
-  /** It has arrived at the wait that it was parked in, ahead of its time. */
-  isStandingBy: boolean
-  /** The call in progress. */
-  call: Handover.BegunCall | undefined
-  /** Ends the question to its router. */
-  asking: (() => void) | undefined
+/** A wait in memory. */
+export interface Sleep {
+  readonly awaited: GateWait | undefined
+  readonly stop: () => void
 }
 
-/** A turn with its records until now; `undefined`: a fiber has to run it, which loads the tokenizer. */
+/** A fiber that performs a command. */
+export interface Job {
+  fiber: Fiber.Fiber<void> | undefined
+}
+
+/** A turn in the loop. */
+export interface DrivenTurn {
+  readonly conversationId: Ids.ConversationId
+  readonly session: Session
+  readonly life: TurnLife.TurnLife
+  readonly engine: Engine.Turn
+  readonly ports: Performer.Ports
+  /** The number of its records on disk. */
+  seq: number
+  isPerforming: boolean
+  /** Its append is not on disk yet; `done` is called when that is decided. */
+  writing: { done: () => void; retry: Fiber.Fiber<void> | undefined } | undefined
+  call: Performer.Listening | undefined
+  readonly jobs: Set<Job>
+  sleep: Sleep | undefined
+  /** It is cut off when its jobs have ended. */
+  cut: Engine.Cut | undefined
+}
+
+/** A turn that begins, or goes on after earlier lives. */
 export const make = (
   services: TurnServices,
   session: Session,
   life: TurnLife.TurnLife,
-  resumption: Resumption,
-  known: ReadonlyArray<Records.Stored>,
-  toolbox: Toolbox.Toolbox["Service"]
-): DrivenTurn | undefined => {
-  const { chance, observer, patiently, spending } = services
-  const { conversation, history, persisted, turn } = resumption
+  { count, failure, known, resumption, setting, toolbox: offered }: Ready
+): DrivenTurn => {
+  const { chance, clock, observer, patiently, spending } = services
+  const { conversation, history, turn } = resumption
   const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation
   const { hub } = session
-  const setting = TurnSetting.of(services, session, life, resumption, known)
-  const { plan, target } = setting
-  const count = plan.counts ? Tokenizer.loaded() : Tokenizer.none
-  if (count === undefined) return undefined
   const ports = TurnSetting.portsOf(services, setting, resumption, patiently(turnId), count)
-  const { limits, report } = ports
-  const strategy = TurnRunner.deciding({ ...setting, life, ports, spending })
-  const router = ports.router && TurnRunner.routed(life, ports.router, strategy, spending)
-  const live = (event: TurnEvent.TransientEvent): void => TurnRunner.live(life, hub, event)
+  const strategy = TurnSetting.deciding({ ...setting, life, ports, spending })
+  const router = ports.router && TurnSetting.routed(life, ports.router, strategy, spending)
+  const owned = Ownership.toolsOf(services.ownership, conversation.conversationId, offered)
+  const toolbox = ToolAnswers.over(owned, () => session.present(conversation).toolAnswers)
+  const { compactor, limits, report } = ports
   const { maxRetries } = strategy.budget
-  const value = new BeforeContent.BeforeContent(
-    {
+  const draw = () => chance.nextDoubleUnsafe()
+  let name: string | undefined
+  const engine = new Engine.Turn(
+    Engine.make({
       facts: {
         conversationId,
         turnId,
-        target,
+        target: setting.target,
         history,
         startedAt: acceptedAt,
         ...defined({ limits, maxRetries, prompt: promptOf(turn), report, system })
       },
-      life: "",
+      get life() {
+        return (name ??= draw().toString(36).slice(2))
+      },
       strategy,
       toolbox,
       hasRouter: router !== undefined,
       hasCompactor: true,
       observer
-    },
-    {
-      live,
-      repeat: (events) => hub.repeated(events),
-      spread: () => chance.nextDoubleUnsafe()
-    },
-    known,
-    persisted
+    })
   )
   return {
+    conversationId,
     session,
     life,
-    resumption,
-    setting,
-    value,
-    router,
-    known,
+    engine,
+    ports: {
+      provider: failure === undefined ? setting.provider : MissingTools.failing(failure),
+      toolbox,
+      sink: { live: (event) => live(life, hub, event), withdraw: () => hub.withdraw() },
+      strategy,
+      router,
+      compactor,
+      now: () => clock.currentTimeMillisUnsafe(),
+      draw
+    },
+    seq: known.length,
+    isPerforming: false,
+    writing: undefined,
     call: undefined,
-    asking: undefined,
-    isStandingBy: false
+    jobs: new Set(),
+    sleep: undefined,
+    cut: undefined
   }
+}
+
+/** Passes a transient event to the hub, unless it is known there. */
+export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
+  // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
+  const { ticket } = life.state
+  if (event.type === "provider-retry" && ticket !== undefined) {
+    if (ticket.isEarly) hub.inProgress.live(event)
+    return
+  }
+  if (hub.inProgress.isKnown(event)) return
+  const { retry } = hub.inProgress
+  hub.live(event)
+  // The wait goes on behind the beginning of an early attempt, as for clients that come later.
+  if (event.type === "step-start" && ticket?.isEarly === true && retry !== undefined) hub.live(retry)
 }

@@ -1,46 +1,45 @@
 /**
- * Drives turns in groups until content arrives: no fibers, one commit for the records and events of many turns.
+ * Runs turns: the service's shell of `Engine.Turn`. One inbox for all of them, one commit for what a pass has to write.
  *
  * ```
- *   take ──▶ inbox ── a pass: call, decide ──▶ writes of the pass, in one append ──▶ parked, sealed
- *              ▲ ▲               │                                  │
- *              │ └─ call failed ─┘                                  └──▶ `handOver`: to a fiber
- *              └─ resumed: time has come ── stands by (read ahead of its time)
+ *   take ──▶ Entrance ──▶ inbox ── a pass: `feed` ──▶ writes of the pass, in one append ──▶ Appended
+ *                          ▲ ▲ ▲                              │
+ *   a call, by its listener┘ │ └ a job: a tool, a summary, …  └──▶ Live, Start, Sleep, Sealed
+ *   a wait, a command, an abort                                    └──▶ parked, sealed, stopped: the turn leaves
  * ```
  *
- * The kernel (`BeforeContent`) decides the next action of a turn. The driver makes its calls, writes its records and events, and parks
- * it. Everything else goes to a fiber, with the work done until then (`Handover`).
+ * The content of a call goes to the hub as it comes, without the inbox. A fiber exists for a job while it runs.
  *
- * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk (`Engine.E1`).
- * Driver.D2. A turn is here or in a fiber. It leaves once.
- * Driver.D3. A pass yields after `AT_ONCE` turns: others stream meanwhile.
- * Driver.D4. A defect in here is a defect of the turn, and is counted like a defect in its fiber (rule C10).
+ * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk (`Engine.E1`). A disk that refuses a write
+ *     pauses the turn, and does not lose it.
+ * Driver.D2. A turn leaves once. What still comes of its calls, jobs and waits is dropped.
+ * Driver.D3. A pass yields after `AT_ONCE` inputs: others stream meanwhile. A defect in here is a defect of the turn, and is counted (rule
+ *     C10); one of a port seals it as failed.
  */
-import { type Journal as Port, JournalConflict } from "@holdfast/journal"
-import { Records, type TurnStopped } from "@holdfast/kernel"
-import { type BeforeContent, Monotonic, ProviderCall } from "@holdfast/kernel/host"
-import type { TurnEvent } from "@holdfast/wire"
-import { Array as Arr, Cause, Effect, Exit, type Fiber, MutableList, Option, Schema } from "effect"
+import { type Journal as Port, JournalConflict, type StorageError } from "@holdfast/journal"
+import { Observer, Records, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
+import { Engine, Monotonic, Performer, ProviderCall } from "@holdfast/kernel/host"
+import { defined, LongJson, type TurnEvent } from "@holdfast/wire"
+import { Array as Arr, Cause, Deferred, Effect, Exit, Fiber, MutableList, Option, Schema } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
+import { RESIDENT_MS } from "../parking/Parking.ts"
+import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { Events } from "../storage/EventJournal.ts"
 import type { StoredEvent } from "../storage/Store.ts"
-import * as TurnRunner from "../turn/TurnRunner.ts"
-import * as Warnings from "../turn/Warnings.ts"
+import * as Admission from "../turn/Admission.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import type * as DrivenTurn from "./DrivenTurn.ts"
+import * as Warnings from "../turn/Warnings.ts"
+import * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
-import * as Handover from "../turn/Handover.ts"
 
-/** Turns processed between two turns of the event loop: some milliseconds of the thread. */
+/** Inputs processed between two turns of the event loop: some milliseconds of the thread. */
 const AT_ONCE = 64
 
 /** Where turns go from here. */
 interface Exits {
-  /** To a fiber, with the work done here; with `undefined`, the turn starts as if it had never been here. */
-  readonly handOver: (session: Session, turn: TurnLife.TurnLife, handover: Handover.Handover | undefined) => void
   /** The turn leaves memory for the time of its wait. */
   readonly parked: (
     session: Session,
@@ -50,66 +49,69 @@ interface Exits {
   ) => void
   /** The turn is sealed. */
   readonly sealed: (session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd) => void
-  /** The turn stops, with the process or by a defect. */
+  /** The turn stops unsealed. */
   readonly stopped: (session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped) => void
 }
 
-/** The turns that are driven without a fiber. */
-export interface Driver {
-  /** Takes a turn that is about to run, if the driver can run it. */
-  readonly take: (session: Session, turn: TurnLife.TurnLife) => boolean
-  /** Releases the turn of a session, or all turns for good, because the process shuts down. */
-  readonly stop: (why: TurnStopped.TurnStopped, of?: Session) => void
-}
-
-/** A driver whose passes run by `fork`. */
-export const make = (
-  services: TurnServices,
-  exits: Exits,
-  fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-): Driver => new GroupDriver(services, exits, fork)
-
-// --- internal
-
 type DriverEvent =
-  | ({ readonly _tag: "Taken" } & Entrance.Found)
-  /** The turn stands by, and is to continue. */
-  | { readonly _tag: "Resumed"; readonly turn: DrivenTurn.DrivenTurn }
+  | { readonly _tag: "Entered"; readonly entering: Entering; readonly entered: Entrance.Entered }
+  /** Content of the call waits for its mark. */
+  | { readonly _tag: "Content"; readonly turn: DrivenTurn.DrivenTurn; readonly call: Performer.Listening }
   | {
-      readonly _tag: "Begun"
+      readonly _tag: "Ended"
       readonly turn: DrivenTurn.DrivenTurn
-      readonly call: Handover.BegunCall
-      readonly beginning: Handover.Beginning
+      readonly call: Performer.Listening
+      readonly command: Extract<Engine.Command, { readonly _tag: "Call" }>
     }
-  /** The router has answered. */
   | {
-      readonly _tag: "Routed"
+      readonly _tag: "Done"
       readonly turn: DrivenTurn.DrivenTurn
-      readonly outcome: Exit.Exit<Records.TurnRecord, TurnStopped.TurnStopped>
+      readonly job: DrivenTurn.Job
+      readonly command: Engine.Command
+      /** Absent: it was interrupted. */
+      readonly outcome: Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped> | undefined
     }
+  /** A write that was refused has its outcome after all. */
+  | { readonly _tag: "Written"; readonly turn: DrivenTurn.DrivenTurn; readonly write: Write; readonly outcome: Outcome }
+  /** A wait in memory has ended, or a turn that stands by is to continue. */
+  | { readonly _tag: "Woken"; readonly turn: DrivenTurn.DrivenTurn; readonly sleep: DrivenTurn.Sleep }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
+
+/** A turn on its way in. */
+interface Entering {
+  readonly session: Session
+  readonly life: TurnLife.TurnLife
+  fiber: Fiber.Fiber<void> | undefined
+}
 
 /** Records and events of a turn to be written. */
 interface Write {
   readonly turn: DrivenTurn.DrivenTurn
-  readonly what: BeforeContent.Append
-  readonly append: Port.AppendWith<Events>
+  readonly what: Engine.Append
+  append: Port.AppendWith<Events>
 }
 
-type Next<Tag extends BeforeContent.Next["_tag"]> = Extract<BeforeContent.Next, { readonly _tag: Tag }>
-type Outcome = Exit.Exit<ReadonlyArray<StoredEvent> | undefined, Port.AppendError>
+type Outcome = Exit.Exit<ReadonlyArray<StoredEvent> | undefined, Port.AppendError | TurnStopped.TurnStopped>
+type Starts = Extract<Engine.Effect, { readonly _tag: "Sleep" }>
 
-class GroupDriver implements Driver {
+const ABORTED: Engine.Cut = { status: "aborted", failure: KernelTurn.aborted }
+
+/** The turns that run. */
+export class Driver {
   private readonly services: TurnServices
   private readonly exits: Exits
   private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   private readonly world: ProviderCall.World
   private readonly inbox = MutableList.make<DriverEvent>()
-  private readonly turns = new Set<DrivenTurn.DrivenTurn>()
+  private readonly entering = new Map<Session, Entering>()
+  private readonly turns = new Map<Session, DrivenTurn.DrivenTurn>()
   private readonly entrance: Entrance.Entrance
+  /** What the present pass has to write. */
+  private writes: Array<Write> = []
   private isRunning = false
   private isOver = false
 
+  /** Passes and jobs run by `fork`. */
   constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.services = services
     this.exits = exits
@@ -125,35 +127,50 @@ class GroupDriver implements Driver {
         return () => fiber.interruptUnsafe()
       }
     }
-    this.entrance = new Entrance.Entrance(
-      services,
-      {
-        found: (found) => this.enqueue({ _tag: "Taken", ...found }),
-        elsewhere: ({ session, turn }, handover) => exits.handOver(session, turn, handover)
-      },
-      fork
-    )
+    this.entrance = new Entrance.Entrance(services, fork)
   }
 
-  take(session: Session, turn: TurnLife.TurnLife): boolean {
-    return !this.isOver && this.entrance.take({ session, turn })
+  /** Runs a turn, the only one of its session. */
+  take(session: Session, life: TurnLife.TurnLife): void {
+    if (this.isOver) return
+    const entering: Entering = { session, life, fiber: undefined }
+    this.entering.set(session, entering)
+    const act = (entered: Entrance.Entered) => this.enqueue({ _tag: "Entered", entering, entered })
+    const ready = this.entrance.now(session, life)
+    if (ready !== undefined) return act(ready)
+    entering.fiber = this.fork(Effect.map(this.entrance.wait(session, life), act))
   }
 
-  stop(why: TurnStopped.TurnStopped, of?: Session): void {
-    if (of === undefined) {
-      this.isOver = true
-      MutableList.clear(this.inbox)
-    }
-    const at = this.world.now()
-    for (const turn of this.turns) {
-      const { asking, call, life, session, value } = turn
-      if (of !== undefined && session !== of) continue
+  /** Gives a turn up, unsealed, where there is one; its append is on disk by then, or refused. */
+  release(session: Session): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const fiber = this.entering.get(session)?.fiber
+      this.entering.delete(session)
+      const turn = this.turns.get(session)
+      if (turn === undefined) return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
+      const { jobs, writing } = turn
+      const ended = Fiber.interruptAll(Array.from(jobs).flatMap(({ fiber }) => fiber ?? []))
       this.leave(turn)
-      call?.cancel()
-      asking?.()
-      value.interrupted(at)
+      if (writing === undefined) return ended
+      const { retry } = writing
+      const written =
+        retry === undefined
+          ? Effect.callback<void>((resume) => void (writing.done = () => resume(Effect.void)))
+          : Fiber.interrupt(retry)
+      return Effect.andThen(ended, written)
+    })
+  }
+
+  /** Gives all turns up, because the process shuts down. */
+  stop(why: TurnStopped.TurnStopped): void {
+    this.isOver = true
+    MutableList.clear(this.inbox)
+    for (const { fiber, life, session } of this.entering.values()) {
+      fiber?.interruptUnsafe()
       this.exits.stopped(session, life, why)
     }
+    this.entering.clear()
+    for (const turn of this.turns.values()) this.stopped(turn, why)
   }
 
   // --- passes
@@ -169,279 +186,399 @@ class GroupDriver implements Driver {
   /** Processes the inbox (Driver.D3). */
   private readonly passes: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     while (this.inbox.length > 0) {
-      const writes: Array<Write> = []
-      for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.process(what, writes)
+      const writes = this.collected(() => {
+        for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.process(what)
+      })
       if (writes.length > 0) this.fork(this.written(writes))
       yield* Effect.yieldNow
     }
     this.isRunning = false
   })
 
-  private process(what: DriverEvent, writes: Array<Write>): void {
-    const turn = what._tag === "Taken" ? this.enter(what) : what.turn
-    if (turn === undefined) return
-    if (!this.turns.has(turn)) return what._tag === "Begun" ? what.call.cancel() : undefined // Driver.D2
+  private collected(act: () => void): ReadonlyArray<Write> {
+    act()
+    const { writes } = this
+    this.writes = []
+    return writes
+  }
+
+  private process(what: DriverEvent): void {
+    if (what._tag === "Entered") return this.enter(what.entering, what.entered)
+    const { turn } = what
+    if (!this.isHere(turn)) return what._tag === "Written" ? turn.writing?.done() : undefined // Driver.D2
     this.guarded(turn, () => {
       switch (what._tag) {
-        case "Taken":
-          return this.goOn(turn, writes)
-        case "Begun":
-          return this.begun(turn, what.call, what.beginning, writes)
-        case "Routed":
-          return this.routed(turn, what.outcome, writes)
-        case "Resumed":
-          return this.resumed(turn, writes)
+        case "Content":
+          return turn.call === what.call ? this.feed(turn, { _tag: "FirstContent" }) : undefined
+        case "Ended":
+          return this.ended(turn, what.call, what.command)
+        case "Done":
+          return this.done(turn, what.job, what.command, what.outcome)
+        case "Written":
+          return this.recorded(what.write, what.outcome)
+        case "Woken":
+          return turn.sleep === what.sleep ? this.woken(turn, what.sleep) : undefined
         case "Aborted":
-          if (turn.isStandingBy) return this.handOver(turn)
-          if (turn.asking !== undefined) return this.abandoned(turn, turn.asking)
-          // While its records are written, the abort takes effect after them.
-          return turn.call && this.handOver(turn, Handover.pending(turn.call.cancel))
+          return this.cutOff(turn, ABORTED)
         default:
           return what satisfies never
       }
     })
   }
 
-  /** Driver.D4 */
+  /** Driver.D3 */
   private guarded(turn: DrivenTurn.DrivenTurn, act: () => void): void {
     try {
       act()
     } catch (defect) {
-      const { call } = turn
-      const outcome = Exit.die(defect)
-      turn.call = undefined
-      call?.cancel()
-      if (this.leave(turn)) this.give(turn, undefined, { append: appendOf(turn, []), outcome })
+      this.stopped(turn, TurnStopped.ofDefect(defect))
     }
   }
 
-  private enter(found: Entrance.Found): DrivenTurn.DrivenTurn | undefined {
-    const { session, turn: life } = found.fresh
-    // It was given up while it was read.
-    if (!this.services.ownership.isOurs(session.conversationId)) {
-      this.exits.handOver(session, life, undefined)
-      return undefined
+  private enter(entering: Entering, entered: Entrance.Entered): void {
+    const { life, session } = entering
+    if (this.entering.get(session) !== entering) return
+    this.entering.delete(session)
+    if (entered._tag === "Sealed") return this.exits.sealed(session, life, entered.end)
+    if (entered._tag === "Stopped") return this.exits.stopped(session, life, entered.error)
+    const { known, resumption } = entered
+    let turn: DrivenTurn.DrivenTurn
+    try {
+      turn = DrivenTurn.make(this.services, session, life, entered)
+    } catch (defect) {
+      return this.exits.stopped(session, life, TurnStopped.ofDefect(defect))
     }
-    const turn = this.entrance.enter(found)
-    if (turn !== undefined) this.turns.add(turn)
-    return turn
+    this.turns.set(session, turn)
+    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
+    if (Deferred.isDoneUnsafe(life.abort)) turn.cut = ABORTED
+    const { persisted } = resumption
+    this.guarded(turn, () => this.feed(turn, { _tag: "Begin", known, persisted, cut: turn.cut }))
   }
 
-  private goOn(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const next = turn.value.next(this.world.now())
-    // An abort comes too late for a turn whose seal is on disk.
-    this.follow(turn, turn.life.isCalled && next?._tag !== "Sealed" ? undefined : next, writes)
+  /** Takes an input, and performs what follows. */
+  private feed(turn: DrivenTurn.DrivenTurn, input: Engine.Input): void {
+    const { effects } = turn.engine
+    turn.engine.take(input, this.world.now())
+    if (turn.isPerforming) return
+    turn.isPerforming = true
+    for (let effect = effects.shift(); effect !== undefined; effect = effects.shift()) this.perform(turn, effect)
+    turn.isPerforming = false
   }
 
-  /** Does what is next, or hands the turn over. */
-  private follow(turn: DrivenTurn.DrivenTurn, next: BeforeContent.Next | undefined, writes: Array<Write>): void {
-    switch (next?._tag) {
+  private perform(turn: DrivenTurn.DrivenTurn, effect: Engine.Effect): void {
+    const { life, session } = turn
+    switch (effect._tag) {
       case "Append":
-        turn.value.begin()
-        return this.write(turn, next, writes)
-      case "Call":
-        return this.call(turn, next, writes)
-      case "Ask":
-        return this.ask(turn, next)
-      case "Wait":
-        return this.wait(turn, next, writes)
+        return this.write(turn, effect)
+      case "Live":
+        return DrivenTurn.live(life, session.hub, effect.event)
+      case "Repeat":
+        return session.hub.repeated(effect.events) // watchers read them from the disk
+      case "Observe":
+        return Observer.notify(this.services.observer, effect.kind, effect.observation)
+      case "Start":
+        return this.start(turn, effect.command)
+      case "Release":
+        return turn.call?.release()
+      case "Sleep":
+        return this.sleep(turn, effect)
+      case "Stop":
+        return this.stopped(turn, effect.error)
       case "Sealed":
-        turn.value.begin()
-        return this.leave(turn) ? this.exits.sealed(turn.session, turn.life, next.end) : undefined
-      case undefined:
-        return this.handOver(turn)
+        this.leave(turn)
+        return this.exits.sealed(session, life, effect.end)
       default:
-        return next satisfies never
+        return effect satisfies never
     }
   }
 
-  private call(turn: DrivenTurn.DrivenTurn, { request }: Next<"Call">, writes: Array<Write>): void {
-    const { life, setting, value } = turn
+  // --- commands
+
+  private start(turn: DrivenTurn.DrivenTurn, command: Engine.Command): void {
+    const { engine, life, ports } = turn
     life.begins(false)
-    value.begin()
-    const call = new Handover.BegunCall((beginning) => this.enqueue({ _tag: "Begun", turn, call, beginning }))
+    if (command._tag === "Call") return this.call(turn, command)
+    const { ledger, setup } = engine.state
+    const name = command._tag === "RunTool" ? setup.life : ""
+    this.run(
+      turn,
+      command,
+      Effect.suspend(() => Performer.resultOf(ports, ledger, command, { life: name }))
+    )
+  }
+
+  private call(turn: DrivenTurn.DrivenTurn, command: Extract<Engine.Command, { readonly _tag: "Call" }>): void {
+    const { ports } = turn
+    const { request } = command
+    const call: Performer.Listening = new Performer.Listening(ports.sink, request, this.world.now(), {
+      content: () => this.enqueue({ _tag: "Content", turn, call }),
+      end: () => this.enqueue({ _tag: "Ended", turn, call, command })
+    })
     turn.call = call
-    const beginning = call.begin((listener) => ProviderCall.of(setting.provider)(request, this.world, listener))
-    if (beginning !== undefined) return this.begun(turn, call, beginning, writes)
-    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
+    call.begin((listener) => ProviderCall.of(ports.provider)(request, this.world, listener))
   }
 
-  private begun(
+  private ended(
     turn: DrivenTurn.DrivenTurn,
-    call: Handover.BegunCall,
-    beginning: Handover.Beginning,
-    writes: Array<Write>
+    call: Performer.Listening,
+    command: Extract<Engine.Command, { readonly _tag: "Call" }>
   ): void {
-    const { life, value } = turn
+    if (turn.call !== call || turn.cut !== undefined) return
+    const outcome = call.outcome(turn.ports, turn.engine.state.ledger, command)
+    if (Effect.isEffect(outcome)) return this.run(turn, command, outcome)
     turn.call = undefined
-    const next = life.isCalled || beginning === "answered" ? undefined : value.failed(beginning, this.world.now())
-    if (next === undefined) return this.handOver(turn, call)
-    call.cancel()
-    life.onAbort = undefined
-    this.follow(turn, next, writes)
+    this.feed(turn, { _tag: "Done", record: Records.recordOf("Attempt", command, outcome) })
   }
 
-  /** Asks the router. Its answer is written with what led to it. */
-  private ask(turn: DrivenTurn.DrivenTurn, { ask }: Next<"Ask">): void {
-    const { life, router, value } = turn
-    if (router === undefined) return this.handOver(turn)
-    const { now, run } = this.world
-    value.begin()
-    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
-    let cancel = () => {}
-    turn.asking = () => cancel() // first: the answer may be there, and processed, before `run` returns
-    cancel = run(ask(router, now), (outcome) => this.enqueue({ _tag: "Routed", turn, outcome }))
-  }
-
-  /** An abort ends the question. */
-  private abandoned(turn: DrivenTurn.DrivenTurn, cancel: () => void): void {
-    turn.asking = undefined
-    cancel()
-    this.handOver(turn)
-  }
-
-  private routed(
+  /** Runs a job. */
+  private run(
     turn: DrivenTurn.DrivenTurn,
-    outcome: Extract<DriverEvent, { readonly _tag: "Routed" }>["outcome"],
-    writes: Array<Write>
+    command: Engine.Command,
+    effect: Effect.Effect<Records.TurnRecord["value"], TurnStopped.TurnStopped>
   ): void {
-    if (turn.asking === undefined) return // the answer was under way when an abort came
-    turn.asking = undefined
-    turn.life.onAbort = undefined
-    const error = Exit.findErrorOption(outcome)
-    if (Option.isSome(error)) {
-      if (this.leave(turn)) this.exits.stopped(turn.session, turn.life, error.value)
-      return
-    }
-    if (!Exit.isSuccess(outcome)) throw Cause.squash(outcome.cause)
-    this.follow(turn, turn.value.answered(outcome.value, this.world.now()), writes)
+    const job: DrivenTurn.Job = { fiber: undefined }
+    turn.jobs.add(job)
+    let outcome: Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped> | undefined
+    job.fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
+    job.fiber.addObserver(() => this.enqueue({ _tag: "Done", turn, job, command, outcome }))
   }
 
-  private write(turn: DrivenTurn.DrivenTurn, what: BeforeContent.Append, writes: Array<Write>): void {
-    const { events, position, records } = what
-    const { conversationId } = turn.resumption.turn
-    const statements = Arr.isReadonlyArrayNonEmpty(events) ? { conversationId, events, position } : undefined
-    writes.push({ turn, what, append: { ...appendOf(turn, records), statements } })
+  private done(
+    turn: DrivenTurn.DrivenTurn,
+    job: DrivenTurn.Job,
+    command: Engine.Command,
+    outcome: Extract<DriverEvent, { readonly _tag: "Done" }>["outcome"]
+  ): void {
+    turn.jobs.delete(job)
+    if (turn.cut !== undefined) return this.cutWhenQuiet(turn)
+    if (outcome !== undefined && Exit.isSuccess(outcome)) {
+      if (command._tag === "Call") turn.call = undefined
+      const record = Records.recordOf(Engine.kindOf(command), command, outcome.value)
+      return this.feed(turn, { _tag: "Done", record })
+    }
+    const cause = outcome?.cause ?? Cause.interrupt()
+    const error = Cause.findErrorOption(cause)
+    if (Option.isSome(error)) return this.feed(turn, { _tag: "Refused", error: error.value })
+    this.cutOff(turn, { status: "failed", failure: Engine.bug(Cause.squash(cause)) })
+  }
+
+  /** Ends what the turn does, and seals it then. */
+  private cutOff(turn: DrivenTurn.DrivenTurn, cut: Engine.Cut): void {
+    if (turn.cut !== undefined) return
+    turn.cut = cut
+    if (turn.sleep !== undefined) {
+      turn.sleep.stop()
+      turn.sleep = undefined
+      turn.life.wait.ends(resuming(turn))
+      turn.life.move(TurnLife.goOn)
+    }
+    turn.call?.cancel()
+    for (const { fiber } of turn.jobs) fiber?.interruptUnsafe()
+    this.cutWhenQuiet(turn)
+  }
+
+  private cutWhenQuiet(turn: DrivenTurn.DrivenTurn): void {
+    const { call, cut, jobs } = turn
+    if (jobs.size > 0 || cut === undefined) return
+    turn.call = undefined
+    const said = call && Performer.underWayOf(call.content)
+    this.feed(turn, { _tag: "Cut", ...cut, ...defined({ said }) })
   }
 
   // --- writing
 
+  private write(turn: DrivenTurn.DrivenTurn, what: Engine.Append): void {
+    turn.writing = { done: nothing, retry: undefined }
+    this.writes.push({ turn, what, append: { turnId: turn.life.turnId, seq: turn.seq, records: [] } })
+  }
+
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const outcomes = yield* this.services.journal.appendAll(writes.map(({ append }) => append))
-      const after: Array<Write> = []
-      for (const [i, write] of writes.entries()) {
-        this.recorded(write, outcomes[i] ?? Exit.die(new Error("an append has no outcome")), after)
-      }
+      const outcomes: ReadonlyArray<Outcome> = yield* Effect.catchCause(this.appended(writes), (cause) =>
+        Effect.succeed(writes.map(() => Exit.failCause(cause)))
+      )
+      const after = this.collected(() => {
+        for (const [i, write] of writes.entries()) {
+          const { turn } = write
+          if (this.isHere(turn)) this.guarded(turn, () => this.recorded(write, outcomes[i] ?? NO_OUTCOME))
+          else turn.writing?.done()
+        }
+      })
       if (after.length > 0) yield* this.written(after)
     })
   }
 
-  private recorded({ append, turn, what: { events, records } }: Write, outcome: Outcome, after: Array<Write>): void {
-    if (!this.turns.has(turn)) return
+  private appended(writes: ReadonlyArray<Write>) {
+    return Effect.flatMap(
+      Effect.forEach(writes, (write) => Effect.map(appendOf(write), (append) => (write.append = append))),
+      (appends) => this.services.journal.appendAll(appends)
+    )
+  }
+
+  private recorded(write: Write, outcome: Outcome): void {
+    const { append, turn, what } = write
     const { life, session } = turn
-    this.guarded(turn, () => {
-      if (!Exit.isSuccess(outcome)) return this.handOver(turn, undefined, { append, outcome })
-      if (!TurnRunner.published(session.hub, events, outcome.value)) {
-        const elsewhere = Exit.fail(new JournalConflict({ turnId: life.turnId }))
-        return this.handOver(turn, undefined, { append, outcome: elsewhere })
-      }
-      turn.known = [...turn.known, ...append.records]
-      if (events.length > 0) this.persisted(turn, events)
-      for (const { record } of records) {
-        if (record.kind !== "Wake") continue
-        life.wait.recordedEnd(record.value)
-        life.move(TurnLife.without("place"))
-        if (record.value.type === "asked") life.move(TurnLife.without("ticket")) // it calls when a person has answered
-      }
-      this.goOn(turn, after)
+    if (!Exit.isSuccess(outcome)) {
+      const error = Entrance.errorOf(outcome.cause)
+      return error._tag === "StorageError" ? this.rewrite(write, error) : this.refused(turn, error)
+    }
+    turn.writing = undefined
+    const { events } = what
+    const stored = outcome.value ?? []
+    // Another process has written others since this turn was read.
+    if (stored.some(({ event }, i) => event.type !== events[i]?.type))
+      return this.refused(turn, new JournalConflict({ turnId: life.turnId }))
+    session.hub.persisted(stored)
+    turn.seq += append.records.length
+    if (events.some((event) => Warnings.of(event).length > 0)) this.fork(Warnings.log(life.turnId, events))
+    for (const record of append.records) InterruptedTurns.recorded(life, record)
+    for (const { record } of what.records) {
+      if (record.kind !== "Wake") continue
+      life.wait.recordedEnd(record.value)
+      life.move(TurnLife.without("place"))
+      if (record.value.type === "asked") life.move(TurnLife.without("ticket")) // it calls when a person has answered
+    }
+    this.feed(turn, { _tag: "Appended" })
+  }
+
+  private refused(turn: DrivenTurn.DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped): void {
+    const stop = error._tag === "TurnStopped" ? error : new TurnStopped.TurnStopped({ message: error.message })
+    this.feed(turn, { _tag: "Refused", error: stop })
+  }
+
+  /** Writes again, with pauses, until the disk takes it. */
+  private rewrite(write: Write, error: StorageError): void {
+    const { append, turn } = write
+    const { journal, patiently } = this.services
+    let first: StorageError | undefined = error
+    const again = Effect.suspend(() => {
+      const refused = first
+      first = undefined
+      if (refused !== undefined) return Effect.fail(refused)
+      return Effect.flatMap(journal.appendAll([append]), ([outcome = NO_OUTCOME]) => outcome)
     })
+    const retry = this.fork(
+      Effect.map(Effect.exit(patiently(turn.life.turnId)(again)), (outcome) =>
+        this.enqueue({ _tag: "Written", turn, write, outcome })
+      )
+    )
+    if (turn.writing !== undefined) turn.writing.retry = retry
   }
 
-  private persisted(turn: DrivenTurn.DrivenTurn, events: BeforeContent.Append["events"]): void {
-    const { persisted } = turn.resumption
-    turn.resumption = { ...turn.resumption, persisted: [...persisted, ...events.map(({ type }) => type)] }
-    if (events.some((event) => Warnings.of(event).length > 0)) this.fork(Warnings.log(turn.life.turnId, events))
-  }
+  // --- waits
 
-  private wait(turn: DrivenTurn.DrivenTurn, next: Next<"Wait">, writes: Array<Write>): void {
-    const { life, session, value } = turn
-    const now = this.world.now()
-    const retryAt = Math.min(next.retryAt, now + next.delayMs) // TurnRunner.R2
-    const isLong = retryAt - now > TurnRunner.RESIDENT_MS
-    if (!isLong && !life.standsBy && !life.wait.hasNews) return this.handOver(turn)
-    life.begins(true)
-    value.begin()
-    if (life.standsBy) return this.standBy(turn)
-    const awaited = Gates.waitOf(this.services.gates, life.turnId, next.awaited)
-    life.move(TurnLife.waitAt(awaited))
-    if (life.wait.hasNews) return this.elapsed(turn, writes)
-    if (this.leave(turn)) this.exits.parked(session, life, { retryAt, awaited })
-  }
-
-  /** A turn that was read ahead of its time stands by until it is resumed, as in `TurnRunner`. */
-  private standBy(turn: DrivenTurn.DrivenTurn): void {
-    const { life } = turn
-    turn.isStandingBy = true
-    life.onAbort = () => this.enqueue({ _tag: "Aborted", turn })
-    life.wait.standByThen(() => this.enqueue({ _tag: "Resumed", turn }))
-  }
-
-  private resumed(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
+  private sleep(turn: DrivenTurn.DrivenTurn, { awaited: wanted, calls, leftMs, retryAt }: Starts): void {
     const { life, session } = turn
-    turn.isStandingBy = false
-    if (life.isCalled) return this.handOver(turn)
-    life.onAbort = undefined
-    life.move(TurnLife.goOn)
-    if (life.wait.hasNews) return this.elapsed(turn, writes)
-    if (this.leave(turn)) this.exits.parked(session, life, undefined)
+    const { gates, timer } = this.services
+    const now = this.world.now()
+    // After a clock was set back the end is no further away than the wait is long.
+    const end = Math.min(retryAt, now + leftMs)
+    const awaited = wanted && Gates.waitOf(gates, life.turnId, wanted)
+    life.begins(true)
+    life.wait.expect(calls)
+    life.move(TurnLife.waitAt(awaited))
+    const { isCalled, standsBy } = life
+    if (!standsBy) {
+      if (life.wait.hasNews) return this.wakes(turn, awaited)
+      if (!isCalled && end - now > RESIDENT_MS) {
+        this.leave(turn)
+        return this.exits.parked(session, life, { retryAt: end, awaited })
+      }
+    }
+    // A turn that was read ahead of its time stands by until it is resumed.
+    let stop = nothing
+    const sleep: DrivenTurn.Sleep = { awaited, stop: () => stop() }
+    const woken = () => this.enqueue({ _tag: "Woken", turn, sleep })
+    turn.sleep = sleep
+    if (!standsBy) {
+      const due = () => {
+        life.wait.elapse()
+        woken()
+      }
+      const at = (end: number, act: () => void) => (end <= now ? (act(), nothing) : timer.at(end, act))
+      stop = Admission.sleep(at, life, end, awaited, { due, held: (until) => session.hub.held(until) })
+    }
+    life.wait.whenNews(woken)
   }
 
-  /** The time of a wait has come. */
-  private elapsed(turn: DrivenTurn.DrivenTurn, writes: Array<Write>): void {
-    const { life, session, value } = turn
-    if (life.isCalled) return this.handOver(turn)
-    life.wait.elapsed(() => session.hub.inProgress.resume())
-    const { heldMs = 0 } = life.state.ticket ?? {}
-    this.follow(turn, value.elapsed(heldMs === 0 ? undefined : heldMs, this.world.now()), writes)
+  private woken(turn: DrivenTurn.DrivenTurn, { awaited, stop }: DrivenTurn.Sleep): void {
+    const { life, session } = turn
+    stop()
+    turn.sleep = undefined
+    life.move(TurnLife.goOn)
+    if (life.wait.hasNews) return this.wakes(turn, awaited)
+    this.leave(turn)
+    this.exits.parked(session, life, undefined)
+  }
+
+  /** A wait, or a part of it, ends. */
+  private wakes(turn: DrivenTurn.DrivenTurn, awaited: GateWait | undefined): void {
+    const { life } = turn
+    const wake = Admission.atGate(life.wait.take(resuming(turn)), life, awaited)
+    this.feed(
+      turn,
+      wake.type === "elapsed" ? { _tag: "Due", ...defined({ heldMs: wake.heldMs }) } : { _tag: "Steered", wake }
+    )
   }
 
   // --- leaving
 
+  private isHere(turn: DrivenTurn.DrivenTurn): boolean {
+    return this.turns.get(turn.session) === turn
+  }
+
+  private stopped(turn: DrivenTurn.DrivenTurn, error: TurnStopped.TurnStopped): void {
+    if (this.leave(turn)) this.exits.stopped(turn.session, turn.life, error)
+  }
+
+  /** Ends what the turn does; returns whether it was here. */
   private leave(turn: DrivenTurn.DrivenTurn): boolean {
-    turn.life.onAbort = undefined
-    return this.turns.delete(turn)
-  }
-
-  private handOver(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, left?: Handover.Left): void {
-    if (!this.leave(turn)) return call?.cancel()
-    this.give(turn, call, left)
-  }
-
-  private give(turn: DrivenTurn.DrivenTurn, call?: Handover.Call, refused?: Handover.Left): void {
-    const { life, resumption, session, value } = turn
-    const { priorWork, unwritten } = value
-    const left = refused ?? (unwritten.length > 0 ? { append: appendOf(turn, unwritten) } : undefined)
-    const known = left === undefined ? turn.known : [...turn.known, ...left.append.records]
-    this.exits.handOver(session, life, { isEntered: true, resumption, known, priorWork, call, left })
+    if (!this.isHere(turn)) return false
+    const { call, engine, jobs, life, session, sleep } = turn
+    this.turns.delete(session)
+    life.onAbort = undefined
+    sleep?.stop()
+    call?.cancel()
+    for (const { fiber } of jobs) fiber?.interruptUnsafe()
+    engine.effects.length = 0
+    if (call === undefined) return true
+    engine.take({ _tag: "Released" }, this.world.now())
+    for (const effect of engine.effects.splice(0))
+      if (effect._tag === "Observe") Observer.notify(this.services.observer, effect.kind, effect.observation)
+    return true
   }
 }
 
-const appendOf = ({ known, life: { turnId } }: DrivenTurn.DrivenTurn, records: BeforeContent.Append["records"]) => ({
-  turnId,
-  seq: known.length,
-  records: records.map(storedOf)
-})
+// --- internal
 
-/** A record as `JournalCheckpoint` encodes it, but synchronously. */
-const storedOf = ({ name, record: { value } }: BeforeContent.Append["records"][number]): Records.Stored => ({
-  name,
-  // JSON has no number for a wait without end.
-  value: JSON.stringify(
-    typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
-      ? encodedDirective(value)
-      : value
+const nothing = (): void => {}
+
+const NO_OUTCOME = Exit.die(new Error("an append has no outcome"))
+
+/** The wait of a turn is not in progress any more. */
+const resuming =
+  ({ session: { hub } }: DrivenTurn.DrivenTurn): (() => void) =>
+  () =>
+    hub.inProgress.resume()
+
+const appendOf = ({ append, turn, what: { events, position, records } }: Write) =>
+  Effect.map(Effect.forEach(records, storedOf), (records) => ({
+    ...append,
+    records,
+    statements: Arr.isReadonlyArrayNonEmpty(events)
+      ? { conversationId: turn.conversationId, events, position }
+      : undefined
+  }))
+
+const storedOf = ({ name, record: { value } }: Engine.Named): Effect.Effect<Records.Stored> =>
+  Effect.map(
+    LongJson.stringify(
+      // JSON has no number for a wait without end.
+      typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
+        ? encodedDirective(value)
+        : value
+    ),
+    (value) => ({ name, value })
   )
-})
 
 const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))

@@ -1,113 +1,149 @@
 /**
- * Admits turns that may be driven without a fiber, and reads their state.
+ * Reads a turn that is about to run, and waits for what it cannot run without.
  *
- * Entrance.N1. An admitted turn was new, or has come back from a wait, and has no command.
- *     Its conversation uses all tool servers: a conversation that chose some of them needs its own toolbox.
- * Entrance.N2. A turn that cannot be driven, or cannot be read, goes elsewhere as if it had never been here.
+ * In order: its turn among those that may take the process down (`InterruptedTurns.enter`), its records, the tokenizer, and its tool servers.
+ * A turn that needs none of these waits enters at once, without a fiber.
  */
 import { JournalCheckpoint } from "@holdfast/journal"
-import type { Records, Toolbox } from "@holdfast/kernel"
-import { Cause, Effect, Option } from "effect"
+import { Records, type Toolbox, TurnStopped } from "@holdfast/kernel"
+import type { Failure, TurnEvent } from "@holdfast/wire"
+import { Cause, Deferred, Effect, Option } from "effect"
+import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import * as TurnLife from "../session/TurnLife.ts"
-import type { TurnServices } from "../turn/TurnServices.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
-import * as DrivenTurn from "./DrivenTurn.ts"
-import type * as Handover from "../turn/Handover.ts"
+import * as Tokenizer from "../tokens/Tokenizer.ts"
+import * as MissingTools from "../turn/MissingTools.ts"
+import type { TurnServices } from "../turn/TurnServices.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
 
-/** A turn that is about to run. */
-interface Fresh {
-  readonly session: Session
-  readonly turn: TurnLife.TurnLife
-}
-
-/** A turn with its stored state and records. */
-export interface Found {
-  readonly fresh: Fresh
+/** Everything that a turn runs with. */
+export interface Ready {
+  readonly _tag: "Ready"
   readonly resumption: Resumption
+  /** Its records until now. */
   readonly known: ReadonlyArray<Records.Stored>
+  readonly setting: TurnSetting.TurnSetting
+  readonly count: Tokenizer.Count
+  readonly toolbox: Toolbox.Toolbox["Service"]
+  /** The failure of its next call: a tool server that it requires is missing. */
+  readonly failure: Failure.Failure | undefined
 }
 
-/** Where turns go from here. */
-interface Ways {
-  /** The turn's state is read: `enter` is next. */
-  readonly found: (found: Found) => void
-  readonly elsewhere: (fresh: Fresh, handover: Handover.Handover | undefined) => void
-}
+/** How a turn enters. */
+export type Entered =
+  | Ready
+  /** It is sealed instead of run again. */
+  | { readonly _tag: "Sealed"; readonly end: TurnEvent.TurnEnd }
+  | { readonly _tag: "Stopped"; readonly error: TurnStopped.TurnStopped }
 
-/** The turns that are read before the driver takes them. */
+type Read = Pick<Ready, "resumption" | "known">
+
+/** The way of turns into the loop. */
 export class Entrance {
   private readonly services: TurnServices
-  private readonly ways: Ways
-  private readonly fork: (effect: Effect.Effect<void>) => unknown
+  /** The tools of conversations that have chosen none; `undefined`: tool servers are starting. */
   private toolbox: Toolbox.Toolbox["Service"] | undefined = undefined
 
-  constructor(services: TurnServices, ways: Ways, fork: (effect: Effect.Effect<void>) => unknown) {
+  constructor(services: TurnServices, fork: (effect: Effect.Effect<void>) => unknown) {
     this.services = services
-    this.ways = ways
-    this.fork = fork
     fork(Effect.map(services.tools.toolbox, (toolbox) => void (this.toolbox = toolbox)))
   }
 
-  /** Takes a turn, if it may be driven (Entrance.N1). */
-  take(fresh: Fresh): boolean {
-    const { turn } = fresh
-    const { state } = turn
-    if (this.toolbox === undefined || this.services.tools.missing().length > 0) return false
-    const isBack = state._tag === "Ahead" || (state._tag === "Queued" && turn.wait.hasNews)
-    if (turn.isCalled || !(isBack || (state._tag === "Queued" && state.arrival !== undefined))) return false
-    if (state.interruption !== undefined) return false
-    const resumption = state.arrival?.resumption
-    if (resumption === undefined) this.read(fresh)
-    else this.ways.found({ fresh, resumption, known: [] })
-    return true
-  }
-
-  /** Begins to run a turn; `undefined`: it goes elsewhere. */
-  enter({ fresh, known, resumption }: Found): DrivenTurn.DrivenTurn | undefined {
-    const { session, turn } = fresh
-    const { toolbox } = this
-    const driven =
-      toolbox === undefined || resumption.conversation.tools !== undefined || turn.isCalled
-        ? undefined
-        : DrivenTurn.make(this.services, session, turn, resumption, known, toolbox)
-    let isAdmitted = false
-    const presence = driven && this.services.quarantine.request(false, () => (isAdmitted = true))
-    if (driven === undefined || presence === undefined || !isAdmitted) {
-      presence?.leave()
-      this.ways.elsewhere(fresh, { isEntered: false, resumption, known })
-      return undefined
-    }
+  /** Lets a turn enter that waits for nothing; `undefined`: it enters by `wait`. */
+  now(session: Session, turn: TurnLife.TurnLife): Ready | undefined {
+    const { arrival, interruption } = turn.state
     turn.move(TurnLife.begin)
-    turn.move(TurnLife.enter(presence))
-    turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
-    turn.state.slot?.weigh(
-      ContextSize.charactersOf(resumption.history) + ContextSize.charactersOfParts(resumption.turn.content)
-    )
-    return driven
+    const resumption = arrival?.resumption
+    if (resumption === undefined || interruption !== undefined || !this.joins(turn)) return undefined
+    return this.ready(session, turn, { resumption, known: [] })
   }
 
-  /** `GroupRead` groups the reads. A turn whose read fails goes to a fiber, which reads again (Entrance.N2). */
-  private read(fresh: Fresh): void {
-    const { journal, store } = this.services
-    const { arrival } = fresh.turn.state
-    const { turnId } = fresh.turn
-    const found = Effect.zip(
+  /** Lets a turn enter. Waits for a disk that fails. */
+  wait(session: Session, turn: TurnLife.TurnLife): Effect.Effect<Entered> {
+    return Effect.catchCause(this.entered(session, turn), (cause) =>
+      Effect.succeed<Entered>({ _tag: "Stopped", error: errorOf(cause) })
+    )
+  }
+
+  private readonly entered = Effect.fnUntraced(function* (
+    this: Entrance,
+    session: Session,
+    turn: TurnLife.TurnLife
+  ): Effect.fn.Return<Entered, TurnStopped.TurnStopped> {
+    const { interruption, presence } = turn.state
+    if (presence === undefined && (interruption !== undefined || !this.joins(turn))) {
+      const end = yield* InterruptedTurns.enter(this.services, session, turn)
+      if (end !== undefined) return { _tag: "Sealed", end }
+    }
+    const read = yield* this.read(turn)
+    return this.ready(session, turn, read) ?? (yield* this.settled(session, turn, read))
+  })
+
+  /** Counts a turn among those that run, if none runs alone. */
+  private joins(turn: TurnLife.TurnLife): boolean {
+    let isAdmitted = false
+    const presence = this.services.quarantine.request(false, () => (isAdmitted = true))
+    if (isAdmitted) return turn.move(TurnLife.enter(presence))
+    presence.leave()
+    return false
+  }
+
+  /** `GroupRead` groups the reads. */
+  private read({ state: { arrival }, turnId }: TurnLife.TurnLife): Effect.Effect<Read, TurnStopped.TurnStopped> {
+    const { journal, patiently, store } = this.services
+    const known = arrival?.resumption
+    if (known !== undefined) return Effect.succeed({ resumption: known, known: [] })
+    const found = Effect.zipWith(
       store.resumption(turnId),
+      // If a new turn has records all the same, its first record collides with them (`Journal.J2`).
       arrival === undefined ? journal.load(turnId) : Effect.succeed<ReadonlyArray<Records.Stored>>([]),
+      (resumption, known) => ({ resumption: Option.getOrThrow(resumption), known }),
       { concurrent: true }
     )
-    this.fork(
-      Effect.matchCause(found, {
-        onSuccess: ([resumption, known]) => {
-          if (Option.isNone(resumption)) this.ways.elsewhere(fresh, undefined)
-          else this.ways.found({ fresh, resumption: resumption.value, known })
-        },
-        onFailure: (cause) => {
-          if (!Cause.hasInterruptsOnly(cause)) this.ways.elsewhere(fresh, undefined)
-        }
-      })
-    )
+    return patiently(turnId)(found)
   }
+
+  private ready(session: Session, turn: TurnLife.TurnLife, { known, resumption }: Read): Ready | undefined {
+    const { services, toolbox } = this
+    const setting = TurnSetting.of(services, session, turn, resumption, known)
+    const count = setting.plan.counts ? Tokenizer.loaded() : Tokenizer.none
+    const { conversation, history } = resumption
+    turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
+    turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
+    if (toolbox === undefined || count === undefined || conversation.tools !== undefined) return undefined
+    if (services.tools.missing().length > 0) return undefined
+    return { _tag: "Ready", resumption, known, setting, count, toolbox, failure: undefined }
+  }
+
+  private readonly settled = Effect.fnUntraced(function* (
+    this: Entrance,
+    session: Session,
+    turn: TurnLife.TurnLife,
+    { known, resumption }: Read
+  ): Effect.fn.Return<Ready> {
+    const { services } = this
+    const { conversationId, tools } = resumption.conversation
+    const setting = TurnSetting.of(services, session, turn, resumption, known)
+    const count = setting.plan.counts ? yield* Tokenizer.load : Tokenizer.none
+    const offered = tools === undefined ? services.tools : services.tools.only(tools)
+    const toolbox = yield* offered.toolbox
+    const failure = yield* MissingTools.settle(offered, {
+      conversationId,
+      turnId: turn.turnId,
+      isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
+      live: (event) => session.hub.live(event),
+      makeRoom: () => {
+        turn.move(TurnLife.without("place"))
+        turn.state.slot?.ready()
+      },
+      abort: Deferred.await(turn.abort)
+    })
+    return { _tag: "Ready", resumption, known, setting, count, toolbox, failure }
+  })
 }
+
+/** The error of a turn that stops: a defect is counted (rule C10). */
+export const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
+  Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))

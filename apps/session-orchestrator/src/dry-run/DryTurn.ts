@@ -11,14 +11,14 @@ import { RetryPolicy, RetryStrategies, type Routes } from "@holdfast/policy"
 import { defined, type Failure, Ids, type Message, type Target, type TurnEvent } from "@holdfast/wire"
 import { Array as Arr, Cause, Duration, Effect, Exit } from "effect"
 import * as Gates from "../gate/Gates.ts"
-import { Parking } from "../parking/Parking.ts"
+import { Parking, RESIDENT_MS } from "../parking/Parking.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import * as Spending from "../spend/Spending.ts"
 import type { Standings } from "../storage/Standings.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
-import * as TurnRunner from "../turn/TurnRunner.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
 import { CourseReader } from "./TurnCourse.ts"
 import type { VirtualClock } from "./VirtualClock.ts"
 
@@ -106,7 +106,7 @@ export class DryTurn {
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
     const plan = { policy, strategy: RetryStrategies.deciding(policy) }
-    const strategy = { ...TurnRunner.deciding({ isEnabled, life, plan, ports: around, spending }), sleep: this.asleep }
+    const strategy = { ...TurnSetting.deciding({ isEnabled, life, plan, ports: around, spending }), sleep: this.asleep }
     this.prompted = prompted
     this.around = around
     this.life = life
@@ -284,13 +284,12 @@ export class DryTurn {
       const { turnId } = life
       const conversationId = Ids.ConversationId.make(turnId)
       const delayMs = Duration.toMillis(delay)
-      if (delayMs > TurnRunner.RESIDENT_MS) this.comesIntoMemory()
+      if (delayMs > RESIDENT_MS) this.comesIntoMemory()
       const awaited = wanted && Gates.waitOf(gates, turnId, wanted)
       life.begins(true)
       this.resume = (prepare) => {
         prepare(life)
-        const wake = Effect.sync(() => life.wait.elapsed(nothing))
-        resume(Admission.endAtGate(wake, life, awaited))
+        resume(Effect.sync(() => Admission.atGate(life.wait.take(nothing), life, awaited)))
       }
       parking.park(conversationId, turnId, Math.min(wanted?.retryAt ?? Infinity, clock.now() + delayMs), awaited)
       return Effect.sync(() => void parking.drop(conversationId))

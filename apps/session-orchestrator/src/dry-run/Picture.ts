@@ -1,8 +1,10 @@
 /**
- * Draws the courses of turns: the calls of each endpoint, and the waits, attempts and ends of turns.
+ * Draws the courses of turns (the calls of each endpoint; waits, attempts and ends) and the schedule of a policy.
  *
  * Picture.P1. With more turns than `MOST_ROWS` an even sample is drawn, from the first turn to the last. The rows of endpoints have all calls.
  */
+import { Preview, type RetryPolicy } from "@holdfast/policy"
+import type { Target } from "@holdfast/wire"
 import type { Result } from "./DryRun.ts"
 import * as Timeline from "./Timeline.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
@@ -35,6 +37,39 @@ export const svg = (
       heading: name,
       rows: [...endpoints(turns), ...sampled(turns).map(rowOf)]
     }))
+  })
+}
+
+/** The picture of at most `most` retries, as SVG. Time counts from the first failure. */
+export const ofSchedule = (
+  title: string,
+  policy: RetryPolicy.RetryPolicy,
+  primary: Target.Target,
+  most: number
+): string => {
+  const whole = Preview.rows(policy, most)
+  const delays = whole.rows.map(({ delayMs }) => delayMs)
+  const rows = [scheduleRow("each failure", delays, whole.because !== undefined)]
+  const outlooks = Preview.byKind(policy, primary, most)
+  // One outlook means that all kinds are treated alike.
+  if (outlooks.length > 1)
+    rows.push(
+      ...outlooks.map(({ because, kinds, steps }) =>
+        scheduleRow(
+          kinds.join(", "),
+          steps.map(({ delayMs }) => delayMs),
+          because !== undefined
+        )
+      )
+    )
+  const to = Math.max(1_000, ...rows.flatMap(({ marks }) => marks.map(({ at }) => at)))
+  return Timeline.draw({
+    title,
+    description: `${delays.length} retries within ${elapsed(whole.totalMs)} of the first failure.`,
+    from: 0,
+    to,
+    tick: elapsed,
+    sections: [{ heading: "calls while an endpoint fails", rows }]
   })
 }
 
@@ -85,3 +120,13 @@ const rowOf = ({ calls, end, turnId, waits }: TurnCourse): Timeline.Row => ({
       : [{ kind: end.status === "completed" ? ("answered" as const) : ("ended" as const), at: end.at }])
   ]
 })
+
+const scheduleRow = (label: string, delays: ReadonlyArray<number>, ends: boolean): Timeline.Row => {
+  let at = 0
+  const times = [0, ...delays.map((delayMs) => (at += delayMs))]
+  return {
+    label,
+    spans: at === 0 ? [] : [{ kind: "wait", from: 0, to: at }],
+    marks: times.map((at, n) => ({ kind: ends && n === times.length - 1 ? "ended" : "failed", at }))
+  }
+}

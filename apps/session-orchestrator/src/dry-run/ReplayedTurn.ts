@@ -11,7 +11,7 @@ import { type Directive, type Records, RetryStrategy, type Route } from "@holdfa
 import type { Engine } from "@holdfast/kernel/host"
 import { defined, type Failure, Ids, type Message, Target } from "@holdfast/wire"
 import type { RecordedTurn } from "../storage/Recording.ts"
-import { RESIDENT_MS } from "../turn/TurnRunner.ts"
+import { RESIDENT_MS } from "../parking/Parking.ts"
 import { type CommandOf, DryTurn, type Surroundings } from "./DryTurn.ts"
 import type { RecordedCall } from "./TurnCourse.ts"
 

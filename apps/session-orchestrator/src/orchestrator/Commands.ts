@@ -19,7 +19,7 @@ import { knownTarget, type Providers } from "../conversation/Providers.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
-import { shuttingDown } from "../turn/TurnRunner.ts"
+import { shuttingDown } from "../turn/TurnServices.ts"
 import type * as TurnWait from "../pacing/TurnWait.ts"
 
 /** Longest time until a command is answered. Longer than a database is busy for; shorter than clients wait. */

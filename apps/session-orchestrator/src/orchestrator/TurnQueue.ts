@@ -1,25 +1,19 @@
 /**
- * Runs accepted turns on fibers: one at a time per conversation, in order.
+ * Runs accepted turns: one at a time per conversation, in order.
  *
- * TurnQueue.Q1. A conversation has a fiber only while it has turns to run.
- * TurnQueue.Q2. While the first turn of a conversation is parked (`Parking`), the others stay queued.
- * TurnQueue.Q3. A turn whose model or settings are no longer in the configuration is sealed as failed, with the reason. It does not block
- *     the turns behind it.
- * TurnQueue.Q4. No turn passes an unsealed turn before it. A turn that stops unsealed is run again from its records. After a defect of the
- *     service that happens twice, and then it is sealed as failed (rule C10). After another process has written, it happens at growing
- *     intervals (`RestartDelays`), and its callers get the error. An abort ends the turn at any of these moments.
- * TurnQueue.Q5. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
+ * TurnQueue.Q1. No turn passes an unsealed turn before it: while that is parked (`Parking`), the others stay queued. A turn that stops
+ *     unsealed is run again from its records. After a defect of the service that happens twice, and then it is sealed as failed (rule C10).
+ *     After another process has written, it happens at growing intervals (`RestartDelays`), and its callers get the error. An abort ends
+ *     the turn at any of these moments.
+ * TurnQueue.Q2. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
  *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
- * TurnQueue.Q6. A turn that is in memory ahead of its time and stops there is still parked: nothing is reported of it.
- * TurnQueue.Q7. Callers that wait for a command's record, or for a seal, get the error of a turn that has stopped instead.
- * TurnQueue.Q8. A turn that may take the process down runs alone (`Quarantine`). A turn that did so again is sealed without being run
- *     (rule X14). An orderly stop of the service is recorded, so that it counts as no death.
- * TurnQueue.Q10. A released turn stops unsealed, wherever it is: parked, about to run, or in a fiber. It does not run until it is readmitted.
+ * TurnQueue.Q3. A released turn stops unsealed, wherever it is, and does not run until it is readmitted.
  */
-import { TurnStopped } from "@holdfast/kernel"
+import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
-import { Cause, Clock, type Deferred, Effect, Exit, Fiber, identity, Option } from "effect"
+import { Clock, type Deferred, Effect, Exit, Fiber } from "effect"
 import * as Driver from "../driver/Driver.ts"
+import * as Entrance from "../driver/Entrance.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
 import { Waking } from "../parking/Waking.ts"
@@ -30,11 +24,8 @@ import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 import type { Turn } from "../storage/Store.ts"
-import type * as Handover from "../turn/Handover.ts"
-import * as TurnRunner from "../turn/TurnRunner.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as InScope from "../system/InScope.ts"
-import * as FiberTurn from "./FiberTurn.ts"
 
 /** The accepted turns of this process. */
 export interface TurnQueue {
@@ -42,7 +33,7 @@ export interface TurnQueue {
   readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
   /** Runs the turns of a session now, instead of when the first gets its place: a command has arrived. */
   readonly hasten: (session: Session) => void
-  /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q10). */
+  /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q3). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
   /**
    * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
@@ -69,7 +60,7 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
   // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
   yield* InScope.atEnd(
     Effect.sync(() => {
-      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnRunner.shuttingDown))
+      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnServices.shuttingDown))
     })
   )
   const fork = yield* InScope.fork
@@ -102,27 +93,23 @@ class Queue implements TurnQueue {
   private readonly driver: Driver.Driver
   private readonly waking: Waking
   private readonly seals = new Seals()
-  /** Conversations whose turns do not run (TurnQueue.Q10), each with the listener of a turn that is still to stop. */
-  private readonly released = new Map<Ids.ConversationId, (() => void) | undefined>()
+  /** Conversations whose turns do not run (TurnQueue.Q3). */
+  private readonly released = new Set<Ids.ConversationId>()
   private readonly restartDelays = new RestartDelays()
   private isClosed = false
-  /** The fiber that runs the turns of a session; `undefined` while it starts, and while the driver runs them. */
+  /** The sessions with a turn that runs; with the fiber that recovers it, if it has stopped. */
   private readonly working = new Map<Session, Fiber.Fiber<void> | undefined>()
 
   constructor(services: TurnServices.TurnServices, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.services = services
     this.sessions = services.sessions
     this.fork = fork
-    this.driver = Driver.make(
+    this.driver = new Driver.Driver(
       services,
       {
-        handOver: (session, _turn, handover) => this.runInFiber(session, handover),
-        parked: (session, turn, leaving) => this.parkedByDriver(session, turn, leaving),
-        sealed: (session, turn, end) => {
-          this.report(turn, Exit.succeed(end))
-          if (!this.isReleased(session)) this.leftByDriver(session)
-        },
-        stopped: (session, turn, error) => this.stoppedByDriver(session, turn, error)
+        parked: (session, turn, leaving) => this.parked(session, turn, leaving),
+        sealed: (session, turn, end) => this.sealed(session, turn, end),
+        stopped: (session, turn, error) => this.stopped(session, turn, error)
       },
       fork
     )
@@ -130,11 +117,11 @@ class Queue implements TurnQueue {
     this.parking = this.waking.parking
   }
 
-  /** Stops all turns that have no fiber; the fibers end with their scope. */
+  /** Stops all turns. */
   close(): void {
-    this.isClosed = true
     this.waking.close()
-    this.driver.stop(TurnRunner.shuttingDown)
+    this.isClosed = true
+    this.driver.stop(TurnServices.shuttingDown)
   }
 
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
@@ -150,17 +137,14 @@ class Queue implements TurnQueue {
 
   release(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.released.set(id, undefined)
+      this.released.add(id)
       const parked = this.parking.drop(id)
-      if (parked !== undefined) this.seals.report(parked.turnId, Exit.fail(TurnRunner.shuttingDown))
+      if (parked !== undefined) this.seals.report(parked.turnId, Exit.fail(TurnServices.shuttingDown))
       const session = this.sessions.find(id)
       if (session === undefined) return Effect.void
-      this.driver.stop(TurnRunner.shuttingDown, session)
-      const fiber = this.working.get(session)
-      // While the driver reads the turn it has no fiber yet; it stops when it gets one.
-      return fiber === undefined && this.working.has(session)
-        ? Effect.callback<void>((resume) => void this.released.set(id, () => resume(Effect.void)))
-        : Effect.map(fiber === undefined ? Effect.void : Fiber.interrupt(fiber), () => this.leave(session))
+      const recovering = this.working.get(session)
+      const ended = recovering === undefined ? this.driver.release(session) : Fiber.interrupt(recovering)
+      return Effect.map(ended, () => this.takeOut(session))
     })
   }
 
@@ -170,14 +154,16 @@ class Queue implements TurnQueue {
       const inMemory = Array.from(this.sessions, ({ conversationId }) => conversationId)
       const ids = Array.from(new Set([...this.parking.conversations, ...inMemory]).values().filter(isMeant))
       const released = Effect.forEach(ids, (id) => this.release(id), { concurrency: "unbounded", discard: true })
-      // A tool that does not end is left behind.
+      // What does not end is left behind.
       yield* Effect.timeoutOption(Effect.interruptible(released), STOP_LIMIT)
       for (const id of ids) {
         this.readmit(id)
         const session = this.sessions.find(id)
-        session?.forget()
-        session?.hub.restarted()
-        session?.hub.ended(TurnRunner.shuttingDown)
+        if (session === undefined) continue
+        this.takeOut(session)
+        session.forget()
+        session.hub.restarted()
+        session.hub.ended(TurnServices.shuttingDown)
       }
       return ids
     })
@@ -188,17 +174,9 @@ class Queue implements TurnQueue {
   }
 
   /** Takes a conversation that was released out of memory. */
-  private isReleased(session: Session): boolean {
-    const { conversationId } = session
-    if (!this.released.has(conversationId)) return false
-    this.leave(session)
-    this.released.get(conversationId)?.()
-    return true
-  }
-
-  private leave(session: Session): void {
+  private takeOut(session: Session): void {
     session.ahead?.move(TurnLife.park)
-    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnRunner.shuttingDown)
+    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
   }
@@ -231,75 +209,54 @@ class Queue implements TurnQueue {
     if (this.working.has(session) || turn === undefined || this.released.has(conversationId)) return
     if (!this.services.ownership.isOurs(conversationId)) return
     this.working.set(session, undefined)
-    if (!this.driver.take(session, turn)) this.runInFiber(session, undefined)
+    this.driver.take(session, turn)
   }
 
-  private runInFiber(session: Session, handover: Handover.Handover | undefined): void {
-    if (this.isReleased(session)) return
-    this.working.set(session, undefined)
-    const fiber = this.fork(this.runAll(session, handover))
-    if (this.working.has(session)) this.working.set(session, fiber)
-  }
-
-  /** Runs the turns of a session one after the other, until none is left or the driver takes one. */
-  private runAll(session: Session, handover: Handover.Handover | undefined): Effect.Effect<void> {
-    return Effect.onInterrupt(this.runEach(session, handover), () => Effect.sync(() => this.interrupted(session)))
-  }
-
-  // A generator function that is made for each turn would keep a prototype for each turn.
-  private readonly runEach = Effect.fnUntraced(function* (
-    this: Queue,
-    session: Session,
-    handover: Handover.Handover | undefined
-  ) {
-    let turn = this.nextOf(session)
-    let handed = handover
-    while (turn !== undefined) {
-      turn = (yield* this.runOne(session, turn, handed)) ? this.nextOf(session) : undefined
-      handed = undefined
-      if (turn !== undefined && this.driver.take(session, turn)) return
-    }
+  /** The turn that ran has left: the next one runs. */
+  private next(session: Session): void {
     this.working.delete(session)
-    this.sessions.release(session)
-  })
+    if (this.nextOf(session) === undefined) this.sessions.release(session)
+    else if (!this.services.isStopping()) this.begin(session)
+  }
 
-  /** Runs a turn until it is sealed, stops or leaves memory; returns whether the session's next turn may run. */
-  private readonly runOne = Effect.fnUntraced(function* (
-    this: Queue,
-    session: Session,
-    turn: TurnLife.TurnLife,
-    handover: Handover.Handover | undefined
-  ): Effect.fn.Return<boolean> {
-    turn.move(TurnLife.begin)
-    let outcome = yield* Effect.matchCause(FiberTurn.run(this.services, session, turn, handover), {
-      onSuccess: identity,
-      onFailure: errorOf
-    })
-    // From here on nothing yields until the outcome is reported: a turn that does not run has no unreported outcome.
-    const { _tag, awaited } = turn.state
+  // --- how a turn leaves
+
+  private parked(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
     turn.move(TurnLife.stop)
-    if (_tag === "Ahead") {
-      if ("_tag" in outcome) return turn.move(TurnLife.park) // TurnQueue.Q6
-      this.parking.drop(session.conversationId)
-    }
-    if ("_tag" in outcome && outcome._tag === "TurnParked") {
-      this.park(session, turn, { retryAt: outcome.retryAt, awaited })
-      return true
-    }
-    if ("_tag" in outcome) {
-      if (yield* this.services.isStopping) {
-        this.reportStop(session, turn, outcome)
-        return false
-      }
-      const end: TurnEvent.TurnEnd | undefined = yield* this.recover(session, turn, outcome)
-      if (end === undefined) return true
-      outcome = end
-    }
-    this.report(turn, Exit.succeed(outcome))
-    return !(yield* this.services.isStopping)
-  })
+    // A turn that is in memory ahead of its time, and stops there, is still parked.
+    if (turn.move(TurnLife.park) && leaving !== undefined)
+      this.parking.park(session.conversationId, turn.turnId, leaving.retryAt, leaving.awaited)
+    this.next(session)
+  }
 
-  /** Seals a turn that has stopped unsealed, or has it run again (TurnQueue.Q4); returns its seal. */
+  private sealed(session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd): void {
+    if (turn.state._tag === "Ahead") this.parking.drop(session.conversationId)
+    this.report(turn, Exit.succeed(end))
+    this.next(session)
+  }
+
+  private stopped(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
+    if (turn.state._tag === "Ahead") {
+      turn.move(TurnLife.park)
+      return this.next(session)
+    }
+    turn.move(TurnLife.stop)
+    if (this.isClosed || this.services.isStopping()) {
+      this.reportStop(session, turn, error)
+      return this.next(session)
+    }
+    const recovered = Effect.matchCause(this.recover(session, turn, error), {
+      onSuccess: (end) => (end === undefined ? this.next(session) : this.sealed(session, turn, end)),
+      onFailure: () => {
+        const { head } = session
+        if (head !== undefined) this.reportStop(session, head, TurnServices.shuttingDown)
+      }
+    })
+    const fiber = this.fork(recovered)
+    if (fiber.pollUnsafe() === undefined) this.working.set(session, fiber)
+  }
+
+  /** Seals a turn that has stopped unsealed, or has it run again (TurnQueue.Q1); returns its seal. */
   private recover(
     session: Session,
     turn: TurnLife.TurnLife,
@@ -310,7 +267,7 @@ class Queue implements TurnQueue {
       if (error.defect === true) {
         const outcome = yield* Effect.exit(InterruptedTurns.ofDefect(this.services, session, turn, error))
         if (Exit.isSuccess(outcome)) return outcome.value
-        yield* Effect.logError(`Turn ${turnId} could not be sealed: ${errorOf(outcome.cause).message}`)
+        yield* Effect.logError(`Turn ${turnId} could not be sealed: ${Entrance.errorOf(outcome.cause).message}`)
       }
       yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
       const { interruption } = turn.state
@@ -320,45 +277,6 @@ class Queue implements TurnQueue {
       yield* InterruptedTurns.pause(abort, delayMs)
       return undefined
     })
-  }
-
-  private interrupted(session: Session): void {
-    const { ahead, head } = session
-    if (ahead !== undefined) ahead.move(TurnLife.park) // TurnQueue.Q6
-    else if (head !== undefined && head.state._tag !== "Queued") this.reportStop(session, head, TurnRunner.shuttingDown)
-    this.working.delete(session)
-    // It stopped so late that its turns have been taken up again.
-    if (!this.isClosed) this.begin(session)
-  }
-
-  // --- how a turn leaves
-
-  /** A turn leaves memory until its time, unless it is wanted (TurnQueue.Q5). */
-  private park(session: Session, turn: TurnLife.TurnLife, { awaited, retryAt }: Leaving): void {
-    if (turn.isWanted || !turn.move(TurnLife.park)) return
-    this.parking.park(session.conversationId, turn.turnId, retryAt, awaited)
-  }
-
-  private parkedByDriver(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
-    if (this.isReleased(session)) return
-    if (leaving === undefined && turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
-    else {
-      turn.move(TurnLife.stop)
-      if (leaving !== undefined) this.park(session, turn, leaving)
-    }
-    this.leftByDriver(session)
-  }
-
-  private leftByDriver(session: Session): void {
-    this.working.delete(session)
-    if (this.nextOf(session) === undefined) this.sessions.release(session)
-    else this.begin(session)
-  }
-
-  private stoppedByDriver(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
-    if (this.isReleased(session)) return
-    if (turn.state._tag === "Ahead") turn.move(TurnLife.park) // TurnQueue.Q6
-    else this.reportStop(session, turn, error)
   }
 
   private report(turn: TurnLife.TurnLife, outcome: Outcome): void {
@@ -371,7 +289,3 @@ class Queue implements TurnQueue {
     this.report(turn, Exit.fail(error))
   }
 }
-
-/** TurnQueue.Q4 */
-const errorOf = <E>(cause: Cause.Cause<E>): E | TurnStopped.TurnStopped =>
-  Option.getOrElse(Cause.findErrorOption(cause), () => TurnStopped.ofDefect(Cause.squash(cause)))

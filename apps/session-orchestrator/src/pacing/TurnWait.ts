@@ -28,15 +28,14 @@ export class TurnWait {
   private readonly inbox: Array<Pending> = []
   /** The command that the turn has taken and is recording. */
   private taken: Pending | undefined = undefined
-  private signal: Deferred.Deferred<void> | undefined = undefined
   /** `open` also while the turn replays its records; `ending`: the wait is over, and that is not on record yet. */
   private phase: "closed" | "open" | "ending" = "open"
   private isDue = false
   private isResumed = false
   /** What is waited for: answers about tool calls, or a retry. `undefined`: that is not known yet, and `expect` decides. */
   private expected: { readonly calls: ReadonlyArray<string> | undefined } | undefined = undefined
-  /** Called when a turn that stands by without a fiber is to continue. */
-  private onResume: (() => void) | undefined = undefined
+  /** Called once, when the turn is to look at its wait again. */
+  private onNews: (() => void) | undefined = undefined
 
   /** Takes commands from now on. */
   open(): void {
@@ -51,8 +50,7 @@ export class TurnWait {
   /** Continues a turn that stands by: with the commands that have arrived, or out of memory again if there are none. */
   resume(): void {
     this.isResumed = true
-    this.goOn()
-    if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)
+    this.report()
   }
 
   /** The turn is about to wait: for answers about these tool calls, or for a retry (TurnWait.W5). */
@@ -97,8 +95,7 @@ export class TurnWait {
       return Effect.succeed(false)
     const pending: Pending = { command, answer: Deferred.makeUnsafe() }
     this.inbox.push(pending)
-    if (this.signal !== undefined) Deferred.doneUnsafe(this.signal, Effect.void)
-    this.goOn()
+    this.report()
     return Deferred.await(pending.answer)
   }
 
@@ -112,70 +109,40 @@ export class TurnWait {
     return this.inbox.length > 0
   }
 
-  /** Waits until it is resumed or a command arrives; `sleep` takes the command then. `over` as in `sleep`. */
-  standBy(over: () => void): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.phase = "open"
-      if (this.isResumed || this.isSteered) return Effect.void
-      const signal = Deferred.makeUnsafe<void>()
-      this.signal = signal
-      return Deferred.await(signal)
-    }).pipe(Effect.onInterrupt(() => Effect.sync(() => this.ends(over))))
-  }
-
-  /** The same without a fiber: calls `act` once, now or then. */
-  standByThen(act: () => void): void {
+  /** Calls `act` once, when a command arrives or the turn is resumed: now, if that has happened. */
+  whenNews(act: () => void): void {
     this.phase = "open"
-    this.onResume = act
-    if (this.isResumed || this.isSteered) this.goOn()
+    this.onNews = act
+    if (this.isResumed || this.isSteered) this.report()
   }
 
-  /** Ends a sleep without a fiber: its time has come, and there is no command. `over` as in `sleep`. */
-  elapsed(over: () => void): Wake {
-    const wake = this.take()
-    this.ends(over)
+  /**
+   * Ends a sleep: returns the next command, or that the time has come (TurnWait.W3). `over` is called when the whole wait, and not just a
+   * part of it, has ended.
+   */
+  take(over: () => void): Exclude<Wake, { readonly type: "asked" }> {
+    this.taken = this.inbox.shift()
+    const wake = this.taken?.command ?? ELAPSED
+    this.onNews = undefined
+    this.isResumed = false
+    if (wake.type === "until") this.isDue = false
+    // After an early attempt by the gate the wait may continue: clients still count to its end (rule D5).
+    if (RetryStrategy.endsWait(wake)) this.ends(RetryStrategy.isEarly(wake) ? () => {} : over)
     return wake
   }
 
-  /** Sleeps until `elapsed` succeeds or a command arrives. `over` is called when the whole wait, and not just a part of it, has ended. */
-  sleep(elapsed: Effect.Effect<void>, over: () => void): Effect.Effect<Wake> {
-    return Effect.suspend((): Effect.Effect<Wake> => {
-      this.phase = "open"
-      if (this.hasNews) return Effect.succeed(this.take())
-      const signal = Deferred.makeUnsafe<void>()
-      this.signal = signal
-      return Effect.map(Effect.raceFirst(Deferred.await(signal), elapsed), () => this.take())
-    }).pipe(
-      Effect.tap((wake) =>
-        Effect.sync(() => {
-          this.signal = undefined
-          // After an early attempt by the gate the wait may continue: clients still count to its end (rule D5).
-          if (RetryStrategy.endsWait(wake)) this.ends(RetryStrategy.isEarly(wake) ? () => {} : over)
-        })
-      ),
-      Effect.onInterrupt(() => Effect.sync(() => this.ends(over)))
-    )
-  }
-
-  private goOn(): void {
-    const { onResume } = this
-    this.onResume = undefined
-    onResume?.()
-  }
-
-  private ends(over: () => void): void {
+  /** The wait is over, and that is not on record yet. */
+  ends(over: () => void): void {
     this.phase = "ending"
     this.isDue = false
-    this.signal = undefined
+    this.onNews = undefined
     over()
   }
 
-  /** The next command, or the elapsed time (TurnWait.W3). */
-  private take(): Wake {
-    this.taken = this.inbox.shift()
-    const wake = this.taken?.command ?? ELAPSED
-    if (wake.type === "until") this.isDue = false
-    return wake
+  private report(): void {
+    const { onNews } = this
+    this.onNews = undefined
+    onNews?.()
   }
 
   private record(commandId: string): void {
@@ -207,7 +174,7 @@ interface Pending {
 
 const DONE = Exit.succeed(true)
 const NOTHING = Exit.succeed(false)
-const ELAPSED: Wake = { type: "elapsed" }
+const ELAPSED = { type: "elapsed" } as const
 
 const resolve = ({ answer }: Pending, outcome: Exit.Exit<boolean, TurnStopped.TurnStopped>): void =>
   void Deferred.doneUnsafe(answer, outcome)

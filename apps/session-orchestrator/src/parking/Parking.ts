@@ -45,6 +45,9 @@ export interface ParkingListener {
  */
 export const NEAR_MS = 4_000
 
+/** Longest wait that stays in memory: leaving memory and returning costs a few reads of the disk. */
+export const RESIDENT_MS = 5_000
+
 /** The parked turns of this process, by conversation. */
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()

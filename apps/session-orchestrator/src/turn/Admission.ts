@@ -21,59 +21,53 @@ import type { Permit } from "../gate/Limiter.ts"
 import * as TurnLife from "../session/TurnLife.ts"
 
 /**
- * Waits for `elapsed` and then until the gate admits the turn. The gate can also end the wait early, by a command to the turn's wait.
- * `held` is called with an epoch time in milliseconds when the gate prolongs the wait.
+ * Sleeps in memory until `end`, in epoch milliseconds, and then until the gate admits the turn: calls `due` then, unless the gate ends the wait
+ * early, by a command to the turn's wait. `held` is called with an epoch time in milliseconds when the gate prolongs the wait. Returns a
+ * function that ends the sleep.
  */
-export const waitAtGate = (
+export const sleep = (
+  at: (end: number, act: () => void) => () => void,
   turn: TurnLife.TurnLife,
-  elapsed: Effect.Effect<void>,
+  end: number,
   awaited: GateWait | undefined,
-  held: (until: number) => void
-): Effect.Effect<void> => {
+  { due, held }: { readonly due: () => void; readonly held: (until: number) => void }
+): (() => void) => {
   // A turn that was parked has its ticket already.
-  if (awaited === undefined || turn.state.ticket !== undefined) return elapsed
+  if (awaited === undefined || turn.state.ticket !== undefined) return at(end, due)
   const { gatekeeper } = awaited
-  return Effect.suspend(() => {
-    let letIn: (() => void) | undefined
-    const sleeper = {
-      ...awaited,
-      held,
-      wake: (ticket: GateTicket) => {
-        // A person's command has priority: it ends this wait or begins another.
-        if (turn.wait.hasNews) ticket.giveBack()
-        else turn.letIn(ticket, () => letIn?.())
-      }
+  const sleeper = {
+    ...awaited,
+    held,
+    wake: (ticket: GateTicket) => {
+      // A person's command has priority: it ends this wait or begins another.
+      if (turn.wait.hasNews) ticket.giveBack()
+      else turn.letIn(ticket, due)
     }
-    gatekeeper.enter(sleeper)
-    const due = Effect.callback<void>((resume) => {
-      letIn = () => resume(Effect.void)
-      gatekeeper.due(sleeper)
-    })
-    return Effect.ensuring(
-      Effect.andThen(elapsed, due),
-      Effect.sync(() => gatekeeper.leave(sleeper))
-    )
-  })
+  }
+  gatekeeper.enter(sleeper)
+  const stop = at(end, () => gatekeeper.due(sleeper))
+  return () => {
+    stop()
+    gatekeeper.leave(sleeper)
+  }
 }
 
-/** Returns `sleep` with the time held at the gate in its wake; gives back or replaces the ticket where the sleep ended otherwise. */
-export const endAtGate = (
-  sleep: Effect.Effect<RetryStrategy.Wake>,
+/** Returns a wake with the time held at the gate; gives back or replaces the ticket where the sleep ended otherwise. */
+export const atGate = <W extends RetryStrategy.Wake>(
+  wake: W,
   turn: TurnLife.TurnLife,
   awaited: GateWait | undefined
-): Effect.Effect<RetryStrategy.Wake> =>
-  awaited === undefined
-    ? sleep
-    : Effect.map(sleep, (wake) => {
-        if (wake.type === "elapsed") {
-          const { heldMs = 0 } = turn.state.ticket ?? {}
-          return heldMs === 0 ? wake : { ...wake, heldMs }
-        }
-        if (isByGate(wake)) return wake
-        turn.move(TurnLife.without("ticket"))
-        if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit(turn.turnId))) // Admission.A1
-        return wake
-      })
+): W => {
+  if (awaited === undefined) return wake
+  if (wake.type === "elapsed") {
+    const { heldMs = 0 } = turn.state.ticket ?? {}
+    return heldMs === 0 ? wake : { ...wake, heldMs }
+  }
+  if (isByGate(wake)) return wake
+  turn.move(TurnLife.without("ticket"))
+  if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit(turn.turnId))) // Admission.A1
+  return wake
+}
 
 /** Whether the last of a turn's records is the order of a person to make the next attempt now. */
 export const isOrdered = (known: ReadonlyArray<Records.Stored>): boolean => {

@@ -13,8 +13,6 @@ export interface Ownership {
   readonly isOurs: (id: Ids.ConversationId) => boolean
   /** Waits until that is sure. For a conversation that was lost it never returns: its turn is interrupted. Absent: it is always sure. */
   readonly sure?: (id: Ids.ConversationId) => Effect.Effect<void>
-  /** Waits until the conversation of a turn is lost: a write that is tried again until the disk works ends then. */
-  readonly lost?: (turnId: Ids.TurnId) => Effect.Effect<void>
 }
 
 /** The ownership of this process. */

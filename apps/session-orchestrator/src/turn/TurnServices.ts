@@ -1,8 +1,8 @@
-/** Collects the services that turns run on. */
-import { Interruptions, ProcessName, Timer } from "@holdfast/journal"
-import { Observer } from "@holdfast/kernel"
+/** Collects the services that turns run on, and retries writes that the disk refuses. */
+import { Interruptions, type JournalCheckpoint, ProcessName, Timer } from "@holdfast/journal"
+import { Observer, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Option, Random } from "effect"
+import { Clock, Deferred, Effect, Option, Random, Schedule } from "effect"
 import { Journal } from "../storage/EventJournal.ts"
 import { Standings } from "../storage/Standings.ts"
 import { Lists } from "../storage/Lists.ts"
@@ -16,7 +16,6 @@ import type { Sessions } from "../session/Sessions.ts"
 import { Tools } from "../conversation/Tools.ts"
 import * as Spending from "../spend/Spending.ts"
 import * as TurnPlan from "./TurnPlan.ts"
-import * as TurnRunner from "./TurnRunner.ts"
 
 /** The services that the turns of this process share. */
 export type TurnServices = Effect.Success<ReturnType<typeof collect>>
@@ -36,16 +35,11 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
   const defaults = yield* Defaults
   const journal = yield* Journal
   const providers = yield* Providers
-  const ownership = yield* Ownership
   const { observer, spending } = yield* observers
   return {
     sessions,
-    isStopping: Deferred.isDone(down),
-    patiently: (turnId: Ids.TurnId) => {
-      const { lost } = ownership
-      const stopping = lost === undefined ? Deferred.await(down) : Effect.raceFirst(Deferred.await(down), lost(turnId))
-      return TurnRunner.retryingWrites(turnId, stopping)
-    },
+    isStopping: () => Deferred.isDoneUnsafe(down),
+    patiently: (turnId: Ids.TurnId) => retryingWrites(turnId, Deferred.await(down)),
     /** The name of this process. */
     life: yield* ProcessName.ProcessName,
     clock: yield* Clock.Clock,
@@ -57,7 +51,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     journal,
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
-    ownership,
+    ownership: yield* Ownership,
     providers,
     plans: TurnPlan.make(providers, defaults),
     gates: yield* Gates,
@@ -66,3 +60,34 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     standings: yield* Standings
   }
 })
+
+/**
+ * Retries writes that the disk refuses: after 1 s, 2 s, 4 s … and then every 30 s, because a person has to empty a full disk. Fails with
+ * `TurnStopped` only when the service stops.
+ */
+export const retryingWrites =
+  (turnId: Ids.TurnId, stopping: Effect.Effect<void>): JournalCheckpoint.Persist =>
+  (effect) =>
+    // A working disk costs nothing but this one look at the outcome.
+    Effect.catch(effect, (error) => {
+      let failure: typeof error | undefined = error
+      return Effect.suspend(() => {
+        const first = failure
+        failure = undefined
+        return first === undefined ? effect : Effect.fail(first)
+      }).pipe(
+        Effect.tapErrorTag("StorageError", ({ message }) => Effect.logError(`Turn ${turnId} is paused: ${message}`)),
+        Effect.retry({ schedule: patience, while: ({ _tag }) => _tag === "StorageError" }),
+        Effect.raceFirst(Effect.andThen(stopping, Effect.fail(shuttingDown))),
+        Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
+      )
+    })
+
+/** The error of callers that wait for a turn when its process releases it. */
+export const shuttingDown = new TurnStopped.TurnStopped({
+  message: "This process releases the turn; it continues in the process that takes it up next."
+})
+
+// --- internal
+
+const patience = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])

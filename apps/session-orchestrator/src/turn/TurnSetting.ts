@@ -1,7 +1,7 @@
-/** Finds a turn's policy, its target, and the provider behind its limits and gates. */
-import type { Provider, Records } from "@holdfast/kernel"
+/** Finds a turn's policy with its decisions, its target, and the provider behind its limits and gates. */
+import { type Provider, type Records, RetryStrategy, type Router } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
-import { Profile, RetryPolicy, RetrySettings } from "@holdfast/policy"
+import { Basis, Profile, RetryPolicy, RetrySettings, RetryStrategies } from "@holdfast/policy"
 import { type Failure, type Labels, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import type { Conversation, Resumption } from "../storage/Store.ts"
@@ -9,7 +9,7 @@ import * as Admission from "./Admission.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import type { Session } from "../session/Session.ts"
-import type * as Spending from "../spend/Spending.ts"
+import * as Spending from "../spend/Spending.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type * as Tokenizer from "../tokens/Tokenizer.ts"
 import type * as TurnPlan from "./TurnPlan.ts"
@@ -76,6 +76,45 @@ export const portsOf = (
     { standings, count, credentials: providers.credentials, models: defaults.models },
     { policy: plan.policy, provider, history, isEnabled, patiently, modelSince: conversation.modelSince }
   )
+
+/** Decides by a turn's plan, behind its switch, its gate and the limits of spending. */
+export const deciding = ({
+  isEnabled,
+  life,
+  plan: { policy, strategy },
+  ports,
+  spending
+}: Pick<TurnSetting, "isEnabled"> & {
+  readonly life: TurnLife.TurnLife
+  readonly plan: Pick<TurnPlan.TurnPlan, "policy" | "strategy">
+  readonly ports: Pick<TurnPorts.TurnPorts, "countTokens">
+  /** The limits of spending; absent: there are none. */
+  readonly spending: Spending.Spending | undefined
+}) => {
+  const guarded = { ...strategy, ...RetryStrategies.guardedBy(policy.spendGuard, ports.countTokens) }
+  const decided = Admission.remembering(life).strategy(switched(guarded, policy, isEnabled))
+  return spending === undefined ? decided : spending.asking(decided, life.turnId)
+}
+
+/** A turn's router, behind the limits of spending. It records what the gate keeps of the turn. */
+export const routed = (
+  life: TurnLife.TurnLife,
+  router: Router.Router["Service"],
+  strategy: RetryStrategy.Deciding,
+  spending: Spending.Spending | undefined
+): Router.Router["Service"] =>
+  Admission.remembering(life).router(spending === undefined ? router : Spending.routed(router, strategy))
+
+/** Decides as `strategy`, while the conversation's switch is on (rule P15). */
+export const switched = <S extends RetryStrategy.Deciding>(
+  strategy: S,
+  policy: RetryPolicy.RetryPolicy,
+  isEnabled: () => boolean
+): S => ({
+  ...strategy,
+  decide: (attempt, failure, spent) =>
+    isEnabled() ? RetryStrategy.decide(strategy, attempt, failure, spent) : { basis: Basis.switchedOff(policy, spent) }
+})
 
 /** The target of a stored name, which was checked when it was stored. */
 export const targetOf = (model: string): Target.Target => Target.parse(model) ?? { provider: model, model }

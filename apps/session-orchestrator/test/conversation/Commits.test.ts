@@ -101,8 +101,8 @@ describe("the commits of a single turn", () => {
             "step/1/attempt/0"
           ]
         )
-        // Acceptance, mark, answer, begun, tool, its result and message, mark, answer and seal.
-        assert.strictEqual(commits.count, 8)
+        // Acceptance, mark, answer and begun, tool and its message, mark, answer and seal.
+        assert.strictEqual(commits.count, 6)
       })
     )
   )

@@ -1,5 +1,5 @@
 /** Runs conversations as a whole, on a store in memory and a test clock. */
-import { type StorageError, Timer } from "@holdfast/journal"
+import { type JournalConflict, type StorageError, Timer } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile, Routes } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
@@ -97,6 +97,31 @@ export const withService = <E>(
     const conversations = yield* Effect.provide(Conversations, context)
     yield* test({ conversations, store: real, journal: records, provider, stop: Scope.close(scope, Exit.void) })
   }).pipe(Effect.scoped, Effect.provide(storage))
+
+/** A journal whose appends, each of its own, come after an effect that may refuse them. */
+export const appendsAfter =
+  (before: (append: Appended) => Effect.Effect<unknown, AppendError>) =>
+  (real: Journal["Service"]): Partial<Journal["Service"]> => ({
+    appendAll: (appends) =>
+      Effect.forEach(
+        appends,
+        (append) =>
+          Effect.exit(
+            Effect.andThen(
+              Effect.suspend(() => before(append)),
+              Effect.flatMap(real.appendAll([append]), ([outcome = Exit.die(new Error("no outcome"))]) => outcome)
+            )
+          ),
+        { concurrency: "unbounded" }
+      )
+  })
+
+type Appended = Parameters<Journal["Service"]["appendAll"]>[0][number]
+type AppendError = StorageError | JournalConflict
+
+/** Whether an append has an event of this type. */
+export const writes = ({ statements }: Appended, type: TurnEvent.TurnEvent["type"]): boolean =>
+  statements?.events.some((event) => event.type === type) === true
 
 /** Makes a call that is not answered at once. */
 export const asking = <A, E>(call: Effect.Effect<A, E>) => Effect.forkScoped(call, { startImmediately: true })

@@ -126,6 +126,17 @@ const settled = Effect.promise(async () => {
   for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
 })
 
+/** Refuses the first append. */
+const once = (error: StorageError | JournalConflict) => {
+  let first: typeof error | undefined = error
+  return () =>
+    Effect.sync(() => {
+      const refusal = first
+      first = undefined
+      return refusal
+    })
+}
+
 const typesOf = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
   events.map(({ event }) => event.type)
 
@@ -308,7 +319,7 @@ describe("turns that are driven in groups", () => {
     )
   })
 
-  it.effect("TurnRunner.R1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
+  it.effect("Driver.D1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
     withService(
       [refuses],
       ({ calls, conversations, journal }) =>
@@ -322,7 +333,7 @@ describe("turns that are driven in groups", () => {
           assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
           assert.strictEqual(calls.made, 1)
         }),
-      () => Effect.succeed(new StorageError({ message: "The disk is full." }))
+      once(new StorageError({ message: "The disk is full." }))
     )
   )
 
@@ -336,7 +347,7 @@ describe("turns that are driven in groups", () => {
           assert.strictEqual(calls.made, 2)
           assert.lengthOf(yield* journal.load(turnId), 2)
         }),
-      () => Effect.succeed(new JournalConflict({ turnId: "t" }))
+      once(new JournalConflict({ turnId: "t" }))
     )
   )
 })

@@ -9,8 +9,7 @@ import { Deferred, Effect, Fiber, Scheduler, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../src/orchestrator/Commands.ts"
 import type { Conversations } from "../../src/conversation/Conversations.ts"
-import type { Journal } from "../../src/storage/EventJournal.ts"
-import { asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
+import { appendsAfter, asking, waits, watching, withService, writes } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, hangs, overloaded } = ScriptedProvider
 
@@ -48,13 +47,9 @@ const waiting = <E>(
     {
       scripts: [emits(overloaded), answer("At last")],
       retry,
-      journal: (real): Partial<Journal["Service"]> => ({
-        append: (turnId, seq, ...records) =>
-          Effect.andThen(
-            records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? append : Effect.void,
-            real.append(turnId, seq, ...records)
-          )
-      })
+      journal: appendsAfter(({ records }) =>
+        records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? append : Effect.void
+      )
     },
     Effect.fnUntraced(function* ({ conversations, journal, provider, stop }) {
       const conversationId = yield* conversations.create({})
@@ -282,13 +277,7 @@ describe("an abort", () => {
     return withService(
       {
         scripts: [hangs(reached, ScriptedProvider.text("Hel"))],
-        store: (real) => ({
-          appendEvents: (...append) =>
-            Effect.andThen(
-              append[2].some(({ type }) => type === "turn-end") ? Deferred.await(door) : Effect.void,
-              real.appendEvents(...append)
-            )
-        })
+        journal: appendsAfter((append) => (writes(append, "turn-end") ? Deferred.await(door) : Effect.void))
       },
       Effect.fnUntraced(function* ({ conversations, store }) {
         const c = yield* conversations.create({})
@@ -312,13 +301,7 @@ describe("an abort", () => {
     return withService(
       {
         scripts: [hangs(reached)],
-        store: (real) => ({
-          appendEvents: (...append) =>
-            Effect.andThen(
-              append[2].some(({ type }) => type === "turn-end") ? disk.append : Effect.void,
-              real.appendEvents(...append)
-            )
-        })
+        journal: appendsAfter((append) => (writes(append, "turn-end") ? disk.append : Effect.void))
       },
       Effect.fnUntraced(function* ({ conversations }) {
         const c = yield* conversations.create({})

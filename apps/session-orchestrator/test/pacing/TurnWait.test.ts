@@ -14,13 +14,23 @@ const asking = (answer: CommandResult) =>
       fiber.pollUnsafe()?.pipe(Exit.getSuccess, (taken) => (taken._tag === "Some" ? taken.value : "failed"))
   )
 
+/** Stands by until there is news. */
+const standsBy = (wait: TurnWait): Effect.Effect<void> =>
+  Effect.callback((resume) => wait.whenNews(() => resume(Effect.void)))
+
+/** Sleeps until the time has come, or there is news. */
+const sleeps = (wait: TurnWait, elapsed: Effect.Effect<void>, over: () => void) =>
+  Effect.suspend(() =>
+    Effect.map(wait.hasNews ? Effect.void : Effect.raceFirst(standsBy(wait), elapsed), () => wait.take(over))
+  )
+
 describe("a wait", () => {
   it.effect("ends by itself, once", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
       let ended = 0
       const fiber = yield* Effect.forkChild(
-        wait.sleep(Effect.sleep("1 minute"), () => ended++),
+        sleeps(wait, Effect.sleep("1 minute"), () => ended++),
         { startImmediately: true }
       )
       yield* TestClock.adjust("1 minute")
@@ -32,7 +42,7 @@ describe("a wait", () => {
   it.effect("rule X4: loses no command between two of its parts, and takes them in order", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
-      const sleep = wait.sleep(Effect.never, () => {})
+      const sleep = sleeps(wait, Effect.never, () => {})
       const first = yield* Effect.forkChild(sleep, { startImmediately: true })
       const a = yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("a") }))
       const b = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
@@ -52,12 +62,12 @@ describe("a wait", () => {
     Effect.gen(function* () {
       const wait = new TurnWait()
       const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
-      assert.deepStrictEqual(yield* wait.sleep(Effect.void, () => {}), { type: "elapsed" })
+      assert.deepStrictEqual(yield* sleeps(wait, Effect.void, () => {}), { type: "elapsed" })
       const answer = yield* asking(wait.steer({ type: "now", by: by("a") }))
       wait.recordedEnd({ type: "asked", asks, until: 9 })
       assert.isUndefined(answer())
       wait.open()
-      const wake = yield* wait.sleep(Effect.never, () => {})
+      const wake = yield* sleeps(wait, Effect.never, () => {})
       assert.deepStrictEqual(wake, { type: "now", by: by("a") })
       wait.recordedEnd(wake)
       yield* Effect.yieldNow
@@ -70,40 +80,31 @@ describe("a wait", () => {
     () =>
       Effect.gen(function* () {
         const sent = new TurnWait()
-        const back = yield* Effect.forkChild(
-          sent.standBy(() => {}),
-          { startImmediately: true }
-        )
+        const back = yield* Effect.forkChild(standsBy(sent), { startImmediately: true })
         sent.resume()
         yield* Fiber.join(back)
         assert.isFalse(sent.hasNews)
 
         const wait = new TurnWait()
-        const ready = yield* Effect.forkChild(
-          wait.standBy(() => {}),
-          { startImmediately: true }
-        )
+        const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
         // Its time has come; it is not admitted yet.
         wait.elapse()
         yield* Effect.yieldNow
         assert.isUndefined(ready.pollUnsafe())
         wait.resume()
         yield* Fiber.join(ready)
-        assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "elapsed" })
+        assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "elapsed" })
       })
   )
 
   it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
-      const ready = yield* Effect.forkChild(
-        wait.standBy(() => {}),
-        { startImmediately: true }
-      )
+      const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
       yield* Fiber.join(ready)
-      assert.deepStrictEqual(yield* wait.sleep(Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
+      assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
       // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
       assert.isFalse(wait.hasNews)
     })
@@ -113,10 +114,10 @@ describe("a wait", () => {
     Effect.gen(function* () {
       const [commanded, rung] = [new TurnWait(), new TurnWait()]
       yield* asking(commanded.steer({ type: "now", by: by("a") }))
-      yield* commanded.standBy(() => {})
+      yield* standsBy(commanded)
       rung.elapse()
       rung.resume()
-      yield* rung.standBy(() => {})
+      yield* standsBy(rung)
       assert.deepStrictEqual([commanded.hasNews, rung.hasNews], [true, true])
     })
   )
@@ -125,7 +126,7 @@ describe("a wait", () => {
     Effect.gen(function* () {
       const wait = new TurnWait()
       const sleep = yield* Effect.forkChild(
-        wait.sleep(Effect.never, () => {}),
+        sleeps(wait, Effect.never, () => {}),
         { startImmediately: true }
       )
       const first = yield* asking(wait.steer({ type: "now", by: by("a") }))
@@ -149,7 +150,7 @@ describe("a wait", () => {
       ] as const) {
         const wait = new TurnWait()
         const sleep = yield* Effect.forkChild(
-          wait.sleep(Effect.never, () => {}),
+          sleeps(wait, Effect.never, () => {}),
           { startImmediately: true }
         )
         const taken = yield* asking(wait.steer({ type: "now", by: by("a") }))
@@ -181,7 +182,7 @@ describe("a wait", () => {
       const wait = new TurnWait()
       wait.markTaken(["old"])
       const fiber = yield* Effect.forkChild(
-        wait.sleep(Effect.never, () => {}),
+        sleeps(wait, Effect.never, () => {}),
         { startImmediately: true }
       )
       assert.isTrue(yield* wait.steer({ type: "now", by: by("old") }))
@@ -199,7 +200,7 @@ describe("a wait", () => {
       wait.markTaken(["old"])
       yield* Effect.yieldNow
       assert.isTrue(old())
-      assert.deepStrictEqual((yield* wait.sleep(Effect.never, () => {})).by, by("new"))
+      assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
     })
   )
 
@@ -208,7 +209,7 @@ describe("a wait", () => {
       const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "cancelled", by: by("a") }))
-      assert.strictEqual((yield* wait.sleep(Effect.void, () => {})).type, "cancelled")
+      assert.strictEqual((yield* sleeps(wait, Effect.void, () => {})).type, "cancelled")
       assert.isFalse(wait.hasNews)
     })
   )
@@ -218,13 +219,13 @@ describe("a wait", () => {
       const wait = new TurnWait()
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 60_000, by: by("a") }))
-      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
+      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
       assert.isFalse(wait.hasNews)
       // An extended budget moves no end.
       wait.elapse()
       yield* asking(wait.steer({ type: "extended", byMs: 1, by: by("b") }))
-      wait.recordedEnd(yield* wait.sleep(Effect.never, () => {}))
-      assert.strictEqual((yield* wait.sleep(Effect.never, () => {})).type, "elapsed")
+      wait.recordedEnd(yield* sleeps(wait, Effect.never, () => {}))
+      assert.strictEqual((yield* sleeps(wait, Effect.never, () => {})).type, "elapsed")
     })
   )
 })

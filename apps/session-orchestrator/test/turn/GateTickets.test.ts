@@ -4,6 +4,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
+import * as Gates from "../../src/gate/Gates.ts"
 import * as Admission from "../../src/turn/Admission.ts"
 import { Gatekeeper, type GateTicket } from "../../src/gate/Gatekeeper.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
@@ -44,20 +45,16 @@ describe("Admission", () => {
     expect(turn.state.ticket).toBeUndefined()
   })
 
-  it.effect(
-    "Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one",
-    () =>
-      Effect.gen(function* () {
-        const gate = gatekeeper()
-        const first = gate.admit()
-        const turn = holding(first)
-        yield* Admission.endAtGate(Effect.succeed({ type: "now", by }), turn, awaited(gate))
-        expect(turn.state.ticket).toBeDefined()
-        expect(turn.state.ticket).not.toBe(first)
-        turn.state.ticket?.giveBack()
-        expect(gate.isIdle).toBe(true)
-      })
-  )
+  it("Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one", () => {
+    const gate = gatekeeper()
+    const first = gate.admit()
+    const turn = holding(first)
+    Admission.atGate({ type: "now", by }, turn, awaited(gate))
+    expect(turn.state.ticket).toBeDefined()
+    expect(turn.state.ticket).not.toBe(first)
+    turn.state.ticket?.giveBack()
+    expect(gate.isIdle).toBe(true)
+  })
 
   const others: ReadonlyArray<RetryStrategy.Wake> = [
     { type: "until", until: 1, by },
@@ -66,15 +63,13 @@ describe("Admission", () => {
     { type: "cancelled", by }
   ]
   for (const wake of others) {
-    it.effect(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its ticket back`, () =>
-      Effect.gen(function* () {
-        const gate = gatekeeper()
-        const turn = holding(gate.admit())
-        yield* Admission.endAtGate(Effect.succeed(wake), turn, awaited(gate))
-        expect(gate.isIdle).toBe(true)
-        expect(turn.state.ticket).toBeUndefined()
-      })
-    )
+    it(`Admission.A1: a turn whose wait ends with ${wake.type} makes no call, and gives its ticket back`, () => {
+      const gate = gatekeeper()
+      const turn = holding(gate.admit())
+      Admission.atGate(wake, turn, awaited(gate))
+      expect(gate.isIdle).toBe(true)
+      expect(turn.state.ticket).toBeUndefined()
+    })
   }
 
   it.effect(
@@ -83,7 +78,7 @@ describe("Admission", () => {
       Effect.gen(function* () {
         const [left, taken] = [gatekeeper(), gatekeeper()]
         const turn = holding(left.admit())
-        const gates = { of: () => taken, limiterOf: () => undefined }
+        const gates = { ...Gates.noop, of: () => taken }
         const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
         const provider = Admission.throughGates(scripted, gates, turn, () => true, false)
         yield* Stream.runDrain(provider.stream(request))

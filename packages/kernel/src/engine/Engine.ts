@@ -76,6 +76,7 @@ export class Turn {
       case "Begin": {
         draft.known = input.known.slice()
         draft.persisted = input.persisted
+        draft.cut = input.cut
         return this.goOn()
       }
       case "Appended":
@@ -236,8 +237,6 @@ export class Turn {
       const why = error instanceof Error ? error.message : String(error)
       this.stop(new TurnStopped({ message: `The journal cannot be followed: ${why}.`, defect: true }))
     }
-    // A wait that this life has begun is announced, however short it is (D5).
-    if (followed + 1 === known.length && this.state.setup.priorWork?.isTakenUp === false) this.draft.isTakenUp = false
     return true
   }
 

@@ -9,7 +9,9 @@
  */
 import { defined, JsonShape, type Message } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as CallFailure from "../calls/CallFailure.ts"
+import type * as ProviderCall from "../calls/ProviderCall.ts"
 import * as Attempt from "../internal/calls/Attempt.ts"
 import { Content } from "../internal/calls/Content.ts"
 import * as Summary from "../internal/calls/Summary.ts"
@@ -18,7 +20,7 @@ import type { Ledger } from "../internal/machine/Ledger.ts"
 import type { Command } from "../internal/machine/OpenCommands.ts"
 import type { Compacted, Compactor } from "../ports/Compactor.ts"
 import type { EventSink } from "../ports/EventSink.ts"
-import type { Provider, ProviderRequest } from "../ports/Provider.ts"
+import { isContent, type Provider, type ProviderRequest } from "../ports/Provider.ts"
 import type { RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Router } from "../ports/Router.ts"
 import type { Toolbox, ToolOutcome } from "../ports/Toolbox.ts"
@@ -26,7 +28,6 @@ import type { TurnStopped } from "../ports/TurnStopped.ts"
 import * as Records from "../records/Records.ts"
 import * as Directives from "../turn/Directive.ts"
 import * as ModelContext from "../turn/ModelContext.ts"
-import * as Commands from "./Commands.ts"
 
 /** The ports, with the time and chance of their host. */
 export interface Ports {
@@ -95,49 +96,132 @@ export const resultOf = (
   }
 }
 
-/** Asks a router, for hosts that perform other commands themselves. */
-export const asked = (
-  router: Router["Service"],
-  now: () => number,
-  command: Of<"Route"> | Of<"Decide">
-): Effect.Effect<Records.TurnRecord, TurnStopped> => {
-  const asked = command._tag === "Route" ? route({ router }, command) : decision({ now, router }, command)
-  return Effect.map(asked, (value: Records.TurnRecord["value"]) =>
-    Records.recordOf(Commands.kindOf(command), command, value)
-  )
+/** How a call that is read by a listener goes on in its host. */
+interface Heard {
+  /** Its first content is there, and waits for `release` (X2). */
+  readonly content: () => void
+  /** It has ended. */
+  readonly end: () => void
 }
 
-/** The outcome of a call that failed before content, for hosts that make calls without `call`. `endedAt` is in epoch milliseconds. */
-export const failed = (
-  ledger: Ledger,
-  broken: CallFailure.Broken,
-  endedAt: number,
-  spread: number
-): Extract<Records.AttemptOutcome, { readonly _tag: "Failed" }> =>
-  once(ledger, { _tag: "Failed", content: [], endedAt, ...broken, contentSeen: false, spread })
+/**
+ * A call that is read by a listener, for hosts that make calls without a fiber. `heard` is called at most once each, and not after
+ * `cancel`.
+ */
+export class Listening implements ProviderCall.Listener {
+  readonly content: Content
+  private readonly reader: Attempt.Reader
+  private readonly heard: Heard
+  private readonly begunAt: number
+  private running: ProviderCall.Running | undefined = undefined
+  /** The first events with content. */
+  private held: ProviderCall.Events | undefined = undefined
+  private isReleased = false
+  private isOver = false
+
+  /** `begunAt` is in epoch milliseconds. */
+  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, begunAt: number, heard: Heard) {
+    this.content = contentOf(request)
+    this.reader = new Attempt.Reader(sink, request, this.content)
+    this.heard = heard
+    this.begunAt = begunAt
+  }
+
+  /** Makes the call. */
+  begin(call: (listener: ProviderCall.Listener) => ProviderCall.Running): void {
+    const running = call(this)
+    if (this.isOver) running.cancel()
+    else this.running = running
+  }
+
+  readonly events = (events: ProviderCall.Events): boolean => {
+    if (this.isReleased || !events.some(isContent)) return this.read(events)
+    this.held = events
+    this.heard.content()
+    return false
+  }
+
+  readonly end = (end: ProviderCall.End): void => {
+    this.running = undefined
+    this.reader.end ??= Attempt.unfinished(end)
+    this.ended()
+  }
+
+  readonly progress = (): void => {}
+
+  /** Lets the content leave. */
+  release(): void {
+    const { held } = this
+    this.isReleased = true
+    this.held = undefined
+    if (held !== undefined && !this.isOver && this.read(held)) this.running?.more()
+  }
+
+  /** Ends the call. */
+  cancel(): void {
+    this.isOver = true
+    this.running?.cancel()
+    this.running = undefined
+  }
+
+  /** The outcome of a call that has ended; an effect for a router that learns of answers. */
+  outcome(ports: Ports, ledger: Ledger, command: Of<"Call">): Attempt.Made | Effect.Effect<Attempt.Made, TurnStopped> {
+    const { content, reader } = this
+    const end = reader.end ?? Attempt.unfinished(Exit.void)
+    const made = concluded(ports, ledger, command, content, Attempt.made(end, content, ports.now(), ports.draw))
+    const noted = answered(ports, ledger, this.begunAt, made)
+    return noted === undefined ? made : Effect.as(noted, made)
+  }
+
+  private read(events: ProviderCall.Events): boolean {
+    if (this.reader.read(events)) return true
+    this.ended()
+    return false
+  }
+
+  private ended(): void {
+    if (this.isOver) return
+    this.cancel()
+    this.heard.end()
+  }
+}
 
 // --- internal
 
 const call = (
   ports: Ports,
   ledger: Ledger,
-  { isJudged, request }: Of<"Call">,
-  { content = contentOf(request), mark = Effect.void }: Life
+  command: Of<"Call">,
+  { content = contentOf(command.request), mark = Effect.void }: Life
 ): Effect.Effect<Attempt.Made, TurnStopped> => {
-  const { now, provider, router, sink } = ports
-  const { route } = ledger.routing
+  const { now, provider, sink } = ports
   const began = now()
-  const made = Effect.map(Attempt.run(provider, sink, request, content, mark), (outcome) => {
-    const recorded = once(ledger, withdrawn(ports, outcome))
-    return isJudged ? judged(ports, ledger, content, recorded) : recorded
-  })
-  if (router?.answered === undefined) return made
-  const { answered } = router
-  // A complete response that was rejected counts as a success of the route (A9).
-  return Effect.tap(made, (outcome) =>
-    outcome._tag === "Completed" || outcome.whole === true ? answered(route, began) : Effect.void
+  const made = Effect.map(Attempt.run(provider, sink, command.request, content, mark), (outcome) =>
+    concluded(ports, ledger, command, content, outcome)
   )
+  return Effect.tap(made, (outcome) => answered(ports, ledger, began, outcome) ?? Effect.void)
 }
+
+/** The outcome of a call, as it is recorded. */
+const concluded = (
+  ports: Ports,
+  ledger: Ledger,
+  { isJudged }: Of<"Call">,
+  content: Content,
+  outcome: Attempt.Made
+): Attempt.Made => {
+  const recorded = once(ledger, withdrawn(ports, outcome))
+  return isJudged ? judged(ports, ledger, content, recorded) : recorded
+}
+
+/** Reports an answer to a router that learns of them. A complete response that was rejected counts as a success of the route (A9). */
+const answered = (
+  { router }: Ports,
+  { routing: { route } }: Ledger,
+  began: number,
+  outcome: Attempt.Made
+): Effect.Effect<void, TurnStopped> | undefined =>
+  outcome._tag === "Completed" || outcome.whole === true ? router?.answered?.(route, began) : undefined
 
 const route = (
   { router }: Pick<Ports, "router">,
@@ -186,7 +270,7 @@ const tool = (
   { life }: Life
 ): Effect.Effect<Records.ToolResult> => {
   const isIdempotent = toolbox.definitions.find(({ name }) => name === call.toolName)?.isIdempotent === true
-  const isMine = begun === undefined || (begun !== true && begun.life === life)
+  const isMine = begun === undefined || begun.life === life
   const isReport = report !== undefined && Judging.isReport(report, call)
   const answer = Effect.suspend(() => {
     if (approval?.refusal !== undefined) return Effect.succeed({ output: approval.refusal, isError: true })

@@ -9,7 +9,6 @@ import type { Deciding, RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Toolbox } from "../ports/Toolbox.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
 import type * as Records from "../records/Records.ts"
-import type { PriorWork } from "../turn/BeforeContent.ts"
 import type * as RetryEvent from "../turn/RetryEvent.ts"
 import type * as Commands from "./Commands.ts"
 import type * as Observing from "./Observing.ts"
@@ -27,8 +26,6 @@ export interface Setup {
   readonly hasCompactor?: boolean
   /** The kinds of observations that are made are those that it listens to. The shell passes them on (`Observe`). */
   readonly observer?: Listeners | undefined
-  /** The work of this life before the engine took it over. */
-  readonly priorWork?: PriorWork | undefined
   /**
    * The log is an engine that returns recorded results on request (`Checkpoint.run`): every command is a `Start`, whose record is on disk when
    * `Done` comes, `Append` has events alone, and the shell makes the mark of content itself. Absent: the log takes records and
@@ -59,11 +56,15 @@ export interface Append {
 
 /** What a shell passes in. */
 export type Input =
-  /** The turn starts, or goes on after earlier lives: from their records, and the types of their events by position. */
+  /**
+   * The turn starts, or goes on after earlier lives: from their records, and the types of their events by position. `cut`: it is cut off where
+   * they left it.
+   */
   | {
       readonly _tag: "Begin"
       readonly known: ReadonlyArray<Records.Stored>
       readonly persisted: ReadonlyArray<string>
+      readonly cut?: Cut | undefined
     }
   /** The open append is on disk. */
   | { readonly _tag: "Appended" }
@@ -186,9 +187,9 @@ export const make = (setup: Setup): State => ({
   stopped: undefined,
   offered: undefined,
   found: undefined,
-  announced: setup.priorWork?.announced,
-  wait: setup.priorWork?.wait,
+  announced: undefined,
+  wait: undefined,
   isTakenUp: false,
-  calledAt: setup.priorWork?.calledAt,
+  calledAt: undefined,
   toolsAt: new Map()
 })

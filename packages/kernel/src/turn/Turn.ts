@@ -16,7 +16,6 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import type { PriorWork } from "./BeforeContent.ts"
 import { Checkpoint } from "../ports/Checkpoint.ts"
 import { Compactor } from "../ports/Compactor.ts"
 import { EventSink } from "../ports/EventSink.ts"
@@ -45,8 +44,6 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
    * at random.
    */
   readonly life?: string | undefined
-  /** The work of this life of the turn before it is run here. */
-  readonly priorWork?: PriorWork | undefined
   /** Succeeds when the user aborts the turn. */
   readonly abort?: Effect.Effect<void>
 }
@@ -60,24 +57,10 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
  */
 export const runTurn = (input: TurnInput): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped, Services> =>
-  Effect.contextWith((services: Context.Context<Services>) => runTurnOn(services, input))
-
-/** Calls `act` when the user aborts the turn, at once if he has. Returns a function that makes it call no more. */
-export type OnAbort = (act: () => void) => () => void
-
-/**
- * The same with its ports as an argument, for hosts of many turns: no fiber keeps them in its context. Clock and chance are the fiber's. With
- * `onAbort` in place of `abort` no fiber waits for an abort.
- */
-export const runTurnOn = (
-  services: Context.Context<Services>,
-  input: TurnInput,
-  onAbort?: OnAbort
-): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> =>
-  Effect.contextWith((own: Context.Context<never>) => {
-    const { abort, priorWork, life: name, ...facts } = input
-    const random = Context.get(own, Random.Random)
-    const clock = Context.get(own, Clock.Clock)
+  Effect.contextWith((services: Context.Context<Services>) => {
+    const { abort, life: name, ...facts } = input
+    const random = Context.get(services, Random.Random)
+    const clock = Context.get(services, Clock.Clock)
     const ports: Life.Ports = {
       provider: Context.get(services, Provider),
       toolbox: Context.get(services, Toolbox),
@@ -100,11 +83,10 @@ export const runTurnOn = (
       hasRouter: router !== undefined,
       hasCompactor: compactor !== undefined,
       observer,
-      priorWork,
       memo: { isPersisted: sink.isPersisted }
     }
     const life = new Life.Life(ports, setup, name)
-    const turn = abort === undefined && onAbort === undefined ? life.toSeal() : abortable(life, onAbort, abort)
+    const turn = abort === undefined ? life.toSeal() : abortable(life, abort)
     return observer === undefined ? turn : Effect.onInterrupt(turn, () => Effect.sync(() => life.release()))
   })
 
@@ -116,17 +98,9 @@ export const aborted: Failure.Failure = { reason: "aborted", message: "Aborted b
 /** In a function of its own, so that no function of it keeps the input and the services. */
 const abortable = (
   life: Life.Life,
-  onAbort: OnAbort = () => () => {},
-  abort?: Effect.Effect<void>
-): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> => {
-  const own = life.abortable()
-  // A fiber of its own even without another: an abort ends it alone.
-  const raced = Effect.raceAllFirst(abort ? [Effect.andThen(Effect.map(abort, life.abort), Effect.never), own] : [own])
-  return Effect.suspend(() => {
-    const leave = onAbort(life.abort)
-    return Effect.ensuring(raced, Effect.sync(leave))
-  }).pipe(
+  abort: Effect.Effect<void>
+): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped> =>
+  Effect.raceAllFirst([Effect.andThen(Effect.map(abort, life.abort), Effect.never), life.abortable()]).pipe(
     Effect.exit,
     Effect.flatMap((exit) => (life.isAborted ? life.cut({ status: "aborted", failure: aborted }) : exit))
   )
-}

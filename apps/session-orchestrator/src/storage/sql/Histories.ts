@@ -7,7 +7,7 @@
  * Histories.H1. Messages of more than `LONG` bytes are left out of the joined row: one string cannot hold the files of a long conversation.
  *     They are read in batches of at most `BATCH` bytes, one batch at a time over all turns; a longer message is a batch of its own.
  */
-import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Message } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
@@ -119,7 +119,7 @@ const turnFactsOf = (
       SELECT CAST(t.number AS TEXT) AS number, t.turn_id AS "turnId", t.accepted_at AS "acceptedAt",
         ${short("t.prompt")}, ${short("p.content")}, COALESCE(octet_length(p.content), octet_length(t.prompt), 0) AS bytes
       FROM turns t LEFT JOIN turn_prompts p ON p.turn = t.number
-      WHERE t.conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
+      WHERE t.conversation IN (SELECT number FROM conversations WHERE ${Rows.have(sql, "conversation_id", ids)})`,
     (rows) => new Map(rows.map((row) => [row.number, row]))
   )
 }

@@ -4,7 +4,7 @@
  * Every turn is read here each time it is taken up. What is long is read by itself behind the others: messages (`Histories.H1`), and the
  * turn's own prompt.
  */
-import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import { defined, type Ids } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -78,7 +78,7 @@ const findAll =
           octet_length(p.content) AS bytes, c.conversation_id AS "conversationId",
           ${Histories.column(sql, sql`m.conversation = t.conversation AND m.turn <> t.number`)}
         FROM ${sql.literal(TurnTable.TABLES)} LEFT JOIN turn_prompts p ON p.turn = t.number
-        WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+        WHERE ${Rows.have(sql, "t.turn_id", ids)}`
       const histories = yield* Histories.read(sql, rows)
       return inOrder(ids, yield* readRows(rows), (resumption, i) => ({
         ...resumption,

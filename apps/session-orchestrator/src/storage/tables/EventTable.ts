@@ -6,7 +6,7 @@
  *     again, and the key refuses that.
  * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
  */
-import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
@@ -86,7 +86,7 @@ export const open = (
       opening.map(({ event, json }, position) => ({ id: after + 1 + position, event, json }))
     )
   }
-  return Effect.as(Inserts.insertAll(sql, "events", rows), opened)
+  return Effect.as(Rows.insertAll(sql, "events", rows), opened)
 }
 
 /** The next events of a conversation after an id, at most `limit`. */
@@ -182,14 +182,14 @@ const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
   return Effect.map(
     // Keys and numbers, so there is nothing to decode.
     sql<End>`
-      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
-        c.conversation_id AS "conversationId", ${RowNumbers.read(sql, "c.number")} AS "conversation",
+      SELECT t.turn_id AS "turnId", ${Rows.number(sql, "t.number")} AS "number",
+        c.conversation_id AS "conversationId", ${Rows.number(sql, "c.number")} AS "conversation",
         COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = t.conversation), 0) AS "lastEventId",
         (SELECT e.position FROM events e
           WHERE e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
           ORDER BY e.event_id DESC LIMIT 1) AS "lastPosition"
       FROM turns t JOIN conversations c ON c.number = t.conversation
-      WHERE ${IdList.has(sql, "t.turn_id", ids)}`,
+      WHERE ${Rows.have(sql, "t.turn_id", ids)}`,
     (rows) => new Map(rows.map((row) => [row.turnId, row]))
   )
 }
@@ -255,7 +255,7 @@ const insert = Effect.fnUntraced(function* (
     const payload = EventText.pack(json, { conversationId, turnId, type }, opening)
     return { conversation, event_id: id, turn: number, position, type, payload }
   })
-  yield* Inserts.insertAll(sql, "events", rows)
+  yield* Rows.insertAll(sql, "events", rows)
   yield* TurnTable.sealAll(
     sql,
     added.flatMap(({ event, id }) => (event.type === "turn-end" ? [{ event, id }] : []))

@@ -4,7 +4,7 @@
  * PromptTable.P1. A row is JSON exactly as the turn's first message has it, so that the event of that message can leave it out
  *     (`EventText`).
  */
-import { Inserts } from "@holdfast/journal/sql"
+import { Rows } from "@holdfast/journal/sql"
 import { Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -22,7 +22,7 @@ export const insert = (
   const rows = turns.flatMap(({ content, turnId }) =>
     content === undefined ? [] : [{ turn: numbers.get(turnId) ?? null, content: jsonOf(content) }]
   )
-  return rows.length === 0 ? Effect.void : Effect.asVoid(Inserts.insertAll(sql, "turn_prompts", rows))
+  return rows.length === 0 ? Effect.void : Effect.asVoid(Rows.insertAll(sql, "turn_prompts", rows))
 }
 
 /** A column: the parts of the prompt of the turn `t`, or null. */

@@ -4,7 +4,7 @@
  * RecordOutlines.O1. Only long values are left out or cut, in the database: an answer keeps its end, which has its usage. What cannot be cut is
  *     read whole.
  */
-import { IdList, JournalTable, type TableError } from "@holdfast/journal/sql"
+import { JournalTable, Rows, type TableError } from "@holdfast/journal/sql"
 import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
@@ -21,7 +21,7 @@ export const load =
         SELECT t.turn_id AS "turnId", j.name,
           CASE WHEN ${isLong(sql)} AND j.name LIKE 'step/%/attempt/%' THEN ${end(sql)} ELSE j.value END AS value
         FROM turns t JOIN journal j ON j.turn = t.number
-        WHERE ${IdList.has(sql, "t.turn_id", ids)} AND NOT (${isLong(sql)} AND j.name LIKE 'step/%/tool/%')
+        WHERE ${Rows.have(sql, "t.turn_id", ids)} AND NOT (${isLong(sql)} AND j.name LIKE 'step/%/tool/%')
         ORDER BY j.turn, j.seq`
       const records = Map.groupBy(
         rows.map(({ name, turnId, value }) => ({

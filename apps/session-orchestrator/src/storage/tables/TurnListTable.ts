@@ -9,12 +9,11 @@
  * | a conversation, and anything else | `turns_by_conversation` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
-import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 import * as TurnSearch from "./TurnSearch.ts"
@@ -37,7 +36,7 @@ export const page = Effect.fnUntraced(function* (
 export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, TableError> =>
   Effect.gen(function* () {
     const rows = yield* sql<{ readonly number: number }>`
-      SELECT ${RowNumbers.read(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
+      SELECT ${Rows.number(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
     const [labels = {}] = (yield* LabelTable.find(sql, "turn", rows)).values()
     return labels
   })
@@ -110,7 +109,7 @@ const ofRow = (
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
-  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
+  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Keyset.escaped(name)}%`} ESCAPE '!'`
   const ofConversation = Keyset.ofModel(
     sql,
     "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",
@@ -146,7 +145,7 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* sql`
     SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
-      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
+      e.payload AS end_event, ${Rows.number(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
       ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number

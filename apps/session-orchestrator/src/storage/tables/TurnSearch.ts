@@ -4,12 +4,11 @@
  * TurnSearch.S1. A message is on disk as JSON. The database finds all messages that contain the text, and some that have it elsewhere, in
  *     a key or an id; `confirm` drops these, for the rows of a page alone.
  */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import type { TurnRow } from "../Lists.ts"
-import * as Contains from "./Contains.ts"
 import * as EventTable from "./EventTable.ts"
 import * as EventText from "./EventText.ts"
 import * as Keyset from "./Keyset.ts"
@@ -17,8 +16,8 @@ import * as Keyset from "./Keyset.ts"
 /** Whether a turn `t` may contain the text (TurnSearch.S1). */
 export const condition = (sql: SqlClient.SqlClient, search: string): Statement.Fragment =>
   // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
-  sql`(${Contains.text(sql, "t.prompt", search)} OR (
-    SELECT 1 FROM events m WHERE ${messagesOf(sql)} AND ${Contains.json(sql, "m.payload", search)} LIMIT 1) = 1)`
+  sql`(${Keyset.containsText(sql, "t.prompt", search)} OR (
+    SELECT 1 FROM events m WHERE ${messagesOf(sql)} AND ${Keyset.containsJson(sql, "m.payload", search)} LIMIT 1) = 1)`
 
 /** Those of some rows whose prompt or answer contains the text: tool calls and their results are neither. */
 export const confirm = Effect.fnUntraced(function* (
@@ -27,7 +26,7 @@ export const confirm = Effect.fnUntraced(function* (
   search: string
 ): Effect.fn.Return<ReadonlyArray<TurnRow>, TableError> {
   // Without events a turn has its prompt alone.
-  const isClear = ({ hasEvents, turn }: TurnRow) => !hasEvents || Contains.within(turn.prompt ?? "", search)
+  const isClear = ({ hasEvents, turn }: TurnRow) => !hasEvents || Keyset.isWithin(turn.prompt ?? "", search)
   const unclear = new Map(rows.flatMap((row) => (isClear(row) ? [] : [[row.position.number, row.turn] as const])))
   if (unclear.size === 0) return rows
   const found = yield* decodeRows(yield* candidates(sql, [...unclear.keys()], search))
@@ -41,7 +40,7 @@ export const confirm = Effect.fnUntraced(function* (
       const { message } = yield* decodeMessage(
         EventText.unpackMessage(payload, turn.turnId, { ...turn, content: null })
       )
-      if (Contains.within(textOf(message), search)) confirmed.add(number)
+      if (Keyset.isWithin(textOf(message), search)) confirmed.add(number)
     }
   }
   return rows.filter((row) => isClear(row) || confirmed.has(row.position.number))
@@ -54,10 +53,10 @@ export const candidates = (
   search: string
 ): Statement.Statement<object> => {
   const keys = numbers.map((number) => ({ number }))
-  return sql`SELECT ${RowNumbers.read(sql, "t.number")} AS "number", m.payload
+  return sql`SELECT ${Rows.number(sql, "t.number")} AS "number", m.payload
     FROM turns t JOIN events m ON ${messagesOf(sql)}
     WHERE t.number IN (${Keyset.numbers(sql, keys)})
-      AND (${Contains.json(sql, "m.payload", search)} OR (m.payload = '' AND ${Contains.text(sql, "t.prompt", search)}))`
+      AND (${Keyset.containsJson(sql, "m.payload", search)} OR (m.payload = '' AND ${Keyset.containsText(sql, "t.prompt", search)}))`
 }
 
 // --- internal

@@ -4,7 +4,7 @@
  * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
  * conversations; it does not depend on a clock.
  */
-import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -27,7 +27,7 @@ export const insert = (
   turns: ReadonlyArray<NewTurn>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
-  Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+  Rows.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
     sql,
     "turns",
     turns.map((turn) => {
@@ -41,7 +41,7 @@ export const insert = (
         submitted: turn.isSubmitted === true ? 1 : null
       }
     }),
-    sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
+    sql`RETURNING turn_id, ${Rows.number(sql, "number")} AS "number"`
   ).pipe(
     Effect.map((rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))),
     Effect.tap((numbers) => PromptTable.insert(sql, turns, numbers))
@@ -66,7 +66,7 @@ export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
 ): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  select(sql, IdList.has(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
+  select(sql, Rows.have(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
 
 /** The newest turn of each conversation, in the order of their ids; `undefined` where there is none. */
 export const lastEach = (
@@ -80,13 +80,13 @@ export const lastEach = (
 
 /** The condition of `findEach`, for `statement`. */
 export const hasId = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Statement.Fragment =>
-  IdList.has(sql, "t.turn_id", ids)
+  Rows.have(sql, "t.turn_id", ids)
 
 /** The condition of `lastEach`, for `statement`. */
 export const isLastOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.ConversationId>): Statement.Fragment => sql`
   t.number IN (
     SELECT (SELECT max(o.number) FROM turns o WHERE o.conversation = k.number)
-    FROM conversations k WHERE ${IdList.has(sql, "k.conversation_id", ids)})`
+    FROM conversations k WHERE ${Rows.have(sql, "k.conversation_id", ids)})`
 
 /** Selects turns, oldest first, each with the event that ended it. */
 export const statement = (

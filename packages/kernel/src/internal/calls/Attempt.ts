@@ -45,64 +45,60 @@ export const run = (
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
 ): Effect.Effect<Made, TurnStopped> => {
-  const reader = new EventReader(sink, request, content, mark)
-  return ProviderCall.forEach(provider, request, reader.take).pipe(
+  const reader = new Reader(sink, request, content)
+  let first: typeof mark | undefined = mark
+  // Nothing is allocated for a read except its own events.
+  const take = (events: ReadonlyArray<ProviderEvent>): Effect.Effect<void, TurnStopped | Cause.Done> | undefined => {
+    const due = first
+    if (due === undefined || !events.some(isContent)) return reader.read(events) ? undefined : OVER
+    first = undefined
+    return Effect.andThen(
+      due,
+      Effect.suspend(() => (reader.read(events) ? Effect.void : OVER))
+    )
+  }
+  return ProviderCall.forEach(provider, request, take).pipe(
     Effect.exit,
-    Effect.flatMap((exit) => conclude(reader.end ?? endOf(exit), content))
+    Effect.flatMap((exit) => {
+      const end = reader.end ?? endOf(exit)
+      if (end._tag === "TurnStopped") return Effect.fail(end)
+      return Effect.withFiber((fiber) => {
+        const draw = () => fiber.getRef(Random.Random).nextDoubleUnsafe()
+        return Effect.succeed(made(end, content, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(), draw))
+      })
+    })
   )
 }
 
-// --- internal
-
-type End =
+/** How an attempt ended. */
+export type End =
   | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
   | ({ readonly _tag: "Broken" } & CallFailure.Broken)
 
-const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
+/** The outcome of an attempt with its content. `draw` is called for a failure alone. */
+export const made = (end: End, content: Content, endedAt: number, draw: () => number): Made => {
+  const said = { content: content.parts(), endedAt, ...defined({ usage: content.usage }) }
+  if (end._tag === "Finished") return { _tag: "Completed", ...said, finishReason: end.finishReason }
+  const { _tag: _, ...failed } = end
+  return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread: draw() }
+}
 
-/** A retry would return the file again. */
-const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
-  reason: "invalid-response",
-  message: `The response has a file of type "${mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`,
-  retryable: false
-})
-
-/** Ends the reading of a stream. */
-const OVER: Pull.Pull<never> = Cause.done()
-
-/** Reads events; the event that ends the attempt sets `end`. */
-class EventReader {
+/** Reads the events of one attempt; the event that ends it sets `end`. */
+export class Reader {
   end: End | undefined = undefined
   private readonly sink: Pick<EventSink["Service"], "live">
-  private readonly request: ProviderRequest
+  private readonly request: Pick<ProviderRequest, "conversationId" | "turnId" | "maxResponseCharacters">
   private readonly content: Content
-  private mark: Effect.Effect<void, TurnStopped> | undefined
 
-  constructor(
-    sink: Pick<EventSink["Service"], "live">,
-    request: ProviderRequest,
-    content: Content,
-    mark: Effect.Effect<void, TurnStopped>
-  ) {
+  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, content: Content) {
+    const { conversationId, maxResponseCharacters, turnId } = request
     this.sink = sink
-    this.request = request
+    this.request = { conversationId, turnId, ...defined({ maxResponseCharacters }) }
     this.content = content
-    this.mark = mark
   }
 
-  /** Reads events, after the mark if they are the first with content. Nothing is allocated for a read except its own events. */
-  readonly take = (events: ReadonlyArray<ProviderEvent>): Effect.Effect<void, TurnStopped | Cause.Done> | undefined => {
-    const { mark } = this
-    if (mark === undefined || !events.some(isContent)) return this.read(events)
-    this.mark = undefined
-    return Effect.andThen(
-      mark,
-      Effect.suspend(() => this.read(events) ?? Effect.void)
-    )
-  }
-
-  /** Reads events; returns `OVER` when the attempt has ended. */
-  private read(events: ReadonlyArray<ProviderEvent>): typeof OVER | undefined {
+  /** Reads events; returns whether the attempt goes on. */
+  read(events: ReadonlyArray<ProviderEvent>): boolean {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
@@ -143,27 +139,47 @@ class EventReader {
           break
         case "finish":
           this.end = { _tag: "Finished", finishReason: event.finishReason }
-          return OVER
+          return false
         case "error":
           this.end = broken(CallFailure.emitted(event.failure), event.body)
-          return OVER
+          return false
         default:
           return event satisfies never
       }
     }
-    return undefined
+    return true
   }
 
   /** C11 */
-  private exceeded(): typeof OVER {
+  private exceeded(): false {
     return this.broken(ResponseLimit.exceeded(ResponseLimit.of(this.request)))
   }
 
-  private broken(failure: Failure.Failure): typeof OVER {
+  private broken(failure: Failure.Failure): false {
     this.end = broken(failure)
-    return OVER
+    return false
   }
 }
+
+/** How a call ended that sent neither `finish` nor `error`. */
+export const unfinished = (end: ProviderCall.End): End => {
+  const { body, failure } = ProviderCall.brokenOf(end)
+  return broken(failure, body)
+}
+
+// --- internal
+
+const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
+
+/** A retry would return the file again. */
+const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
+  reason: "invalid-response",
+  message: `The response has a file of type "${mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`,
+  retryable: false
+})
+
+/** Ends the reading of a stream. */
+const OVER: Pull.Pull<never> = Cause.done()
 
 /** How a stream without `finish` and `error` ended. */
 const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped | Cause.Done<void>>): End | TurnStopped => {
@@ -177,20 +193,3 @@ const broken = (failure: Failure.Failure, body?: string): End => ({
   _tag: "Broken",
   ...CallFailure.withBody(failure, body)
 })
-
-const conclude = (end: End | TurnStopped, content: Content): Effect.Effect<Made, TurnStopped> => {
-  if (end._tag === "TurnStopped") return Effect.fail(end)
-  return Effect.withFiber((fiber): Effect.Effect<Made> => {
-    const said = {
-      content: content.parts(),
-      endedAt: fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(),
-      ...defined({ usage: content.usage })
-    }
-    if (end._tag === "Finished") {
-      return Effect.succeed({ _tag: "Completed", ...said, finishReason: end.finishReason })
-    }
-    const { _tag: _, ...failed } = end
-    const spread = fiber.getRef(Random.Random).nextDoubleUnsafe()
-    return Effect.succeed({ _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread })
-  })
-}
