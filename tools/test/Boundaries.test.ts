@@ -33,7 +33,7 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["text/Prose.ts", 'import * as Turn from "../turn/TurnRunner.ts"'],
+    ["text/Prose.ts", 'import * as Turn from "../turn/TurnPlan.ts"'],
     ["storage/Store.ts", 'import type { Table } from "./tables/TurnTable.ts"'],
     ["cli/Run.ts", 'export { program } from "../Program.ts"']
   ])("are crossed by an import of a higher room: %s, %s", (path, text) => {
@@ -42,7 +42,7 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["turn/TurnRunner.ts", 'import * as Prose from "../text/Prose.ts"'],
+    ["turn/TurnPlan.ts", 'import * as Prose from "../text/Prose.ts"'],
     ["storage/tables/TurnTable.ts", 'import { Store } from "../Store.ts"'],
     ["storage/migrations/later/0010.ts", 'import { Store } from "../Migrations.ts"'],
     ["Composition.ts", 'import * as Cli from "./cli/Cli.ts"']
