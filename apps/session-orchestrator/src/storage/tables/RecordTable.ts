@@ -10,7 +10,6 @@ import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { Append } from "./EventNumbers.ts"
 import * as EventTable from "./EventTable.ts"
 
 /** The names of the journal's tables in the service's database. */
@@ -18,7 +17,7 @@ export const TABLES = { turns: "turns", journal: "journal", interruptions: "inte
 
 /** A record as it is stored with these events. */
 export const pack =
-  ({ events, position }: Pick<Append, "events" | "position">) =>
+  ({ events, position }: Pick<EventTable.Append, "events" | "position">) =>
   (record: Records.Stored): Records.Stored => {
     const { name, value } = record
     if (!value.startsWith(HEAD)) return record
