@@ -72,6 +72,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "ajv",
     "prom-client",
     "gpt-tokenizer",
+    "ipaddr.js",
     "jsonc-parser",
     "node:"
   ]
@@ -97,7 +98,6 @@ export const rooms: ReadonlyArray<string> = [
   "storage",
   // Turns in this process.
   "conversation",
-  "tools",
   "pacing",
   "gate",
   "session",

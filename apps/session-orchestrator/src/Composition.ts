@@ -9,11 +9,12 @@ import { Models } from "@holdfast/policy"
 import { Anthropic, Gemini, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
-import { proxiesOf } from "./config/ProxyChoice.ts"
+import { proxiesOf } from "./config/reading/Environment.ts"
 import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
+import { HttpServer as HttpSocket } from "effect/http"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
 import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
@@ -128,7 +129,7 @@ const providers = Layer.effect(
       held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
-        ModelChoice.unusable(target, config.providers, Simulated) ??
+        ModelChoice.refusalOf(target, config.providers, Simulated)?.message ??
         packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
@@ -188,8 +189,8 @@ const tools = Layer.unwrap(
   Effect.gen(function* () {
     const { tools } = yield* Config
     if (tools.length === 0) return Tools.layerNoop
-    const { layer } = yield* Effect.promise(() => import("./tools/ConfiguredTools.ts"))
-    return layer(tools)
+    const { ToolServers } = yield* Effect.promise(() => import("@holdfast/mcp"))
+    return Layer.effect(Tools.Tools, ToolServers.start(tools, Secrets.conceal))
   })
 )
 
@@ -198,15 +199,18 @@ const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.la
   Layer.provideMerge(HeldCalls.layer)
 )
 
-/** Locks the database file: one process owns it. */
+/** Locks the database file: one process owns it, and its lock names where it listens. */
 const owner = Layer.unwrap(
-  Config.useSync(({ database, server }) =>
-    Tenancy.layerOwner({ path: database.path, ...(server.port === 0 ? {} : { url: urlOf(server) }) })
-  )
+  Effect.gen(function* () {
+    const { database, server } = yield* Config
+    const { address } = yield* HttpSocket.HttpServer
+    const port = "port" in address ? address.port : server.port
+    return Tenancy.layerOwner({ path: database.path, url: Loopback.urlOf(server.host, port) })
+  })
 )
 
 /** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
-export const held = Layer.unwrap(
+const held = Layer.unwrap(
   Effect.gen(function* () {
     const { cluster, database } = yield* Config
     if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
@@ -219,13 +223,6 @@ export const held = Layer.unwrap(
   Layer.provideMerge(Telemetry.layer),
   Layer.provide(resources)
 )
-
-const guest = Layer.unwrap(
-  Config.useSync(({ database }) => (database.url === undefined ? Tenancy.layerGuest(database) : Layer.empty))
-)
-
-const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
-  `http://${Loopback.inUrl(host)}:${port}`
 
 /** Deletes old journals and conversations while the service runs. */
 const retention = Layer.effectDiscard(
@@ -248,23 +245,6 @@ const gateway = Layer.unwrap(
 
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
-
-/** Conversations for a command that runs one new turn beside a service that may be running. */
-export const conversations = Orchestrator.layerGuest.pipe(
-  Layer.provide(resources),
-  Layer.provide(store),
-  Layer.provide(guest)
-)
-
-/**
- * Conversations for a command that runs a turn of an existing conversation. This process locks the file meanwhile: a service keeps
- * conversations in memory, and a second process that wrote to one of them would assign the same event numbers again.
- */
-export const continued = Orchestrator.layerGuest.pipe(
-  Layer.provide(resources),
-  Layer.provideMerge(store),
-  Layer.provideMerge(Layer.unwrap(Config.useSync(({ database }) => Tenancy.layerOwner({ path: database.path }))))
-)
 
 /** Reads turns from the database, with a service running or without. */
 export const inspection = Layer.unwrap(
@@ -307,7 +287,7 @@ export const service = Layer.unwrap(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, reports, gateway]),
       Layer.provide(Drain.layer),
-      Layer.provide(held),
+      Layer.provideMerge(held),
       Layer.provideMerge(HttpServer.bound(server))
     )
   )

@@ -319,7 +319,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the longest delay is a whole number: rounded it is itself"
   },
   {
-    path: "apps/session-orchestrator/src/http/docs/ScalarScript.ts",
+    path: "apps/session-orchestrator/src/http/docs/DocsPage.ts",
     operator: "dropped",
     before: "await dispose()",
     line: "await dispose()",

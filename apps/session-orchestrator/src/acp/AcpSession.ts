@@ -19,7 +19,6 @@ import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import * as EventFeed from "../rpc/EventFeed.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 import * as LocalTime from "../text/LocalTime.ts"
-import * as AcpPrompt from "./AcpPrompt.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
 
 /** The origin in the record of a command (rule X4). */
@@ -165,7 +164,7 @@ export const open: (
         own.set(turnId, end)
         yield* update({ sessionUpdate: "available_commands_update", availableCommands: [RETRY] })
         yield* refused(
-          AcpPrompt.isCommand(prompt, RETRY.name)
+          AcpUpdates.isCommand(prompt, RETRY.name)
             ? conversations.retry(conversationId, { turnId })
             : conversations.prompt(conversationId, { prompt, turnId })
         )

@@ -5,16 +5,17 @@
  * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk. The process owns the database: a session that
  * another process runs could not be loaded.
  */
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Command } from "effect/cli"
 import { Readable, Writable } from "node:stream"
-import type { Values } from "../config/Config.ts"
+import { Config, type Values } from "../config/Config.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as RunInput from "./RunInput.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
+import * as NearService from "./client/NearService.ts"
 
 /** The command `acp`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -35,14 +36,12 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) },
           isService: true
         },
-        ({ database, ...config }) =>
+        (config) =>
           Effect.gen(function* () {
-            if (database.url !== undefined) return yield* Effect.fail(SHARED)
-            const { system } = yield* RunInput.readOptions(
-              { ...flags, turnId: Option.none(), conversation: Option.none() },
-              database
-            )
-            yield* Effect.provide(serve(parts.version, system, config), [parts.continued, Signals.layer])
+            if (config.database.url !== undefined) return yield* Effect.fail(SHARED)
+            const system = yield* RunInput.readSystem(flags)
+            const service = Layer.provide(parts.service, Layer.succeed(Config, NearService.alone(config)))
+            yield* Effect.provide(serve(parts.version, system, config), [service, Signals.layer])
           })
       )
   ).pipe(
@@ -68,14 +67,11 @@ const serve = (version: string, system: string | undefined, config: Pick<Values,
   Effect.gen(function* () {
     const signals = yield* Signals.Signals
     // The protocol's library is a part of the program that other commands do not load.
-    const { AcpAgent, AcpModels } = yield* Effect.promise(async () => ({
-      AcpAgent: await import("../acp/AcpAgent.ts"),
-      AcpModels: await import("../acp/AcpModels.ts")
-    }))
+    const AcpAgent = yield* Effect.promise(() => import("../acp/AcpAgent.ts"))
     const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
     const output = Writable.toWeb(process.stdout)
     yield* Effect.raceFirst(
-      AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
+      AcpAgent.run({ version, system, models: AcpAgent.modelsIn(config), input, output }),
       Effect.asVoid(signals.first)
     )
   }).pipe(Effect.scoped)

@@ -13,12 +13,11 @@ import * as AcpCommand from "./AcpCommand.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
-import * as Cancel from "./client/Cancel.ts"
 import * as Export from "./client/Export.ts"
 import * as HealthCommand from "./client/HealthCommand.ts"
+import * as LeftTurns from "./client/LeftTurns.ts"
 import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
-import * as WaitCommand from "./client/WaitCommand.ts"
 import * as BackupCommand from "./BackupCommand.ts"
 import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
@@ -59,8 +58,8 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),
-      WaitCommand.command(parts),
-      Cancel.command(parts),
+      LeftTurns.wait(parts),
+      LeftTurns.cancel(parts),
       Bulk.retry(parts),
       Bulk.giveUp(parts),
       Bulk.switchTarget(parts),

@@ -10,7 +10,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { RetrySettings } from "@holdfast/policy"
 import * as Environment from "../config/reading/Environment.ts"
 import { causeOf } from "../system/PlatformFailure.ts"
-import * as Address from "./client/Address.ts"
+import * as Service from "./client/Service.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./connect/Pointing.ts"
@@ -45,7 +45,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const client = Clients.table.find((client) => client.name === name)
           if (client === undefined) return
           const home = Environment.get(parts.environment, "HOME")
-          const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
+          const address = Service.addressOf(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
           const pointing = yield* Pointing.of(client, {
             config,

@@ -12,7 +12,6 @@ import type { Secrets } from "../redaction/Secrets.ts"
 import type { Conversations } from "../conversation/Conversations.ts"
 import type { Inspection } from "../inspection/Inspection.ts"
 import type * as Backup from "../storage/sqlite/Backup.ts"
-import type { Store } from "../storage/Store.ts"
 
 /** A failure to start, with a message for the person. */
 export interface StartFailure {
@@ -24,14 +23,10 @@ export interface Parts<E extends StartFailure> {
   readonly version: string
   readonly environment: Environment
   readonly simulated: SimulatedModels
-  /** Conversations for one turn in this process. Turns of other processes are not touched. */
-  readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
-  /** Conversations for a turn of an existing conversation. This process locks the database meanwhile. */
-  readonly continued: Layer.Layer<Conversations | Store, E, Config | Secrets>
   /** Reads the database, with a service running or without. */
   readonly inspection: Layer.Layer<Inspection, E, Config>
   /** Copies a SQLite database. */
   readonly backup: Effect.Effect<typeof Backup.make>
-  /** The whole service, listening once it is built. */
-  readonly service: Layer.Layer<HttpServer.HttpServer, E, Config | Secrets>
+  /** The whole service, listening once it is built, with its conversations for the process that it is in. */
+  readonly service: Layer.Layer<HttpServer.HttpServer | Conversations, E, Config | Secrets>
 }

@@ -35,12 +35,12 @@ export const flags = {
   ),
   conversation: Flag.String("conversation").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("Conversation of the database to continue; locks the database"),
+    Flag.withDescription("Conversation of the database to continue"),
     Flag.optional
   ),
   turnId: Flag.String("turn-id").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("The turn's id: the same id again is the same turn; locks the database"),
+    Flag.withDescription("The turn's id: the same id again is the same turn"),
     Flag.optional
   )
 }

@@ -11,7 +11,7 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../system/MemoryReturn.ts"
-import * as PageBuild from "../http/page/PageBuild.ts"
+import * as PageFiles from "../http/page/PageFiles.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PolicyText from "../text/PolicyText.ts"
@@ -116,7 +116,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: config.model === undefined ? NO_MODEL : Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
-    yield* Effect.forkScoped(PageBuild.run)
+    yield* Effect.forkScoped(PageFiles.build)
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)

@@ -8,14 +8,16 @@
  *
  * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
+import { RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import { BuiltIn } from "@holdfast/providers"
-import type { Origin, Values } from "./Config.ts"
-import { nearest } from "./reading/Nearest.ts"
-import type { Problem } from "./reading/ConfigProblem.ts"
+import type { Values } from "./Config.ts"
 import * as ProviderTable from "./ProviderTable.ts"
+import { formatPath, type Problem } from "./reading/ConfigProblem.ts"
+import { nearest } from "./reading/Nearest.ts"
 import type { Settings } from "./reading/Settings.ts"
+import type { Origin } from "./reading/Sources.ts"
 
 /** The models of the simulated provider. Their names are scripts. */
 export interface SimulatedModels {
@@ -62,6 +64,25 @@ export const choose = (
     : { model: undefined, notices: [noModel(own)], problems: [] }
 }
 
+/** The problems of targets of `retry`, and of entries of `models`, which need a known provider and no key: one may be described only. */
+export const problems = (
+  { models = {}, retry = {} }: Settings,
+  providers: Values["providers"],
+  simulated: SimulatedModels
+): ReadonlyArray<Problem> => [
+  ...RetrySettings.targetNames(retry).flatMap(({ name, path }) => {
+    const target = Target.parse(name)
+    const refusal = target && refusalOf(target, providers, simulated)
+    return refusal === undefined ? [] : [{ place: formatPath(["retry", ...path]), ...refusal }]
+  }),
+  ...Object.keys(models).flatMap((name) => {
+    const provider = Target.parse(name)?.provider ?? name
+    if (providers.has(provider)) return []
+    const message = `there is no provider ${JSON.stringify(provider)}. Known: ${Array.from(providers.keys()).join(", ")}.`
+    return [{ place: formatPath(["models", name]), message }]
+  })
+]
+
 // --- internal
 
 const NO_KEY =
@@ -84,10 +105,7 @@ const foundKey = (
   return `${variable} is set, so ${first.title} answers, with ${first.defaultModel}.${also}`
 }
 
-/** Why a model cannot be used, in one sentence or two; `undefined` if it can. */
-export const unusable = (...of: Parameters<typeof refusalOf>): string | undefined => refusalOf(...of)?.message
-
-/** The same as a problem without its place: a missing key stops a service alone. */
+/** Why a model cannot be used, in one sentence or two; `undefined` if it can. A missing key stops a service alone. */
 export const refusalOf = (
   model: Target.Target,
   providers: Values["providers"],

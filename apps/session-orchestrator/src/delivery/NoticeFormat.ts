@@ -6,7 +6,7 @@
  */
 import { PeriodReport } from "@holdfast/wire"
 import { Schema } from "effect"
-import { type Format, PLACEHOLDER } from "../config/reading/NoticeFormats.ts"
+import { type NoticeFormat as Format, PLACEHOLDER } from "../config/reading/SettingTypes.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as Prose from "../text/Prose.ts"
 

@@ -31,13 +31,11 @@ import * as Descriptors from "../system/Descriptors.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
-import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
 import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
 import * as AnsweredCounts from "./AnsweredCounts.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
-import * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -67,7 +65,7 @@ export const layer = (send: RawCall.Send) =>
       const parts: Parts = {
         send,
         endpoints,
-        keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+        keyOf: Endpoints.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
         bodies: yield* BodyBudget.Bodies,
         drain: yield* Drain,
@@ -84,7 +82,7 @@ export const layer = (send: RawCall.Send) =>
 interface Parts {
   readonly send: RawCall.Send
   readonly endpoints: Endpoints.Endpoints
-  readonly keyOf: ReturnType<typeof ClientKey.make>
+  readonly keyOf: ReturnType<typeof Endpoints.deciding>
   readonly maxBodyBytes: number
   readonly bodies: BodyBudget.BodyBudget
   readonly drain: Drain["Service"]
@@ -138,7 +136,7 @@ const endedCalls = Effect.fnUntraced(function* (config: Config["Service"], redac
   const { add } = yield* AnsweredCalls
   const answered = yield* AnsweredCounts.make(add)
   const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { models, providers, targets } = KnownLabels.of(config, redact)
+  const { models, providers, targets } = MetricLabels.ofConfig(config, redact)
   // Clients make up names: beyond so many they are kept as one.
   const names = new MetricLabels.Labels(
     targets.map(({ model }) => model),

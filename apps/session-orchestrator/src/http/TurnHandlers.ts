@@ -10,16 +10,15 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
+import { Conversations, type TurnResult } from "../conversation/Conversations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { StoredTurns } from "../inspection/StoredTurns.ts"
-import * as FileLimit from "./FileLimit.ts"
+import * as Commands from "./CommandContext.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
-import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
@@ -37,11 +36,9 @@ export const layer = HttpApiBuilder.group(
     const webhooks = yield* TurnWebhooks
     const states = yield* StoredTurns
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
-    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
-      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
-    )
+    const unlessGoingDown = Commands.unlessGoingDown(drain)
 
     /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
@@ -82,7 +79,7 @@ export const layer = HttpApiBuilder.group(
             })
           ).pipe(
             orProblem,
-            (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
+            (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
             Effect.flatMap((turnId) =>
               answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
             )
@@ -128,7 +125,8 @@ export const layer = HttpApiBuilder.group(
 // --- internal
 
 /** X15 */
-const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => Prefer.isAsync(headers["prefer"])
+const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Negotiation.isAsync(headers["prefer"])
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

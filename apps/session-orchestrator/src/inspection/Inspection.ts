@@ -52,6 +52,8 @@ export class Inspection extends Context.Service<
     }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
     /** The database: a file, or an address without its password. */
     readonly database: string
+    /** A conversation, with what it was opened with; none if there is no such conversation. */
+    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
     /** The stored data of one turn, for its explanation; `undefined`: there is no such turn. */
     readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<TurnReport.StoredTurn | undefined, StorageError>
     /** What the report of a period is made of, read page by page: turns that change meanwhile count as they were read. */
@@ -121,7 +123,7 @@ const layer = (
       const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
       const refusal = yield* read("its version")(
         SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
-          Effect.catchTag("StorageError", Effect.succeed),
+          Effect.catchTag("StorageError", (refusal) => Effect.succeed(refusal)),
           Effect.provideService(SqlClient.SqlClient, sql)
         )
       )
@@ -137,6 +139,7 @@ const layer = (
         },
         recording: (since) => read("the record")(sql.withTransaction(Recording.read(sql, since, MOST_RECORDED))), // Inspection.I2
         evidence: (turnId) => read("the turn")(sql.withTransaction(evidence(sql)(turnId))), // Inspection.I2
+        conversation: (id) => read("the conversation")(conversationOf(sql, id)),
         turns: ({ all }) =>
           Effect.flatMap(
             Clock.currentTimeMillis,

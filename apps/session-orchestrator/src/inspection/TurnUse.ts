@@ -7,7 +7,7 @@ import { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
 import { Failure, type PeriodReport, type TurnEvent } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
-import * as PriceOf from "../spend/limits/PriceOf.ts"
+import { priceOf } from "../spend/limits/SpendSums.ts"
 import type * as SpendSums from "../spend/limits/SpendSums.ts"
 import * as Usage from "../spend/Usage.ts"
 import type { TurnRow } from "../storage/Lists.ts"
@@ -65,7 +65,7 @@ export const costOf = (
 ): PeriodReport.Cost => {
   let sum = 0
   for (const { isUnreported, target, tokens } of byTarget(model, end, history)) {
-    const price = PriceOf.target(prices, target)
+    const price = priceOf(prices, target)
     if (price === undefined || isUnreported) return "unknown"
     sum += Prices.costOf(price, tokens)
   }

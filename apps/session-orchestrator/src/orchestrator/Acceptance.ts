@@ -51,6 +51,7 @@ export interface Dependencies {
   readonly sessions: Sessions
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
+  readonly newTurnId: () => Ids.TurnId
   readonly gates: Gates.Gates["Service"]
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
@@ -92,7 +93,7 @@ export const retry = (
 }
 
 /**
- * Takes up every unsealed turn, oldest first. Turns of other processes are left alone. Either all turns are taken up, or none.
+ * Takes up every unsealed turn, oldest first. Either all turns are taken up, or none.
  *
  * **Details**
  *
@@ -104,13 +105,13 @@ export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageE
 
 /** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
 export const recover = (
-  { queue, sessions, store, tenancy }: Dependencies,
+  { queue, sessions, store }: Dependencies,
   conversationId: Ids.ConversationId
 ): Effect.Effect<boolean, StorageError> =>
   sessions.using(conversationId, (session) => {
     const add = Effect.gen(function* () {
       const turns = yield* store.unsealedTurnsOf(conversationId)
-      const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+      const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }))
       for (const { turnId } of lost) yield* queue.add(session, turnId)
       return lost.length > 0
     })
@@ -139,7 +140,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   const turns = (yield* store.unsealedTurns).filter(
     // The turn of a held call waits for its client (HeldCalls.H1).
-    ({ conversationId, turnId }) => !tenancy.isElsewhere(turnId) && !HeldCallIds.isHeld(conversationId)
+    ({ conversationId }) => !HeldCallIds.isHeld(conversationId)
   )
   const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
@@ -244,7 +245,7 @@ interface Wanted {
 
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
-  { receivers, store, queue, tenancy }: Dependencies,
+  { newTurnId, receivers, store, queue }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   read: Conversation
@@ -252,7 +253,7 @@ const inOrder = Effect.fnUntraced(function* (
   const conversation = session.present(read)
   const { conversationId } = conversation
   yield* allowed
-  const turnId = wanted ?? tenancy.newTurnId()
+  const turnId = wanted ?? newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
   const turn = {
     turnId,
@@ -274,7 +275,7 @@ const inOrder = Effect.fnUntraced(function* (
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })
   }
-  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
     yield* queue.add(session, turnId)
   }
@@ -286,8 +287,7 @@ const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): bool
   head === undefined && parking.find(conversationId) === undefined
 
 /** Acceptance.A4 */
-const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
-  turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
+const isUnowned = (turn: Turn, queue: TurnQueue): boolean => turn.end === undefined && !queue.has(turn)
 
 const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {

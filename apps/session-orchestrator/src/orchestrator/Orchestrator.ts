@@ -22,6 +22,7 @@ import { Tools } from "../conversation/Tools.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
+import { TurnIds } from "../storage/TurnIds.ts"
 import { Condition } from "../system/Condition.ts"
 import * as InScope from "../system/InScope.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -39,7 +40,7 @@ import * as TurnQueue from "./TurnQueue.ts"
 /** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
 export const layer = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: true })))
 
-/** The same for a process that runs a turn of its own, and does not take up unsealed turns of others. */
+/** The same for a runner, which takes up turns by their shards. */
 export const layerGuest = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: false })))
 
 /** Runs turns while its scope is open, for one conversation or kind of call: without a layer, as a runner has one for each conversation. */
@@ -87,6 +88,7 @@ const collect = Effect.gen(function* () {
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
+    newTurnId: yield* TurnIds,
     receivers: defaults.receivers ?? [],
     isStopping: () => Deferred.isDoneUnsafe(down)
   }

@@ -1,18 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
-import { StorageError } from "@holdfast/journal"
-import { Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Layer, Stream } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations, type CreateOptions } from "../../src/conversation/Conversations.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
 import * as CommandLine from "./CommandLine.ts"
-import * as GivenTurn from "./GivenTurn.ts"
 
 const SECRET = "planted-planted-planted"
 const environment = { HOLDFAST_TOKEN: SECRET, HOLDFAST_DATABASE_PATH: "a.db" }
@@ -73,6 +71,7 @@ describe("holdfast turns", () => {
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
         evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
+        conversation: () => Effect.succeedNone,
         sources: NOTHING,
         service: Effect.succeed(service)
       })
@@ -177,6 +176,7 @@ describe("holdfast report", () => {
         turns: () => Effect.succeed([]),
         evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
+        conversation: () => Effect.succeedNone,
         sources: {
           ...NOTHING,
           turns: ({ conversationId: id }) => Effect.succeed({ rows: id === "c1" ? [beginning] : [], next: undefined })
@@ -241,6 +241,7 @@ describe("holdfast explain", () => {
           turns: () => Effect.succeed([]),
           evidence: (id) => Effect.succeed(id === turnId ? evidence : undefined),
           recording: () => Effect.die("not asked for"),
+          conversation: () => Effect.succeedNone,
           sources: NOTHING,
           service: Effect.succeed({ _tag: "None" } as const)
         })
@@ -361,118 +362,6 @@ describe("holdfast backup", () => {
 })
 
 describe("holdfast run", () => {
-  /** The calls of the service. */
-  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: CreateOptions["system"]; readonly where: string }
-
-  const run = (
-    args: ReadonlyArray<string>,
-    given: CommandLine.CommandInput = {},
-    status: TurnEvent.TurnStatus = "completed"
-  ) =>
-    Effect.gen(function* () {
-      const asked: Array<Asked> = []
-      const layer = (where: string) =>
-        Layer.mock(Conversations, {
-          create: ({ system }) => Effect.sync(() => asked.push({ where, system })).pipe(Effect.as(conversationId)),
-          prompt: (_, { prompt }) => Effect.sync(() => asked.push({ where, prompt })).pipe(Effect.as(turnId)),
-          watchTurn: () =>
-            Stream.make(GivenTurn.delta("Hello"), GivenTurn.end(status)).pipe(Stream.map(GivenTurn.frame))
-        })
-      const refusing = Layer.effectContext(Effect.fail(new StorageError({ message: "The database is another's." })))
-      const parts = { environment, conversations: layer("guest"), continued: refusing, ...given.parts }
-      return { ...(yield* CommandLine.run(["run", ...args], { ...given, parts })), asked }
-    })
-
-  it.effect("runs a turn in a new conversation, and its exit code is the turn's end", () =>
-    Effect.gen(function* () {
-      const { asked, code, stderr, stdout } = yield* run(["--system", "Be brief.", "Why?"])
-      expect({ code, stderr, stdout }).toEqual({
-        code: 0,
-        stderr: "Turn t-1 of conversation c-1.\n",
-        stdout: "Hello\n"
-      })
-      expect(asked).toEqual([
-        { where: "guest", system: "Be brief." },
-        { where: "guest", prompt: "Why?" }
-      ])
-      expect(yield* run(["Why?"], {}, "failed")).toMatchObject({ code: 1 })
-      expect(yield* run(["Why?"], {}, "aborted")).toMatchObject({ code: 130 })
-    })
-  )
-
-  it.effect("sends the files of --attach behind the prompt, and refuses one that is not there", () =>
-    Effect.gen(function* () {
-      const address = "https://a.example/b.png"
-      const { asked } = yield* run(["What is it?", "--attach", address, "--attach", "https://a.example/c.pdf"])
-      expect(asked.at(-1)?.prompt).toEqual([
-        { type: "text", text: "What is it?" },
-        { type: "file", mediaType: "image/png", url: address },
-        { type: "file", mediaType: "application/pdf", url: "https://a.example/c.pdf" }
-      ])
-      const refused = yield* run(["What is it?", "--attach", "https://a.example/b"])
-      expect(refused).toMatchObject({ code: 2, asked: [] })
-      expect(refused.stderr).toContain("--attach https://a.example/b: its name has no ending that gives its type")
-    })
-  )
-
-  it.effect("rule D13: prints beside the answer when the next retry is, in local time", () =>
-    Effect.gen(function* () {
-      const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
-      yield* TestClock.setTime(retryAt - 10_000)
-      const waits = Layer.mock(Conversations, {
-        create: () => Effect.succeed(conversationId),
-        prompt: () => Effect.succeed(turnId),
-        watchTurn: () =>
-          Stream.make(GivenTurn.retry({ delayMs: 10_000, retryAt }), GivenTurn.end("failed")).pipe(
-            Stream.map(GivenTurn.frame)
-          )
-      })
-      const { stderr } = yield* run(["Why?"], { parts: { environment, conversations: waits } })
-      expect(stderr).toContain("529 Overloaded - retry 1 in 10 s, at 02:14:05\n")
-    })
-  )
-
-  it.effect("prints the events for programs, and nothing else", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* run(["--json", "Why?"], {}, "failed")
-      expect({ code, stderr }).toEqual({ code: 1, stderr: "" })
-      expect(stdout.split("\n").map((line) => (line === "" ? "" : JSON.parse(line).type))).toEqual([
-        "text-delta",
-        "turn-end",
-        ""
-      ])
-    })
-  )
-
-  it.effect("locks the database if the turn or its conversation is named", () =>
-    Effect.gen(function* () {
-      for (const flag of ["--conversation", "--turn-id"]) {
-        expect(yield* run([flag, "x-1", "Why?"])).toMatchObject({
-          code: 1,
-          stdout: "",
-          stderr: "holdfast: The database is another's.\n",
-          asked: []
-        })
-      }
-    })
-  )
-
-  it.effect("reads the prompt from standard input without its last line break, and the system prompt from a file", () =>
-    Effect.gen(function* () {
-      for (const args of [[], ["-"]]) {
-        const { asked } = yield* run(["--system-file", "s.txt", ...args], {
-          stdin: "Why?\n\r\n",
-          files: { "s.txt": "Be\nbrief.\n" }
-        })
-        expect(asked).toEqual([
-          { where: "guest", system: "Be\nbrief." },
-          { where: "guest", prompt: "Why?\n" }
-        ])
-      }
-      expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
-    })
-  )
-
   const refusals: ReadonlyArray<
     [what: string, args: ReadonlyArray<string>, given: CommandLine.CommandInput, stderr: RegExp]
   > = [
@@ -515,16 +404,9 @@ describe("holdfast run", () => {
   ]
   it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
-      const { asked, code, stderr, stdout } = yield* run(args, given)
-      expect({ asked, code, stdout }).toEqual({ asked: [], code: 2, stdout: "" })
+      const { code, stderr, stdout } = yield* CommandLine.run(["run", ...args], given)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
       expect(stderr).toMatch(expected)
-    })
-  )
-
-  it.effect("with runners runs the turn in a new conversation", () =>
-    Effect.gen(function* () {
-      const { asked, code } = yield* run(["Why?"], { parts: { environment: postgres } })
-      expect([code, asked.length]).toEqual([0, 2])
     })
   )
 })
@@ -577,9 +459,10 @@ describe("holdfast config check", () => {
 })
 
 describe("holdfast serve", () => {
-  const service = Layer.mock(HttpServer.HttpServer, {
-    address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
-  })
+  const service = Layer.merge(
+    Layer.mock(HttpServer.HttpServer, { address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747) }),
+    Layer.mock(Conversations, {})
+  )
   for (const isTerminal of [false, true]) {
     it.effect(
       `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,

@@ -177,6 +177,7 @@ describe("holdfast dry-run --replay", () => {
         turns: () => Effect.die("not asked for"),
         evidence: () => Effect.die("not asked for"),
         recording: (since) => Effect.sync(() => (asked.push(since), given)),
+        conversation: () => Effect.succeedNone,
         sources: {
           turns: () => Effect.die("not asked for"),
           answeredCalls: () => Effect.die("not asked for"),

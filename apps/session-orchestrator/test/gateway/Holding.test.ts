@@ -7,6 +7,7 @@ import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
 import type * as HeldCalls from "../../src/conversation/HeldCalls.ts"
+import * as Gates from "../../src/gate/Gates.ts"
 import type { Conversations, TurnResult } from "../../src/conversation/Conversations.ts"
 import * as Attempt from "../../src/gateway/Attempt.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
@@ -84,7 +85,7 @@ const rig = Effect.gen(function* () {
       resume: () => Effect.sync(() => (done.push("resume"), true)),
       unsealed: Effect.succeed([])
     },
-    gates: { of: () => undefined, limiterOf: () => undefined },
+    gates: Gates.noop,
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
     credentials: {},
     ended: () => {},

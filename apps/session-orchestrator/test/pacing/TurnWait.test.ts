@@ -80,19 +80,13 @@ describe("a wait", () => {
     () =>
       Effect.gen(function* () {
         const sent = new TurnWait()
-        const back = yield* Effect.forkChild(
-          standsBy(sent),
-          { startImmediately: true }
-        )
+        const back = yield* Effect.forkChild(standsBy(sent), { startImmediately: true })
         sent.resume()
         yield* Fiber.join(back)
         assert.isFalse(sent.hasNews)
 
         const wait = new TurnWait()
-        const ready = yield* Effect.forkChild(
-          standsBy(wait),
-          { startImmediately: true }
-        )
+        const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
         // Its time has come; it is not admitted yet.
         wait.elapse()
         yield* Effect.yieldNow
@@ -106,10 +100,7 @@ describe("a wait", () => {
   it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
-      const ready = yield* Effect.forkChild(
-        standsBy(wait),
-        { startImmediately: true }
-      )
+      const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
       wait.elapse()
       yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
       yield* Fiber.join(ready)

@@ -66,8 +66,6 @@ const IMPATIENT = { ...RETRY, requestTimeout: { firstContent: "150 millis" } }
 const parts = {
   version: "0.0.0",
   simulated: Simulated,
-  conversations: Composition.conversations,
-  continued: Composition.continued,
   inspection: Composition.inspection,
   backup: Effect.succeed(Backup.make),
   service: Composition.service
@@ -315,7 +313,9 @@ describe("secrets", () => {
         cause: { headers: { authorization: `Bearer ${KEY}` } }
       })
       const service = yield* serve(Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" })), {
-        service: HttpServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
+        service: HttpServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(
+          Layer.provideMerge(conversations.layer)
+        )
       })
       const evidence = new Evidence()
       const answer = yield* service.call({ path: `/v1/conversations/none?token=${TOKEN}` })

@@ -1,12 +1,11 @@
 /** `holdfast health`: prints what a running service knows of its endpoints. */
-import { Health } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import * as EndpointReports from "../../inspection/endpoints/EndpointReports.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
-import * as ServiceClient from "./ServiceClient.ts"
+import * as Service from "./Service.ts"
 
 /** The command `holdfast health`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -14,14 +13,12 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     "health",
     {
       json: Setup.jsonFlag,
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      ...Service.flags
     },
-    ({ config, json, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
+    ({ json, ...given }) =>
+      Service.use(parts, given, (client) =>
         Effect.gen(function* () {
-          const client = yield* ServiceClient.of(url, parts.environment, server)
-          const health = yield* client.call({ path: "/v1/health" }, Health.Health)
+          const health = yield* client.health
           yield* Setup.print(json, health, () => EndpointReports.lines(health, LocalTime.toSeconds(health.at)))
         })
       )

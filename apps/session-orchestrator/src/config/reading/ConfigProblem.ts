@@ -10,6 +10,7 @@ import { SchemaIssue } from "effect"
 import * as DurationText from "../../text/DurationText.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
+import { ROWS } from "./Settings.ts"
 
 /** One problem. */
 export interface Problem {
@@ -162,21 +163,12 @@ const suggestionFor = (found: unknown, expected: string): string => {
   return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
 }
 
-/** ConfigProblem.P2. These keys contain headers, bodies, options, variables and their names, arguments, a webhook or a database's password. */
-const SECRET_KEYS = new Set<PropertyKey>([
-  "token",
-  "tokenEnv",
-  "headers",
-  "body",
-  "options",
-  "apiKeyEnv",
-  "url",
-  "env",
-  "args",
-  "webhook",
-  "webhookEnv",
-  "command"
-])
+/** ConfigProblem.P2. The names of settings that are secret. */
+const SECRET_KEYS = new Set<PropertyKey>(
+  Array.from(ROWS.values()).flatMap(({ isSecret, key }) =>
+    isSecret === true ? [key.slice(key.lastIndexOf(".") + 1)] : []
+  )
+)
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")

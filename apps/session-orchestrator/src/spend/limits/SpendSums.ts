@@ -6,7 +6,8 @@
  * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
 import { Prices } from "@holdfast/policy"
-import * as PriceOf from "./PriceOf.ts"
+import { Target } from "@holdfast/wire"
+import * as ProviderName from "../../text/ProviderName.ts"
 
 /** Tokens that were used at a target. */
 export interface Use {
@@ -52,7 +53,7 @@ export class SpendSum {
     const unpriced: Array<string> = []
     for (const [target, sum] of this.targets) {
       const ofTarget = sum.tokens.input + sum.tokens.output
-      const price = PriceOf.target(prices, target)
+      const price = priceOf(prices, target)
       tokens += ofTarget
       unreported += sum.unreported
       if (price !== undefined) money += Prices.costOf(price, sum.tokens)
@@ -91,6 +92,15 @@ export class SpendSums {
     const sum = this.dayOf(at) > this.day ? undefined : this.scopes.get(tag)
     return (sum ?? new SpendSum()).spent(prices)
   }
+}
+
+/** The price of `provider/model`; a call with a client's own key costs what others cost. `undefined`: it is not known. */
+export const priceOf = (prices: Prices.Prices, name: string): Prices.Price | undefined => {
+  const parsed = Target.parse(name)
+  return Prices.find(
+    prices,
+    parsed === undefined ? name : Target.format({ ...parsed, provider: ProviderName.configured(parsed.provider) })
+  )
 }
 
 // --- internal

@@ -13,7 +13,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { Context, Metric } from "effect"
-import { type Labels, OTHER } from "./MetricLabels.ts"
+import { type Known, OTHER } from "./MetricLabels.ts"
 import * as Series from "./Series.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to the longest request that providers allow. */
@@ -111,15 +111,6 @@ const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
   description: "How long tool calls took, by tool.",
   boundaries: SECONDS
 })
-
-/** The values that labels may have. */
-export interface Known {
-  readonly providers: Labels
-  readonly models: Labels
-  readonly tools: Labels
-  /** Targets that the configuration names (TurnMetrics.M4). */
-  readonly targets: ReadonlyArray<Target.Target>
-}
 
 /** The listeners that count, on the registry of a context. */
 export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
