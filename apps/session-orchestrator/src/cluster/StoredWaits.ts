@@ -12,7 +12,7 @@ import { type JournalConflict, JournalCheckpoint, type StorageError } from "@hol
 import { type Observer, Records } from "@holdfast/kernel"
 import { WaitingTurn } from "@holdfast/kernel/host"
 import { type Command, defined, type Ids } from "@holdfast/wire"
-import { Clock, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { refused } from "../conversation/TurnCommands.ts"
@@ -129,7 +129,7 @@ const write = (
 ): Effect.Effect<boolean, StorageError | JournalConflict> => {
   const stored = record && {
     name: Records.nameOf("Wake", record.wake.step, record.wake.number, record.part),
-    value: JSON.stringify(encodeWake(record.wake.value))
+    value: JSON.stringify(record.wake.value)
   }
   if (next._tag !== "Sealed")
     return stored === undefined ? Effect.succeed(false) : Effect.as(journal.append(turnId, seq, stored), true)
@@ -141,8 +141,6 @@ const write = (
       )
     : Effect.as(journal.appendWith(turnId, seq, [stored], { conversationId, events, position }), true)
 }
-
-const encodeWake = Schema.encodeSync(Records.Wake)
 
 /** The alarm clock keeps what is on disk now. */
 const keep = ({ alarms, gates }: Parts, id: Ids.ConversationId, { next }: WaitingTurn.Steered, now: number): void => {

@@ -5,7 +5,6 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
@@ -459,10 +458,9 @@ describe("holdfast config check", () => {
 })
 
 describe("holdfast serve", () => {
-  const service = Layer.merge(
-    Layer.mock(HttpServer.HttpServer, { address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747) }),
-    Layer.mock(Conversations, {})
-  )
+  const service = Layer.mock(HttpServer.HttpServer, {
+    address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
+  })
   for (const isTerminal of [false, true]) {
     it.effect(
       `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,

@@ -55,8 +55,10 @@ const make = () => {
     Journal,
     Effect.map(Journal, (journal) => ({
       ...journal,
-      append: (turnId, ...rest) =>
-        state.hasConflict ? Effect.fail(new JournalConflict({ turnId })) : journal.append(turnId, ...rest)
+      appendAll: (appends) =>
+        state.hasConflict
+          ? Effect.succeed(appends.map(({ turnId }) => Exit.fail(new JournalConflict({ turnId }))))
+          : journal.appendAll(appends)
     }))
   )
   const counted: Provider.Provider["Service"] = {
@@ -132,7 +134,7 @@ test("R2: a turn that another runner writes to comes back at once, and then in g
     yield* store.createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
     yield* store.acceptTurn(NumberedData.turn(1, 1))
     yield* stay
-    yield* seconds(3)
+    yield* seconds(2)
     expect(state.runs.length).toBe(3)
     yield* seconds(600)
     // After 0, 1, 2, 4 ... 256 seconds; one line each.

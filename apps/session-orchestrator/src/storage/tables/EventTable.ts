@@ -174,6 +174,10 @@ export const MAX_ID = 2_147_483_647
 export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
   sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
 
+/** A condition: a stored message is one of the model; a message may also be stored in a form that does not begin with its role (EventText). */
+export const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
+  sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ${sql.in(EventText.INPUTS)})`
+
 // --- internal
 
 /** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
@@ -267,10 +271,6 @@ const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Ap
     sql,
     sql`${ofOne(sql, turnId)} AND e.position >= ${position} AND e.position < ${position + events.length} ORDER BY e.event_id`
   )
-
-/** Whether a stored message is one of the model; a message may also be stored in a form that does not begin with its role (EventText). */
-const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
-  sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ${sql.in(EventText.INPUTS)})`
 
 /** Events of a conversation: what follows `SELECT`, to go on with `AND`. */
 const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>
