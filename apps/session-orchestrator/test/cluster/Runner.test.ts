@@ -3,8 +3,8 @@ import { Timer } from "@holdfast/journal"
 import { assert, it } from "@effect/vitest"
 import type { Provider, Toolbox } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Duration, Effect, Exit, Fiber, Latch, Layer, type Scope, Stream } from "effect"
-import { type Sharding, TestRunner } from "effect/cluster"
+import { Context, Duration, Effect, Exit, Fiber, Latch, Layer, type Scope, Stream } from "effect"
+import { RunnerAddress, RunnerStorage, ShardId, type Sharding, TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import * as Cluster from "../../src/cluster/Cluster.ts"
 import { Lease } from "../../src/cluster/Lease.ts"
@@ -183,6 +183,24 @@ test("rule X6: an answer in progress is stopped before its lock is given back, a
     yield* seconds(70)
     const { end, text } = yield* Fiber.join(result)
     assert.deepStrictEqual([end.status, text, state.asked], ["completed", "Hello", 2])
+  }))
+
+test("rule X6: a lock is given back when the turns of its shard have stopped, and no other turn has", (state, conversations) =>
+  Effect.gen(function* () {
+    yield* (yield* Store).createConversation(NumberedData.conversation(2, { model: "scripted/m" }))
+    const running: Array<number> = []
+    const given = () => Effect.map(conversations.counts, (counts) => void running.push(counts.running))
+    const locks = Layer.mock(RunnerStorage.RunnerStorage, { release: given, releaseAll: given })
+    const context = yield* Layer.build(Layer.provide(state.shards.storage, locks))
+    const { release, releaseAll } = Context.get(context, RunnerStorage.RunnerStorage)
+    state.more.closeUnsafe()
+    yield* prompt(conversations)
+    yield* conversations.prompt(conversationId(2), { prompt: "Hi", turnId: turnId(2) })
+    yield* seconds(1)
+    const here = RunnerAddress.make("here", 1)
+    yield* release(here, ShardId.make("default", state.shards.of(id)))
+    yield* releaseAll(here)
+    assert.deepStrictEqual(running, [1, 0])
   }))
 
 test("rule X6: turns behind another one move with it, and run in their order", (state, conversations) =>
