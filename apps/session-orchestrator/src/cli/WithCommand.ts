@@ -140,7 +140,7 @@ const run = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>
   if (code !== ExitCode.COMPLETED) return yield* new Ended({ exitCode: code })
 })
 
-/** What the program is started with. One that `holdfast connect` does not know gets the base URLs of all SDKs. */
+/** What the program is started with. A program that `holdfast connect` does not know gets the base URLs of all SDKs. */
 const startOf = Effect.fnUntraced(function* <E extends StartFailure>(
   { environment }: Parts<E>,
   { profile, program, provider }: Flags,

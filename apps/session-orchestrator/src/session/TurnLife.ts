@@ -84,7 +84,7 @@ export class TurnLife {
     return this.current
   }
 
-  /** The turn is run. One that is parked stays so. */
+  /** The turn is run. A parked turn stays so. */
   begin(): void {
     if (this.current === "queued") this.current = "live"
   }
