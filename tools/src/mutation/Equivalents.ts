@@ -347,27 +347,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the first turn starts at once, however long a step is"
   },
   {
-    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
-    operator: "constant",
-    before: "0",
-    line: "const isSuspect = (interruption?.deaths ?? 0) >= Interruption.SUSPECT - 1 // with the death that it is taken over for",
-    reason: "none and one are both fewer than two"
-  },
-  {
-    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
-    operator: "constant",
-    before: "0",
-    line: "heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // V2",
-    reason: "a millisecond of 1970: either way it is due"
-  },
-  {
-    path: "apps/session-orchestrator/src/cluster/Resident.ts",
-    operator: "constant",
-    before: "0",
-    line: "const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4",
-    reason: "a millisecond of 1970: no wait ends so early"
-  },
-  {
     path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
     operator: "constant",
     before: "0",

@@ -1,8 +1,8 @@
 /**
  * `holdfast with claude …`: runs a program whose calls pass through Holdfast, and writes nothing of its own configuration.
  *
- * Without a service at the configured address this process runs one. Where the process ends that has it, the next one that runs a program takes
- * it over at the same address: the waits are on disk, and calls that are asked again go on in theirs. While calls wait, the title of the
+ * Without a service at the configured address this process runs it. Where that process ends, the next process of `with` takes the service
+ * over at the same address: the waits are on disk, and calls that are asked again go on in theirs. While calls wait, the title of the
  * terminal has until when.
  */
 import { ClientError } from "@holdfast/client"
@@ -140,7 +140,7 @@ const run = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>
   if (code !== ExitCode.COMPLETED) return yield* new Ended({ exitCode: code })
 })
 
-/** What the program is started with. One that `holdfast connect` does not know gets the base URLs of all SDKs. */
+/** What the program is started with. A program that `holdfast connect` does not know gets the base URLs of all SDKs. */
 const startOf = Effect.fnUntraced(function* <E extends StartFailure>(
   { environment }: Parts<E>,
   { profile, program, provider }: Flags,

@@ -149,7 +149,7 @@ const ENDPOINTS = [
 ] as const
 
 /**
- * The problems of a provider's address. One that ends in the path which the adapter adds is refused, with the address to write instead. The
+ * The problems of a provider's address. An address that ends in the path which the adapter adds is refused, with the address to write instead. The
  * message leaves the query out: it may contain a key.
  */
 const addressProblems = (

@@ -9,6 +9,7 @@ import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import { promptOf } from "../storage/Store.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
+import * as Ownership from "../turn/Ownership.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import type { Ready } from "./Entrance.ts"
@@ -20,7 +21,7 @@ export interface Sleep {
 }
 
 /** A fiber that performs a command. */
-export interface Job {
+export interface Performing {
   fiber: Fiber.Fiber<void> | undefined
 }
 
@@ -33,13 +34,13 @@ export interface DrivenTurn {
   readonly ports: Performer.Ports
   /** The number of its records on disk. */
   seq: number
-  isPerforming: boolean
+  isFeeding: boolean
   /** Its append is not on disk yet; `done` is called when that is decided. */
   writing: { done: () => void; retry: Fiber.Fiber<void> | undefined } | undefined
   call: Performer.Listening | undefined
-  readonly jobs: Set<Job>
+  readonly performing: Set<Performing>
   sleep: Sleep | undefined
-  /** It is cut off when its jobs have ended. */
+  /** It is cut off when its commands have ended. */
   cut: Engine.Cut | undefined
 }
 
@@ -58,7 +59,8 @@ export const make = (
   const ports = TurnSetting.portsOf(services, setting, resumption, patiently(turnId), count)
   const strategy = TurnSetting.deciding({ ...setting, life, ports, spending })
   const router = ports.router && TurnSetting.routed(life, ports.router, strategy, spending)
-  const toolbox = ToolAnswers.over(offered, () => session.present(conversation).toolAnswers)
+  const owned = Ownership.toolsOf(services.ownership, conversation.conversationId, offered)
+  const toolbox = ToolAnswers.over(owned, () => session.present(conversation).toolAnswers)
   const { compactor, limits, report } = ports
   const { maxRetries } = strategy.budget
   const draw = () => chance.nextDoubleUnsafe()
@@ -99,10 +101,10 @@ export const make = (
       draw
     },
     seq: known.length,
-    isPerforming: false,
+    isFeeding: false,
     writing: undefined,
     call: undefined,
-    jobs: new Set(),
+    performing: new Set(),
     sleep: undefined,
     cut: undefined
   }
@@ -111,7 +113,7 @@ export const make = (
 /** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
   // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
-  const { ticket } = life.state
+  const { ticket } = life.holds
   if (event.type === "provider-retry" && ticket !== undefined) {
     if (ticket.isEarly) hub.inProgress.live(event)
     return

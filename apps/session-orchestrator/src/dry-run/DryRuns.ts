@@ -204,7 +204,7 @@ const metBy = (
   return Result.isSuccess(read) ? Effect.succeed(read.success) : refused("outages", read.failure)
 }
 
-/** The configurations of a request: its own, and the one that it is compared with. */
+/** The configurations of a request: its own, and the second of a comparison. */
 const configuredBy = Effect.fnUntraced(function* (
   config: ConfiguredRun.Configured,
   { against, ...request }: Request

@@ -16,7 +16,6 @@ import * as TurnLife from "../session/TurnLife.ts"
 import * as Spending from "../spend/Spending.ts"
 import type { Standings } from "../storage/Standings.ts"
 import * as Admission from "../turn/Admission.ts"
-import { ParkingPlace } from "../turn/ParkingPlace.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -101,8 +100,8 @@ export class DryTurn {
     const conversationId = Ids.ConversationId.make(prompted.turnId)
     const midStream = around.policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
     const policy = { ...around.policy, midStream, enabled: true }
-    const life = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
-    life.move(TurnLife.begin)
+    const life = new TurnLife.TurnLife(turnId)
+    life.begin()
     const isEnabled = () => this.isEnabled()
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
@@ -114,7 +113,7 @@ export class DryTurn {
     this.policy = policy
     this.strategy = spending === undefined ? Spending.deciding(strategy) : strategy
     this.provider = spending?.checked(gated, { conversationId, turnId, tags: [] }) ?? gated
-    this.parking = new Parking(clock.timer, ParkingPlace.defaultValue(), {
+    this.parking = new Parking(clock.timer, {
       takeUp: (_conversation, _turn, prepare) => clock.at(clock.now(), () => this.resume(prepare)), // the gate settles first
       near: nothing,
       held: nothing
@@ -300,7 +299,7 @@ export class DryTurn {
   protected comesIntoMemory(): void {
     const { around, life, policy, strategy } = this
     const isEnabled = () => this.isEnabled()
-    life.move(TurnLife.without("ticket"))
+    life.without("ticket")
     const history = this.prompted.history ?? []
     const routes = TurnRouter.make(around, { policy, history, isEnabled, patiently: Effect.orDie })
     this.router = routes && Admission.remembering(life).router(Spending.routed(routes, strategy))

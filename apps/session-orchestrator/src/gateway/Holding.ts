@@ -107,7 +107,7 @@ export class Holding {
       const provider = Admission.throughGates(
         Limits.withLimits(this.relay(call, client), policy.requestTimeout),
         gates,
-        new TurnLife(turnId, { _tag: "Queued" }),
+        new TurnLife(turnId),
         (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
         false
       )

@@ -92,16 +92,27 @@ export const retry = (
   return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
 }
 
+/** What was taken up. */
+export interface TakenUp {
+  readonly turns: number
+  readonly conversations: number
+  /** The turns that wait for their time. */
+  readonly waiting: number
+}
+
 /**
- * Takes up every unsealed turn, oldest first. Either all turns are taken up, or none.
+ * Takes up the unsealed turns of some conversations, oldest first. Either all turns are taken up, or none.
  *
  * **Details**
  *
  * - A turn whose newest record begins a wait is parked again without being run. If its time has passed, it wakes in a spread (rule X1).
  * - The other turns are queued; those that may take the process down come last (rule X14).
  */
-export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
-  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
+export const takeUp = (
+  dependencies: Dependencies,
+  isMeant: (id: Ids.ConversationId) => boolean
+): Effect.Effect<TakenUp, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
 
 /** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
 export const recover = (
@@ -133,14 +144,15 @@ const ONLY_ITS_CLIENT =
 
 const takeUpAll = Effect.fnUntraced(function* (
   dependencies: Dependencies,
+  isMeant: (id: Ids.ConversationId) => boolean,
   progress: Progress.Progress
-): Effect.fn.Return<void, StorageError> {
+): Effect.fn.Return<TakenUp, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   const turns = (yield* store.unsealedTurns).filter(
     // The turn of a held call waits for its client (HeldCalls.H1).
-    ({ conversationId }) => !HeldCallIds.isHeld(conversationId)
+    ({ conversationId }) => !HeldCallIds.isHeld(conversationId) && isMeant(conversationId)
   )
   const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
@@ -186,12 +198,6 @@ const takeUpAll = Effect.fnUntraced(function* (
     const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
     yield* sessions.using(conversationId, add)
   }
-  if (turns.length === 0) return
-  const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
-  const tookMs = (yield* Clock.currentTimeMillis) - begun
-  yield* Effect.logInfo(
-    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
-  )
   if (suspects.size > 0) {
     const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
     yield* Effect.logWarning(
@@ -199,6 +205,7 @@ const takeUpAll = Effect.fnUntraced(function* (
         `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
     )
   }
+  return { turns: turns.length, conversations: heads.size, waiting: sleepers.length }
 })
 
 /** Most turn ids in one log line. */

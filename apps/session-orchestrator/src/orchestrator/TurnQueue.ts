@@ -22,7 +22,7 @@ import { RestartDelays } from "../recovery/RestartDelays.ts"
 import { Seals } from "../session/Seals.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { Turn } from "../storage/Store.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as InScope from "../system/InScope.ts"
@@ -35,6 +35,11 @@ export interface TurnQueue {
   readonly hasten: (session: Session) => void
   /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q3). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
+  /**
+   * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
+   * Returns those that were in memory or parked.
+   */
+  readonly giveUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<ReadonlyArray<Ids.ConversationId>>
   /** Lets turns of the conversation run again. */
   readonly readmit: (id: Ids.ConversationId) => void
   /** The outcome of a turn from now on: its seal, or the error of its stop. */
@@ -67,6 +72,9 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 })
 
 // --- internal
+
+/** How long turns may take to stop, before another process runs them. */
+const STOP_LIMIT = "5 seconds"
 
 /** A turn that leaves memory, by its gate. */
 interface Leaving {
@@ -118,7 +126,7 @@ class Queue implements TurnQueue {
 
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
     return Effect.sync(() => {
-      session.add(turnId, { _tag: "Queued", ...known }, "last")
+      session.add(turnId, "queued", "last", known)
       this.begin(session)
     })
   }
@@ -130,12 +138,34 @@ class Queue implements TurnQueue {
   release(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.released.add(id)
-      this.parking.drop(id)
+      const parked = this.parking.drop(id)
+      if (parked !== undefined) this.seals.report(parked.turnId, Exit.fail(TurnServices.shuttingDown))
       const session = this.sessions.find(id)
       if (session === undefined) return Effect.void
       const recovering = this.working.get(session)
       const ended = recovering === undefined ? this.driver.release(session) : Fiber.interrupt(recovering)
       return Effect.map(ended, () => this.takeOut(session))
+    })
+  }
+
+  giveUp(isMeant: (id: Ids.ConversationId) => boolean): Effect.Effect<ReadonlyArray<Ids.ConversationId>> {
+    return Effect.gen({ self: this }, function* () {
+      yield* InterruptedTurns.recordOrderlyStop(this.services, isMeant)
+      const inMemory = Array.from(this.sessions, ({ conversationId }) => conversationId)
+      const ids = Array.from(new Set([...this.parking.conversations, ...inMemory]).values().filter(isMeant))
+      const released = Effect.forEach(ids, (id) => this.release(id), { concurrency: "unbounded", discard: true })
+      // What does not end is left behind.
+      yield* Effect.timeoutOption(Effect.interruptible(released), STOP_LIMIT)
+      for (const id of ids) {
+        this.readmit(id)
+        const session = this.sessions.find(id)
+        if (session === undefined) continue
+        this.takeOut(session)
+        session.forget()
+        session.hub.restarted()
+        session.hub.ended(TurnServices.shuttingDown)
+      }
+      return ids
     })
   }
 
@@ -145,9 +175,8 @@ class Queue implements TurnQueue {
 
   /** Takes a conversation that was released out of memory. */
   private takeOut(session: Session): void {
-    const { ahead, head } = session
-    if (ahead !== undefined) ahead.move(TurnLife.park)
-    else if (head !== undefined) this.reportStop(session, head, TurnServices.shuttingDown)
+    session.ahead?.park()
+    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
   }
@@ -176,7 +205,9 @@ class Queue implements TurnQueue {
 
   private begin(session: Session): void {
     const turn = this.nextOf(session)
-    if (this.working.has(session) || turn === undefined || this.released.has(session.conversationId)) return
+    const { conversationId } = session
+    if (this.working.has(session) || turn === undefined || this.released.has(conversationId)) return
+    if (!this.services.ownership.isOurs(conversationId)) return
     this.working.set(session, undefined)
     this.driver.take(session, turn)
   }
@@ -191,25 +222,24 @@ class Queue implements TurnQueue {
   // --- how a turn leaves
 
   private parked(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
-    turn.move(TurnLife.stop)
     // A turn that is in memory ahead of its time, and stops there, is still parked.
-    if (turn.move(TurnLife.park) && leaving !== undefined)
+    if (turn.park() && leaving !== undefined)
       this.parking.park(session.conversationId, turn.turnId, leaving.retryAt, leaving.awaited)
     this.next(session)
   }
 
   private sealed(session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd): void {
-    if (turn.state._tag === "Ahead") this.parking.drop(session.conversationId)
+    if (turn.residence === "parked") this.parking.drop(session.conversationId)
     this.report(turn, Exit.succeed(end))
     this.next(session)
   }
 
   private stopped(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
-    if (turn.state._tag === "Ahead") {
-      turn.move(TurnLife.park)
+    if (turn.residence === "parked") {
+      turn.park()
       return this.next(session)
     }
-    turn.move(TurnLife.stop)
+    turn.stop()
     if (this.isClosed || this.services.isStopping()) {
       this.reportStop(session, turn, error)
       return this.next(session)
@@ -239,9 +269,9 @@ class Queue implements TurnQueue {
         yield* Effect.logError(`Turn ${turnId} could not be sealed: ${Entrance.errorOf(outcome.cause).message}`)
       }
       yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
-      const { interruption } = turn.state
+      const { interruption } = turn
       this.reportStop(session, turn, error)
-      const { abort } = session.add(turnId, { _tag: "Stopped", interruption }, "first")
+      const { abort } = session.add(turnId, "live", "first", { interruption })
       const delayMs = this.restartDelays.stopped(session.conversationId, yield* Clock.currentTimeMillis)
       yield* InterruptedTurns.pause(abort, delayMs)
       return undefined

@@ -401,6 +401,15 @@ describe("holdfast run", () => {
       /^holdfast: --turn-id: with database\.url/
     ]
   ]
+  it.effect("a conversation of runners is that of the runner that is named", () =>
+    Effect.gen(function* () {
+      const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
+      const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
+      expect(code).toBe(1)
+      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer.")
+    })
+  )
+
   it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* CommandLine.run(["run", ...args], given)

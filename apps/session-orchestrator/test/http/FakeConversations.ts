@@ -290,7 +290,6 @@ export const make = () => {
         turn: () => die,
         prompt: () => die,
         resumption: () => die,
-        resumptionOutline: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedTurns: Effect.suspend(() =>

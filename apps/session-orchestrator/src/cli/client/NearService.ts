@@ -46,7 +46,7 @@ type Needs = Config | Secrets | Scope.Scope
  * Finds the service, or starts one.
  *
  * @param start the service in this process
- * @param isBeside whether a service at the configured address is the one that is meant, whatever its database is
+ * @param isBeside whether a service at the configured address is meant, whatever its database is
  */
 export const find = Effect.fnUntraced(function* <E extends StartFailure>(
   { environment }: Pick<Parts<E>, "environment">,

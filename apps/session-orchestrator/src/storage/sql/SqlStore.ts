@@ -202,8 +202,6 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       ),
     resumption: (id) =>
       Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
-    resumptionOutline: (id) =>
-      Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) =>
       Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => findUnsealed(id).pipe(failed(`read the unsealed turns of conversation ${id}`)),
