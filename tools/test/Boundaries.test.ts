@@ -33,8 +33,8 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["text/Prose.ts", 'import * as Turn from "../turn/TurnRunner.ts"'],
-    ["storage/Store.ts", 'import type { Turn } from "../turn/TurnRunner.ts"'],
+    ["text/Prose.ts", 'import * as Turn from "../turn/TurnPlan.ts"'],
+    ["storage/Store.ts", 'import type { Turn } from "../turn/TurnPlan.ts"'],
     ["cli/Run.ts", 'export { program } from "../Program.ts"']
   ])("are crossed by an import of a higher room: %s, %s", (path, text) => {
     const source = { path: `apps/session-orchestrator/src/${path}`, text }
@@ -42,7 +42,7 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["turn/TurnRunner.ts", 'import * as Prose from "../text/Prose.ts"'],
+    ["turn/TurnPlan.ts", 'import * as Prose from "../text/Prose.ts"'],
     ["http/HttpServer.ts", 'import { body } from "./body/Encoding.ts"'],
     ["storage/tables/later/Rows.ts", 'import { Store } from "../TurnTable.ts"'],
     ["Composition.ts", 'import * as Cli from "./cli/Cli.ts"']

@@ -210,7 +210,7 @@ const owner = Layer.unwrap(
 )
 
 /** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
-const held = Layer.unwrap(
+export const held = Layer.unwrap(
   Effect.gen(function* () {
     const { cluster, database } = yield* Config
     if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))

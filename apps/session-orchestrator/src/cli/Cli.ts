@@ -34,6 +34,7 @@ import * as Serve from "./Serve.ts"
 import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./turns/Turns.ts"
+import * as WithCommand from "./WithCommand.ts"
 
 /** The platform services that `effect/cli` needs. */
 type Platform =
@@ -53,6 +54,7 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Serve.command(parts),
       RunCommand.command(parts),
       OpenTerminal.command(parts),
+      WithCommand.command(parts),
       RpcCommand.command(parts),
       AcpCommand.command(parts),
       Submit.command(parts),
@@ -84,7 +86,9 @@ export const make = <E extends StartFailure>(
 ): Effect.Effect<ExitCode.ExitCode, never, Terminal | Platform> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
-    return yield* Command.runWith(root(parts), { version: parts.version })(args.length === 0 ? ["serve"] : args).pipe(
+    return yield* Command.runWith(root(parts), { version: parts.version })(
+      args.length === 0 ? ["serve"] : WithCommand.separated(args)
+    ).pipe(
       Effect.as<ExitCode.ExitCode>(ExitCode.COMPLETED),
       Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
       Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),

@@ -13,7 +13,7 @@ import { causeOf } from "../system/PlatformFailure.ts"
 import * as Service from "./client/Service.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
-import * as Pointing from "./connect/Pointing.ts"
+import * as Pointing from "./Pointing.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -29,25 +29,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Argument.withDescription(`The program to connect: ${Clients.names.join(", ")}`)
       ),
       config: Setup.configFlag,
-      provider: Flag.String("provider").pipe(
-        Flag.withMetavar("NAME"),
-        Flag.withDescription("Another provider of the configuration than the client's own"),
-        Flag.optional
-      ),
+      provider: Setup.textFlag("provider", "NAME", "Another provider of the configuration than the client's own"),
       profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile of its calls"),
         Flag.optional
       ),
-      url: Flag.String("url").pipe(
-        Flag.withMetavar("URL"),
-        Flag.withDescription("Address of the service (default: that of the configuration)"),
-        Flag.optional
-      ),
-      write: Flag.Boolean("write").pipe(
-        Flag.withDescription("Set it in the client's own configuration"),
-        Flag.withDefault(false)
-      ),
-      undo: Flag.Boolean("undo").pipe(Flag.withDescription("Take it back"), Flag.withDefault(false))
+      url: Setup.textFlag("url", "URL", "Address of the service (default: that of the configuration)"),
+      write: Setup.switchFlag("write", "Set it in the client's own configuration"),
+      undo: Setup.switchFlag("undo", "Take it back")
     },
     ({ client: name, config: file, profile, provider: named, undo, url, write }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>

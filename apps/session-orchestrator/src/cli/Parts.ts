@@ -9,7 +9,6 @@ import type { Config } from "../config/Config.ts"
 import type { Environment } from "../config/reading/Environment.ts"
 import type { SimulatedModels } from "../config/ModelChoice.ts"
 import type { Secrets } from "../redaction/Secrets.ts"
-import type { Conversations } from "../conversation/Conversations.ts"
 import type { Inspection } from "../inspection/Inspection.ts"
 import type * as Backup from "../storage/sqlite/Backup.ts"
 
@@ -27,6 +26,6 @@ export interface Parts<E extends StartFailure> {
   readonly inspection: Layer.Layer<Inspection, E, Config>
   /** Copies a SQLite database. */
   readonly backup: Effect.Effect<typeof Backup.make>
-  /** The whole service, listening once it is built, with its conversations for the process that it is in. */
-  readonly service: Layer.Layer<HttpServer.HttpServer | Conversations, E, Config | Secrets>
+  /** The whole service, listening once it is built. */
+  readonly service: Layer.Layer<HttpServer.HttpServer, E, Config | Secrets>
 }

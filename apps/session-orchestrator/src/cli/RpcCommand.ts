@@ -51,7 +51,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           Effect.gen(function* () {
             const { conversationId, system } = yield* RunInput.readOptions(
               { ...flags, turnId: Option.none() },
-              config.database
+              config.database.url !== undefined && !isNamed
             )
             const after = yield* readAfter(flags.after, conversationId)
             const output = new Outlet(process.stdout)

@@ -52,7 +52,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         { file: Option.getOrUndefined(flags.config), flags: isNamed ? {} : { model, profile } },
         (config) =>
           Effect.gen(function* () {
-            const place = yield* RunInput.readOptions(flags, config.database)
+            const place = yield* RunInput.readOptions(flags, config.database.url !== undefined && !isNamed)
             const text = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt))
             const prompt = yield* Attachments.add(text, flags.attach, config.server)
             const client = yield* NearService.connect(parts, flags.url, config)

@@ -31,17 +31,15 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription(`Port to listen on (default: ${DefaultAddress.PORT}; 0 takes any free port)`),
         Flag.optional
       ),
-      host: Flag.String("host").pipe(
-        Flag.withMetavar("ADDRESS"),
-        Flag.withDescription(
-          `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
-        ),
-        Flag.optional
+      host: Setup.textFlag(
+        "host",
+        "ADDRESS",
+        `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
       ),
-      runner: Flag.String("runner").pipe(
-        Flag.withMetavar("HOST:PORT"),
-        Flag.withDescription("With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"),
-        Flag.optional
+      runner: Setup.textFlag(
+        "runner",
+        "HOST:PORT",
+        "With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"
       )
     },
     ({ config: file, host, port, runner }) =>

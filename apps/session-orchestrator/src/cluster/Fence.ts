@@ -2,7 +2,7 @@
  * Fences this runner off the conversations that it does not surely own: it accepts no turn, makes no call and writes no record.
  *
  * A frozen runner learns late that its locks are another runner's. A record by it would stop the next owner; so an append waits for the lock, and
- * ends as one that another process was ahead of (`Journal.J2`) when the lock is lost. The turn of a held call is fenced by its claim (`Claims`).
+ * ends as if another process had been ahead of it (`Journal.J2`) when the lock is lost. The turn of a held call is fenced by its claim (`Claims`).
  */
 import { JournalConflict } from "@holdfast/journal"
 import { ProviderCall } from "@holdfast/kernel/host"

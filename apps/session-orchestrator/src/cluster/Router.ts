@@ -124,7 +124,7 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
         )
       : Effect.succeed(within)
   const remote = (id: Ids.ConversationId, after: number, turnId?: Ids.TurnId) => {
-    // A stream outlives a database that is away, and its first sign waits no longer for one that does not answer (Owner.O6).
+    // A stream outlives a database that is away, and its first sign waits no longer for a silent one (Owner.O6).
     const place = Effect.catch(Effect.timeout(shardOf(id), LOOK_LIMIT), () => Effect.fail(new Owner.OwnerGone()))
     return Stream.unwrap(
       Effect.map(place, ({ isAttached, shard }) => {

@@ -27,12 +27,11 @@ export interface SimulatedModels {
   readonly describe: (model: string) => Result.Result<string, { readonly message: string }>
 }
 
-/** The chosen model, with remarks for the operator and problems. */
-export interface ModelChoice {
+/** The chosen model, with a remark for the operator. */
+interface ModelChoice {
   /** `undefined`: each conversation has to name its own. */
   readonly model: Target.Target | undefined
-  readonly notices: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<Problem>
+  readonly notice?: string
 }
 
 /** Chooses the model. `origin` is the source of a configured one. */
@@ -40,28 +39,30 @@ export const choose = (
   settings: Settings,
   providers: Values["providers"],
   models: SimulatedModels,
-  origin: Origin
+  origin: Origin,
+  problems: Array<Problem>
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
     const refusal = refusalOf(written, providers, models)
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
-    return { model: written, notices: [], problems: refusal === undefined ? [] : [{ place, ...refusal }] }
+    if (refusal !== undefined) problems.push({ place, ...refusal })
+    return { model: written }
   }
   const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
-  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // ModelChoice.M4
+  if (inTurn !== undefined) return { model: inTurn } // ModelChoice.M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
-    return { model, notices: [foundKey(first, others, providers)], problems: [] }
+    return { model, notice: foundKey(first, others, providers) }
   }
   const [own] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
     type === "simulated" ? [] : [name]
   )
   return own === undefined
-    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notices: [NO_KEY], problems: [] }
-    : { model: undefined, notices: [noModel(own)], problems: [] }
+    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notice: NO_KEY }
+    : { model: undefined, notice: noModel(own) }
 }
 
 /** The problems of targets of `retry`, and of entries of `models`, which need a known provider and no key: one may be described only. */

@@ -12,27 +12,18 @@ import { Redacted, Schema } from "effect"
 import type { AiSdkProvider, Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import { Expansion } from "./reading/Expansion.ts"
+import { Expansion, type Findings } from "./reading/Expansion.ts"
 import { nearest } from "./reading/Nearest.ts"
 import type * as Settings from "./reading/Settings.ts"
 import * as SettingTypes from "./reading/SettingTypes.ts"
-
-/** The providers by name, with the problems of their entries. */
-export interface ProviderTable {
-  readonly providers: ReadonlyMap<string, ProviderConfig>
-  /** The variables that headers and options name. */
-  readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
-}
 
 /** Builds the table. `models` adds the fields of single models to their providers' requests. */
 export const make = (
   settings: Readonly<Record<string, Settings.ProviderSettings>>,
   models: Readonly<Record<string, Settings.ModelSettings>>,
-  environment: Environment.Environment
-): ProviderTable => {
-  const problems: Array<ConfigProblem.Problem> = []
-  const variables: Array<string> = []
+  findings: Findings
+): ReadonlyMap<string, ProviderConfig> => {
+  const { environment, problems } = findings
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
   for (const builtIn of ALL) {
     const { apiKeyEnv, name, type } = builtIn
@@ -52,25 +43,23 @@ export const make = (
       providers.set(name, { type, name })
       continue
     }
-    const expansion = new Expansion(environment)
-    const headers = expansion.record(entry.headers, [...path, "headers"], "headers")
+    const expansion = new Expansion(findings)
     const { secrets } = expansion
+    const expandHeaders = () => expansion.record(entry.headers, [...path, "headers"], "headers")
     const named = typeof entry.apiKeyEnv === "string" ? [entry.apiKeyEnv] : entry.apiKeyEnv
     if (type === "ai-sdk") {
-      const shared = { headers, secrets, ...remote(name, entry, named ?? [], models, environment) }
-      const provider = ofPackage(entry, shared, expansion)
-      problems.push(...packageProblems(place, entry, provider))
-      providers.set(name, provider)
+      problems.push(...packageProblems(place, entry))
+      const shared = remote(name, entry, named ?? [], models, environment)
+      providers.set(name, ofPackage(entry, { headers: expandHeaders(), secrets, ...shared }, expansion))
+      problems.push(...callProblems([...path, "body"], entry.body ?? {}))
     } else {
       const fallback = ALL.find((builtIn) => builtIn.name === name && builtIn.type === type) ?? BuiltIn.ofFormat(type)
       const { baseUrl = fallback?.baseUrl } = entry
       problems.push(...addressProblems(`${place}.baseUrl`, type, baseUrl))
       const keys = named ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
       const shared = remote(name, entry, keys, models, environment)
-      providers.set(name, { type, baseUrl: baseUrl ?? "", headers, secrets, ...shared })
+      providers.set(name, { type, baseUrl: baseUrl ?? "", headers: expandHeaders(), secrets, ...shared })
     }
-    problems.push(...expansion.problems)
-    variables.push(...expansion.variables)
   }
   for (const [name, { body }] of Object.entries(models)) {
     const provider = providers.get(Target.parse(name)?.provider ?? "")
@@ -80,7 +69,7 @@ export const make = (
       problems.push({ place: ConfigProblem.formatPath(place), message: NOTHING_LEAVES })
     if (provider.type === "ai-sdk") problems.push(...callProblems(place, body))
   }
-  return { providers, variables, problems }
+  return providers
 }
 
 /** Whether a provider has a key, or needs none. */
@@ -160,7 +149,7 @@ const ENDPOINTS = [
 ] as const
 
 /**
- * The problems of a provider's address. One that ends in the path which the adapter adds is refused, with the address to write instead. The
+ * The problems of a provider's address. An address that ends in the path which the adapter adds is refused, with the address to write instead. The
  * message leaves the query out: it may contain a key.
  */
 const addressProblems = (
@@ -243,19 +232,17 @@ const NO_RETRIES = "Holdfast makes the retries, and a second chain below it woul
 
 const packageProblems = (
   place: string,
-  entry: Settings.ProviderSettings,
-  { name, optionNames, request }: AiSdkProvider
+  { options, package: name }: Settings.ProviderSettings
 ): ReadonlyArray<ConfigProblem.Problem> => {
-  const retries = entry.options === undefined ? 0 : (Redacted.value(entry.options)["maxRetries"] ?? 0)
+  const given = options === undefined ? {} : Redacted.value(options)
   const message = 'missing. Expected a package of the AI SDK, such as "@ai-sdk/google".'
   return [
-    ...(entry.package === undefined ? [{ place: `${place}.package`, message }] : []),
-    ...OWN_OPTIONS.filter(([option]) => optionNames.includes(option)).map(([option, key]) => ({
+    ...(name === undefined ? [{ place: `${place}.package`, message }] : []),
+    ...OWN_OPTIONS.filter(([option]) => given[option] !== undefined).map(([option, key]) => ({
       place: `${place}.options.${option}`,
       message: `it has a key of its own: write ${place}.${key}.`
     })),
-    ...(retries === 0 ? [] : [{ place: `${place}.options.maxRetries`, message: NO_RETRIES }]),
-    ...callProblems(["providers", name, "body"], request?.body ?? {})
+    ...((given["maxRetries"] ?? 0) === 0 ? [] : [{ place: `${place}.options.maxRetries`, message: NO_RETRIES }])
   ]
 }
 

@@ -20,6 +20,7 @@ import * as ModelChoice from "./ModelChoice.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import type * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
+import type { Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { parseRunner, SHORTEST_TOKEN } from "./reading/SettingTypes.ts"
 import * as Sources from "./reading/Sources.ts"
@@ -37,57 +38,51 @@ export interface Given extends Sources.Sources {
 
 /** Checks all sources and merges them. */
 export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
-  const { environment, file, isService, simulated } = given
+  const { environment, isService, simulated } = given
   const { missing, origins, problems: unsound, settings } = Sources.read(given)
   const originOf = (path: string): Sources.Origin => origins.get(path) ?? "default"
   const { models = {}, retry = {} } = settings
 
-  const table = ProviderTable.make(settings.providers ?? {}, models, environment)
-  const judged = withUnjudged(table.providers, settings, missing)
-  const chosen = ModelChoice.choose(settings, judged, simulated, originOf("model"))
-  const tools = ToolTable.make(settings.tools ?? {}, environment, (path) => given.absolute(path, "file"))
-  const { problems: wrongProxies, proxy } = Environment.proxy(environment)
-
   const problems: Array<ConfigProblem.Problem> = []
+  const variables: Array<string> = []
+  const findings = { environment, absolute: (path: string) => given.absolute(path, "file"), problems, variables }
+
+  const providers = ProviderTable.make(settings.providers ?? {}, models, findings)
+  const tools = ToolTable.make(settings.tools ?? {}, findings)
+  const judged = withUnjudged(providers, settings, missing)
+  const { model, notice } = ModelChoice.choose(settings, judged, simulated, originOf("model"), problems)
+
   const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
-  const token = secretOf("server", "token", settings.server?.token, tokenEnv, environment, problems)
-  const isTokenKnown = Sources.isWhole(missing, ["server", "token"]) && Sources.isWhole(missing, ["server", "tokenEnv"])
-  const isOpen = token === undefined && problems.length === 0 && isTokenKnown && !isLoopback(server.host)
+  const token = secretOf("server", "token", settings.server?.token, tokenEnv, findings)
+  const isTokenKnown =
+    Sources.isWhole(missing, ["server", "token"]) &&
+    Sources.isWhole(missing, ["server", "tokenEnv"]) &&
+    !problems.some(({ place }) => place === "server.tokenEnv")
   const database = { ...Settings.DEFAULTS.database, url: undefined, ...settings.database }
   const { url } = database
   const path = databasePath(given, database.path, originOf("database.path"))
-  const { telemetry, problems: untold } = TelemetryChoice.choose(settings.telemetry ?? {}, {
-    environment,
-    database: path === ":memory:" || url !== undefined ? undefined : path,
-    absolute: (path) => given.absolute(path, "file")
-  })
-  problems.push(...untold)
-  const webhooks = webhooksOf(settings.webhooks ?? {}, environment, problems)
+  const file = path === ":memory:" || url !== undefined ? undefined : path
+  const telemetry = TelemetryChoice.choose(settings.telemetry ?? {}, file, findings)
+  const webhooks = webhooksOf(settings.webhooks ?? {}, findings)
+  const proxy = Environment.proxy(environment, problems)
+  if (token === undefined && isTokenKnown && !isLoopback(server.host))
+    problems.push(unprotected(server.host, originOf("server.host")))
+  problems.push(...ModelChoice.problems(settings, judged, simulated), ...reportProblems(retry))
 
-  const meant = [
-    ...table.problems,
-    ...tools.problems,
-    ...chosen.problems,
-    ...problems,
-    ...wrongProxies,
-    ...(isOpen ? [unprotected(server.host, originOf("server.host"))] : []),
-    ...ModelChoice.problems(settings, judged, simulated),
-    ...reportProblems(retry)
-  ]
   const found = [
     ...unsound,
     ...Environment.problems(environment),
-    ...meant.filter(({ place }) => !Sources.explains(missing, place))
+    ...problems.filter(({ place }) => !Sources.explains(missing, place))
   ]
   const refusal = (problems: ConfigError["problems"]) =>
-    new ConfigError({ subject: file?.name ?? "The configuration", problems })
+    new ConfigError({ subject: given.file?.name ?? "The configuration", problems })
   const stopping = found.filter(({ isOfService }) => isService || isOfService !== true) // Resolve.V4
   if (stopping.length > 0) return Result.fail(refusal(stopping))
 
   const cluster = { ...Settings.DEFAULTS.cluster, ...settings.cluster }
   const runner = parseRunner(cluster.runner) ?? { host: "", port: 0 }
   return Result.succeed({
-    file: file?.path,
+    file: given.file?.path,
     server: {
       ...server,
       token,
@@ -95,12 +90,12 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     },
     cluster: { ...cluster, runner },
     database: { ...database, path },
-    providers: table.providers,
+    providers,
     gate: { ...Settings.DEFAULTS.gate, ...settings.gate },
     gateway: { ...Settings.DEFAULTS.gateway, ...settings.gateway },
     log: { ...Settings.DEFAULTS.log, ...settings.log },
-    tools: tools.servers,
-    model: chosen.model,
+    tools,
+    model,
     models: capabilitiesOf(models),
     prices: settings.prices ?? {},
     spend: settings.spend ?? [],
@@ -112,14 +107,11 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     origins,
     ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [
-      ...chosen.notices,
-      ...(chosen.model === undefined ? [] : unpriced(settings, chosen.model)),
+      ...(notice === undefined ? [] : [notice]),
+      ...(model === undefined ? [] : unpriced(settings, model)),
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.unknownVariables(
-        environment,
-        namedVariables(settings, table.providers, [...table.variables, ...tools.variables])
-      )
+      ...Environment.unknownVariables(environment, namedVariables(settings, providers, variables))
     ]
   })
 }
@@ -132,8 +124,7 @@ const secretOf = (
   name: string,
   value: Redacted.Redacted | undefined,
   variable: string | undefined,
-  environment: Environment.Environment,
-  problems: Array<ConfigProblem.Problem>
+  { environment, problems }: Findings
 ): Redacted.Redacted | undefined => {
   if (variable === undefined) return value
   const refuse = (message: string, isOfService?: true) => {
@@ -151,11 +142,11 @@ const secretOf = (
 /** Receivers of turns' ends need a secret, which signs the messages. */
 const webhooksOf = (
   { secret: written, secretEnv, turnEnd }: NonNullable<Settings.Settings["webhooks"]>,
-  environment: Environment.Environment,
-  problems: Array<ConfigProblem.Problem>
+  findings: Findings
 ): Values["webhooks"] => {
+  const { problems } = findings
   const before = problems.length
-  const secret = secretOf("webhooks", "secret", written, secretEnv, environment, problems)
+  const secret = secretOf("webhooks", "secret", written, secretEnv, findings)
   if (secret !== undefined) return { secret, turnEnd }
   const message = 'there is no secret to sign messages with. Give it a "secretEnv" or a "secret".'
   if (turnEnd !== undefined && problems.length === before) problems.push({ place: "webhooks.turnEnd", message })

@@ -11,6 +11,7 @@ import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
+import type { Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { isBaseUrl, isWebhook, type NoticeFormat, OTLP_ENDPOINT, WEBHOOK } from "./reading/SettingTypes.ts"
 
@@ -18,31 +19,18 @@ type Telemetry = Values["telemetry"]
 
 type Written = NonNullable<Settings.Settings["telemetry"]>
 
-/** Facts from outside the `telemetry` section. */
-interface ServiceFacts {
-  readonly environment: Environment.Environment
-  /** The database's file; `undefined` if there is none. */
-  readonly database: string | undefined
-  /** Makes a path of the file absolute. */
-  readonly absolute: (path: string) => string
-}
-
-/** Resolves the section. */
+/** Resolves the section. `database` is the database's file; `undefined`: there is none. */
 export const choose = (
   { notifications, otlp, retryLog }: Written,
-  { absolute, database, environment }: ServiceFacts
-): { readonly telemetry: Telemetry; readonly problems: ReadonlyArray<Problem> } => {
-  const problems: Array<Problem> = []
+  database: string | undefined,
+  { absolute, environment, problems }: Findings
+): Telemetry => {
   const given = retryLog === false ? undefined : retryLog
   const path = given?.path === undefined ? database?.replace(/[^\\/]*$/, "retries.jsonl") : absolute(given.path)
   return {
-    telemetry: {
-      retryLog:
-        retryLog === false || path === undefined ? undefined : { ...Settings.DEFAULTS.retryLog, ...given, path },
-      otlp: otlpOf(otlp, environment, problems),
-      notifications: notifications && notificationsOf(notifications, environment, problems)
-    },
-    problems
+    retryLog: retryLog === false || path === undefined ? undefined : { ...Settings.DEFAULTS.retryLog, ...given, path },
+    otlp: otlpOf(otlp, environment, problems),
+    notifications: notifications && notificationsOf(notifications, environment, problems)
   }
 }
 

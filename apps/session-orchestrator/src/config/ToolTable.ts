@@ -7,53 +7,36 @@
 import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
 import type { Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import type * as Environment from "./reading/Environment.ts"
-import { Expansion } from "./reading/Expansion.ts"
+import { Expansion, type Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { SECRET_NAME } from "./reading/SettingTypes.ts"
 
-/** The tool servers, with the problems of their entries. */
-export interface ToolTable {
-  /** In the order of the file. */
-  readonly servers: ReadonlyArray<ToolServerConfig>
-  /** The variables that the entries name. */
-  readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
-}
-
-/** Builds the table. `absolute` makes a path of the file absolute. */
+/** Builds the table, in the order of the file. */
 export const make = (
   settings: Readonly<Record<string, Settings.ToolServerSettings>>,
-  environment: Environment.Environment,
-  absolute: (path: string) => string
-): ToolTable => {
-  const problems: Array<ConfigProblem.Problem> = []
-  const variables: Array<string> = []
-  const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
+  findings: Findings
+): ReadonlyArray<ToolServerConfig> =>
+  Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
     const path = ["tools", name]
     const place = ConfigProblem.formatPath(path)
-    const expansion = new Expansion(environment)
+    const expansion = new Expansion(findings)
     const literals: Array<Redacted.Redacted> = []
     const { allow, args, command, cwd, env, headers, required, url, ...plain } = { ...Settings.DEFAULTS.tool, ...entry }
-    problems.push(...misplaced(place, entry))
+    findings.problems.push(...misplaced(place, entry))
     let reach: ToolServerReach
     if (command !== undefined) {
       const values = expansion.record(env, [...path, "env"], "variables")
       literals.push(...Object.entries(values).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])))
-      reach = { type: "stdio", command, args, env: values, cwd: cwd === undefined ? undefined : absolute(cwd) }
+      reach = { type: "stdio", command, args, env: values, cwd: cwd === undefined ? undefined : findings.absolute(cwd) }
     } else if (url !== undefined) {
       reach = { type: "http", url, headers: expansion.record(headers, [...path, "headers"], "headers") }
       literals.push(...Object.values(reach.headers))
     } else {
-      problems.push({ place, message: "it has no command and no url. Expected one of the two." })
+      findings.problems.push({ place, message: "it has no command and no url. Expected one of the two." })
       return []
     }
-    problems.push(...expansion.problems)
-    variables.push(...expansion.variables)
     return [{ ...plain, name, reach, isRequired: required, allow, secrets: [...expansion.secrets, ...literals] }]
   })
-  return { servers, variables, problems }
-}
 
 // --- internal
 

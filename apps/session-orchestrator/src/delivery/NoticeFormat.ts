@@ -71,20 +71,15 @@ export const write = (format: Format, body: NoticeBody): Content => {
 
 const titleOf = ({ model, provider, type }: NoticeBody): string => {
   const endpoint = typeof provider === "string" && typeof model === "string" ? `${provider}/${model}` : "an endpoint"
-  switch (type) {
-    case "incident-began":
-      return `${endpoint} is down`
-    case "incident-ended":
-      return `${endpoint} answers again`
-    case "incident-gave-up":
-      return `${endpoint} was given up`
-    case "turns-failed":
-      return `Turns failed at ${endpoint}`
-    case "question":
-      return "A turn waits for a person"
-    default:
-      return "Report of the day"
-  }
+  return TITLES[type]?.(endpoint) ?? "Report of the day"
+}
+
+const TITLES: Readonly<Record<string, (endpoint: string) => string>> = {
+  "incident-began": (endpoint) => `${endpoint} is down`,
+  "incident-ended": (endpoint) => `${endpoint} answers again`,
+  "incident-gave-up": (endpoint) => `${endpoint} was given up`,
+  "turns-failed": (endpoint) => `Turns failed at ${endpoint}`,
+  question: () => "A turn waits for a person"
 }
 
 /** Names of ntfy's symbols. */

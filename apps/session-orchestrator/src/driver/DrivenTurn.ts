@@ -1,5 +1,5 @@
 /** One turn in the loop: its state, its ports, and what it does now. */
-import { Engine, Performer } from "@holdfast/kernel/host"
+import { Engine, type Performer } from "@holdfast/kernel/host"
 import { defined, type Ids, type TurnEvent } from "@holdfast/wire"
 import type { Fiber } from "effect"
 import * as ToolAnswers from "../conversation/ToolAnswers.ts"
@@ -21,7 +21,7 @@ export interface Sleep {
 }
 
 /** A fiber that performs a command. */
-export interface Job {
+export interface Performing {
   fiber: Fiber.Fiber<void> | undefined
 }
 
@@ -34,13 +34,13 @@ export interface DrivenTurn {
   readonly ports: Performer.Ports
   /** The number of its records on disk. */
   seq: number
-  isPerforming: boolean
+  isFeeding: boolean
   /** Its append is not on disk yet; `done` is called when that is decided. */
   writing: { done: () => void; retry: Fiber.Fiber<void> | undefined } | undefined
   call: Performer.Listening | undefined
-  readonly jobs: Set<Job>
+  readonly performing: Set<Performing>
   sleep: Sleep | undefined
-  /** It is cut off when its jobs have ended. */
+  /** It is cut off when its commands have ended. */
   cut: Engine.Cut | undefined
 }
 
@@ -101,10 +101,10 @@ export const make = (
       draw
     },
     seq: known.length,
-    isPerforming: false,
+    isFeeding: false,
     writing: undefined,
     call: undefined,
-    jobs: new Set(),
+    performing: new Set(),
     sleep: undefined,
     cut: undefined
   }
@@ -113,7 +113,7 @@ export const make = (
 /** Passes a transient event to the hub, unless it is known there. */
 export const live = (life: TurnLife.TurnLife, hub: Hub, event: TurnEvent.TransientEvent): void => {
   // A turn that is taken up again announces its present wait or step. Clients get that once, and no event of a wait that the gate has ended.
-  const { ticket } = life.state
+  const { ticket } = life.holds
   if (event.type === "provider-retry" && ticket !== undefined) {
     if (ticket.isEarly) hub.inProgress.live(event)
     return

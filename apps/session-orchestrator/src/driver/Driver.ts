@@ -4,15 +4,16 @@
  * ```
  *   take ──▶ Entrance ──▶ inbox ── a pass: `feed` ──▶ writes of the pass, in one append ──▶ Appended
  *                          ▲ ▲ ▲                              │
- *   a call, by its listener┘ │ └ a job: a tool, a summary, …  └──▶ Live, Start, Sleep, Sealed
+ *   a call, by its listener┘ │ └ a fiber: a tool, a summary, … └──▶ Live, Start, Sleep, Sealed
  *   a wait, a command, an abort                                    └──▶ parked, sealed, stopped: the turn leaves
  * ```
  *
- * The content of a call goes to the hub as it comes, without the inbox. A fiber exists for a job while it runs.
+ * The content of a call goes to the hub as it comes, without the inbox. A fiber exists for a command that needs one, while it
+ * runs.
  *
  * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk (`Engine.E1`). A disk that refuses a write
  *     pauses the turn, and does not lose it.
- * Driver.D2. A turn leaves once. What still comes of its calls, jobs and waits is dropped.
+ * Driver.D2. A turn leaves once. What still comes of its calls, commands and waits is dropped.
  * Driver.D3. A pass yields after `AT_ONCE` inputs: others stream meanwhile. A defect in here is a defect of the turn, and is counted (rule
  *     C10); one of a port seals it as failed.
  */
@@ -26,7 +27,7 @@ import * as Gates from "../gate/Gates.ts"
 import { RESIDENT_MS } from "../parking/Parking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { Events } from "../storage/EventJournal.ts"
 import type { StoredEvent } from "../storage/Store.ts"
 import * as Admission from "../turn/Admission.ts"
@@ -66,7 +67,7 @@ type DriverEvent =
   | {
       readonly _tag: "Done"
       readonly turn: DrivenTurn.DrivenTurn
-      readonly job: DrivenTurn.Job
+      readonly work: DrivenTurn.Performing
       readonly command: Engine.Command
       /** Absent: it was interrupted. */
       readonly outcome: Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped> | undefined
@@ -111,7 +112,7 @@ export class Driver {
   private isRunning = false
   private isOver = false
 
-  /** Passes and jobs run by `fork`. */
+  /** Passes and commands run by `fork`. */
   constructor(services: TurnServices, exits: Exits, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.services = services
     this.exits = exits
@@ -148,8 +149,8 @@ export class Driver {
       this.entering.delete(session)
       const turn = this.turns.get(session)
       if (turn === undefined) return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
-      const { jobs, writing } = turn
-      const ended = Fiber.interruptAll(Array.from(jobs).flatMap(({ fiber }) => fiber ?? []))
+      const { performing, writing } = turn
+      const ended = Fiber.interruptAll(Array.from(performing).flatMap(({ fiber }) => fiber ?? []))
       this.leave(turn)
       if (writing === undefined) return ended
       const { retry } = writing
@@ -213,7 +214,7 @@ export class Driver {
         case "Ended":
           return this.ended(turn, what.call, what.command)
         case "Done":
-          return this.done(turn, what.job, what.command, what.outcome)
+          return this.done(turn, what.work, what.command, what.outcome)
         case "Written":
           return this.recorded(what.write, what.outcome)
         case "Woken":
@@ -259,10 +260,10 @@ export class Driver {
   private feed(turn: DrivenTurn.DrivenTurn, input: Engine.Input): void {
     const { effects } = turn.engine
     turn.engine.take(input, this.world.now())
-    if (turn.isPerforming) return
-    turn.isPerforming = true
+    if (turn.isFeeding) return
+    turn.isFeeding = true
     for (let effect = effects.shift(); effect !== undefined; effect = effects.shift()) this.perform(turn, effect)
-    turn.isPerforming = false
+    turn.isFeeding = false
   }
 
   private perform(turn: DrivenTurn.DrivenTurn, effect: Engine.Effect): void {
@@ -330,26 +331,26 @@ export class Driver {
     this.feed(turn, { _tag: "Done", record: Records.recordOf("Attempt", command, outcome) })
   }
 
-  /** Runs a job. */
+  /** Performs a command in a fiber. */
   private run(
     turn: DrivenTurn.DrivenTurn,
     command: Engine.Command,
     effect: Effect.Effect<Records.TurnRecord["value"], TurnStopped.TurnStopped>
   ): void {
-    const job: DrivenTurn.Job = { fiber: undefined }
-    turn.jobs.add(job)
+    const work: DrivenTurn.Performing = { fiber: undefined }
+    turn.performing.add(work)
     let outcome: Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped> | undefined
-    job.fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
-    job.fiber.addObserver(() => this.enqueue({ _tag: "Done", turn, job, command, outcome }))
+    work.fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
+    work.fiber.addObserver(() => this.enqueue({ _tag: "Done", turn, work, command, outcome }))
   }
 
   private done(
     turn: DrivenTurn.DrivenTurn,
-    job: DrivenTurn.Job,
+    work: DrivenTurn.Performing,
     command: Engine.Command,
     outcome: Extract<DriverEvent, { readonly _tag: "Done" }>["outcome"]
   ): void {
-    turn.jobs.delete(job)
+    turn.performing.delete(work)
     if (turn.cut !== undefined) return this.cutWhenQuiet(turn)
     if (outcome !== undefined && Exit.isSuccess(outcome)) {
       if (command._tag === "Call") turn.call = undefined
@@ -370,16 +371,16 @@ export class Driver {
       turn.sleep.stop()
       turn.sleep = undefined
       turn.life.wait.ends(resuming(turn))
-      turn.life.move(TurnLife.goOn)
+      turn.life.goOn()
     }
     turn.call?.cancel()
-    for (const { fiber } of turn.jobs) fiber?.interruptUnsafe()
+    for (const { fiber } of turn.performing) fiber?.interruptUnsafe()
     this.cutWhenQuiet(turn)
   }
 
   private cutWhenQuiet(turn: DrivenTurn.DrivenTurn): void {
-    const { call, cut, jobs } = turn
-    if (jobs.size > 0 || cut === undefined) return
+    const { call, cut, performing } = turn
+    if (performing.size > 0 || cut === undefined) return
     turn.call = undefined
     const said = call && Performer.underWayOf(call.content)
     this.feed(turn, { _tag: "Cut", ...cut, ...defined({ said }) })
@@ -435,8 +436,8 @@ export class Driver {
     for (const { record } of what.records) {
       if (record.kind !== "Wake") continue
       life.wait.recordedEnd(record.value)
-      life.move(TurnLife.without("place"))
-      if (record.value.type === "asked") life.move(TurnLife.without("ticket")) // it calls when a person has answered
+      life.without("place")
+      if (record.value.type === "asked") life.without("ticket") // it calls when a person has answered
     }
     this.feed(turn, { _tag: "Appended" })
   }
@@ -476,7 +477,6 @@ export class Driver {
     const awaited = wanted && Gates.waitOf(gates, life.turnId, wanted)
     life.begins(true)
     life.wait.expect(calls)
-    life.move(TurnLife.waitAt(awaited))
     const { isCalled, standsBy } = life
     if (!standsBy) {
       if (life.wait.hasNews) return this.wakes(turn, awaited)
@@ -505,7 +505,7 @@ export class Driver {
     const { life, session } = turn
     stop()
     turn.sleep = undefined
-    life.move(TurnLife.goOn)
+    life.goOn()
     if (life.wait.hasNews) return this.wakes(turn, awaited)
     this.leave(turn)
     this.exits.parked(session, life, undefined)
@@ -534,12 +534,12 @@ export class Driver {
   /** Ends what the turn does; returns whether it was here. */
   private leave(turn: DrivenTurn.DrivenTurn): boolean {
     if (!this.isHere(turn)) return false
-    const { call, engine, jobs, life, session, sleep } = turn
+    const { call, engine, performing, life, session, sleep } = turn
     this.turns.delete(session)
     life.onAbort = undefined
     sleep?.stop()
     call?.cancel()
-    for (const { fiber } of jobs) fiber?.interruptUnsafe()
+    for (const { fiber } of performing) fiber?.interruptUnsafe()
     engine.effects.length = 0
     if (call === undefined) return true
     engine.take({ _tag: "Released" }, this.world.now())

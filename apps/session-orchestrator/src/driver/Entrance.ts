@@ -10,7 +10,7 @@ import type { Failure, TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Option } from "effect"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { Resumption } from "../storage/Store.ts"
 import * as ContextSize from "../tokens/ContextSize.ts"
 import * as Tokenizer from "../tokens/Tokenizer.ts"
@@ -53,8 +53,8 @@ export class Entrance {
 
   /** Lets a turn enter that waits for nothing; `undefined`: it enters by `wait`. */
   now(session: Session, turn: TurnLife.TurnLife): Ready | undefined {
-    const { arrival, interruption } = turn.state
-    turn.move(TurnLife.begin)
+    const { arrival, interruption } = turn
+    turn.begin()
     const resumption = arrival?.resumption
     if (resumption === undefined || interruption !== undefined || !this.joins(turn)) return undefined
     return this.ready(session, turn, { resumption, known: [] })
@@ -72,8 +72,8 @@ export class Entrance {
     session: Session,
     turn: TurnLife.TurnLife
   ): Effect.fn.Return<Entered, TurnStopped.TurnStopped> {
-    const { interruption, presence } = turn.state
-    if (presence === undefined && (interruption !== undefined || !this.joins(turn))) {
+    const { holds, interruption } = turn
+    if (holds.presence === undefined && (interruption !== undefined || !this.joins(turn))) {
       const end = yield* InterruptedTurns.enter(this.services, session, turn)
       if (end !== undefined) return { _tag: "Sealed", end }
     }
@@ -85,13 +85,13 @@ export class Entrance {
   private joins(turn: TurnLife.TurnLife): boolean {
     let isAdmitted = false
     const presence = this.services.quarantine.request(false, () => (isAdmitted = true))
-    if (isAdmitted) return turn.move(TurnLife.enter(presence))
-    presence.leave()
-    return false
+    if (isAdmitted) turn.hold("presence", presence)
+    else presence.leave()
+    return isAdmitted
   }
 
   /** `GroupRead` groups the reads. */
-  private read({ state: { arrival }, turnId }: TurnLife.TurnLife): Effect.Effect<Read, TurnStopped.TurnStopped> {
+  private read({ arrival, turnId }: TurnLife.TurnLife): Effect.Effect<Read, TurnStopped.TurnStopped> {
     const { journal, patiently, store } = this.services
     const known = arrival?.resumption
     if (known !== undefined) return Effect.succeed({ resumption: known, known: [] })
@@ -111,7 +111,7 @@ export class Entrance {
     const count = setting.plan.counts ? Tokenizer.loaded() : Tokenizer.none
     const { conversation, history } = resumption
     turn.wait.markTaken(JournalCheckpoint.commandIdsOf(known))
-    turn.state.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
+    turn.holds.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
     if (toolbox === undefined || count === undefined || conversation.tools !== undefined) return undefined
     if (services.tools.missing().length > 0) return undefined
     return { _tag: "Ready", resumption, known, setting, count, toolbox, failure: undefined }
@@ -135,8 +135,8 @@ export class Entrance {
       isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
       live: (event) => session.hub.live(event),
       makeRoom: () => {
-        turn.move(TurnLife.without("place"))
-        turn.state.slot?.ready()
+        turn.without("place")
+        turn.holds.slot?.ready()
       },
       abort: Deferred.await(turn.abort)
     })

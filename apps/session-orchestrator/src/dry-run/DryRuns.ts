@@ -2,14 +2,16 @@
  * Tries policies for clients of the service (X10).
  *
  * DryRuns.N1. One run at a time, in slices: turns of the service go on meanwhile.
- * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
+ * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected: all faults at once.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Count, defined, Target } from "@holdfast/wire"
+import { RetrySettings } from "@holdfast/policy"
+import { Count, defined, Quote, Target } from "@holdfast/wire"
 import { DryRunGroup, type SchedulePreview } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
 import { Config } from "../config/Config.ts"
-import type { InvalidRequest } from "../conversation/Conversations.ts"
+import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
+import { InvalidRequest } from "../conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as Outages from "./Outages.ts"
 import { Lists } from "../storage/Lists.ts"
@@ -18,7 +20,6 @@ import * as DryRunText from "./DryRunText.ts"
 import * as Replay from "./Replay.ts"
 import * as SchedulePreviews from "./SchedulePreviews.ts"
 import * as Trial from "./Trial.ts"
-import * as TriedPolicy from "./TriedPolicy.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
 
 /** Runs dry runs. */
@@ -44,20 +45,68 @@ export const layer: Layer.Layer<DryRuns, never, Config | Lists> = Layer.effect(
     const { recording } = yield* Lists
     const alone = Semaphore.makeUnsafe(1).withPermits(1) // DryRuns.N1
     return {
-      schedule: (request) => Effect.map(TriedPolicy.of(config, request), SchedulePreviews.of),
+      schedule: (request) => Effect.map(tried(config, request), SchedulePreviews.of),
       run: ({ replay, ...request }) => {
         const { outages = [], turns, withinMs } = request
         if (replay === undefined)
-          return outages.length === 0 ? TriedPolicy.refused("outages", NOTHING_MET) : alone(run(config, request))
-        if (turns !== undefined) return TriedPolicy.refused("turns", OF_THE_RECORD)
-        if (withinMs !== undefined) return TriedPolicy.refused("withinMs", OF_THE_RECORD)
+          return outages.length === 0 ? refused("outages", NOTHING_MET) : alone(run(config, request))
+        if (turns !== undefined) return refused("turns", OF_THE_RECORD)
+        if (withinMs !== undefined) return refused("withinMs", OF_THE_RECORD)
         return alone(runAgain(config, recording, request, replay.since))
       }
     }
   })
 )
 
+/** The configuration with the request's model and settings, which are at `place` of the request. */
+export const tried = <Configured extends Pick<ConfiguredRun.Configured, "model" | "providers" | "retry">>(
+  config: Configured,
+  { model: name, retry }: Settings,
+  place: ReadonlyArray<string> = []
+): Effect.Effect<Configured, InvalidRequest> => {
+  const pathOf = (path: ReadonlyArray<PropertyKey>) => ConfigProblem.formatPath([...place, ...path])
+  const model = name === undefined ? ConfiguredRun.modelOf(config) : Target.parse(name)
+  const providers = Array.from(config.providers.keys())
+  const unknown = (name: string, path: ReadonlyArray<PropertyKey>): Fault => ({
+    path: pathOf(path),
+    message: `expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
+  })
+  const isKnown = model !== undefined && config.providers.has(model.provider)
+  const ofModel = isKnown ? [] : [unknown(name ?? "", ["model"])]
+  const settings = RetrySettings.decode(retry ?? {})
+  if (Result.isFailure(settings)) {
+    const { issue } = settings.failure
+    const place = (path: ReadonlyArray<PropertyKey>) => pathOf(["retry", ...path])
+    const ofSettings = ConfigProblem.fromIssue(issue, retry, place)
+    return refusedFor(
+      [...ofModel, ...ofSettings.map(({ message, place }) => ({ path: place, message }))],
+      [...ofModel.map(textOf), ConfigProblem.firstOf(issue, retry, place)].join(" ")
+    )
+  }
+  const foreign = RetrySettings.targetNames(settings.success).filter(
+    ({ name }) => !config.providers.has(Target.parse(name)?.provider ?? "")
+  )
+  if (!isKnown || foreign.length > 0)
+    return refusedFor([...ofModel, ...foreign.map(({ name, path }) => unknown(name, ["retry", ...path]))])
+  return Effect.succeed({ ...config, model, retry: { ...config.retry, ...settings.success } })
+}
+
 // --- internal
+
+/** What a request changes. */
+interface Settings {
+  readonly model?: string | undefined
+  readonly retry?: unknown
+}
+
+/** A fault of a request: the path of its key, and what was wrong and expected. */
+interface Fault {
+  readonly path: string
+  readonly message: string
+}
+
+/** Refuses a request for one fault. */
+const refused = (path: string, message: string): Effect.Effect<never, InvalidRequest> => refusedFor([{ path, message }])
 
 type Request = Omit<DryRunGroup.RunDryRun, "replay">
 
@@ -99,7 +148,7 @@ const runAgain = Effect.fnUntraced(function* (
   const readAt = yield* Clock.currentTimeMillis
   const recording = yield* read(since, DryRunGroup.MOST_TURNS)
   if (recording.turns.length === 0)
-    return yield* TriedPolicy.refused("replay.since", "no turn was accepted or ended since then, and none is open.")
+    return yield* refused("replay.since", "no turn was accepted or ended since then, and none is open.")
   const { assumptions, replayed, was } = yield* Replay.run(configured, {
     recording,
     readAt,
@@ -152,22 +201,22 @@ const metBy = (
 ): Effect.Effect<Outages.Outages, InvalidRequest> => {
   const configs = configured.map(({ config }) => config)
   const read = ConfiguredRun.outagesOf(outages, configs, isReplay)
-  return Result.isSuccess(read) ? Effect.succeed(read.success) : TriedPolicy.refused("outages", read.failure)
+  return Result.isSuccess(read) ? Effect.succeed(read.success) : refused("outages", read.failure)
 }
 
-/** The configurations of a request: its own, and the one that it is compared with. */
+/** The configurations of a request: its own, and the second of a comparison. */
 const configuredBy = Effect.fnUntraced(function* (
   config: ConfiguredRun.Configured,
   { against, ...request }: Request
 ): Effect.fn.Return<ReadonlyArray<Replay.NamedConfiguration>, InvalidRequest> {
-  const tried = Effect.fnUntraced(function* (policy: TriedPolicy.Settings, place?: ReadonlyArray<string>) {
-    const tried = yield* TriedPolicy.of(config, policy, place)
-    const model = policy.model === undefined ? undefined : tried.model
-    return { name: Trial.nameOf(tried), config: tried, ...defined({ model }) }
+  const named = Effect.fnUntraced(function* (policy: Settings, place?: ReadonlyArray<string>) {
+    const changed = yield* tried(config, policy, place)
+    const model = policy.model === undefined ? undefined : changed.model
+    return { name: Trial.nameOf(changed), config: changed, ...defined({ model }) }
   })
-  const first = yield* tried(request)
+  const first = yield* named(request)
   if (against === undefined) return [first]
-  const second = yield* tried(against, ["against"])
+  const second = yield* named(against, ["against"])
   // One of the same profile is a change of the first.
   return [first, second.name === first.name ? { ...second, name: `${second.name}, changed` } : second]
 })
@@ -175,3 +224,14 @@ const configuredBy = Effect.fnUntraced(function* (
 const NOTHING_MET = "expected at least one, such as `529 for 7h`, or `replay` with the begin of the record."
 
 const OF_THE_RECORD = "expected none: a replay has the turns of the record."
+
+/** More than a person corrects at once. */
+const MOST_FAULTS = 50
+
+const textOf = ({ message, path }: Fault): string => `${path}: ${message}`
+
+const refusedFor = (
+  faults: ReadonlyArray<Fault>,
+  message: string = faults.map(textOf).join(" ")
+): Effect.Effect<never, InvalidRequest> =>
+  Effect.fail(new InvalidRequest({ message, faults: faults.slice(0, MOST_FAULTS) }))

@@ -100,8 +100,8 @@ export class DryTurn {
     const conversationId = Ids.ConversationId.make(prompted.turnId)
     const midStream = around.policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
     const policy = { ...around.policy, midStream, enabled: true }
-    const life = new TurnLife.TurnLife(turnId, { _tag: "Queued" })
-    life.move(TurnLife.begin)
+    const life = new TurnLife.TurnLife(turnId)
+    life.begin()
     const isEnabled = () => this.isEnabled()
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
@@ -299,7 +299,7 @@ export class DryTurn {
   protected comesIntoMemory(): void {
     const { around, life, policy, strategy } = this
     const isEnabled = () => this.isEnabled()
-    life.move(TurnLife.without("ticket"))
+    life.without("ticket")
     const history = this.prompted.history ?? []
     const routes = TurnRouter.make(around, { policy, history, isEnabled, patiently: Effect.orDie })
     this.router = routes && Admission.remembering(life).router(Spending.routed(routes, strategy))

@@ -43,7 +43,7 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
 type Keyed = Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest">
 
 /**
- * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); one that sends
+ * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); a client that sends
  * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential. A small body is parsed again: kept, it would be
  * larger than the body.
  */

@@ -19,23 +19,19 @@ import { Defaults } from "../conversation/Defaults.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
-import { RecentCalls } from "../gate/RecentCalls.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as BodyBudget from "../system/BodyBudget.ts"
 import * as Descriptors from "../system/Descriptors.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
-import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
-import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
-import * as AnsweredCounts from "./AnsweredCounts.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
+import * as EndedCalls from "./EndedCalls.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -109,7 +105,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
     gates: yield* Gates,
     defaults: yield* Defaults,
     credentials: (yield* Providers).credentials,
-    ended: yield* endedCalls(config, redact),
+    ended: yield* EndedCalls.make(config, redact),
     redact
   })
 })
@@ -130,31 +126,6 @@ const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
   }
   return waits
 })
-
-/** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
-const endedCalls = Effect.fnUntraced(function* (config: Config["Service"], redact: (text: string) => string) {
-  const { add } = yield* AnsweredCalls
-  const answered = yield* AnsweredCounts.make(add)
-  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { models, providers, targets } = MetricLabels.ofConfig(config, redact)
-  // Clients make up names: beyond so many they are kept as one.
-  const names = new MetricLabels.Labels(
-    targets.map(({ model }) => model),
-    redact,
-    MOST_NAMES
-  )
-  const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
-  return (call: GatewayMetrics.EndedCall, at: number): void => {
-    count(call)
-    const { failure } = call
-    const target = { provider: call.target.provider, model: names.of(call.target.model) }
-    recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
-    if (failure === undefined) answered(target, call.usage, at)
-  }
-})
-
-/** Names of models that are kept in reports, beside the configured ones. */
-const MOST_NAMES = 200
 
 /** Calls that gave up, and are known again after a restart. */
 const MOST_RECALLED = 1_000

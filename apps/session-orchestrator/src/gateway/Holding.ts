@@ -27,7 +27,7 @@ import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
 import { TurnLife } from "../session/TurnLife.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
+import type { EndedCall } from "./EndedCalls.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Attempt from "./Attempt.ts"
@@ -107,7 +107,7 @@ export class Holding {
       const provider = Admission.throughGates(
         Limits.withLimits(this.relay(call, client), policy.requestTimeout),
         gates,
-        new TurnLife(turnId, { _tag: "Queued" }),
+        new TurnLife(turnId),
         (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
         false
       )

@@ -98,12 +98,9 @@ export const work = HttpApiBuilder.group(
       watchTurn: ({ params, query, request }) =>
         Effect.flatMap(orProblem(states.conversationOf(params.turnId)), (within) => {
           const types = [Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
-          const isSse = Negotiation.choose(request.headers["accept"], types) === Sse.CONTENT_TYPE
-          return LiveResponse.send(request, drain, {
-            ...EventStreams.ofTurn(query.deltas)[isSse ? "sse" : "ndjson"],
-            items: conversations.watchTurn(params.turnId, within),
-            endless: false
-          })
+          const format = EventStreams.ofTurn(query.deltas, Negotiation.choose(request.headers["accept"], types))
+          const items = conversations.watchTurn(params.turnId, within)
+          return LiveResponse.send(request, drain, { ...format, items, endless: false })
         }),
       runBulk: ({ payload, request }) =>
         orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),

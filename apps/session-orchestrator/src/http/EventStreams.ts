@@ -64,8 +64,12 @@ const bare = formatsOf(({ event, json }) =>
   isDelta(event) ? JSON.stringify({ type: event.type, delta: event.delta }) : json
 )
 
-/** The formats of a stream of one turn, whose client may ask for deltas without the ids of conversation and turn (rule D12). */
-export const ofTurn = (deltas: "full" | "bare" | undefined) => (deltas === "bare" ? bare : full)
+/** Which deltas a client asks for. */
+export type Deltas = "full" | "bare" | undefined
+
+/** The format of a stream of one turn, whose client may ask for deltas without the ids of conversation and turn (rule D12). */
+export const ofTurn = (deltas: Deltas, type: typeof Ndjson.CONTENT_TYPE | typeof Sse.CONTENT_TYPE) =>
+  (deltas === "bare" ? bare : full)[type === Sse.CONTENT_TYPE ? "sse" : "ndjson"]
 
 /** Server-sent events; a persisted event has its id. */
 export const { sse } = full

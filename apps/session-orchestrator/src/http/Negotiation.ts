@@ -27,29 +27,17 @@ export const choose = <const Offers extends readonly [string, ...Array<string>]>
 }
 
 /**
- * Whether a header asks for an answer as soon as the request is accepted (RFC 7240, section 4.1). `respond-async` takes no value; with a
- * value it counts as an unknown preference.
+ * Whether a header asks for an answer as soon as the request is accepted (RFC 7240, section 4.1). `respond-async` takes no value, and an empty one
+ * equals none; with a value it counts as an unknown preference. A preference is optional: an unknown or malformed one is ignored, of a repeated one
+ * the first counts, and parameters after a semicolon are left out.
  */
-export const isAsync = (header: string | undefined): boolean =>
-  header !== undefined && preferencesOf(header).get(TurnsGroup.RESPOND_ASYNC) === ""
-
-/**
- * Preferences with their values, by name in lower case. An empty value equals no value.
- *
- * **Details**
- *
- * Node joins several headers with commas, as the RFC requires. If a preference is repeated, the first one counts. Parameters after a
- * semicolon are left out: no preference that Holdfast supports has any.
- */
-export const preferencesOf = (header: string): ReadonlyMap<string, string> => {
-  const preferences = new Map<string, string>()
-  for (const element of splitAt(header, ",")) {
-    const [preference = ""] = splitAt(element, ";")
-    const [, name, token, quoted] = PREFERENCE.exec(preference.trim()) ?? []
-    if (name === undefined || preferences.has(name.toLowerCase())) continue // a preference is optional
-    preferences.set(name.toLowerCase(), token ?? quoted?.replaceAll(/\\(.)/g, "$1") ?? "")
+export const isAsync = (header = ""): boolean => {
+  const plain = header.replaceAll(QUOTED, (text) => (text === '""' ? EMPTY : '"'))
+  for (const element of plain.split(",")) {
+    const found = ASYNC.exec((element.split(";", 1)[0] ?? "").trim())
+    if (found !== null) return (found[1] ?? EMPTY) === EMPTY
   }
-  return preferences
+  return false
 }
 
 // --- internal
@@ -69,23 +57,11 @@ const rankOf = (accept: string, offer: string): number => {
   return best.rank
 }
 
-/** A name with an optional value: a token or a quoted string. Blanks may surround the equals sign. */
-const PREFERENCE = /^([!#$%&'*+.^_`|~\w-]+)(?:[ \t]*=[ \t]*(?:([!#$%&'*+.^_`|~\w-]+)|"((?:[^"\\]|\\.)*)")?)?$/
+/** A text in quotes. Without its second quote it reaches to the end of the header. */
+const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs
 
-/** Splits a text at separators that are outside quoted strings. */
-const splitAt = (text: string, separator: string): ReadonlyArray<string> => {
-  const parts: Array<string> = []
-  let begin = 0
-  let isQuoted = false
-  for (let i = 0; i < text.length; i++) {
-    const character = text[i]
-    if (isQuoted && character === "\\") i++
-    else if (character === '"') isQuoted = !isQuoted
-    else if (character === separator && !isQuoted) {
-      parts.push(text.slice(begin, i))
-      begin = i + 1
-    }
-  }
-  parts.push(text.slice(begin))
-  return parts
-}
+/** Stands for an empty text in quotes; no header has it. */
+const EMPTY = "\0"
+
+/** The preference, with its value. Blanks may surround the equals sign. */
+const ASYNC = new RegExp(`^${TurnsGroup.RESPOND_ASYNC}(?:[ \\t]*=[ \\t]*([!#$%&'*+.^_\`|~\\w-]+|"|\\0)?)?$`, "i")

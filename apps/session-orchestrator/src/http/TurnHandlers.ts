@@ -45,25 +45,14 @@ export const layer = HttpApiBuilder.group(
       request: HttpServerRequest.HttpServerRequest,
       within: Ids.ConversationId,
       turnId: Ids.TurnId,
-      formats: ReturnType<typeof EventStreams.ofTurn>
+      deltas: EventStreams.Deltas
     ): TurnResponse => {
       if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
-      switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
-        case Ndjson.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, {
-            ...formats.ndjson,
-            items: conversations.watchTurn(turnId, within),
-            endless: false
-          })
-        case Sse.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, {
-            ...formats.sse,
-            items: conversations.watchTurn(turnId, within),
-            endless: false
-          })
-        default:
-          return answerSealed(request, conversations.result(turnId, within), drain)
-      }
+      const types = [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
+      const type = Negotiation.choose(request.headers["accept"], types)
+      if (type === JSON_TYPE) return answerSealed(request, conversations.result(turnId, within), drain)
+      const items = conversations.watchTurn(turnId, within)
+      return LiveResponse.send(request, drain, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
     }
 
     return handlers.handleAll({
@@ -80,9 +69,7 @@ export const layer = HttpApiBuilder.group(
           ).pipe(
             orProblem,
             (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
-            Effect.flatMap((turnId) =>
-              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
-            )
+            Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, query.deltas))
           )
         ),
       retry: ({ params, payload, query, request }) =>
@@ -92,9 +79,7 @@ export const layer = HttpApiBuilder.group(
             conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
           ).pipe(
             orProblem,
-            Effect.flatMap((turnId) =>
-              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
-            )
+            Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, query.deltas))
           )
         ),
       events: ({ headers, params, query, request }) =>

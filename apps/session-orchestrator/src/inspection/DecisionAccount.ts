@@ -2,7 +2,7 @@
  * Reads one recorded decision: its numbers, and the rules that made it.
  *
  * DecisionAccount.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
- * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
+ * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/rules.md lists them.
  */
 import { type Directive, RetryStrategy, type Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"

@@ -4,14 +4,7 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import {
-  InterruptionTable,
-  JournalTable,
-  SchemaVersion,
-  SqlDatabase,
-  StorageFailure,
-  type TableError
-} from "@holdfast/journal/sql"
+import { InterruptionTable, SchemaVersion, SqlDatabase, StorageFailure, type TableError } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
 import { History } from "@holdfast/kernel/host"
@@ -26,6 +19,7 @@ import * as ConversationTable from "../storage/tables/ConversationTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
 import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import * as RecordTable from "../storage/tables/RecordTable.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
 import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
@@ -123,12 +117,12 @@ const layer = (
       const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
       const refusal = yield* read("its version")(
         SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
-          Effect.catchTag("StorageError", (refusal) => Effect.succeed(refusal)),
+          Effect.catchTag("StorageError", Effect.succeed),
           Effect.provideService(SqlClient.SqlClient, sql)
         )
       )
       if (refusal !== undefined) return yield* refusal
-      const recordsOf = JournalTable.load(sql, SealTable.TABLES)
+      const recordsOf = RecordTable.load(sql)
       return {
         database,
         service: owner ?? runnersOf(read("its runners")(Holders.read(sql))),
@@ -156,7 +150,7 @@ const evidence = (sql: SqlClient.SqlClient) =>
       Effect.all({
         events: Effect.map(EventTable.ofTurn(sql, turnId), (stored) => stored.map(({ event }) => event)),
         records: recordsOf(sql, turnId),
-        interruption: Effect.map(InterruptionTable.find(sql, SealTable.TABLES, turnId), Option.getOrUndefined),
+        interruption: Effect.map(InterruptionTable.find(sql, RecordTable.TABLES, turnId), Option.getOrUndefined),
         deaths: SealTable.deaths(sql, acceptedAt)
       })
   )
@@ -224,7 +218,7 @@ const conversationOf = (sql: SqlClient.SqlClient, id: Ids.ConversationId) =>
   Effect.map(ConversationTable.findAll(sql, [id]), (found) => Option.fromUndefinedOr(found.get(id)))
 
 const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId) =>
-  Effect.map(JournalTable.load(sql, SealTable.TABLES)([turnId]), ([records = []]) => records)
+  Effect.map(RecordTable.load(sql)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }
 

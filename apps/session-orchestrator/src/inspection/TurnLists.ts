@@ -28,12 +28,7 @@ export interface TurnQuery {
 }
 
 /** Which conversations a list has. */
-export interface ConversationQuery {
-  readonly since?: number | undefined
-  readonly model?: string | undefined
-  readonly tag?: string | undefined
-  readonly search?: string | undefined
-}
+export type ConversationQuery = Omit<TurnQuery, "status">
 
 /** Which page of a list. */
 export interface Paging {

@@ -7,9 +7,7 @@ import { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
 import { Failure, type PeriodReport, type TurnEvent } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
-import { priceOf } from "../spend/limits/SpendSums.ts"
-import type * as SpendSums from "../spend/limits/SpendSums.ts"
-import * as Usage from "../spend/Usage.ts"
+import * as SpendSums from "../spend/limits/SpendSums.ts"
 import type { TurnRow } from "../storage/Lists.ts"
 
 /** Whether what a turn has used is not known without its records. A turn that was answered by its first call has all of them in its row. */
@@ -39,11 +37,11 @@ export const of = (
 ): ReadonlyArray<SpendSums.Use> => {
   const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) return []
-    return [{ target, tokens: Usage.tokensOf(outcome.usage), at: outcome.endedAt }]
+    return [{ target, tokens: SpendSums.tokensOf(outcome.usage), at: outcome.endedAt }]
   })
   if (end === undefined) return uses
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-  return [...uses, ...Usage.rest(end, counted, targetOf(history) ?? model)]
+  return [...uses, ...SpendSums.restOf(end, counted, targetOf(history) ?? model)]
 }
 
 /** The tokens of a turn that has ended, by target; none if it used none. */
@@ -65,7 +63,7 @@ export const costOf = (
 ): PeriodReport.Cost => {
   let sum = 0
   for (const { isUnreported, target, tokens } of byTarget(model, end, history)) {
-    const price = priceOf(prices, target)
+    const price = SpendSums.priceOf(prices, target)
     if (price === undefined || isUnreported) return "unknown"
     sum += Prices.costOf(price, tokens)
   }

@@ -85,9 +85,9 @@ export const stateOf = Effect.fnUntraced(function* (
 export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "sessions">): TurnCounts => {
   const counts = { running: 0, retrying: parking.size, queued: 0 }
   for (const { hub, turns } of sessions)
-    for (const { state } of turns) {
-      if (state._tag === "Queued") counts.queued++
-      else if (state._tag !== "Ahead") counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
+    for (const { residence } of turns) {
+      if (residence === "queued") counts.queued++
+      else if (residence !== "parked") counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
     }
   return counts
 }

@@ -22,7 +22,7 @@ import { RestartDelays } from "../recovery/RestartDelays.ts"
 import { Seals } from "../session/Seals.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { Turn } from "../storage/Store.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as InScope from "../system/InScope.ts"
@@ -126,7 +126,7 @@ class Queue implements TurnQueue {
 
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
     return Effect.sync(() => {
-      session.add(turnId, { _tag: "Queued", ...known }, "last")
+      session.add(turnId, "queued", "last", known)
       this.begin(session)
     })
   }
@@ -175,7 +175,7 @@ class Queue implements TurnQueue {
 
   /** Takes a conversation that was released out of memory. */
   private takeOut(session: Session): void {
-    session.ahead?.move(TurnLife.park)
+    session.ahead?.park()
     for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
@@ -222,25 +222,24 @@ class Queue implements TurnQueue {
   // --- how a turn leaves
 
   private parked(session: Session, turn: TurnLife.TurnLife, leaving: Leaving | undefined): void {
-    turn.move(TurnLife.stop)
     // A turn that is in memory ahead of its time, and stops there, is still parked.
-    if (turn.move(TurnLife.park) && leaving !== undefined)
+    if (turn.park() && leaving !== undefined)
       this.parking.park(session.conversationId, turn.turnId, leaving.retryAt, leaving.awaited)
     this.next(session)
   }
 
   private sealed(session: Session, turn: TurnLife.TurnLife, end: TurnEvent.TurnEnd): void {
-    if (turn.state._tag === "Ahead") this.parking.drop(session.conversationId)
+    if (turn.residence === "parked") this.parking.drop(session.conversationId)
     this.report(turn, Exit.succeed(end))
     this.next(session)
   }
 
   private stopped(session: Session, turn: TurnLife.TurnLife, error: TurnStopped.TurnStopped): void {
-    if (turn.state._tag === "Ahead") {
-      turn.move(TurnLife.park)
+    if (turn.residence === "parked") {
+      turn.park()
       return this.next(session)
     }
-    turn.move(TurnLife.stop)
+    turn.stop()
     if (this.isClosed || this.services.isStopping()) {
       this.reportStop(session, turn, error)
       return this.next(session)
@@ -270,9 +269,9 @@ class Queue implements TurnQueue {
         yield* Effect.logError(`Turn ${turnId} could not be sealed: ${Entrance.errorOf(outcome.cause).message}`)
       }
       yield* Effect.logWarning(`Turn ${turnId} stopped unsealed: ${error.message}`)
-      const { interruption } = turn.state
+      const { interruption } = turn
       this.reportStop(session, turn, error)
-      const { abort } = session.add(turnId, { _tag: "Stopped", interruption }, "first")
+      const { abort } = session.add(turnId, "live", "first", { interruption })
       const delayMs = this.restartDelays.stopped(session.conversationId, yield* Clock.currentTimeMillis)
       yield* InterruptedTurns.pause(abort, delayMs)
       return undefined

@@ -13,7 +13,6 @@ import { type Parked, Parking, type Preparation, type ParkingListener } from "./
 import { type Place, WakeQueue } from "../pacing/WakeQueue.ts"
 import type { Session } from "../session/Session.ts"
 import type { Sessions } from "../session/Sessions.ts"
-import * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
 /** The parked turns of this process, and their ways back into memory. */
@@ -39,15 +38,15 @@ export class Waking implements ParkingListener {
   takeUp(conversationId: Ids.ConversationId, turnId: Ids.TurnId, prepare: Preparation): void {
     const session = this.sessions.wake(conversationId)
     const { ahead } = session
-    const turn = ahead ?? session.add(turnId, { _tag: "Queued" }, "first")
-    turn.move(TurnLife.call)
+    const turn = ahead ?? session.add(turnId, "queued", "first")
+    turn.call()
     prepare(turn)
     if (turn.isCalled) {
-      turn.move(TurnLife.goOn)
+      turn.goOn()
       return this.begin(session) // Waking.U1
     }
     this.queue.add("due", (place) => {
-      if (!turn.move(TurnLife.admit(place))) return
+      if (!turn.admit(place)) return
       if (ahead === undefined) this.begin(session)
       else ahead.wait.resume()
     })
@@ -68,7 +67,7 @@ export class Waking implements ParkingListener {
     // It may have been due meanwhile, and wait anew: that wait is reported when it is near.
     if (this.parking.find(conversationId) !== parked || !this.parking.isReadable(conversationId)) return slot.leave()
     const session = this.sessions.wake(conversationId)
-    session.add(parked.turnId, { _tag: "Ahead", slot }, "first")
+    session.add(parked.turnId, "parked", "first").hold("slot", slot)
     this.begin(session)
   }
 }

@@ -10,7 +10,7 @@ import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 
 /** Waits until a turn may run. Returns its seal if the turn is sealed instead of run again. */
@@ -21,7 +21,7 @@ export const enter = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
   const { interruptions, quarantine } = services
   const { abort, turnId } = turn
-  const { interruption } = turn.state
+  const { interruption } = turn
   const decision = interruption && Interruption.runPlanOf(interruption)
   const byDisk = services.patiently(turnId)
   if (decision?._tag === "Seal") {
@@ -30,7 +30,7 @@ export const enter = Effect.fnUntraced(function* (
   }
   const admitted = Deferred.makeUnsafe<void>()
   const presence = quarantine.request(decision?._tag === "Alone", () => Deferred.doneUnsafe(admitted, Effect.void))
-  turn.move(TurnLife.enter(presence))
+  turn.hold("presence", presence)
   // An aborted turn does not run, so it waits for no other turn and no other turn waits for it.
   if (!Deferred.isDoneUnsafe(admitted)) yield* Effect.raceFirst(Deferred.await(admitted), Deferred.await(abort))
   if (interruption !== undefined && decision?._tag === "Alone")
@@ -40,9 +40,9 @@ export const enter = Effect.fnUntraced(function* (
 
 /** A turn has made a record: a turn that ran alone is not alone any more. */
 export const recorded = (turn: TurnLife.TurnLife, record: Records.Stored): void => {
-  if (turn.state.interruption === undefined || !Interruption.isProgress(record)) return
-  turn.move(TurnLife.without("interruption"))
-  turn.state.presence?.progressed()
+  if (turn.interruption === undefined || !Interruption.isProgress(record)) return
+  turn.interruption = undefined
+  turn.holds.presence?.progressed()
 }
 
 /** A defect of the service has stopped a turn: it is run again after a pause, or sealed (rule C10). Returns its seal. */
@@ -82,8 +82,8 @@ export const recordOrderlyStop = (
   Effect.suspend(() => {
     const turns = Array.from(sessions, ({ conversationId, turns }) => (isMeant(conversationId) ? turns : [])).flat()
     return Effect.forEach(
-      turns.filter(({ state: { _tag, presence } }) => presence !== undefined && _tag !== "Ahead"),
-      ({ state: { interruption = Interruption.none(life) }, turnId }) =>
+      turns.filter(({ holds, residence }) => holds.presence !== undefined && residence !== "parked"),
+      ({ interruption = Interruption.none(life), turnId }) =>
         interruptions.note(turnId, { ...interruption, deaths: 0, isAlone: false, isOrderly: true }),
       { concurrency: "unbounded", discard: true }
     )

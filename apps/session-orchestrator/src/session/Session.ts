@@ -9,7 +9,7 @@ import type { Ids } from "@holdfast/wire"
 import { Effect, Semaphore } from "effect"
 import type { Conversation } from "../storage/Store.ts"
 import { Hub } from "./Hub.ts"
-import { type Beginning, TurnLife } from "./TurnLife.ts"
+import { type Known, type Residence, TurnLife } from "./TurnLife.ts"
 
 /** One awake conversation. */
 export class Session {
@@ -85,12 +85,12 @@ export class Session {
 
   /** The parked turn, if it is in memory ahead of its time. */
   get ahead(): TurnLife | undefined {
-    return this.head?.state._tag === "Ahead" ? this.head : undefined
+    return this.head?.residence === "parked" ? this.head : undefined
   }
 
   /** A turn comes into memory: before the others, or behind them. */
-  add(turnId: Ids.TurnId, beginning: Beginning, where: "first" | "last"): TurnLife {
-    const turn = new TurnLife(turnId, beginning, () => this.turns.splice(this.turns.indexOf(turn), 1))
+  add(turnId: Ids.TurnId, residence: Residence, where: "first" | "last", known?: Known): TurnLife {
+    const turn = new TurnLife(turnId, residence, known, () => this.turns.splice(this.turns.indexOf(turn), 1))
     if (where === "first") this.turns.unshift(turn)
     else this.turns.push(turn)
     return turn

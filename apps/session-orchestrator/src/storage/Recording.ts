@@ -7,11 +7,11 @@
 import { Records } from "@holdfast/kernel"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
 import type { Conversation } from "./Store.ts"
-import { JournalTable, type TableError } from "@holdfast/journal/sql"
+import { type TableError } from "@holdfast/journal/sql"
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "./tables/ConversationTable.ts"
-import * as SealTable from "./tables/SealTable.ts"
+import * as RecordTable from "./tables/RecordTable.ts"
 import * as TurnTable from "./tables/TurnTable.ts"
 
 /** One turn of the record. */
@@ -67,7 +67,7 @@ export const read = Effect.fnUntraced(function* (
       sql,
       Array.from(new Set(found.map((turn) => turn.conversationId)))
     )
-    const journals = yield* JournalTable.load(sql, SealTable.TABLES)(found.map(({ turnId }) => turnId))
+    const journals = yield* RecordTable.load(sql)(found.map(({ turnId }) => turnId))
     for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, model, turnId }] of found.entries()) {
       const conversation = conversations.get(conversationId)
       const target = conversation && Target.parse(model ?? conversation.model)

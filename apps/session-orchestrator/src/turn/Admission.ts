@@ -18,7 +18,7 @@ import * as ContextSize from "../tokens/ContextSize.ts"
 import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
-import * as TurnLife from "../session/TurnLife.ts"
+import type * as TurnLife from "../session/TurnLife.ts"
 
 /**
  * Sleeps in memory until `end`, in epoch milliseconds, and then until the gate admits the turn: calls `due` then, unless the gate ends the wait
@@ -33,7 +33,7 @@ export const sleep = (
   { due, held }: { readonly due: () => void; readonly held: (until: number) => void }
 ): (() => void) => {
   // A turn that was parked has its ticket already.
-  if (awaited === undefined || turn.state.ticket !== undefined) return at(end, due)
+  if (awaited === undefined || turn.holds.ticket !== undefined) return at(end, due)
   const { gatekeeper } = awaited
   const sleeper = {
     ...awaited,
@@ -60,12 +60,12 @@ export const atGate = <W extends RetryStrategy.Wake>(
 ): W => {
   if (awaited === undefined) return wake
   if (wake.type === "elapsed") {
-    const { heldMs = 0 } = turn.state.ticket ?? {}
+    const { heldMs = 0 } = turn.holds.ticket ?? {}
     return heldMs === 0 ? wake : { ...wake, heldMs }
   }
   if (isByGate(wake)) return wake
-  turn.move(TurnLife.without("ticket"))
-  if (wake.type === "now") turn.move(TurnLife.letIn(awaited.gatekeeper.admit(turn.turnId))) // Admission.A1
+  turn.without("ticket")
+  if (wake.type === "now") turn.hold("ticket", awaited.gatekeeper.admit(turn.turnId)) // Admission.A1
   return wake
 }
 
@@ -91,11 +91,11 @@ export const throughGates = (
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
   const admit = (gatekeeper: Gatekeeper | undefined, attempt: number): Admitted => {
-    const ticket = turn.state.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
+    const ticket = turn.holds.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
     isOrdered = false
     const answer = admitted(gatekeeper, ticket, (failure) => attempt === 0 && goesOn(failure))
     turn.gatekeeper = gatekeeper
-    turn.move(TurnLife.without("ticket")) // Admission.A2; a spent ticket is worthless
+    turn.without("ticket") // Admission.A2; a spent ticket is worthless
     return answer
   }
   const make = ProviderCall.of(provider)

@@ -72,7 +72,7 @@ const route = (providers: Providers["Service"]): Provider.Provider["Service"] =>
     return ProviderCall.refuse(listener, missing(request.target, providers.names))
   })
 
-/** TurnQueue.Q3 */
+/** A turn whose provider is no longer in the configuration is sealed as failed, with the reason: it does not block the turns behind it. */
 const missing = (target: Target.Target, names: ReadonlyArray<string>): ProviderCall.Refusal => ({
   type: "error",
   failure: {

@@ -137,10 +137,10 @@ export const policyOf = (
 
 /** A turn that has just arrived may not be on disk, so its own labels count. */
 const checkedOf = (
-  { state }: TurnLife.TurnLife,
+  { arrival }: TurnLife.TurnLife,
   ids: Pick<Spending.CheckedTurn, "conversationId" | "turnId">,
   labels: Labels.Labels | undefined
-): Spending.CheckedTurn => (state.arrival === undefined ? ids : { ...ids, tags: labels?.tags ?? [] })
+): Spending.CheckedTurn => (arrival === undefined ? ids : { ...ids, tags: labels?.tags ?? [] })
 
 const policies = new WeakMap<Profile.RetrySettings, RetryPolicy.RetryPolicy>()
 

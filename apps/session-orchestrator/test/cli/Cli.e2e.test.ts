@@ -180,6 +180,16 @@ describe("holdfast", () => {
       expect(more).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
     })
 
+    it("of runs that start at once one has the database, and the others work through it, or after it", async () => {
+      const runs = ["Hello", "Why?", "And now?"].map((prompt) =>
+        holdfast(["run", ...model, prompt], { env: env("at-once.db") }).then((outcome) => ({ prompt, ...outcome }))
+      )
+      for (const { code, prompt, stderr, stdout } of await Promise.all(runs)) {
+        expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(HEAD) })
+        expect(stdout).toContain(prompt)
+      }
+    })
+
     it("rule X1: a second run works through the first one's service, and goes on by itself when that one is killed", async () => {
       const file = join(directory, "short.json")
       writeFileSync(file, JSON.stringify({ retry: { schedule: { type: "steps", delays: ["2 seconds"] } } }))

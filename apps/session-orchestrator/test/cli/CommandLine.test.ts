@@ -5,7 +5,6 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations } from "../../src/conversation/Conversations.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
 import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
 import type { TurnRow } from "../../src/storage/Lists.ts"
@@ -402,6 +401,15 @@ describe("holdfast run", () => {
       /^holdfast: --turn-id: with database\.url/
     ]
   ]
+  it.effect("a conversation of runners is that of the runner that is named", () =>
+    Effect.gen(function* () {
+      const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
+      const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
+      expect(code).toBe(1)
+      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer.")
+    })
+  )
+
   it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* CommandLine.run(["run", ...args], given)
@@ -459,10 +467,9 @@ describe("holdfast config check", () => {
 })
 
 describe("holdfast serve", () => {
-  const service = Layer.merge(
-    Layer.mock(HttpServer.HttpServer, { address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747) }),
-    Layer.mock(Conversations, {})
-  )
+  const service = Layer.mock(HttpServer.HttpServer, {
+    address: NetAddress.inetAddressUnsafe(NetAddress.ipv4Loopback, 4_747)
+  })
   for (const isTerminal of [false, true]) {
     it.effect(
       `prints its address, runs until a signal, and logs its end: ${isTerminal ? "on a terminal" : "into files"}`,

@@ -164,7 +164,7 @@ describe("a command", () => {
     )
   )
 
-  it.effect("TurnQueue.Q5: kept in order with all others that arrive while the turn leaves memory", () =>
+  it.effect("TurnQueue.Q2: kept in order with all others that arrive while the turn leaves memory", () =>
     Effect.forEach(
       Array.from({ length: 40 }, (_, n) => 4 * n),
       Effect.fnUntraced(function* (n) {

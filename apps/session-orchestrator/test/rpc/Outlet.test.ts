@@ -66,6 +66,11 @@ it.effect("a client that does not read gets one write, and the others in their o
     yield* TestClock.adjust("59 seconds")
     expect(client.taken).toEqual(["a"])
     expect(first.pollUnsafe()).toBe(undefined)
+    // It reads what it has, and no more: one of those that wait is written.
+    client.writableNeedDrain = false
+    client.emit("drain")
+    yield* TestClock.adjust("1 second")
+    expect(client.taken).toEqual(["a", "b"])
     client.read()
     yield* Fiber.join(first)
     yield* Fiber.join(writers)

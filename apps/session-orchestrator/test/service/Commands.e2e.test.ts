@@ -26,7 +26,7 @@ const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
   return { provider, start, service, id, post, database, isWaiting }
 })
 
-/** A turn that waits in memory, and one that waits on disk alone, each in a directory of its own. */
+/** A turn that waits in memory, and a turn that waits on disk alone, each in a directory of its own. */
 const inEachWait = (
   title: (length: string) => string,
   test: (turn: Effect.Success<ReturnType<typeof waiting>>) => Effect.Effect<void, Error | WaitIsOver, Scope.Scope>

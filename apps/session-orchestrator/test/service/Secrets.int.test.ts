@@ -313,9 +313,7 @@ describe("secrets", () => {
         cause: { headers: { authorization: `Bearer ${KEY}` } }
       })
       const service = yield* serve(Process.writeConfig(directory, configOf({ url: "http://127.0.0.1:1" })), {
-        service: HttpServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(
-          Layer.provideMerge(conversations.layer)
-        )
+        service: HttpServer.layer({ port: 0, token: Redacted.make(TOKEN) }).pipe(Layer.provide(conversations.layer))
       })
       const evidence = new Evidence()
       const answer = yield* service.call({ path: `/v1/conversations/none?token=${TOKEN}` })

@@ -17,7 +17,6 @@ import * as Outbox from "../../src/storage/Outbox.ts"
 import * as SealTable from "../../src/storage/tables/SealTable.ts"
 import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
-import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 type Storage = Store | Lists | Journal | AnsweredCalls | SqlClient.SqlClient
@@ -355,7 +354,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(released).toMatch("turns_by_end")
       expect(released).not.toMatch("outbox_due")
       for (const statement of [
-        TurnSearch.candidates(sql, [10, 50_000], "disk"),
+        TurnListTable.candidates(sql, [10, 50_000], "disk"),
         sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
       ]) {
         const plan = yield* planOf(sql, statement)

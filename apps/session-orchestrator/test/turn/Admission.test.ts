@@ -56,7 +56,8 @@ const layer = (allowance: Allowance.Allowance) =>
 
 /** Runs one attempt in the background. */
 const attempt = (service: Provider.Provider["Service"], gates: Gates.Gates["Service"], ticket?: GateTicket) => {
-  const turn = new TurnLife(request.turnId, { _tag: "Queued", ticket })
+  const turn = new TurnLife(request.turnId)
+  if (ticket !== undefined) turn.hold("ticket", ticket)
   return Effect.forkChild(
     Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request)),
     {
@@ -76,7 +77,7 @@ it.effect(
       const wait = { gatekeeper, turnId, since: 0, waitMs: 5_000, notBefore: 0, isWanted: false, mayShare: true, past }
       gatekeeper.enter({ ...wait, wake: () => {}, held: () => {} })
       const { calls, service } = provider()
-      const turn = new TurnLife(turnId, { _tag: "Queued" })
+      const turn = new TurnLife(turnId)
       yield* Effect.forkChild(
         Stream.runCollect(Admission.throughGates(service, gates, turn, () => true, false).stream(request))
       )
@@ -183,7 +184,7 @@ describe("a call to a provider with limits", () => {
         shut(gates.of({ target: request.target }) ?? expect.fail("there is no gate"))
         const isCalled = Effect.fnUntraced(function* (goesOn: boolean, attempt: number) {
           const { calls, service } = provider()
-          const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+          const turn = new TurnLife(request.turnId)
           const gated = Admission.throughGates(service, gates, turn, ({ shared }) => shared === true && goesOn, false)
           yield* Effect.forkChild(Stream.runDrain(gated.stream({ ...request, attempt })), { startImmediately: true })
           return calls.length === 1
@@ -205,7 +206,7 @@ describe("a call to a provider with limits", () => {
         shut(gatekeeper ?? expect.fail("there is no gate"))
         const callsOf = Effect.fnUntraced(function* (...known: ReadonlyArray<Records.Stored>) {
           const { calls, service } = provider()
-          const turn = new TurnLife(request.turnId, { _tag: "Queued" })
+          const turn = new TurnLife(request.turnId)
           const gated = Admission.throughGates(service, gates, turn, () => true, Admission.isOrdered(known))
           const attempts = Effect.andThen(
             Stream.runDrain(gated.stream(request)),

@@ -11,7 +11,11 @@ import * as TurnLife from "../../src/session/TurnLife.ts"
 
 const gatekeeper = () => new Gatekeeper({ now: () => 0, at: () => () => {} })
 
-const holding = (ticket: GateTicket | undefined) => new TurnLife.TurnLife(request.turnId, { _tag: "Queued", ticket })
+const holding = (ticket: GateTicket) => {
+  const turn = new TurnLife.TurnLife(request.turnId)
+  turn.hold("ticket", ticket)
+  return turn
+}
 
 const awaited = (gatekeeper: Gatekeeper) => ({
   gatekeeper,
@@ -40,9 +44,9 @@ describe("Admission", () => {
     const gate = gatekeeper()
     const turn = holding(gate.admit())
     expect(gate.isIdle).toBe(false)
-    turn.move(TurnLife.without("ticket"))
+    turn.without("ticket")
     expect(gate.isIdle).toBe(true)
-    expect(turn.state.ticket).toBeUndefined()
+    expect(turn.holds.ticket).toBeUndefined()
   })
 
   it("Admission.A1: a turn that a person orders to retry calls with one ticket, and gives back its former one", () => {
@@ -50,9 +54,9 @@ describe("Admission", () => {
     const first = gate.admit()
     const turn = holding(first)
     Admission.atGate({ type: "now", by }, turn, awaited(gate))
-    expect(turn.state.ticket).toBeDefined()
-    expect(turn.state.ticket).not.toBe(first)
-    turn.state.ticket?.giveBack()
+    expect(turn.holds.ticket).toBeDefined()
+    expect(turn.holds.ticket).not.toBe(first)
+    turn.holds.ticket?.giveBack()
     expect(gate.isIdle).toBe(true)
   })
 
@@ -68,7 +72,7 @@ describe("Admission", () => {
       const turn = holding(gate.admit())
       Admission.atGate(wake, turn, awaited(gate))
       expect(gate.isIdle).toBe(true)
-      expect(turn.state.ticket).toBeUndefined()
+      expect(turn.holds.ticket).toBeUndefined()
     })
   }
 
@@ -84,7 +88,7 @@ describe("Admission", () => {
         yield* Stream.runDrain(provider.stream(request))
         expect(left.isIdle).toBe(true)
         expect(taken.isIdle).toBe(true)
-        expect(turn.state.ticket).toBeUndefined()
+        expect(turn.holds.ticket).toBeUndefined()
       })
   )
 })

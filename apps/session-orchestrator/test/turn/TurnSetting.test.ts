@@ -74,7 +74,7 @@ describe("the turn of a held call", () => {
         plans: TurnPlan.make(known as Providers["Service"], configured),
         gates: { of: () => gatekeeper, limiterOf: () => undefined } as unknown as Gates["Service"]
       } as Parameters<typeof TurnSetting.of>[0]
-      const turn = new TurnLife.TurnLife(request.turnId, { _tag: "Queued" })
+      const turn = new TurnLife.TurnLife(request.turnId)
       const resumption = { conversation: { ...conversation(undefined), model: "a/b" }, turn: {} } as Resumption
       const { provider } = TurnSetting.of(services, {} as Session, turn, resumption, [])
       assert.deepStrictEqual(yield* Stream.runCollect(provider.stream(request)), [{ type: "error", failure }])

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import type { SqlClient, SqlError } from "effect/sql"
 import * as Rows from "./Rows.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
-import type { Tables } from "./Tables.ts"
+import type { Tables } from "./JournalTable.ts"
 
 /** The port over the rows. */
 export const make = ({ failed, lane, read: reading, sql }: SqlDatabase, tables: Tables): Interruptions["Service"] => {

@@ -22,7 +22,7 @@ import {
 import type * as GroupCommit from "./GroupCommit.ts"
 import * as JournalTable from "./JournalTable.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
-import type { TableError, Tables } from "./Tables.ts"
+import type { TableError, Tables } from "./JournalTable.ts"
 
 /** Small rows a query. */
 const READS_AT_ONCE = 64

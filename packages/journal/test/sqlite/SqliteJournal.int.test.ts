@@ -9,7 +9,7 @@ import * as Interruption from "../../src/Interruption.ts"
 import { Journal } from "../../src/Journal.ts"
 import * as JournalCheckpoint from "../../src/JournalCheckpoint.ts"
 import type * as GroupCommit from "../../src/sql/GroupCommit.ts"
-import type { TableError } from "../../src/sql/Tables.ts"
+import type { TableError } from "../../src/sql/JournalTable.ts"
 import * as SqliteJournal from "../../src/sqlite/SqliteJournal.ts"
 import { JournalSuite, TemporaryFile } from "../../testing/index.ts"
 

@@ -25,7 +25,7 @@ import type { RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Router } from "../ports/Router.ts"
 import type { Toolbox, ToolOutcome } from "../ports/Toolbox.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
-import * as Records from "../records/Records.ts"
+import type * as Records from "../records/Records.ts"
 import * as Directives from "../turn/Directive.ts"
 import * as ModelContext from "../turn/ModelContext.ts"
 

@@ -12,13 +12,16 @@ import { GlobalFlag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as fs from "node:fs"
 import * as os from "node:os"
+import { dirname, join, relative } from "node:path"
 import { Config, type Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
+import * as SafeLogger from "../../redaction/SafeLogger.ts"
 import type { Secrets } from "../../redaction/Secrets.ts"
 import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
 import { Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
+import { paint, type Terminal } from "../terminal/Terminal.ts"
 import * as Service from "./Service.ts"
 
 /** Whether the command line or the environment names a service. */
@@ -43,7 +46,7 @@ type Needs = Config | Secrets | Scope.Scope
  * Finds the service, or starts one.
  *
  * @param start the service in this process
- * @param isBeside whether a service at the configured address is the one that is meant, whatever its database is
+ * @param isBeside whether a service at the configured address is meant, whatever its database is
  */
 export const find = Effect.fnUntraced(function* <E extends StartFailure>(
   { environment }: Pick<Parts<E>, "environment">,
@@ -95,6 +98,25 @@ export const quiet =
       )
     })
 
+/** Starts the service with its log in a file beside the database: the terminal is taken. */
+export const logged =
+  <E extends StartFailure>(parts: Pick<Parts<E>, "service">, terminal: Terminal["Service"], name: string): Start<E> =>
+  (config) => {
+    const log = join(dirname(config.database.path), name)
+    const short = relative(process.cwd(), log)
+    const words = `No service is running: this terminal runs its own. Log: ${short.startsWith("..") ? log : short}`
+    terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+    const logger = SafeLogger.layer({
+      format: "json",
+      colors: false,
+      write: (line) => fs.appendFileSync(log, line, { mode: 0o600 })
+    })
+    return Layer.build(Layer.provide(parts.service, logger)).pipe(
+      Effect.map((services) => Context.get(services, HttpServer.HttpServer)),
+      Effect.provideService(Config, config)
+    )
+  }
+
 /**
  * A client of the service near this command. It follows the service: when that process ends, the client finds the next owner of the database,
  * or starts the service here.
@@ -135,15 +157,16 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
       try {
         return await fetch(here(given), init)
       } catch (error) {
-        if (init.signal?.aborted !== true) await move()
-        throw error
+        if (init.signal?.aborted === true) throw error
+        await move()
+        return await fetch(here(given), init)
       }
     }
   })
 })
 
 /** The configuration of such a service: on any free port of this machine. */
-export const alone = (config: Values): Values => ({
+const alone = (config: Values): Values => ({
   ...config,
   server: { ...config.server, host: DefaultAddress.HOST, port: 0 },
   // Runners share the PostgreSQL database, and this process is none of them.

@@ -5,15 +5,11 @@
  * command alone: no other command starts slower for it.
  */
 import { Ids } from "@holdfast/wire"
-import { Context, Effect, Layer, Option, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
-import { appendFileSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
 import type { Values } from "../../config/Config.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import * as PeriodText from "../../inspection/period/PeriodText.ts"
-import * as SafeLogger from "../../redaction/SafeLogger.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
@@ -75,7 +71,13 @@ interface Flags {
 const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, flags: Flags, config: Values) {
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
-  const { address, isOwn } = yield* NearService.find(parts, flags.url, config, own(parts, terminal), true)
+  const { address, isOwn } = yield* NearService.find(
+    parts,
+    flags.url,
+    config,
+    NearService.logged(parts, terminal, "chat.log"),
+    true
+  )
   const conversationId = yield* conversationOf(flags, yield* Service.connect(address))
   const program = yield* Effect.promise(load)
   const leaving = new AbortController()
@@ -118,30 +120,6 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Par
   }
   if (isSignalled) return yield* new Ended({ exitCode: ExitCode.ABORTED })
 })
-
-/** The service in this process, with its log in a file beside the database. */
-const own =
-  <E extends StartFailure>(parts: Parts<E>, terminal: Terminal["Service"]): NearService.Start<E> =>
-  (config) => {
-    const log = join(dirname(config.database.path), "chat.log")
-    terminal.stderr(
-      `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs its own. Log: ${near(log)}`)}\n`
-    )
-    const logger = SafeLogger.layer({
-      format: "json",
-      colors: false,
-      write: (line) => appendFileSync(log, line, { mode: 0o600 })
-    })
-    return Effect.map(Layer.build(Layer.provide(parts.service, logger)), (services) =>
-      Context.get(services, HttpServer.HttpServer)
-    )
-  }
-
-/** A path as short as it can be written here. */
-const near = (path: string): string => {
-  const short = relative(process.cwd(), path)
-  return short.startsWith("..") ? path : short
-}
 
 /** The conversation that the flags name. A mistake is reported before the screen is taken. */
 const conversationOf = Effect.fnUntraced(function* (flags: Flags, client: Service.Client) {

@@ -97,10 +97,7 @@ export interface Proxy {
 }
 
 /** Reads the variables of proxies. The lower-case name overrides the upper-case one, as in curl. No proxy: every server is reached directly. */
-export const proxy = (
-  environment: Environment
-): { readonly proxy: Proxy | undefined; readonly problems: ReadonlyArray<Problem> } => {
-  const problems: Array<Problem> = []
+export const proxy = (environment: Environment, problems: Array<Problem>): Proxy | undefined => {
   const find = (name: string) =>
     [name.toLowerCase(), name].find((known) => get(environment, known) !== undefined) ?? name
   const addressIn = (variable: string): Redacted.Redacted | undefined => {
@@ -116,7 +113,7 @@ export const proxy = (
   const http = addressIn("HTTP_PROXY")
   const https = addressIn("HTTPS_PROXY")
   const exceptions = get(environment, find("NO_PROXY")) ?? ""
-  return { proxy: http === undefined && https === undefined ? undefined : { http, https, exceptions }, problems }
+  return http === undefined && https === undefined ? undefined : { http, https, exceptions }
 }
 
 /** The proxies for the HTTP client, with their passwords. */

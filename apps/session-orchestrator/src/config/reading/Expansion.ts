@@ -1,4 +1,8 @@
-/** Expands `${NAME}` in configured values to the environment variable of that name, whose value is a secret in every place. */
+/**
+ * Expands `${NAME}` in configured values to the environment variable of that name, whose value is a secret in every place.
+ *
+ * A variable that is not set is a problem of a service, not an empty string.
+ */
 import { Redacted, type Schema } from "effect"
 import * as ConfigProblem from "./ConfigProblem.ts"
 import * as Environment from "./Environment.ts"
@@ -6,18 +10,24 @@ import { HEADER_VALUE } from "./SettingTypes.ts"
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** Expands the values of one entry, and collects what it meets. */
-export class Expansion {
-  /** The variables that the values name. */
-  readonly variables: Array<string> = []
-  /** Their values. */
-  readonly secrets: Array<Redacted.Redacted> = []
-  /** A variable that is not set is a problem of a service, not an empty string. */
-  readonly problems: Array<ConfigProblem.Problem> = []
-  private readonly environment: Environment.Environment
+/** What the checks of keys against each other read, and what they find. */
+export interface Findings {
+  readonly environment: Environment.Environment
+  /** Makes a path of the file absolute. */
+  readonly absolute: (path: string) => string
+  readonly problems: Array<ConfigProblem.Problem>
+  /** The variables that expanded values name. */
+  readonly variables: Array<string>
+}
 
-  constructor(environment: Environment.Environment) {
-    this.environment = environment
+/** Expands the values of one entry. */
+export class Expansion {
+  /** The values of variables. */
+  readonly secrets: Array<Redacted.Redacted> = []
+  private readonly findings: Findings
+
+  constructor(findings: Findings) {
+    this.findings = findings
   }
 
   /** Expands each text in the value at `path`, at any depth. */
@@ -39,7 +49,7 @@ export class Expansion {
         const at = [...path, field]
         const text = this.text(Redacted.value(value), at)
         if (kind === "headers" && !HEADER_VALUE.test(text))
-          this.problems.push({ place: ConfigProblem.formatPath(at), message: NO_HEADER })
+          this.findings.problems.push({ place: ConfigProblem.formatPath(at), message: NO_HEADER })
         return [field, Redacted.make(text)]
       })
     )
@@ -47,12 +57,12 @@ export class Expansion {
 
   private text(given: string, path: Path): string {
     return given.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      this.variables.push(name)
-      const value = Environment.get(this.environment, name)
+      this.findings.variables.push(name)
+      const value = Environment.get(this.findings.environment, name)
       if (value !== undefined) this.secrets.push(Redacted.make(value))
       else {
         const message = `the environment variable ${name} is not set.`
-        this.problems.push({ place: ConfigProblem.formatPath(path), message, isOfService: true })
+        this.findings.problems.push({ place: ConfigProblem.formatPath(path), message, isOfService: true })
       }
       return value ?? ""
     })

@@ -13,7 +13,7 @@ import { Array as Arr, Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
-import * as PromptTable from "../tables/PromptTable.ts"
+import * as TurnTable from "../tables/TurnTable.ts"
 
 /** Bytes of a message, or of a prompt, that is read by itself: most messages of text are shorter. */
 export const LONG = 64 * 1024
@@ -185,7 +185,7 @@ const readBatch =
       sql<OmittedRow>`
         SELECT m.event_id AS "eventId", m.payload, t.turn_id AS "turnId", t.accepted_at AS "acceptedAt",
           CASE m.payload WHEN '' THEN t.prompt END AS prompt,
-          CASE m.payload WHEN '' THEN ${sql.literal(PromptTable.COLUMN)} END AS content
+          CASE m.payload WHEN '' THEN ${sql.literal(TurnTable.PROMPT)} END AS content
         FROM conversations c JOIN events m ON m.conversation = c.number JOIN turns t ON t.number = m.turn
         WHERE c.conversation_id = ${conversationId} AND m.event_id IN ${sql.in(eventIds)}`,
       (rows) => {

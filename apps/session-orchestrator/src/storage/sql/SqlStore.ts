@@ -16,7 +16,7 @@ import {
 } from "@holdfast/journal/sql"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
-import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Array as Arr, Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Events, Journal } from "../EventJournal.ts"
 import * as DatabaseSchema from "../DatabaseSchema.ts"
@@ -38,7 +38,7 @@ import { Lists } from "../Lists.ts"
 import * as Recording from "../Recording.ts"
 import * as Outbox from "../Outbox.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
-import * as RecordOutlines from "../tables/RecordOutlines.ts"
+import * as RecordTable from "../tables/RecordTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
@@ -129,12 +129,12 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const noteDeath = lane(SealTable.addDeaths(sql))
   const accept = lane(Acceptances.accept(sql))
   const journaling = yield* SqlJournal.make(database, {
-    tables: SealTable.TABLES,
+    tables: RecordTable.TABLES,
     statements: EventTable.append(sql),
     sealed: (after, limit) => SealTable.sealed(sql, after, limit),
     writer
   })
-  const interruptions = InterruptionTable.make(database, SealTable.TABLES)
+  const interruptions = InterruptionTable.make(database, RecordTable.TABLES)
   const probe = lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -154,7 +154,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resumptions = yield* Resumptions.make(database)
-  const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
+  const loadRecords = yield* together(READS_AT_ONCE, RecordTable.load(sql))
+  const recordOutline = yield* together(READS_AT_ONCE, RecordTable.outlines(sql))
   const findTurn = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findEach(sql, ids))
   const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     TurnTable.lastEach(sql, ids)
@@ -228,17 +229,21 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Effect.map(Effect.forEach(events, encoded), (events) => ({ conversationId, turnId, position, events }))
   const journal = Journal.of({
     ...journaling.journal,
+    load: (turnId) => loadRecords(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
     appendWith: (turnId, seq, records, events) =>
       Effect.flatMap(statementsOf(turnId, events), (statements) =>
-        journaling.journal.appendWith(turnId, seq, records, statements)
+        journaling.journal.appendWith(turnId, seq, Arr.map(records, RecordTable.pack(statements)), statements)
       ),
     appendAll: (appends) =>
       Effect.flatMap(
-        Effect.forEach(appends, ({ statements: given, ...append }) =>
-          Effect.map(given ? statementsOf(append.turnId, given) : Effect.undefined, (statements) => ({
-            ...append,
-            statements
-          }))
+        Effect.forEach(appends, ({ statements: events, ...append }) =>
+          events === undefined
+            ? Effect.succeed(append)
+            : Effect.map(statementsOf(append.turnId, events), (statements) => ({
+                ...append,
+                records: append.records.map(RecordTable.pack(statements)),
+                statements
+              }))
         ),
         journaling.journal.appendAll
       )

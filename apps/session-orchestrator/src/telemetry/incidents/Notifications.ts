@@ -95,8 +95,7 @@ export const make = Effect.fnUntraced(function* ({
   let state = written
 
   const countOpen = (): void => {
-    const counts = Incidents.counts(state, clock.currentTimeMillisUnsafe())
-    openIncidents.updateUnsafe(counts.filter(({ isOpen }) => isOpen).length, context)
+    openIncidents.updateUnsafe(Incidents.openCount(state, clock.currentTimeMillisUnsafe()), context)
   }
 
   /** When the alarm goes off, in epoch milliseconds. */

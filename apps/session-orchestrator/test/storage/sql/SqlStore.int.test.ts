@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { Journal } from "../../../src/storage/EventJournal.ts"
 import * as DatabaseSchema from "../../../src/storage/DatabaseSchema.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
@@ -313,6 +314,24 @@ describe("a disk that refuses", () => {
         })
       )
       expect(Object.keys(standings.targets)).toEqual(["one/m", "two/m"])
+    })
+  )
+
+  it.live("the text of an answer is on the disk once", () =>
+    Effect.gen(function* () {
+      const filename = yield* TemporaryFile.temporaryFile
+      const text = "words of one answer"
+      yield* withDatabase(filename, (_, sql) =>
+        Effect.gen(function* () {
+          const { attempt, messageOf } = JournalWithEventsSuite
+          yield* NumberedData.oneTurn
+          const journal = yield* Journal
+          yield* journal.appendWith(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
+          expect(yield* journal.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
+          yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
+        })
+      )
+      expect(fs.readFileSync(filename).toString("latin1").split(text).length - 1).toBe(1)
     })
   )
 

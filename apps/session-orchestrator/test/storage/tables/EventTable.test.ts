@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
-import { type Append, type NumberedEvent, plan } from "../../../src/storage/tables/EventNumbers.ts"
+import { type Append, type NumberedEvent, plan } from "../../../src/storage/tables/EventTable.ts"
 import * as NumberedData from "../NumberedData.ts"
 
 const TURNS = 4
@@ -42,7 +42,7 @@ const disk = () => {
   }
 }
 
-describe("EventNumbers", () => {
+describe("EventTable", () => {
   it("N1: ids have no gap after any appends, and a turn's position is taken once", () => {
     fc.assert(
       fc.property(fc.array(appends, { maxLength: 5 }), (groups) => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Duration, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import * as AnsweredCounts from "../../src/gateway/AnsweredCounts.ts"
+import * as EndedCalls from "../../src/gateway/EndedCalls.ts"
 import { type AnsweredCallsRow, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
 
 const TARGET = { provider: "own", model: "m" }
@@ -12,7 +12,7 @@ const rig = Effect.gen(function* () {
   const written: Array<ReadonlyArray<AnsweredCallsRow>> = []
   let isAway = false
   const scope = yield* Scope.make()
-  const add = yield* AnsweredCounts.make((rows) =>
+  const add = yield* EndedCalls.writing((rows) =>
     isAway ? Effect.fail(new StorageError({ message: "away" })) : Effect.sync(() => void written.push(rows))
   ).pipe(Scope.provide(scope))
   return { add, written, away: (is: boolean) => void (isAway = is), close: Scope.close(scope, Exit.void) }
@@ -33,7 +33,7 @@ describe("calls that were answered at once", () => {
       add(TARGET, { inputTokens: 2, outputTokens: 0 }, 5)
       add(TARGET, { inputTokens: 3, outputTokens: 0 }, 6)
       add(TARGET, {}, HOUR_MS)
-      yield* TestClock.adjust(Duration.millis(AnsweredCounts.WRITE_MS - 1))
+      yield* TestClock.adjust(Duration.millis(EndedCalls.WRITE_MS - 1))
       expect(written).toEqual([])
       yield* TestClock.adjust(Duration.millis(1))
       expect(written).toEqual([[row(2, 5), row(1, 0, 1, HOUR_MS)]])

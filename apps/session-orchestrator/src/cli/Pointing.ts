@@ -1,10 +1,10 @@
 /** Points a client at Holdfast: the provider that its calls go to, its base URL there, and what it is started with. */
 import { Effect, FileSystem, Option } from "effect"
-import type { Values } from "../../config/Config.ts"
-import * as Endpoints from "../../gateway/Endpoints.ts"
-import { Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
-import type * as Clients from "./Clients.ts"
+import type { Values } from "../config/Config.ts"
+import * as Endpoints from "../gateway/Endpoints.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type * as Clients from "./connect/Clients.ts"
 
 /** How a client's calls pass through Holdfast. */
 export interface Pointing {
