@@ -42,7 +42,9 @@ const make = () => {
     callsTool: false,
     ran: 0,
     sure: Latch.makeUnsafe(true),
-    calls: new Map<Ids.ConversationId, HeldCalls.HeldCall>()
+    calls: new Map<Ids.ConversationId, HeldCalls.HeldCall>(),
+    /** Is called when a turn is on disk. */
+    accepted: () => {}
   }
   const provider: Provider.Provider["Service"] = {
     stream: () =>
@@ -67,6 +69,13 @@ const make = () => {
     definitions: [{ name: "look", inputSchema: { type: "object" } }],
     run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
   }
+  const accepting = Layer.effect(
+    Store,
+    Effect.map(Store, (store) => ({
+      ...store,
+      acceptTurn: (...turn) => Effect.tap(store.acceptTurn(...turn), () => Effect.sync(() => state.accepted()))
+    }))
+  )
   const services = Layer.mergeAll(
     Layer.succeed(Providers, {
       get: () => provider,
@@ -95,7 +104,7 @@ const make = () => {
   const runner = Cluster.runner({ database: "memory", shards, count: 300, neighbours: new Neighbours("here") }).pipe(
     Layer.provideMerge(TestRunner.layer),
     Layer.provide(services),
-    Layer.provideMerge(MemoryStore.withClient),
+    Layer.provideMerge(Layer.provideMerge(accepting, MemoryStore.withClient)),
     Layer.provide(Timer.layer)
   )
   return { state: Object.assign(state, { provider }), runner }
@@ -203,6 +212,16 @@ test("rule X6: a lock is given back when the turns of its shard have stopped, an
     assert.deepStrictEqual(running, [1, 0])
   }))
 
+test("rule X3: a stream of a conversation whose shard goes ends here, with or without a turn, so that its watcher goes on at the next owner", (state) =>
+  Effect.gen(function* () {
+    const owner = (yield* Remote.client)(id)
+    const watching = yield* Effect.forkScoped(Effect.flip(Stream.runDrain(owner.Watch({ id, after: 0 }))))
+    yield* seconds(1)
+    assert.isUndefined(watching.pollUnsafe())
+    yield* goes(state)
+    assert.strictEqual((yield* Fiber.join(watching))._tag, "TurnStopped")
+  }))
+
 test("rule X6: turns behind another one move with it, and run in their order", (state, conversations) =>
   Effect.gen(function* () {
     state.isUp = false
@@ -249,6 +268,18 @@ test("rule X6: asks no provider, runs no tool and records nothing while it is no
     yield* seconds(1)
     const { end } = yield* conversations.result(turnId(1), id)
     assert.deepStrictEqual([end.status, state.asked, state.ran], ["completed", 3, 1])
+  }))
+
+test("rule X6: a turn whose lock is in doubt right after its acceptance is called when the lock is sure", (state, conversations) =>
+  Effect.gen(function* () {
+    state.accepted = () => state.sure.closeUnsafe()
+    yield* prompt(conversations)
+    yield* seconds(3)
+    assert.strictEqual(state.asked, 0)
+    state.sure.openUnsafe()
+    yield* seconds(1)
+    assert.strictEqual((yield* conversations.result(turnId(1), id)).text, "Hello")
+    assert.strictEqual(state.asked, 1)
   }))
 
 test("rule X6: a late runner whose lock was lost writes nothing, its turn stops, and its callers go on at the next owner", (state, conversations) =>
