@@ -72,6 +72,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "ajv",
     "prom-client",
     "gpt-tokenizer",
+    "ipaddr.js",
     "jsonc-parser",
     "node:"
   ]
@@ -93,15 +94,10 @@ export const rooms: ReadonlyArray<string> = [
   "config",
   "redaction",
   "providers",
-  // Ports of the disk, and the databases below them.
+  // The disk.
   "storage",
-  "storage/migrations",
-  "storage/tables",
-  "storage/sqlite",
-  "storage/sql",
   // Turns in this process.
   "conversation",
-  "tools",
   "pacing",
   "gate",
   "session",

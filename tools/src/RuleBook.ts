@@ -27,11 +27,14 @@ export const chapters: ReadonlyArray<Chapter> = [
     title: "C. The truth about a failure",
     rules: [
       { id: "C1", says: "An error is classified once, where it enters, and keeps its message word for word." },
-      { id: "C2", says: "The status decides where no code does; `x-should-retry` overrides it." },
+      {
+        id: "C2",
+        says: "The status decides where no code does; `x-should-retry` overrides it. A used-up quota is waited for when the provider names its reset."
+      },
       { id: "C3", says: "An error inside a 200 response is a failure like any other." },
       { id: "C4", says: "Only the provider's error is read for patterns, never what a user or a model wrote." },
       { id: "C5", says: "A wrapped error is looked into, five causes deep." },
-      { id: "C6", says: "A stream that ends without saying so has failed." },
+      { id: "C6", says: "A stream that ends without its last frame has failed." },
       { id: "C7", says: "Half a tool call is never run." },
       {
         id: "C8",
@@ -61,20 +64,26 @@ export const chapters: ReadonlyArray<Chapter> = [
     rules: [
       {
         id: "D1",
-        says: "5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then every 30 min: 21 retries within 8 hours, 22 with the last one clipped."
+        says: "5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, then every 30 min: 21 retries within 8 hours, 22 with the last one clipped; or steps of your own."
       },
       {
         id: "D2",
-        says: "The budget counts scheduled sleep, or, where it is told to, the time since the first failure. What was really waited is told beside it."
+        says: "The budget counts scheduled sleep, or by `retry.measure` the time since the first failure."
       },
-      { id: "D3", says: "An emitted error is retried if it says so, a thrown one unless it says otherwise." },
-      { id: "D4", says: "After content nothing is retried: nothing is shown twice." },
+      {
+        id: "D3",
+        says: "A failure that may pass is retried, any other ends the step: an emitted error by its own mark, a thrown one unless it is final."
+      },
+      { id: "D4", says: "After content nothing is retried: nothing is shown twice. X7 is the exception." },
       {
         id: "D5",
-        says: "Each wait is told of before it begins, with the error, its code and the moment of the retry; the whole of what the endpoint answered is in explain."
+        says: "Each wait is announced before it begins, with the error, its code and the moment of the retry; the endpoint's whole answer is in `explain`."
       },
-      { id: "D6", says: "What is told of a wait is in no history and in no prompt." },
-      { id: "D7", says: "When the schedule is spent, the last error is told, kept, and seals the turn as failed." },
+      { id: "D6", says: "The announcement of a wait is in no history and in no prompt." },
+      {
+        id: "D7",
+        says: "When the schedule is spent, the last error, held back until then, is persisted and seals the turn as failed."
+      },
       { id: "D8", says: "An abort ends a wait at once; no further attempt is made." },
       { id: "D9", says: "Without a strategy the first error ends the step." },
       {
@@ -90,36 +99,42 @@ export const chapters: ReadonlyArray<Chapter> = [
   {
     title: "P. Automatic retries of a conversation",
     rules: [
-      { id: "P1", says: "Where there is no typed code, the wording of an error says whether it will pass." },
+      { id: "P1", says: "Where there is no typed code, the wording of an error decides whether it will pass." },
       { id: "P2", says: "A context that is too long is never sent again as it is." },
       {
         id: "P3",
-        says: "The settings and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains."
+        says: "`retry.enabled`, `retry.maxRetries` and their defaults: on, 3 retries, 2 s, a cap of 5 minutes, no fallback chains."
       },
       { id: "P4", says: "Waits double: 2 s, 4 s, 8 s." },
-      { id: "P5", says: "A delay that the provider asks for, in any of its forms, can only lengthen a wait." },
-      { id: "P6", says: "A wait above the cap fails the turn at once." },
+      {
+        id: "P5",
+        says: "A delay that the provider asks for, in any of its forms, and jitter can only lengthen a wait."
+      },
+      { id: "P6", says: "A wait above the cap (`retry.maxDelay`) fails the turn at once." },
       {
         id: "P7",
         says: "A used-up credential, or that model of it, is set aside until its reset, and another credential takes over."
       },
       {
         id: "P8",
-        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. Only a change of the target that was used last is told."
+        says: "A target that fails cools down, and the next of its fallback chain takes over, be it of the same provider. An event reports a change of the target that was used last."
       },
       {
         id: "P9",
         says: "The primary is taken again once it has cooled down, unless that is switched off."
       },
       { id: "P10", says: "Retries are counted from 0 again, however a chain of them has ended." },
-      { id: "P11", says: "Every chain of retries is closed by one event that says how it ended." },
+      { id: "P11", says: "Every chain of retries is closed by one event with its outcome." },
       { id: "P12", says: "A failed response leaves the model's context and stays in the history." },
       { id: "P13", says: "A prompt is not answered before its retries have ended." },
-      { id: "P14", says: "Cancelling the retry ends the wait; an abort cancels the retry first, then the turn." },
-      { id: "P15", says: "Retries can be switched while a conversation runs, and its state tells of the wait." },
+      {
+        id: "P14",
+        says: "A person's cancelling of the retry ends the wait; an abort cancels the retry first, then the turn."
+      },
+      { id: "P15", says: "A person can switch retries while a conversation runs; its state has the wait." },
       { id: "P16", says: "A mode over stdio, JSON lines in and out, with a typed client." },
       { id: "P17", says: "In the terminal: the countdown, Esc to cancel, and a line when the retries have failed." },
-      { id: "P18", says: "Code that embeds a session hears every event." },
+      { id: "P18", says: "Code that embeds a session receives every event." },
       { id: "P19", says: "A context that is too long is compacted once, and the step runs again." }
     ]
   },
@@ -128,15 +143,18 @@ export const chapters: ReadonlyArray<Chapter> = [
     rules: [
       { id: "A1", says: "Each attempt yields a directive: retry, skip the provider, or abort." },
       { id: "A2", says: "The cap counts all attempts of a step: 3 means 3." },
-      { id: "A3", says: "What is retried where it was, and what goes on at the next target." },
+      {
+        id: "A3",
+        says: "Which errors are tried again at once where they were, such as one inside an answer that had begun well, and which at the next target."
+      },
       { id: "A4", says: "Targets are taken in turn; the cursor moves on a skip and on a rate limit." },
       { id: "A5", says: "A rate limit sleeps only once every target of the cycle has one." },
-      { id: "A6", says: "A rate limit waits what its provider says, within 1 to 60 s." },
+      { id: "A6", says: "A rate limit waits as long as its provider asks, within 1 to 60 s." },
       { id: "A7", says: "Faults of the network wait a second more each time, up to 30 s." },
       { id: "A8", says: "A request without progress within its limit fails as a timeout." },
       {
         id: "A9",
-        says: "Text where a report or a tool call was due is answered with guidance, warned of in the log, and tried again."
+        says: "Text where a report or a tool call was due is answered with guidance, with a warning in the log, and tried again."
       },
       { id: "A10", says: "A tool call that cannot be read is answered to the model with the reason and what it sent." },
       {
@@ -150,7 +168,7 @@ export const chapters: ReadonlyArray<Chapter> = [
       { id: "A13", says: "A valid report is kept, whatever fails after it." },
       {
         id: "A14",
-        says: "Attempts that run out on words leave one last step for the report; without one in the end there is one that says why, and the log has it."
+        says: "Attempts that run out on words leave one last step for the report; without one in the end there is one with the reason, and the log has it."
       },
       { id: "A15", says: "The laws of cycling hold over any sequence of failures." },
       {
@@ -174,8 +192,8 @@ export const chapters: ReadonlyArray<Chapter> = [
   {
     title: "X. Beyond them",
     rules: [
-      { id: "X1", says: "A sleeping turn survives its process, and wakes when it was to wake." },
-      { id: "X2", says: "What was shown before a crash is said to be void before it is shown anew." },
+      { id: "X1", says: "A sleeping turn survives its process, and wakes at its time." },
+      { id: "X2", says: "What was shown before a crash is declared void before it is shown anew." },
       { id: "X3", says: "A client that comes back misses nothing and gets nothing twice." },
       { id: "X4", says: "A wait can be ended, moved, redirected and extended, and a command sent twice counts once." },
       {
@@ -183,17 +201,20 @@ export const chapters: ReadonlyArray<Chapter> = [
         says: "Turns that wait for one endpoint do not stampede it: one finds out, the others share that or are held, and are woken early when there is room."
       },
       { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
-      { id: "X7", says: "On request, a response that broke off is voided and asked for again." },
+      { id: "X7", says: "By `retry.midStream` a response that broke off is void and asked for again, or kept." },
       { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },
-      { id: "X9", says: "Every decision is on record, and one command tells it in words." },
+      { id: "X9", says: "Every decision is on record, and one command prints it in words." },
       {
         id: "X10",
         says: "A policy can be tried on an outage, simulated or recorded, before it is trusted."
       },
-      { id: "X11", says: "Budgets can differ by reason, and a guard bounds what a long wait may spend." },
+      {
+        id: "X11",
+        says: "Waits and budgets can differ by reason (`retry.reasons`); a turn asks before it spends much after a long wait (`retry.spendGuard`), and asks or fails at a limit (`spend`)."
+      },
       {
         id: "X12",
-        says: "One report in the morning, one notification for an incident and for a cause of failure, and none untrue at last."
+        says: "One report in the morning, one notice for an incident and for a cause of failure, and none untrue at last."
       },
       {
         id: "X13",

@@ -66,6 +66,23 @@ const inFolder = async <A>(config: unknown, use: (folder: string) => Promise<A>)
   }
 }
 
+/** A running service on a simulated model, its address and its folder. */
+const withService = (use: (address: string, cwd: string) => Promise<void>): Promise<void> =>
+  inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
+    const service = spawn(process.execPath, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
+    try {
+      let address: string | undefined
+      for await (const line of createInterface(service.stdout)) {
+        address = /127\.0\.0\.1:\d+/.exec(line)?.[0]
+        if (address !== undefined) break
+      }
+      await use(address ?? "", cwd)
+    } finally {
+      service.kill()
+      await once(service, "exit")
+    }
+  })
+
 /** Keys and files that the configurations of the README expect. */
 const surroundings = {
   PATH: process.env["PATH"],
@@ -203,24 +220,25 @@ describe("docs/api.md", () => {
 
   it("rule X15: leaves work as it says", () => {
     const script = blocksOf(text, "sh").find((code) => code.includes("respond-async")) ?? ""
-    return inFolder({ server: { port: 0 }, model: "simulated/ok" }, async (cwd) => {
-      const service = spawn(process.execPath, [program, "serve"], { cwd, stdio: ["ignore", "pipe", "ignore"] })
-      try {
-        let address: string | undefined
-        for await (const line of createInterface(service.stdout)) {
-          address = /127\.0\.0\.1:\d+/.exec(line)?.[0]
-          if (address !== undefined) break
-        }
-        const { stdout } = await execute("sh", ["-c", script.replaceAll("localhost:4747", address ?? "")], { cwd })
-        const [accepted, state] = stdout.replace("}{", "}\n{").split("\n")
-        assert.deepStrictEqual(JSON.parse(accepted ?? ""), { turnId: "weekly-1" })
-        assert.include(["queued", "running", "completed"], JSON.parse(state ?? "").status)
-      } finally {
-        service.kill()
-        await once(service, "exit")
-      }
+    return withService(async (address, cwd) => {
+      const { stdout } = await execute("sh", ["-c", script.replaceAll("localhost:4747", address)], { cwd })
+      const [accepted, state] = stdout.replace("}{", "}\n{").split("\n")
+      assert.deepStrictEqual(JSON.parse(accepted ?? ""), { turnId: "weekly-1" })
+      assert.include(["queued", "running", "completed"], JSON.parse(state ?? "").status)
     })
   })
+})
+
+describe("docs/recipes.md", () => {
+  it("rule X15: has a first night that runs, and leaves an answer to each prompt", () =>
+    withService(async (address, cwd) => {
+      const [script = ""] = blocksOf(textOf("docs/recipes.md"), "sh")
+      const night = `set -e\nholdfast() { '${process.execPath}' '${program}' "$@"; }\n${script}`
+      const env = { ...process.env, HOLDFAST_URL: `http://${address}` }
+      const { stdout } = await execute("sh", ["-c", night], { cwd, env })
+      assert.match(stdout, /answered {2,}1 of 1\n[^]*\n2 answered, 0 failed/)
+      assert.lengthOf(globSync("*.md", { cwd }), 2)
+    }))
 })
 
 describe("the commands", () => {

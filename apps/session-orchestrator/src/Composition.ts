@@ -9,11 +9,12 @@ import { Models } from "@holdfast/policy"
 import { Anthropic, Gemini, ModelFiles, OpenAiCompatible, OpenAiResponses } from "@holdfast/providers"
 import { Target } from "@holdfast/wire"
 import { Simulated } from "@holdfast/simulated"
-import { proxiesOf } from "./config/ProxyChoice.ts"
+import { proxiesOf } from "./config/reading/Environment.ts"
 import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
+import { HttpServer as HttpSocket } from "effect/http"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
 import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
@@ -33,17 +34,15 @@ import * as DryRuns from "./dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
-import * as Explanations from "./inspection/Explanations.ts"
 import * as Inspection from "./inspection/Inspection.ts"
 import * as HealthReports from "./inspection/endpoints/HealthReports.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
-import * as PriceTable from "./inspection/period/PriceTable.ts"
 import * as PeriodReports from "./inspection/period/PeriodReports.ts"
 import * as Removal from "./orchestrator/Removal.ts"
 import * as Submissions from "./orchestrator/Submissions.ts"
 import * as TurnLists from "./inspection/TurnLists.ts"
 import * as TurnUse from "./inspection/TurnUse.ts"
-import * as TurnStates from "./inspection/TurnStates.ts"
+import * as StoredTurns from "./inspection/StoredTurns.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
 import { Journal } from "./storage/EventJournal.ts"
@@ -130,7 +129,7 @@ const providers = Layer.effect(
       held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
-        ModelChoice.unusable(target, config.providers, Simulated) ??
+        ModelChoice.refusalOf(target, config.providers, Simulated)?.message ??
         packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
         Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
@@ -190,8 +189,8 @@ const tools = Layer.unwrap(
   Effect.gen(function* () {
     const { tools } = yield* Config
     if (tools.length === 0) return Tools.layerNoop
-    const { layer } = yield* Effect.promise(() => import("./tools/ConfiguredTools.ts"))
-    return layer(tools)
+    const { ToolServers } = yield* Effect.promise(() => import("@holdfast/mcp"))
+    return Layer.effect(Tools.Tools, ToolServers.start(tools, Secrets.conceal))
   })
 )
 
@@ -200,11 +199,14 @@ const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.la
   Layer.provideMerge(HeldCalls.layer)
 )
 
-/** Locks the database file: one process owns it. */
+/** Locks the database file: one process owns it, and its lock names where it listens. */
 const owner = Layer.unwrap(
-  Config.useSync(({ database, server }) =>
-    Tenancy.layerOwner({ path: database.path, ...(server.port === 0 ? {} : { url: urlOf(server) }) })
-  )
+  Effect.gen(function* () {
+    const { database, server } = yield* Config
+    const { address } = yield* HttpSocket.HttpServer
+    const port = "port" in address ? address.port : server.port
+    return Tenancy.layerOwner({ path: database.path, url: Loopback.urlOf(server.host, port) })
+  })
 )
 
 /** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
@@ -221,13 +223,6 @@ export const held = Layer.unwrap(
   Layer.provideMerge(Telemetry.layer),
   Layer.provide(resources)
 )
-
-const guest = Layer.unwrap(
-  Config.useSync(({ database }) => (database.url === undefined ? Tenancy.layerGuest(database) : Layer.empty))
-)
-
-const urlOf = ({ host, port }: { readonly host: string; readonly port: number }): string =>
-  `http://${Loopback.inUrl(host)}:${port}`
 
 /** Deletes old journals and conversations while the service runs. */
 const retention = Layer.effectDiscard(
@@ -251,23 +246,6 @@ const gateway = Layer.unwrap(
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
 
-/** Conversations for a command that runs one new turn beside a service that may be running. */
-export const conversations = Orchestrator.layerGuest.pipe(
-  Layer.provide(resources),
-  Layer.provide(store),
-  Layer.provide(guest)
-)
-
-/**
- * Conversations for a command that runs a turn of an existing conversation. This process locks the file meanwhile: a service keeps
- * conversations in memory, and a second process that wrote to one of them would assign the same event numbers again.
- */
-export const continued = Orchestrator.layerGuest.pipe(
-  Layer.provide(resources),
-  Layer.provideMerge(store),
-  Layer.provideMerge(Layer.unwrap(Config.useSync(({ database }) => Tenancy.layerOwner({ path: database.path }))))
-)
-
 /** Reads turns from the database, with a service running or without. */
 export const inspection = Layer.unwrap(
   Effect.gen(function* () {
@@ -283,24 +261,20 @@ export const inspection = Layer.unwrap(
 /** Reports of endpoints; with the gates of the turns. */
 const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, resources]))
 
-/** Explanations, states and lists of turns, and submissions, for any process that runs them. */
+/** States, explanations and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
-  Explanations.layer,
   PeriodReports.layer,
   DryRuns.layer,
   TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, TurnStates.layer))
-).pipe(Layer.provide([Secrets.layer, PriceTable.layer]))
+  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
+).pipe(Layer.provide(Secrets.layer))
 
 /** Delivers ends of turns and reports while the service runs. */
 const deliveries = ServiceDeliveries.layer.pipe(
   Layer.provide([
-    Layer.mergeAll(PeriodReports.layer, TurnStates.layer).pipe(
-      Layer.provide(PriceTable.layer),
-      Layer.provideMerge(Secrets.layer)
-    ),
+    Layer.mergeAll(PeriodReports.layer, StoredTurns.layer).pipe(Layer.provideMerge(Secrets.layer)),
     Timer.layer
   ]),
   Layer.provide([Telemetry.http, NodeServices.layer])
@@ -313,7 +287,7 @@ export const service = Layer.unwrap(
       Layer.provideMerge(HttpServer.served(server)),
       Layer.provide([lookups, reports, gateway]),
       Layer.provide(Drain.layer),
-      Layer.provide(held),
+      Layer.provideMerge(held),
       Layer.provideMerge(HttpServer.bound(server))
     )
   )

@@ -16,8 +16,6 @@ export const make = (environment: Environment) => ({
   version: manifest.version,
   environment,
   simulated: Simulated,
-  conversations: Layer.unwrap(Effect.map(composition, ({ conversations }) => conversations)),
-  continued: Layer.unwrap(Effect.map(composition, ({ continued }) => continued)),
   inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
   backup: Effect.promise(() => import("./storage/sqlite/Backup.ts").then(({ make }) => make)),
   service: Layer.unwrap(Effect.map(composition, ({ service }) => service))

@@ -92,11 +92,11 @@ describe("docs/troubleshooting.md", () => {
   })
 
   it("names settings that exist", () => {
-    const configuration = pageOf("configuration")
+    const settings = pageOf("settings")
     const named = Array.from(page.matchAll(/`((?:retry|gate|tools)\.[\w.*]+)`/g), ([, key = ""]) => key)
     expect(named.length).toBeGreaterThan(20)
     // A key, or an object whose keys have rows.
-    const exists = (key: string) => configuration.includes(`| \`${key}\` |`) || configuration.includes(`| \`${key}.`)
+    const exists = (key: string) => settings.includes(`| \`${key}\` |`) || settings.includes(`| \`${key}.`)
     expect(named.filter((key) => !exists(key))).toEqual([])
   })
 

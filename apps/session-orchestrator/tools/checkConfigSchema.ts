@@ -1,24 +1,29 @@
-/** Fails the build where a JSON Schema that is made from the program's schemas is out of date; with `--write` it writes the file. */
+/** Fails the build where a page or a JSON Schema that is made from the program's schemas is out of date; with `--write` it writes the file. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { isDeepStrictEqual } from "node:util"
 import * as EditorSchema from "./EditorSchema.ts"
 import * as RpcSchema from "./RpcSchema.ts"
+import * as SettingsPage from "./SettingsPage.ts"
 
 const root = new URL("../../../", import.meta.url)
-const page = readFileSync(new URL("docs/configuration.md", root), "utf8")
 
-const files = [
-  ["apps/session-orchestrator/holdfast.config.schema.json", EditorSchema.make(page)],
+const files: ReadonlyArray<readonly [path: string, made: object | string]> = [
+  ["apps/session-orchestrator/holdfast.config.schema.json", EditorSchema.make()],
+  ["docs/settings.md", SettingsPage.make()],
   ["docs/rpc.schema.json", RpcSchema.ofLines()],
   ["docs/websocket.schema.json", RpcSchema.ofMessages()]
-] as const
+]
 
-for (const [path, schema] of files) {
+/** JSON is compared as values: the formatter has its own line breaks. */
+const valueOf = (text: string, path: string): unknown => (path.endsWith(".json") ? JSON.parse(text) : text)
+
+for (const [path, made] of files) {
   const file = new URL(path, root)
-  const made: unknown = JSON.parse(JSON.stringify(schema))
-  const isWritten = existsSync(file) && isDeepStrictEqual(JSON.parse(readFileSync(file, "utf8")), made)
+  const text = typeof made === "string" ? made : `${JSON.stringify(made, undefined, 2)}\n`
+  const isWritten =
+    existsSync(file) && isDeepStrictEqual(valueOf(readFileSync(file, "utf8"), path), valueOf(text, path))
   if (isWritten) continue
-  if (process.argv.includes("--write")) writeFileSync(file, `${JSON.stringify(made, undefined, 2)}\n`)
+  if (process.argv.includes("--write")) writeFileSync(file, text)
   else {
     process.stderr.write(`${path} is out of date: run \`pnpm fix\`.\n`)
     process.exitCode = 1

@@ -1,5 +1,5 @@
 /**
- * The service's own layers without HTTP, of any checkout: `InProcess.ts TREE DATABASE create COUNT`, or `… DATABASE park`.
+ * The service's own layers without calls over HTTP, of any checkout: `InProcess.ts TREE DATABASE create COUNT`, or `… DATABASE park`.
  *
  * `create` makes conversations. `park` sends a prompt to each and prints the seconds until all turns wait. Run as a process of its own,
  * so that each measurement is of a new process, and so that another checkout brings its own modules.
@@ -12,6 +12,7 @@ import type * as EffectModule from "effect"
 import type * as CompositionModule from "../../../apps/session-orchestrator/src/Composition.ts"
 import type * as ConfigModule from "../../../apps/session-orchestrator/src/config/Config.ts"
 import type * as ConversationsModule from "../../../apps/session-orchestrator/src/conversation/Conversations.ts"
+import type * as HttpServerModule from "../../../apps/session-orchestrator/src/http/HttpServer.ts"
 import type * as DatabaseModule from "./Database.ts"
 
 const [tree = "", database = "", act = "", count = "0"] = process.argv.slice(2)
@@ -25,6 +26,7 @@ const MODEL = "529x*"
 const source = (path: string): string => join(tree, "apps/session-orchestrator/src", path)
 const Composition: typeof CompositionModule = await import(source("Composition.ts"))
 const { Config }: typeof ConfigModule = await import(source("config/Config.ts"))
+const { bound }: typeof HttpServerModule = await import(source("http/HttpServer.ts"))
 const { Conversations }: typeof ConversationsModule = await import(source("conversation/Conversations.ts"))
 const Database: typeof DatabaseModule = await import(join(tree, "bench/src/parking/Database.ts"))
 const effect = createRequire(join(tree, "bench/package.json")).resolve("effect")
@@ -89,5 +91,8 @@ if (act === "park" && !existsSync(database)) throw new Error(`There are no conve
 await Effect.gen(function* () {
   const conversations = yield* Conversations
   yield* Effect.promise(() => (act === "park" ? park : create)(conversations))
-}).pipe(Effect.provide(Composition.held.pipe(Layer.provide(config))), Effect.runPromise)
+}).pipe(
+  Effect.provide(Composition.held.pipe(Layer.provide(bound({ port: 0 })), Layer.provide(config))),
+  Effect.runPromise
+)
 console.log("DONE ")

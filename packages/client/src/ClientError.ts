@@ -56,4 +56,15 @@ export class ClientError extends Error {
     this.status = status
     this.problem = problem
   }
+
+  /** What was wrong, without the call that it was about. */
+  get detail(): string {
+    return this.problem === undefined ? this.message : wordsOf(this.problem)
+  }
 }
+
+/** The mistakes of a request by their places, or else what the problem is. */
+export const wordsOf = ({ detail, errors = [], title }: ProblemDetails): string =>
+  errors.length === 0
+    ? (detail ?? title)
+    : errors.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`)).join("; ")

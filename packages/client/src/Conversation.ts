@@ -1,9 +1,9 @@
 /** One conversation: its turns, its events, and the commands on its wait. */
-import type { ConversationState, Labels, Message, Prompt } from "@holdfast/wire"
+import type { ConversationState, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type { ConversationCommand } from "./transport/Transport.ts"
 import { randomId } from "./transport/Waiting.ts"
-import { type CallOptions, type Shared, Turn } from "./Turn.ts"
+import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
 
 /** Options of a turn. */
 export interface TurnOptions extends CallOptions {
@@ -14,6 +14,12 @@ export interface TurnOptions extends CallOptions {
   readonly metadata?: Labels.Labels["metadata"]
   /** An address that gets the turn's end, signed. */
   readonly webhook?: string
+}
+
+/** Options of a turn that is run and streamed. */
+export interface RunOptions extends StreamOptions {
+  /** Your own id: the same id again is the same turn. */
+  readonly turnId?: string
 }
 
 /** Options of a command on a wait. */
@@ -55,28 +61,31 @@ export class Conversation {
     const { metadata, signal, tags, turnId = randomId(), webhook } = options
     const isLabelled = tags !== undefined || metadata !== undefined || webhook !== undefined
     if (!isLabelled && typeof prompt === "string" && prompt.length <= MOST_OF_COMMAND) {
-      await this.#send({ type: "prompt", prompt, turnId }, signal)
+      await this.command({ type: "prompt", prompt, turnId }, signal)
     } else {
       const body = { prompt, turnId, tags, metadata, webhook }
       const headers = { prefer: "respond-async" }
-      await this.#shared.transport.call({
-        ...this.#call("POST", "/turns", options),
-        body,
-        headers
-      })
+      const call = { method: "POST", path: `${this.#path}/turns`, body, headers, isRepeatable: true, signal } as const
+      await this.#shared.transport.call(call)
     }
     return this.turn(turnId)
   }
 
+  /** Runs a turn and streams it by one call, so no event after its acceptance is missed. Its options are those of a turn and of a stream. */
+  run(prompt: Prompt.Prompt, { turnId = randomId(), ...options }: RunOptions = {}): AsyncIterable<TurnEvent.TurnEvent> {
+    const subscription = { conversationId: this.id, turnId, after: 0, body: { prompt, turnId } }
+    return new EventStream({ ...this.#shared, ...options, subscription })
+  }
+
   /** Runs the model again from the last prompt, after an error or an abort. */
   async retry({ signal, turnId = randomId() }: Pick<TurnOptions, "signal" | "turnId"> = {}): Promise<Turn> {
-    await this.#send({ type: "retry", turnId }, signal)
+    await this.command({ type: "retry", turnId }, signal)
     return this.turn(turnId)
   }
 
   /** A turn of this conversation, by its id. Makes no call. */
   turn(turnId: string): Turn {
-    return new Turn(this.#shared, turnId, this.id)
+    return new Turn(this.#shared, turnId, { conversationId: this.id })
   }
 
   /** Its events: those that are persisted, then live ones without end, over any number of reconnects. */
@@ -87,89 +96,90 @@ export class Conversation {
 
   /** Ends the retries first, then the turn that runs. */
   async abort({ signal }: CallOptions = {}): Promise<void> {
-    await this.#send({ type: "abort" }, signal)
+    await this.command({ type: "abort" }, signal)
   }
 
   /** Switches automatic retries, from the next failure on. */
   async setAutoRetry(enabled: boolean, { signal }: CallOptions = {}): Promise<void> {
-    await this.#send({ type: "set_auto_retry", enabled }, signal)
+    await this.command({ type: "set_auto_retry", enabled }, signal)
   }
 
   /** Changes its model to this `provider/model`, for turns that are accepted from now on. */
   async setModel(model: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#send({ type: "set_model", model }, signal)
+    await this.command({ type: "set_model", model }, signal)
   }
 
   /** Gives up: ends the wait, and the turn with its last error. */
   async abortRetry(options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "abort_retry", ...onceOf(options) }, options.signal)
+    await this.command({ type: "abort_retry", ...onceOf(options) }, options.signal)
   }
 
   /** Ends the wait and makes the next attempt. */
   async retryNow(options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "retry_now", ...onceOf(options) }, options.signal)
+    await this.command({ type: "retry_now", ...onceOf(options) }, options.signal)
   }
 
   /** Moves the end of the wait: a date, or epoch milliseconds. */
   async waitUntil(until: Date | number, options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "wait_until", until: Number(until), ...onceOf(options) }, options.signal)
+    await this.command({ type: "wait_until", until: Number(until), ...onceOf(options) }, options.signal)
   }
 
   /** Ends the wait; the rest of the turn runs on this `provider/model`. */
   async switchTarget(model: string, options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "switch_target", model, ...onceOf(options) }, options.signal)
+    await this.command({ type: "switch_target", model, ...onceOf(options) }, options.signal)
   }
 
   /** Runs a tool call that waits for approval (`asks.calls` of the wait), once each call of the question has its answer. */
   async approveTool(toolCallId: string, { always, ...options }: AnswerOptions = {}): Promise<void> {
     const answer = { toolCallId, approve: true, ...(always === true ? { always } : {}) }
-    await this.#send({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
+    await this.command({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
   }
 
   /** Refuses such a call: the model gets it as a failed call, with the reason. */
   async refuseTool(toolCallId: string, { always, reason, ...options }: RefusalOptions = {}): Promise<void> {
     const why = reason === undefined ? {} : { reason }
     const answer = { toolCallId, approve: false, ...why, ...(always === true ? { always } : {}) }
-    await this.#send({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
+    await this.command({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
   }
 
   /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
   async setToolAnswers(toolAnswers: ConversationState.ToolAnswers, { signal }: CallOptions = {}): Promise<void> {
-    await this.#send({ type: "set_tool_answers", toolAnswers }, signal)
+    await this.command({ type: "set_tool_answers", toolAnswers }, signal)
   }
 
   /** Adds milliseconds to the budget of the step that waits. */
   async extendBudget(byMs: number, options: SteerOptions = {}): Promise<void> {
-    await this.#send({ type: "extend_budget", byMs, ...onceOf(options) }, options.signal)
+    await this.command({ type: "extend_budget", byMs, ...onceOf(options) }, options.signal)
   }
 
   /** Reads its state; while it waits, the error and when the next attempt is due. */
   async getState(options: CallOptions = {}): Promise<ConversationState.ConversationState> {
-    return (await this.#shared.transport.call(this.#call("GET", "", options))) as ConversationState.ConversationState
+    return await ask(this.#shared, this.#path, options.signal)
   }
 
   /** Reads its history, oldest message first. */
   async getMessages(options: CallOptions = {}): Promise<ReadonlyArray<Message.Message>> {
-    const answer = await this.#shared.transport.call(this.#call("GET", "/messages", options))
-    return (answer as { readonly messages: ReadonlyArray<Message.Message> }).messages
+    return (await ask<Messages>(this.#shared, `${this.#path}/messages`, options.signal)).messages
   }
 
   /** Sets its title, for lists. */
-  async setTitle(title: string, options: CallOptions = {}): Promise<void> {
-    await this.#shared.transport.call({ ...this.#call("PUT", "/title", options), body: { title } })
+  async setTitle(title: string, { signal }: CallOptions = {}): Promise<void> {
+    const call = { method: "PUT", path: `${this.#path}/title`, body: { title }, isRepeatable: true, signal } as const
+    await this.#shared.transport.call(call)
   }
 
   /** Aborts its turns, and deletes it with all of them. */
-  async delete(options: CallOptions = {}): Promise<void> {
-    await this.#shared.transport.call({ ...this.#call("DELETE", "", options), isRepeatable: false })
+  async delete({ signal }: CallOptions = {}): Promise<void> {
+    await this.#shared.transport.call({ method: "DELETE", path: this.#path, isRepeatable: false, signal })
   }
 
-  #send(command: ConversationCommand, signal: AbortSignal | undefined): Promise<void> {
+  /** Sends a command by its name in `holdfast rpc`. Over a WebSocket it resolves to the data of the response. */
+  command(command: ConversationCommand, signal?: AbortSignal): Promise<unknown> {
     return this.#shared.transport.command(this.id, command, signal)
   }
 
-  #call(method: "GET" | "POST" | "PUT" | "DELETE", path: string, { signal }: CallOptions) {
-    return { method, path: `/v1/conversations/${encodeURIComponent(this.id)}${path}`, isRepeatable: true, signal }
+  get #path(): string {
+    return `/v1/conversations/${encodeURIComponent(this.id)}`
   }
 }
 
@@ -177,6 +187,8 @@ export class Conversation {
 
 /** A longer prompt, or one with files, is a call: a message that is too long would cost a WebSocket its connection. */
 const MOST_OF_COMMAND = 64 * 1024
+
+type Messages = { readonly messages: ReadonlyArray<Message.Message> }
 
 type CommandId = NonNullable<Extract<ConversationCommand, { readonly type: "retry_now" }>["commandId"]>
 

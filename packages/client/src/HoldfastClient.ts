@@ -21,13 +21,20 @@ import type {
   TurnCourse,
   TurnState
 } from "@holdfast/wire"
-import type { BulkCommands, DryRunGroup, NewConversation, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
+import type {
+  BulkCommands,
+  DryRunGroup,
+  Listing,
+  NewConversation,
+  SchedulePreview,
+  WorkGroup
+} from "@holdfast/wire/api"
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
 import type { ChosenTransport } from "./transport/Transport.ts"
 import { randomId } from "./transport/Waiting.ts"
-import { type CallOptions, type Shared, Turn } from "./Turn.ts"
+import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
 
 /** Where the service is, and how patient the client is with it. */
 export interface ClientOptions {
@@ -99,10 +106,8 @@ export class HoldfastClient {
 
   /** Hands in a turn with a conversation of its own, in one call. */
   async submit(prompt: Prompt.Prompt, { signal, turnId = randomId(), ...rest }: SubmitOptions = {}): Promise<Turn> {
-    const body = { prompt, turnId, ...rest }
-    const call = { method: "POST", path: "/v1/turns", body, isRepeatable: true, signal } as const
-    const { conversationId } = (await this.#shared.transport.call(call)) as { readonly conversationId: string }
-    return new Turn(this.#shared, turnId, conversationId)
+    const submitted: WorkGroup.TurnSubmitted = await ask(this.#shared, "/v1/turns", signal, { prompt, turnId, ...rest })
+    return new Turn(this.#shared, turnId, submitted)
   }
 
   /** A turn by its id. Makes no call. */
@@ -112,9 +117,7 @@ export class HoldfastClient {
 
   /** Lists turns of all conversations, newest first; pages are read as the iteration needs them. */
   async *listTurns({ signal, ...filter }: TurnFilter = {}): AsyncGenerator<TurnState.TurnSummary, void> {
-    for await (const page of this.#pages("/v1/turns", filter, signal)) {
-      yield* (page as { readonly turns: ReadonlyArray<TurnState.TurnSummary> }).turns
-    }
+    for await (const { turns } of this.#pages<Listing.TurnPage>("/v1/turns", filter, signal)) yield* turns
   }
 
   /** Lists conversations, newest first. */
@@ -122,9 +125,8 @@ export class HoldfastClient {
     ConversationState.ConversationSummary,
     void
   > {
-    for await (const page of this.#pages("/v1/conversations", filter, signal)) {
-      yield* (page as { readonly conversations: ReadonlyArray<ConversationState.ConversationSummary> }).conversations
-    }
+    const pages = this.#pages<Listing.ConversationPage>("/v1/conversations", filter, signal)
+    for await (const { conversations } of pages) yield* conversations
   }
 
   /** Carries out a command for each turn of a filter, and reports each; the iteration must be read to its end. */
@@ -136,8 +138,7 @@ export class HoldfastClient {
     do {
       const body = { ...request, ...(cursor === undefined ? undefined : { cursor }) }
       // A page that is commanded again is reported as idle, and a retry has an id that follows from its turn's.
-      const call = { method: "POST", path: "/v1/turns/commands", body, isRepeatable: true, signal } as const
-      const { next, turns } = (await this.#shared.transport.call(call)) as BulkCommands.BulkReport
+      const { next, turns }: BulkCommands.BulkReport = await ask(this.#shared, "/v1/turns/commands", signal, body)
       yield* turns
       cursor = next
     } while (cursor !== undefined)
@@ -148,8 +149,7 @@ export class HoldfastClient {
     turnIds: ReadonlyArray<string>,
     { signal }: CallOptions = {}
   ): Promise<ReadonlyArray<TurnCourse.TurnCourse>> {
-    const call = { method: "POST", path: "/v1/turns/courses", body: { turnIds }, isRepeatable: true, signal } as const
-    return ((await this.#shared.transport.call(call)) as WorkGroup.Courses).courses
+    return (await ask<WorkGroup.Courses>(this.#shared, "/v1/turns/courses", signal, { turnIds })).courses
   }
 
   /** Reports what happened since a moment; by default in the last twelve hours. */
@@ -157,9 +157,7 @@ export class HoldfastClient {
     signal,
     since
   }: CallOptions & { readonly since?: Date | number } = {}): Promise<PeriodReport.PeriodReport> {
-    const path = `/v1/report${queryOf({ since })}`
-    const report = await this.#shared.transport.call({ method: "GET", path, isRepeatable: true, signal })
-    return report as PeriodReport.PeriodReport
+    return await ask(this.#shared, `/v1/report${queryOf({ since })}`, signal)
   }
 
   /** Lists the waits of a policy: the configuration's, or settings over it. */
@@ -167,26 +165,22 @@ export class HoldfastClient {
     body: SchedulePreview.PreviewSchedule = {},
     { signal }: CallOptions = {}
   ): Promise<SchedulePreview.SchedulePreview> {
-    const call = { method: "POST", path: "/v1/schedule", body, isRepeatable: true, signal } as const
-    return (await this.#shared.transport.call(call)) as SchedulePreview.SchedulePreview
+    return await ask(this.#shared, "/v1/schedule", signal, body)
   }
 
   /** Tries a policy before outages, under a clock that jumps. */
   async dryRun(body: DryRunGroup.RunDryRun, { signal }: CallOptions = {}): Promise<DryRunGroup.DryRunAnswer> {
-    const call = { method: "POST", path: "/v1/dry-run", body, isRepeatable: true, signal } as const
-    return (await this.#shared.transport.call(call)) as DryRunGroup.DryRunAnswer
+    return await ask(this.#shared, "/v1/dry-run", signal, body)
   }
 
   /** Reports what is known of each endpoint: gate, pauses, and calls of the last hour. */
   async health({ signal }: CallOptions = {}): Promise<Health.Health> {
-    const call = { method: "GET", path: "/v1/health", isRepeatable: true, signal } as const
-    return (await this.#shared.transport.call(call)) as Health.Health
+    return await ask(this.#shared, "/v1/health", signal)
   }
 
   /** Reports the configuration in force, without secrets. */
   async configuration({ signal }: CallOptions = {}): Promise<EffectiveConfiguration.EffectiveConfiguration> {
-    const call = { method: "GET", path: "/v1/configuration", isRepeatable: true, signal } as const
-    return (await this.#shared.transport.call(call)) as EffectiveConfiguration.EffectiveConfiguration
+    return await ask(this.#shared, "/v1/configuration", signal)
   }
 
   /** Ends all calls and streams of this client. Turns run on. */
@@ -194,13 +188,16 @@ export class HoldfastClient {
     this.#shared.transport.close()
   }
 
-  async *#pages(path: string, filter: Filter, signal: AbortSignal | undefined): AsyncGenerator<unknown, void> {
+  async *#pages<Page extends { readonly next?: string }>(
+    path: string,
+    filter: Filter,
+    signal: AbortSignal | undefined
+  ): AsyncGenerator<Page, void> {
     let cursor: string | undefined
     do {
-      const query = queryOf({ ...filter, cursor })
-      const page = await this.#shared.transport.call({ method: "GET", path: path + query, isRepeatable: true, signal })
+      const page: Page = await ask(this.#shared, path + queryOf({ ...filter, cursor }), signal)
       yield page
-      cursor = (page as { readonly next?: string }).next
+      cursor = page.next
     } while (cursor !== undefined)
   }
 }

@@ -17,6 +17,10 @@ export interface Shared {
   readonly backoff: Cursor.Backoff
 }
 
+/** Makes a call that may be made again. The service is of the same protocol: its answer is not checked again. */
+export const ask = <A>({ transport }: Shared, path: string, signal: AbortSignal | undefined, body?: unknown) =>
+  transport.call({ method: body === undefined ? "GET" : "POST", path, body, isRepeatable: true, signal }) as Promise<A>
+
 /**
  * A turn of the service. It runs whether or not a client reads it.
  *
@@ -27,13 +31,25 @@ export interface Shared {
  */
 export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
   readonly id: string
+  /** Of a turn that was submitted: false where the same turn was submitted before, and nothing was added. */
+  readonly isNew: boolean | undefined
   readonly #shared: Shared
   #conversationId: string | undefined
 
-  constructor(shared: Shared, id: string, conversationId?: string) {
+  constructor(
+    shared: Shared,
+    id: string,
+    { conversationId, isNew }: { readonly conversationId?: string; readonly isNew?: boolean } = {}
+  ) {
     this.#shared = shared
     this.id = id
+    this.isNew = isNew
     this.#conversationId = conversationId
+  }
+
+  /** Its conversation; absent where only the turn's id is known so far. */
+  get conversationId(): string | undefined {
+    return this.#conversationId
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnEvent.TurnEvent> {
@@ -59,21 +75,14 @@ export class Turn implements AsyncIterable<TurnEvent.TurnEvent> {
 
   /** Reads its state: what it waits for, or how it ended. */
   async getState({ signal }: CallOptions = {}): Promise<TurnState.TurnState> {
-    const path = `/v1/turns/${encodeURIComponent(this.id)}`
-    return (await this.#shared.transport.call({
-      method: "GET",
-      path,
-      isRepeatable: true,
-      signal
-    })) as TurnState.TurnState
+    return await ask(this.#shared, `/v1/turns/${encodeURIComponent(this.id)}`, signal)
   }
 
   /** Explains it: every attempt, decision and wait. */
   async explain({ signal }: CallOptions = {}): Promise<TurnExplanation.TurnExplanation> {
     const conversation = encodeURIComponent(await this.#conversation(signal))
     const path = `/v1/conversations/${conversation}/turns/${encodeURIComponent(this.id)}/explain`
-    const explanation = await this.#shared.transport.call({ method: "GET", path, isRepeatable: true, signal })
-    return explanation as TurnExplanation.TurnExplanation
+    return await ask(this.#shared, path, signal)
   }
 
   /** Ends it: its wait first, then the turn. Without effect on a turn that has ended. */

@@ -91,12 +91,6 @@ describe("Records", () => {
     assert.deepStrictEqual(read("step/0/final", final), { kind: "Final", ...place, value: final })
   })
 
-  it("rule X8: a call that the first version has begun belongs to an earlier life", () => {
-    assert.deepInclude(Records.parse(record("step/0/tool/1/begun")), { kind: "Begun", value: true })
-    const begun = { life: "a" }
-    assert.deepInclude(Records.parse(record("step/0/tool/1/begun", begun)), { kind: "Begun", value: begun })
-  })
-
   it("decodes only the values of the requested kind", () => {
     assert.deepStrictEqual(Records.valueOf("Wake", record("step/0/sleep/0", { type: "now" })), { type: "now" })
     assert.isUndefined(Records.valueOf("Wake", record("step/0/decision/0", retry)))

@@ -132,23 +132,6 @@ describe("Basis", () => {
     expect(of("a/a", "b/b").ways).toEqual([{ target: "a/a" }, { target: "b/b" }])
   })
 
-  it("reads records of versions that left no field out", () => {
-    const old = {
-      _tag: "Delay",
-      delayMs: 5_000,
-      scheduledMs: 5_000,
-      jitterMs: 0,
-      clipped: false,
-      spent: { sleptMs: 0, elapsedMs: 0, extendedMs: 0, spread: 0.5 }
-    }
-    expect(recorded(old)).toEqual(old)
-  })
-
-  it("reads records of versions without limits", () => {
-    const { limits: _, ...old } = basisOf(Profile.resolve(), 0, overloaded, spent)
-    expect(recorded(old)).toEqual(old)
-  })
-
   it("rule X9: records that a wait came from a rule for its reason", () => {
     const policy = Profile.resolve({ profile: "cycling" })
     const timeout: Failure.Failure = { reason: "timeout", message: "Timed out", retryable: true }

@@ -13,13 +13,9 @@ export const page = (): string =>
   [
     "# What each profile survives",
     "",
-    "Written by `npx --yes pnpm@12 --filter @holdfast/policy write-profiles` from the profiles themselves: each cell is one step, run through the",
-    "functions that decide for real turns, against an outage that begins with its first call. Attempts that fail, fail at once.",
-    "Waiting is sleep; the time of an answer is counted from the first call. [The configuration](configuration.md#retry) changes any of it,",
-    "and `holdfast schedule` shows what comes of that.",
-    "",
-    "Why a step fails: `budget`, `max-retries` and `max-delay` are limits of the policy, `not-retryable` is a failure that time does not mend",
-    "anywhere.",
+    "Which outages a turn outlives, by profile. Written by `npx --yes pnpm@12 --filter @holdfast/policy write-profiles`: each cell is one step, run through the functions that decide for real turns, against an outage that begins with its first call.",
+    "It has the time of the answer, counted from the first call and spent waiting, and the calls; or the limit that ends the step, with the calls and the waiting until then. [The configuration](configuration.md#retry)",
+    "changes any of it, and `holdfast schedule` shows what comes of that. `budget`, `max-retries` and `max-delay` are limits of the policy, `not-retryable` is a failure that time does not mend.",
     "",
     ...SECTIONS.flatMap(section)
   ].join("\n")
@@ -102,14 +98,14 @@ const SECTIONS: ReadonlyArray<Section> = [
     credentials: { first: ["KEY"] },
     rows: [
       { title: "429 for 30 s", outage: lasting(30_000, rateLimited) },
-      { title: "429 for 30 s, and the provider says so", outage: announced(30_000, rateLimited) },
+      { title: "429 for 30 s, as the provider announces", outage: announced(30_000, rateLimited) },
       { title: "no network for 2 min", outage: lasting(2 * MINUTE, unreachable) },
       { title: "529 for 5 min", outage: lasting(5 * MINUTE, overloaded) },
       { title: "529 for 1 h", outage: lasting(HOUR, overloaded) },
       { title: "529 for 7 h", outage: lasting(7 * HOUR, overloaded) },
       { title: "529 for 9 h", outage: lasting(9 * HOUR, overloaded) },
       { title: "quota used up, reset in 3 h", outage: announced(3 * HOUR, usedUp) },
-      { title: "quota used up, nobody says until when", outage: lasting(HOUR, usedUp) },
+      { title: "quota used up, without a reset", outage: lasting(HOUR, usedUp) },
       { title: "wrong key", outage: lasting(Infinity, rejected) }
     ]
   },
@@ -125,7 +121,7 @@ const SECTIONS: ReadonlyArray<Section> = [
           route.credential === undefined ? announced(3 * HOUR, usedUp)(route, at, n) : undefined
       },
       {
-        title: "nobody says until when",
+        title: "without a reset",
         outage: ({ credential }) => (credential === undefined ? usedUp : undefined)
       },
       {
@@ -215,12 +211,13 @@ const among = (policy: RetryPolicy.RetryPolicy, targets: ReadonlyArray<Target.Ta
 }
 
 const cell = ({ because, calls, endedAt, outcome, sleptMs }: Simulation.Run): string => {
-  const effort = `${calls.length} ${calls.length === 1 ? "call" : "calls"}, ${sleptMs === 0 ? "no waiting" : `${span(sleptMs)} of waiting`}`
-  if (outcome !== "answered") return `**fails**: ${because ?? "never ends"}; ${effort}`
+  const effort = `${calls.length} ${calls.length === 1 ? "call" : "calls"}`
+  if (outcome !== "answered")
+    return `**${because ?? "never ends"}** (${effort}${sleptMs === 0 ? "" : `, ${span(sleptMs)}`})`
   const where = calls.at(-1)?.route
   const stoodIn = where?.target.provider === PRIMARY.provider ? where.target.model : where?.target.provider
   const by = where?.credential ?? (stoodIn === PRIMARY.model ? undefined : stoodIn)
-  return `answered ${endedAt === 0 ? "at once" : `after ${span(endedAt)}`}${by === undefined ? "" : ` by ${by}`}; ${effort}`
+  return `${endedAt === 0 ? "at once" : span(endedAt)}${by === undefined ? "" : ` by ${by}`}, ${effort}`
 }
 
 const span = (ms: number): string => Duration.format(Duration.millis(ms)).replaceAll(/(\d+)([hms])/g, "$1 $2")

@@ -120,7 +120,10 @@ export const builtIns: ReadonlyArray<BuiltIn & { readonly type: "openai-compatib
   }
 ]
 
-/** Built-in providers by another format of a provider above: they have the same keys, so only their name selects them. */
+/**
+ * Built-in providers that only their name selects: another format of a provider above, with the same keys, and `chatgpt`, which has no key: calls
+ * through the gateway have the login of their client, a plan of ChatGPT.
+ */
 export const otherFormats: ReadonlyArray<BuiltIn> = [
   {
     name: "openai-responses",
@@ -139,6 +142,14 @@ export const otherFormats: ReadonlyArray<BuiltIn> = [
     baseUrlEnv: "GOOGLE_GEMINI_BASE_URL",
     apiKeyEnv: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     defaultModel: "gemini-2.5-pro"
+  },
+  {
+    name: "chatgpt",
+    title: "ChatGPT, with the login of Codex",
+    type: "openai-responses",
+    baseUrl: "https://chatgpt.com/backend-api/codex",
+    apiKeyEnv: [],
+    defaultModel: "gpt-5-codex"
   }
 ]
 

@@ -319,7 +319,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the longest delay is a whole number: rounded it is itself"
   },
   {
-    path: "apps/session-orchestrator/src/http/docs/ScalarScript.ts",
+    path: "apps/session-orchestrator/src/http/docs/DocsPage.ts",
     operator: "dropped",
     before: "await dispose()",
     line: "await dispose()",
@@ -345,27 +345,6 @@ export const listed: ReadonlyArray<Listed> = [
     before: "1",
     line: "const stepMs = Math.min(STEP_MS, WINDOW_MS / Math.max(1, due.length))",
     reason: "the first turn starts at once, however long a step is"
-  },
-  {
-    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
-    operator: "constant",
-    before: "0",
-    line: "const isSuspect = (interruption?.deaths ?? 0) >= Interruption.SUSPECT - 1 // with the death that it is taken over for",
-    reason: "none and one are both fewer than two"
-  },
-  {
-    path: "apps/session-orchestrator/src/cluster/TakeOver.ts",
-    operator: "constant",
-    before: "0",
-    line: "heads.push({ conversationId, turnId, wakeAt: wait?.wakeAt ?? (isSuspect ? now : 0) }) // V2",
-    reason: "a millisecond of 1970: either way it is due"
-  },
-  {
-    path: "apps/session-orchestrator/src/cluster/Resident.ts",
-    operator: "constant",
-    before: "0",
-    line: "const startAt = Math.max(wakeAt, this.alarms.find(this.id)?.at ?? 0) // R4",
-    reason: "a millisecond of 1970: no wait ends so early"
   },
   {
     path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
@@ -557,42 +536,28 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "either number is no more than 1"
   },
   {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
-    operator: "constant",
-    before: "0",
-    line: "const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))",
-    reason: "all rows have as many cells"
-  },
-  {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
-    operator: "constant",
-    before: "0",
-    line: 'row.map((cell, column) => (column < row.length - 1 ? cell.padStart(widths[column] ?? 0) : cell)).join("   ")',
-    reason: "all rows have as many cells"
-  },
-  {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
+    path: "apps/session-orchestrator/src/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "const sofar = Span.format(shown.at(-1)?.atMs ?? 0)",
     reason: "a table without rows is told before"
   },
   {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
+    path: "apps/session-orchestrator/src/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
+    path: "apps/session-orchestrator/src/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/text/RetryText.ts",
+    path: "apps/session-orchestrator/src/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",

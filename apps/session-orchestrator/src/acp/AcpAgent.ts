@@ -1,27 +1,27 @@
 /**
  * Serves the Agent Client Protocol over a pair of streams: one agent, any number of sessions.
  *
- * AcpAgent.A1. A session is a conversation; its id is the conversation's, so it can be loaded by any process over the same database.
- * AcpAgent.A2. Loading sends the history, then answers, and takes up the turns that have not ended: they continue without a prompt.
+ * AcpAgent.A1. A session is a conversation; its id is the conversation's, so any process can load it that reaches the service.
+ * AcpAgent.A2. Loading sends the history, then answers. Turns that have not ended continue without a prompt.
  * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
  * AcpAgent.A4. The end of the input ends the connection.
  */
-import { agent, methods, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk"
-import { Ids } from "@holdfast/wire"
+import { agent, methods, PROTOCOL_VERSION, RequestError, type SessionConfigOption } from "@agentclientprotocol/sdk"
+import type { Client, Conversation } from "@holdfast/client/effect"
+import { Ids, Target } from "@holdfast/wire"
 import { Effect, Exit, Schema, type Scope } from "effect"
-import { Conversations } from "../conversation/Conversations.ts"
-import * as Continuation from "../orchestrator/Continuation.ts"
-import type { Store } from "../storage/Store.ts"
-import * as AcpModels from "./AcpModels.ts"
-import * as AcpPrompt from "./AcpPrompt.ts"
+import * as AcpUpdates from "./AcpUpdates.ts"
 import * as AcpSession from "./AcpSession.ts"
 import * as AcpStream from "./AcpStream.ts"
+import { Profile } from "@holdfast/policy"
+import type { Values } from "../config/Config.ts"
 
 /** What the agent runs with. */
 export interface Options {
   readonly version: string
-  /** The system prompt of new sessions. */
-  readonly system: string | undefined
+  readonly service: Client["Service"]
+  /** What new sessions are opened with. */
+  readonly opening: Parameters<Client["Service"]["createConversation"]>[0]
   /** The models that a session may be given. */
   readonly models: ReadonlyArray<string>
   readonly input: ReadableStream<Uint8Array>
@@ -29,93 +29,119 @@ export interface Options {
 }
 
 /** Serves one client to the end of the input (AcpAgent.A4). */
-export const run: (options: Options) => Effect.Effect<void, never, Conversations | Store | Scope.Scope> =
-  Effect.fnUntraced(function* ({ input, models, output, system, version }) {
-    const services = yield* Effect.context<Conversations | Store | Scope.Scope>()
-    const conversations = yield* Conversations
-    const sessions = new Map<string, AcpSession.AcpSession>()
+export const run: (options: Options) => Effect.Effect<void, never, Scope.Scope> = Effect.fnUntraced(function* ({
+  input,
+  models,
+  opening,
+  output,
+  service,
+  version
+}) {
+  const services = yield* Effect.context<Scope.Scope>()
+  const sessions = new Map<string, AcpSession.AcpSession>()
 
-    /** Runs an effect for a request, whose failure is the error of the response. */
-    const answer = async <A>(
-      effect: Effect.Effect<A, RequestError, Conversations | Store | Scope.Scope>
-    ): Promise<A> => {
-      const exit = await Effect.runPromiseExitWith(services)(effect)
-      if (Exit.isSuccess(exit)) return exit.value
-      const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
-      throw failure?._tag === "Fail" ? failure.error : RequestError.internalError()
-    }
-    const configOptionsOf = (id: Ids.ConversationId) =>
-      Effect.map(AcpSession.refused(conversations.state(id)), ({ model }) => [AcpModels.optionOf(model, models)])
-    const sessionOf = (sessionId: string): AcpSession.AcpSession => {
-      const session = sessions.get(sessionId)
-      if (session === undefined)
-        throw new RequestError(NOT_FOUND, `There is no session ${sessionId} in this process. Load it first.`)
-      return session
-    }
+  /** Runs an effect for a request, whose failure is the error of the response. */
+  const answer = async <A>(effect: Effect.Effect<A, RequestError, Scope.Scope>): Promise<A> => {
+    const exit = await Effect.runPromiseExitWith(services)(effect)
+    if (Exit.isSuccess(exit)) return exit.value
+    const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")
+    throw failure?._tag === "Fail" ? failure.error : RequestError.internalError()
+  }
+  const configOptionsOf = ({ getState }: Conversation) =>
+    Effect.map(AcpSession.refused(getState), ({ model }) => [optionOf(model, models)])
+  const sessionOf = (sessionId: string): AcpSession.AcpSession => {
+    const session = sessions.get(sessionId)
+    if (session === undefined)
+      throw new RequestError(NOT_FOUND, `There is no session ${sessionId} in this process. Load it first.`)
+    return session
+  }
 
-    const { accepted, stream } = AcpStream.make(output, input)
-    const connection = agent({ name: "holdfast" })
-      .onRequest(methods.agent.initialize, () => ({
-        protocolVersion: PROTOCOL_VERSION,
-        agentCapabilities: {
-          loadSession: true,
-          promptCapabilities: { image: true, audio: true, embeddedContext: true }
-        },
-        agentInfo: { name: "holdfast", title: "Holdfast", version },
-        authMethods: []
-      }))
-      .onRequest(methods.agent.session.new, ({ client, params }) =>
-        answer(
-          Effect.gen(function* () {
-            yield* warnOfServers(params.mcpServers)
-            const sessionId = yield* AcpSession.refused(conversations.create({ system }))
-            sessions.set(sessionId, yield* AcpSession.open(sessionId, client))
-            return { sessionId, configOptions: yield* configOptionsOf(sessionId) }
-          })
-        )
+  const { accepted, stream } = AcpStream.make(output, input)
+  const connection = agent({ name: "holdfast" })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, audio: true, embeddedContext: true }
+      },
+      agentInfo: { name: "holdfast", title: "Holdfast", version },
+      authMethods: []
+    }))
+    .onRequest(methods.agent.session.new, ({ client, params }) =>
+      answer(
+        Effect.gen(function* () {
+          yield* warnOfServers(params.mcpServers)
+          const conversation = yield* AcpSession.refused(service.createConversation(opening))
+          sessions.set(conversation.id, yield* AcpSession.open(conversation, client))
+          return { sessionId: conversation.id, configOptions: yield* configOptionsOf(conversation) }
+        })
       )
-      .onRequest(methods.agent.session.load, ({ client, params }) =>
-        answer(
-          Effect.gen(function* () {
-            yield* warnOfServers(params.mcpServers)
-            const conversationId = yield* AcpSession.refused(decodeId(params.sessionId))
-            const session = sessions.get(conversationId) ?? (yield* AcpSession.open(conversationId, client))
-            sessions.set(conversationId, session)
-            yield* session.isReplayed
-            const wanted = { conversationId, system: undefined, model: undefined }
-            yield* AcpSession.refused(Continuation.resume(wanted)) // AcpAgent.A2
-            return { configOptions: yield* configOptionsOf(conversationId) }
-          })
-        )
+    )
+    .onRequest(methods.agent.session.load, ({ client, params }) =>
+      answer(
+        Effect.gen(function* () {
+          yield* warnOfServers(params.mcpServers)
+          const conversation = service.conversation(yield* AcpSession.refused(decodeId(params.sessionId)))
+          const session = sessions.get(conversation.id) ?? (yield* AcpSession.open(conversation, client))
+          sessions.set(conversation.id, session)
+          yield* session.isReplayed
+          return { configOptions: yield* configOptionsOf(conversation) }
+        })
       )
-      .onRequest(methods.agent.session.setConfigOption, ({ params: { configId, sessionId, value } }) => {
-        const { conversationId } = sessionOf(sessionId)
-        if (configId !== AcpModels.ID || typeof value !== "string")
-          throw new RequestError(
-            INVALID,
-            `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`
-          )
-        return answer(
-          Effect.gen(function* () {
-            yield* AcpSession.refused(conversations.setModel(conversationId, value))
-            return { configOptions: yield* configOptionsOf(conversationId) }
-          })
+    )
+    .onRequest(methods.agent.session.setConfigOption, ({ params: { configId, sessionId, value } }) => {
+      const { conversation } = sessionOf(sessionId)
+      if (configId !== MODEL || typeof value !== "string")
+        throw new RequestError(
+          INVALID,
+          `There is no option ${JSON.stringify(configId)} with this value. Expected "model".`
         )
-      })
-      .onRequest(methods.agent.session.prompt, ({ params, requestId, signal }) => {
-        const session = sessionOf(params.sessionId)
-        const prompt = AcpPrompt.of(params.prompt)
-        if (prompt === undefined)
-          throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
-        signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
-        const isAccepted = Effect.sync(() => accepted(requestId))
-        return answer(Effect.map(session.prompt(prompt, isAccepted), (stopReason) => ({ stopReason })))
-      })
-      .onNotification(methods.agent.session.cancel, ({ params }) => answer(sessionOf(params.sessionId).cancel))
-      .connect(stream)
-    yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
-    yield* Effect.promise(() => connection.closed)
-  })
+      return answer(
+        Effect.gen(function* () {
+          yield* AcpSession.refused(conversation.setModel(value))
+          return { configOptions: yield* configOptionsOf(conversation) }
+        })
+      )
+    })
+    .onRequest(methods.agent.session.prompt, ({ params, requestId, signal }) => {
+      const session = sessionOf(params.sessionId)
+      const prompt = AcpUpdates.promptOf(params.prompt)
+      if (prompt === undefined) throw new RequestError(INVALID, "The prompt is empty, or has a file that is not valid.")
+      signal.addEventListener("abort", () => void answer(session.cancel), { once: true })
+      const isAccepted = Effect.sync(() => accepted(requestId))
+      return answer(Effect.map(session.prompt(prompt, isAccepted), (stopReason) => ({ stopReason })))
+    })
+    .onNotification(methods.agent.session.cancel, ({ params }) => answer(sessionOf(params.sessionId).cancel))
+    .connect(stream)
+  yield* Effect.addFinalizer(() => Effect.sync(() => connection.close()))
+  yield* Effect.promise(() => connection.closed)
+})
+
+/** The id of the option. */
+const MODEL = "model"
+
+/** The models that a configuration names: its own, those that it falls back to, and those that it describes. */
+export const modelsIn = ({
+  model,
+  models,
+  retry
+}: Pick<Values, "model" | "models" | "retry">): ReadonlyArray<string> => {
+  const { routing } = Profile.resolve(retry)
+  const targets = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
+  return Array.from(
+    new Set([...[...(model === undefined ? [] : [model]), ...targets].map(Target.format), ...Object.keys(models)])
+  )
+}
+
+/** The option, with the session's model and those to choose from. */
+const optionOf = (current: string, named: ReadonlyArray<string>): SessionConfigOption => ({
+  type: "select",
+  id: MODEL,
+  name: "Model",
+  category: "model",
+  currentValue: current,
+  options: Array.from(new Set([current, ...named]), (name) => ({ value: name, name }))
+})
 
 // --- internal
 

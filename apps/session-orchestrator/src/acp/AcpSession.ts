@@ -13,24 +13,19 @@ import {
   type SessionUpdate,
   type StopReason
 } from "@agentclientprotocol/sdk"
+import type { Conversation } from "@holdfast/client/effect"
 import { type Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
-import { Deferred, Effect, type Scope } from "effect"
-import { Conversations, type Frame } from "../conversation/Conversations.ts"
-import * as EventFeed from "../rpc/EventFeed.ts"
+import { Deferred, Effect, type Scope, Stream } from "effect"
 import * as TurnIds from "../storage/TurnIds.ts"
 import * as LocalTime from "../text/LocalTime.ts"
-import * as AcpPrompt from "./AcpPrompt.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
-
-/** The origin in the record of a command (rule X4). */
-const ORIGIN = "ACP"
 
 /** Runs the model again after an error or an abort (rule M1). */
 const RETRY = { name: "retry", description: "Run the model again after an error or an abort" }
 
 /** A session. */
 export interface AcpSession {
-  readonly conversationId: Ids.ConversationId
+  readonly conversation: Conversation
   /** Runs a turn to its end (AcpSession.S1), and `isAccepted` once it is on disk. Fails with an error for the client. */
   readonly prompt: (prompt: Prompt.Prompt, isAccepted: Effect.Effect<void>) => Effect.Effect<StopReason, RequestError>
   /** Ends the turn that runs: its retries first (rule P14). */
@@ -41,150 +36,138 @@ export interface AcpSession {
 
 /** Opens a session on a conversation, and sends its history. */
 export const open: (
-  conversationId: Ids.ConversationId,
+  conversation: Conversation,
   client: AgentContext
-) => Effect.Effect<AcpSession, RequestError, Conversations | Scope.Scope> = Effect.fnUntraced(
-  function* (conversationId, client) {
-    const conversations = yield* Conversations
-    const scope = yield* Effect.scope
-    const own = new Map<Ids.TurnId, Deferred.Deferred<TurnEvent.TurnEnd>>()
-    const permissions = new Map<string, AbortController>()
-    const inputs = new Map<string, TurnEvent.ToolCall>()
-    const replayed = Deferred.makeUnsafe<void>()
-    let left = (yield* refused(conversations.messages(conversationId))).length
-    let transcript = AcpUpdates.empty
-    let lastEventId = 0
+) => Effect.Effect<AcpSession, RequestError, Scope.Scope> = Effect.fnUntraced(function* (conversation, client) {
+  const conversationId = conversation.id
+  const scope = yield* Effect.scope
+  const own = new Map<Ids.TurnId, Deferred.Deferred<TurnEvent.TurnEnd>>()
+  const permissions = new Map<string, AbortController>()
+  const inputs = new Map<string, TurnEvent.ToolCall>()
+  const replayed = Deferred.makeUnsafe<void>()
+  let left = (yield* refused(conversation.getMessages)).length
+  let transcript = AcpUpdates.empty
 
-    const update = (update: SessionUpdate) => send(client, conversationId, update)
+  const update = (update: SessionUpdate) => send(client, conversationId, update)
 
-    const settle = (isKept: (key: string) => boolean): void => {
-      for (const [key, controller] of permissions)
-        if (!isKept(key)) {
-          permissions.delete(key)
-          controller.abort()
-        }
-    }
+  const settle = (isKept: (key: string) => boolean): void => {
+    for (const [key, controller] of permissions)
+      if (!isKept(key)) {
+        permissions.delete(key)
+        controller.abort()
+      }
+  }
 
-    /** AcpSession.S2 */
-    const permission = (key: string, { toolCallId, toolName }: TurnEvent.AskedCall, signal: AbortSignal) =>
-      Effect.tryPromise(() => {
-        const request: RequestPermissionRequest = {
-          sessionId: conversationId,
-          toolCall: { toolCallId: key, title: toolName, status: "pending", rawInput: inputs.get(key)?.input },
-          options: OPTIONS
-        }
-        const options = { cancellationSignal: signal, stopWaitingOnCancel: true }
-        return client.request(methods.client.session.requestPermission, request, options)
-      }).pipe(
-        Effect.flatMap(({ outcome }) => {
-          permissions.delete(key)
-          if (outcome.outcome !== "selected") return Effect.succeed(false) // the turn is being cancelled
-          const { approve, always } = ANSWERS[outcome.optionId] ?? REFUSED
-          return conversations.steer({ type: "answer-tool", conversationId, toolCallId, approve, always }, ORIGIN)
-        }),
-        Effect.catch(({ message }) =>
-          signal.aborted
-            ? Effect.succeed(false)
-            : Effect.logWarning(`The client did not answer about the tool call ${toolCallId}. ${message}`)
-        )
-      )
-
-    const ask = (event: TurnEvent.ProviderRetry) =>
-      Effect.suspend(() => {
-        const calls = event.asks?.calls ?? []
-        const keyOf = ({ toolCallId }: TurnEvent.AskedCall) => AcpUpdates.idOf({ turnId: event.turnId, toolCallId })
-        const open = new Map(calls.map((call) => [keyOf(call), call]))
-        settle((key) => open.has(key))
-        return Effect.forEach(
-          open,
-          ([key, call]) => {
-            if (permissions.has(key)) return Effect.succeed(undefined)
-            const controller = new AbortController()
-            permissions.set(key, controller)
-            return Effect.forkIn(permission(key, call, controller.signal), scope)
-          },
-          { discard: true }
-        )
-      })
-
-    const take = (event: TurnEvent.TurnEvent) =>
-      Effect.gen(function* () {
-        const world = { isOwn: (id: Ids.TurnId) => own.has(id), at: LocalTime.toSeconds(Date.now()) }
-        const [next, updates] = AcpUpdates.of(transcript, event, world)
-        transcript = next
-        for (const each of updates) yield* update(each)
-        switch (event.type) {
-          case "tool-call":
-            inputs.set(AcpUpdates.idOf(event), event)
-            break
-          case "tool-result":
-            inputs.delete(AcpUpdates.idOf(event))
-            break
-          case "provider-retry":
-            yield* ask(event)
-            break
-          case "message":
-            if (--left <= 0) Deferred.doneUnsafe(replayed, Effect.void)
-            break
-          case "retry-end":
-            settle(() => false)
-            break
-          case "turn-end": {
-            settle(() => false)
-            const waiting = own.get(event.turnId)
-            if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(event))
-            break
-          }
-          default:
-        }
-      })
-
-    const forward = (frames: ReadonlyArray<Frame>) =>
-      Effect.forEach(
-        frames,
-        ({ event, id }) => Effect.tap(take(event), () => Effect.sync(() => void (lastEventId = id ?? lastEventId))),
-        { discard: true }
-      )
-
-    if (left === 0) Deferred.doneUnsafe(replayed, Effect.void)
-    yield* EventFeed.run({
-      watch: (after) => conversations.watch(conversationId, after),
-      after: () => lastEventId,
-      forward,
-      onInterruption: (message) => Effect.logWarning(message)
+  /** AcpSession.S2 */
+  const permission = (key: string, { toolCallId, toolName }: TurnEvent.AskedCall, signal: AbortSignal) =>
+    Effect.tryPromise(() => {
+      const request: RequestPermissionRequest = {
+        sessionId: conversationId,
+        toolCall: { toolCallId: key, title: toolName, status: "pending", rawInput: inputs.get(key)?.input },
+        options: OPTIONS
+      }
+      const options = { cancellationSignal: signal, stopWaitingOnCancel: true }
+      return client.request(methods.client.session.requestPermission, request, options)
     }).pipe(
-      Effect.catch(({ message }) => Effect.logError(message)),
-      Effect.forkIn(scope)
+      Effect.flatMap(({ outcome }) => {
+        permissions.delete(key)
+        if (outcome.outcome !== "selected") return Effect.void // the turn is being cancelled
+        const { approve, always } = ANSWERS[outcome.optionId] ?? REFUSED
+        return approve
+          ? conversation.approveTool(toolCallId, { always })
+          : conversation.refuseTool(toolCallId, { always })
+      }),
+      Effect.catch(({ message }) =>
+        signal.aborted
+          ? Effect.void
+          : Effect.logWarning(`The client did not answer about the tool call ${toolCallId}. ${message}`)
+      )
     )
 
-    return {
-      conversationId,
-      prompt: Effect.fnUntraced(function* (prompt, isAccepted) {
-        const turnId = TurnIds.make()
-        const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
-        own.set(turnId, end)
-        yield* update({ sessionUpdate: "available_commands_update", availableCommands: [RETRY] })
-        yield* refused(
-          AcpPrompt.isCommand(prompt, RETRY.name)
-            ? conversations.retry(conversationId, { turnId })
-            : conversations.prompt(conversationId, { prompt, turnId })
-        )
-        yield* isAccepted
-        const { error, status } = yield* Deferred.await(end)
-        if (status === "failed")
-          return yield* Effect.fail(new RequestError(FAILED, error?.message ?? "The turn failed.", error))
-        return status === "aborted" ? "cancelled" : (STOPS[transcript.finish ?? "stop"] ?? "end_turn")
-      }),
-      cancel: Effect.ignore(conversations.abort(conversationId)),
-      isReplayed: Deferred.await(replayed)
-    }
+  const ask = (event: TurnEvent.ProviderRetry) =>
+    Effect.suspend(() => {
+      const calls = event.asks?.calls ?? []
+      const keyOf = ({ toolCallId }: TurnEvent.AskedCall) => AcpUpdates.idOf({ turnId: event.turnId, toolCallId })
+      const open = new Map(calls.map((call) => [keyOf(call), call]))
+      settle((key) => open.has(key))
+      return Effect.forEach(
+        open,
+        ([key, call]) => {
+          if (permissions.has(key)) return Effect.succeed(undefined)
+          const controller = new AbortController()
+          permissions.set(key, controller)
+          return Effect.forkIn(permission(key, call, controller.signal), scope)
+        },
+        { discard: true }
+      )
+    })
+
+  const take = (event: TurnEvent.TurnEvent) =>
+    Effect.gen(function* () {
+      const world = { isOwn: (id: Ids.TurnId) => own.has(id), at: LocalTime.toSeconds(Date.now()) }
+      const [next, updates] = AcpUpdates.of(transcript, event, world)
+      transcript = next
+      for (const each of updates) yield* update(each)
+      switch (event.type) {
+        case "tool-call":
+          inputs.set(AcpUpdates.idOf(event), event)
+          break
+        case "tool-result":
+          inputs.delete(AcpUpdates.idOf(event))
+          break
+        case "provider-retry":
+          yield* ask(event)
+          break
+        case "message":
+          if (--left <= 0) Deferred.doneUnsafe(replayed, Effect.void)
+          break
+        case "retry-end":
+          settle(() => false)
+          break
+        case "turn-end": {
+          settle(() => false)
+          const waiting = own.get(event.turnId)
+          if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(event))
+          break
+        }
+        default:
+      }
+    })
+
+  if (left === 0) Deferred.doneUnsafe(replayed, Effect.void)
+  yield* Stream.runForEach(conversation.events(), take).pipe(
+    Effect.catch(({ message }) => Effect.logError(message)),
+    Effect.forkIn(scope)
+  )
+
+  return {
+    conversation,
+    prompt: Effect.fnUntraced(function* (prompt, isAccepted) {
+      const turnId = TurnIds.make()
+      const end = Deferred.makeUnsafe<TurnEvent.TurnEnd>()
+      own.set(turnId, end)
+      yield* update({ sessionUpdate: "available_commands_update", availableCommands: [RETRY] })
+      yield* refused(
+        AcpUpdates.isCommand(prompt, RETRY.name)
+          ? conversation.retry({ turnId })
+          : conversation.prompt(prompt, { turnId })
+      )
+      yield* isAccepted
+      const { error, status } = yield* Deferred.await(end)
+      if (status === "failed")
+        return yield* Effect.fail(new RequestError(FAILED, error?.message ?? "The turn failed.", error))
+      return status === "aborted" ? "cancelled" : (STOPS[transcript.finish ?? "stop"] ?? "end_turn")
+    }),
+    cancel: Effect.ignore(conversation.abort),
+    isReplayed: Deferred.await(replayed)
   }
-)
+})
 
 /** Turns a failure into an error for the client. */
 export const refused = <A, R>(
-  effect: Effect.Effect<A, { readonly message: string }, R>
-): Effect.Effect<A, RequestError, R> => Effect.mapError(effect, ({ message }) => new RequestError(INVALID, message))
+  effect: Effect.Effect<A, { readonly message: string; readonly detail?: string }, R>
+): Effect.Effect<A, RequestError, R> =>
+  Effect.mapError(effect, ({ detail, message }) => new RequestError(INVALID, detail ?? message))
 
 // --- internal
 

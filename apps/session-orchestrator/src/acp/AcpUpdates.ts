@@ -1,5 +1,5 @@
 /**
- * Turns the events of a conversation into session updates of the Agent Client Protocol. Pure.
+ * Turns the events of a conversation into session updates of the Agent Client Protocol, and the content of a request into a prompt. Pure.
  *
  * AcpUpdates.U1. A wait is a tool call: the one kind of update that has a status, is changed in place and ends. The first `provider-retry` of a
  *     chain begins it, the next ones change its title, `retry-end` completes or fails it.
@@ -8,6 +8,7 @@
  */
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk"
 import { FilePart, type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
+import { Option, Schema } from "effect"
 
 /** What was sent of a session. */
 export interface Transcript {
@@ -84,6 +85,19 @@ export const of = (
       return event satisfies never
   }
 }
+
+/**
+ * Makes a prompt of a request's content: images, sound and embedded files are files of it, embedded text and links are text with their address.
+ * `undefined`: it has no content, or a file that is not valid.
+ */
+export const promptOf = (blocks: ReadonlyArray<ContentBlock>): Prompt.Prompt | undefined => {
+  const parts = blocks.map(inputOf).filter((part) => part.type !== "text" || part.text !== "")
+  return Option.getOrUndefined(Option.map(decode(parts), Prompt.plain))
+}
+
+/** Whether a prompt is a slash command alone. */
+export const isCommand = (prompt: Prompt.Prompt, name: string): boolean =>
+  typeof prompt === "string" && prompt.trim() === `/${name}`
 
 // --- internal
 
@@ -187,3 +201,24 @@ const waitedOf = (toolCallId: string, { attempt, finalError, success }: TurnEven
   status: success ? "completed" : "failed",
   title: success ? `Answered at retry ${attempt + 1}` : `Retry failed: ${finalError ?? "the turn ended"}`
 })
+
+const decode = Schema.decodeUnknownOption(Prompt.Prompt)
+
+const inputOf = (block: ContentBlock): Prompt.InputPart => {
+  switch (block.type) {
+    case "text":
+      return { type: "text", text: block.text }
+    case "image":
+    case "audio":
+      return { type: "file", mediaType: block.mimeType, data: block.data }
+    case "resource_link":
+      return { type: "text", text: `[${block.name}](${block.uri})` }
+    case "resource": {
+      const { resource } = block
+      if ("text" in resource) return { type: "text", text: `${resource.uri}:\n\n${resource.text}` }
+      return { type: "file", mediaType: resource.mimeType ?? "application/octet-stream", data: resource.blob }
+    }
+    default:
+      return block satisfies never
+  }
+}

@@ -2,12 +2,13 @@
  * Runs `holdfast acp`: conversations for an editor, by the Agent Client Protocol over standard input and output.
  *
  * Standard output has protocol lines and nothing else; logs and errors go to standard error. The end of standard input, Ctrl-C and
- * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk. The process owns the database: a session that
- * another process runs could not be loaded.
+ * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk, or goes on in the service (`NearService`).
  */
+import { defined } from "@holdfast/wire"
 import { Effect, Option } from "effect"
 import { Command } from "effect/cli"
 import { Readable, Writable } from "node:stream"
+import type { Options } from "../acp/AcpAgent.ts"
 import type { Values } from "../config/Config.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -15,6 +16,8 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as RunInput from "./RunInput.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
+import * as NearService from "./client/NearService.ts"
+import * as Service from "./client/Service.ts"
 
 /** The command `acp`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -25,29 +28,28 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       profile: RunInput.flags.profile,
       system: RunInput.flags.system,
       systemFile: RunInput.flags.systemFile,
-      config: Setup.configFlag
+      ...Service.flags
     },
-    (flags) =>
-      Setup.withConfig(
+    (flags) => {
+      const model = Option.getOrUndefined(flags.model)
+      const profile = Option.getOrUndefined(flags.profile)
+      const isNamed = NearService.isNamed(flags.url, parts.environment)
+      return Setup.withConfig(
         parts,
-        {
-          file: Option.getOrUndefined(flags.config),
-          flags: { model: Option.getOrUndefined(flags.model), profile: Option.getOrUndefined(flags.profile) },
-          isService: true
-        },
-        ({ database, ...config }) =>
+        { file: Option.getOrUndefined(flags.config), flags: isNamed ? {} : { model, profile } },
+        (config) =>
           Effect.gen(function* () {
-            if (database.url !== undefined) return yield* Effect.fail(SHARED)
-            const { system } = yield* RunInput.readOptions(
-              { ...flags, turnId: Option.none(), conversation: Option.none() },
-              database
-            )
-            yield* Effect.provide(serve(parts.version, system, config), [parts.continued, Signals.layer])
-          })
+            if (config.database.url !== undefined && !isNamed) return yield* Effect.fail(SHARED)
+            const system = yield* RunInput.readSystem(flags)
+            const opening = defined({ model, retry: profile && { profile }, system })
+            const service = yield* NearService.connect(parts, flags.url, config, true)
+            yield* serve(config, { version: parts.version, service, opening })
+          }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
       )
+    }
   ).pipe(
     Command.withDescription(
-      "Serve an editor by the Agent Client Protocol over standard input and output; docs/acp.md has the editor's settings. Locks the database, and ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration"
+      "Serve an editor by the Agent Client Protocol over standard input and output; docs/acp.md has the editor's settings. Ends when standard input does. Exit codes: 0 ended, 1 failed, 2 usage or configuration"
     ),
     Command.withShortDescription("Serve an editor by the Agent Client Protocol"),
     Command.withExamples([
@@ -64,18 +66,17 @@ const SHARED = new Refused({
   exitCode: ExitCode.USAGE
 })
 
-const serve = (version: string, system: string | undefined, config: Pick<Values, "model" | "models" | "retry">) =>
-  Effect.gen(function* () {
-    const signals = yield* Signals.Signals
-    // The protocol's library is a part of the program that other commands do not load.
-    const { AcpAgent, AcpModels } = yield* Effect.promise(async () => ({
-      AcpAgent: await import("../acp/AcpAgent.ts"),
-      AcpModels: await import("../acp/AcpModels.ts")
-    }))
-    const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
-    const output = Writable.toWeb(process.stdout)
-    yield* Effect.raceFirst(
-      AcpAgent.run({ version, system, models: AcpModels.namedIn(config), input, output }),
-      Effect.asVoid(signals.first)
-    )
-  }).pipe(Effect.scoped)
+const serve = Effect.fnUntraced(function* (
+  config: Pick<Values, "model" | "models" | "retry">,
+  options: Pick<Options, "version" | "service" | "opening">
+) {
+  const signals = yield* Signals.Signals
+  // The protocol's library is a part of the program that other commands do not load.
+  const AcpAgent = yield* Effect.promise(() => import("../acp/AcpAgent.ts"))
+  const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>
+  const output = Writable.toWeb(process.stdout)
+  yield* Effect.raceFirst(
+    AcpAgent.run({ ...options, models: AcpAgent.modelsIn(config), input, output }),
+    Effect.asVoid(signals.first)
+  )
+})

@@ -13,12 +13,11 @@ import * as AcpCommand from "./AcpCommand.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Attach from "./client/Attach.ts"
 import * as Bulk from "./client/Bulk.ts"
-import * as Cancel from "./client/Cancel.ts"
 import * as Export from "./client/Export.ts"
 import * as HealthCommand from "./client/HealthCommand.ts"
+import * as LeftTurns from "./client/LeftTurns.ts"
 import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
-import * as WaitCommand from "./client/WaitCommand.ts"
 import * as BackupCommand from "./BackupCommand.ts"
 import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
@@ -35,6 +34,7 @@ import * as Serve from "./Serve.ts"
 import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 import * as Turns from "./turns/Turns.ts"
+import * as WithCommand from "./WithCommand.ts"
 
 /** The platform services that `effect/cli` needs. */
 type Platform =
@@ -54,13 +54,14 @@ export const root = <E extends StartFailure>(parts: Parts<E>) =>
       Serve.command(parts),
       RunCommand.command(parts),
       OpenTerminal.command(parts),
+      WithCommand.command(parts),
       RpcCommand.command(parts),
       AcpCommand.command(parts),
       Submit.command(parts),
       Answer.command(parts),
       Attach.command(parts),
-      WaitCommand.command(parts),
-      Cancel.command(parts),
+      LeftTurns.wait(parts),
+      LeftTurns.cancel(parts),
       Bulk.retry(parts),
       Bulk.giveUp(parts),
       Bulk.switchTarget(parts),
@@ -85,7 +86,9 @@ export const make = <E extends StartFailure>(
 ): Effect.Effect<ExitCode.ExitCode, never, Terminal | Platform> =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
-    return yield* Command.runWith(root(parts), { version: parts.version })(args.length === 0 ? ["serve"] : args).pipe(
+    return yield* Command.runWith(root(parts), { version: parts.version })(
+      args.length === 0 ? ["serve"] : WithCommand.separated(args)
+    ).pipe(
       Effect.as<ExitCode.ExitCode>(ExitCode.COMPLETED),
       Effect.catch((error) => Effect.sync(() => failed(terminal, error))),
       Effect.catchCause((cause) => Effect.sync(() => crashed(terminal, cause))),

@@ -9,11 +9,11 @@ import { Effect, FileSystem, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { RetrySettings } from "@holdfast/policy"
 import * as Environment from "../config/reading/Environment.ts"
-import * as Endpoints from "../gateway/Endpoints.ts"
 import { causeOf } from "../system/PlatformFailure.ts"
-import * as Address from "./client/Address.ts"
+import * as Service from "./client/Service.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
+import * as Pointing from "./Pointing.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -29,25 +29,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Argument.withDescription(`The program to connect: ${Clients.names.join(", ")}`)
       ),
       config: Setup.configFlag,
-      provider: Flag.String("provider").pipe(
-        Flag.withMetavar("NAME"),
-        Flag.withDescription("Another provider of the configuration than the client's own"),
-        Flag.optional
-      ),
+      provider: Setup.textFlag("provider", "NAME", "Another provider of the configuration than the client's own"),
       profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile of its calls"),
         Flag.optional
       ),
-      url: Flag.String("url").pipe(
-        Flag.withMetavar("URL"),
-        Flag.withDescription("Address of the service (default: that of the configuration)"),
-        Flag.optional
-      ),
-      write: Flag.Boolean("write").pipe(
-        Flag.withDescription("Set it in the client's own configuration"),
-        Flag.withDefault(false)
-      ),
-      undo: Flag.Boolean("undo").pipe(Flag.withDescription("Take it back"), Flag.withDefault(false))
+      url: Setup.textFlag("url", "URL", "Address of the service (default: that of the configuration)"),
+      write: Setup.switchFlag("write", "Set it in the client's own configuration"),
+      undo: Setup.switchFlag("undo", "Take it back")
     },
     ({ client: name, config: file, profile, provider: named, undo, url, write }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
@@ -55,15 +44,21 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const terminal = yield* Terminal
           const client = Clients.table.find((client) => client.name === name)
           if (client === undefined) return
-          const provider = Option.getOrElse(named, () => client.provider)
-          const endpoints = Endpoints.of(config)
-          if (!endpoints.has(provider)) return yield* refuse(unknown(provider, endpoints))
-          const address = Address.of(Option.getOrUndefined(url), parts.environment, config.server)
+          const home = Environment.get(parts.environment, "HOME")
+          const address = Service.addressOf(Option.getOrUndefined(url), parts.environment, config.server)
           if (Result.isFailure(address)) return yield* refuse(address.failure)
-          const base = Clients.urlFor(client, address.success.url, provider, Option.getOrUndefined(profile))
-          const place = client.place?.(provider)
+          const pointing = yield* Pointing.of(client, {
+            config,
+            home,
+            profile: Option.getOrUndefined(profile),
+            provider: Option.getOrUndefined(named),
+            service: address.success.url
+          })
+          const { provider, url: base, variables } = pointing
+          const known = client.place?.(provider)
+          const place = known && (yield* present(known, home))
           if (!write && !undo) {
-            const line = client.line?.(base, provider) ?? (place && setting(place, base))
+            const line = Pointing.line(client, pointing) ?? (place && setting(place, base))
             if (line !== undefined) terminal.stdout(`${line}\n`)
             if (place !== undefined) {
               terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
@@ -71,10 +66,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             return
           }
           if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
-          const home = Environment.get(parts.environment, "HOME")
           if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
-          yield* undo ? takeBack(place, home) : put(place, home, base, client.addsProvider?.(provider))
-          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base)}.\n`)
+          if (undo) yield* takeBack(valuesOf(place, base, client.variables ?? []), home)
+          else yield* put(valuesOf(place, base, variables), home, client.addsProvider?.(provider))
+          const also = variables.map(({ name, value }) => `, ${name} is ${value}`).join("")
+          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base) + also}.\n`)
         })
       )
   ).pipe(
@@ -95,8 +91,41 @@ const setting = (place: ClientFile.Place, base: string): string => `${place.key.
 
 const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
 
-const unknown = (provider: string, endpoints: Endpoints.Endpoints): string =>
-  `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${Array.from(endpoints.keys()).join(", ")}.`
+/** A client with a file of JSON with comments, which it reads as well, has its settings there. */
+const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {
+  const files = yield* FileSystem.FileSystem
+  const other = { ...place, file: `${place.file}c` }
+  const isThere = (file: string) => Effect.orElseSucceed(files.exists(`${home}/${file}`), () => false)
+  if (!place.hasComments || home === undefined || (yield* isThere(place.file))) return place
+  return (yield* isThere(other.file)) ? other : place
+})
+
+/** A value, and where it is. */
+interface Value {
+  readonly place: ClientFile.Place
+  readonly value: string
+}
+
+/** The base URL, and then the variables beside it. */
+const valuesOf = (
+  place: ClientFile.Place,
+  base: string,
+  variables: ReadonlyArray<Clients.Variable>
+): readonly [Value, ...Array<Value>] => [
+  { place, value: base },
+  ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value }))
+]
+
+/** The text with each of the values that `valueOf` names, or without it; `undefined`: the text is not of the places' format. */
+const withValues = (
+  values: ReadonlyArray<Value>,
+  text: string,
+  valueOf: (value: Value) => string | undefined
+): string | undefined =>
+  values.reduce<string | undefined>(
+    (text, value) => (text === undefined ? undefined : ClientFile.set(value.place, text, valueOf(value))),
+    text
+  )
 
 /** A client's file: its text, apart from a byte order mark, and its mode. */
 interface Known {
@@ -146,11 +175,11 @@ const save = Effect.fnUntraced(function* (path: string, { mark, mode, text }: Kn
 })
 
 const put = Effect.fnUntraced(function* (
-  place: ClientFile.Place,
+  values: readonly [Value, ...Array<Value>],
   home: string,
-  base: string,
   addsProvider: string | undefined
 ) {
+  const [{ place }] = values
   const path = `${home}/${place.file}`
   const files = yield* FileSystem.FileSystem
   const known = yield* read(path)
@@ -161,19 +190,23 @@ const put = Effect.fnUntraced(function* (
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }
   const before = known ?? NEW
-  const text = ClientFile.set(place, before.text, base)
+  const text = withValues(values, before.text, ({ value }) => value)
   if (text === undefined) return yield* refuse(unreadable(path, place))
   // Written again, the first text is still the former one.
   if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, before)
   yield* save(path, { ...before, text })
 })
 
-const takeBack = Effect.fnUntraced(function* (place: ClientFile.Place, home: string) {
+const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<Value>], home: string) {
+  const [{ place }] = values
   const path = `${home}/${place.file}`
   const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
   if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  const isUntouched = known.text === ClientFile.set(place, before.text, ClientFile.get(place, known.text))
-  const text = isUntouched ? before.text : ClientFile.set(place, known.text, ClientFile.get(place, before.text))
+  const again = withValues(values, before.text, ({ place }) => ClientFile.get(place, known.text))
+  const text =
+    known.text === again
+      ? before.text
+      : withValues(values, known.text, ({ place }) => ClientFile.get(place, before.text))
   if (text === undefined) return yield* refuse(unreadable(path, place))
   const files = yield* FileSystem.FileSystem
   yield* text === "" ? Effect.ignore(files.remove(path)) : save(path, { ...known, text })

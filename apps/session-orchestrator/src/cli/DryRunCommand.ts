@@ -15,7 +15,6 @@ import * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
 import * as Trial from "../dry-run/Trial.ts"
 import * as DurationText from "../text/DurationText.ts"
-import * as LengthOfTime from "../text/LengthOfTime.ts"
 import * as ReplayCommand from "./ReplayCommand.ts"
 import * as Since from "./Since.ts"
 import { Refused } from "./Ended.ts"
@@ -47,10 +46,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         ),
         Flag.atLeast(0)
       ),
-      replay: Flag.String("replay").pipe(
-        Flag.withMetavar("SINCE"),
-        Flag.withDescription(`Run the turns of the database since then again, instead of new ones: ${Since.EXPECTED}`),
-        Flag.optional
+      replay: Setup.textFlag(
+        "replay",
+        "SINCE",
+        `Run the turns of the database since then again, instead of new ones: ${Since.EXPECTED}`
       ),
       turns: whole("turns", "N", `Turns that are prompted: 1 to ${MOST_TURNS}`, MOST_TURNS, 1),
       within: Flag.String("within").pipe(
@@ -64,20 +63,13 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Profile to try instead of the configured one"),
         Flag.optional
       ),
-      model: Flag.String("model").pipe(
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Model of the turns instead of the configured one"),
-        Flag.optional
+      model: Setup.textFlag("model", "PROVIDER/MODEL", "Model of the turns instead of the configured one"),
+      against: Setup.textFlag(
+        "against",
+        "FILE",
+        "Another configuration, or the name of a profile, to try beside this one"
       ),
-      against: Flag.String("against").pipe(
-        Flag.withMetavar("FILE"),
-        Flag.withDescription("Another configuration, or the name of a profile, to try beside this one"),
-        Flag.optional
-      ),
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print one JSON object; times in milliseconds"),
-        Flag.withDefault(false)
-      ),
+      json: Setup.switchFlag("json", "Print one JSON object; times in milliseconds"),
       svg: PictureFile.flag
     },
     (flags) => {
@@ -86,7 +78,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       const file = Option.getOrUndefined(flags.config)
       return Setup.withConfig(parts, { file, flags: { profile, model } }, (config) =>
         Effect.gen(function* () {
-          const outages = yield* outagesOf(flags)
+          if (flags.outage.length === 0 && Option.isNone(flags.replay)) return yield* refuse(NOTHING_MET)
           const configured = [{ name: named(config, config.file), config }]
           const against = Option.getOrUndefined(flags.against)
           if (against !== undefined) {
@@ -96,7 +88,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
               Effect.sync(() => void configured.push({ name: named(config, isProfile ? undefined : against), config }))
             )
           }
-          yield* checkNames(configured, outages, Option.isSome(flags.replay))
+          const outages = yield* outagesOf(flags, configured)
           const now = yield* Clock.currentTimeMillis
           const replay = Option.getOrUndefined(flags.replay)
           if (replay === undefined) return yield* tryAll(configured, yield* sceneOf(flags, outages, now), flags)
@@ -161,37 +153,22 @@ function whole(name: string, metavar: string, description: string, most: number,
   )
 }
 
+const NOTHING_MET =
+  "expected --outage with what the turns meet, such as '529 for 7h', or --replay with the begin of the record, such as 22:00."
+
 const refuse = (message: string) => new Refused({ message, exitCode: ExitCode.USAGE })
 
 const named = (config: Values, file: string | undefined): string =>
   Trial.nameOf(config, file === undefined ? undefined : basename(file))
 
-const outagesOf = Effect.fnUntraced(function* ({ outage, replay }: Flags) {
-  if (outage.length === 0 && Option.isNone(replay))
-    return yield* refuse(
-      "expected --outage with what the turns meet, such as '529 for 7h', or --replay with the begin of the record, such as 22:00."
-    )
-  const outages = Outages.read(outage)
+const outagesOf = Effect.fnUntraced(function* ({ outage, replay }: Flags, configured: ReadonlyArray<Named>) {
+  const outages = ConfiguredRun.outagesOf(
+    outage,
+    configured.map(({ config }) => config),
+    Option.isSome(replay)
+  )
   if (Result.isFailure(outages)) return yield* refuse(`--outage: ${outages.failure}`)
-  if (Option.isSome(replay) && Outages.names(outages.success).length < outages.success.size)
-    return yield* refuse(
-      "--outage: a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."
-    )
   return outages.success
-})
-
-/** An outage for an endpoint that no turn calls is a mistake. */
-const checkNames = Effect.fnUntraced(function* (
-  configured: ReadonlyArray<Named>,
-  outages: Outages.Outages,
-  isReplay: boolean
-) {
-  // Recorded conversations have models of their own, of any provider.
-  const isRecorded = (name: string) =>
-    isReplay && configured.some(({ config }) => config.providers.has(name.split("/")[0] ?? ""))
-  const configs = configured.map(({ config }) => config)
-  const refusal = ConfiguredRun.refusalOf(outages, configs, isRecorded)
-  if (refusal !== undefined) return yield* refuse(`--outage: ${refusal}`)
 })
 
 const sceneOf = Effect.fnUntraced(function* (
@@ -199,7 +176,7 @@ const sceneOf = Effect.fnUntraced(function* (
   outages: Outages.Outages,
   startAt: number
 ) {
-  const length = LengthOfTime.parse(within)
+  const length = DurationText.parse(within)
   if (length === undefined)
     return yield* refuse(`--within: found ${JSON.stringify(within)}; expected a duration such as "10 minutes".`)
   return {
@@ -218,11 +195,8 @@ const tryAll = Effect.fnUntraced(function* (
   scene: ConfiguredRun.Scene,
   { json, svg }: Flags
 ) {
-  const trials = yield* Effect.forEach(configured, ({ config, name }) =>
-    Trial.run(name, () => ConfiguredRun.make(config, scene))
-  )
+  const { assumptions, trials } = yield* Trial.compare(configured, scene)
   const terminal = yield* Terminal
-  const assumptions = Array.from(new Set(configured.flatMap(({ config }) => Trial.assumptions(config))))
   const title = titleOf(configured, scene)
   const outages = Outages.describe(scene.outages)
   yield* PictureFile.write(svg, () => Picture.svg(title, outages.join(" "), trials, Picture.elapsed))

@@ -15,5 +15,8 @@ export const PENDING = 3
 /** Ended by Ctrl-C or SIGTERM before the answer, or by a second signal: 128 plus the number of SIGINT, as in shells. */
 export const ABORTED = 130
 
-/** Every exit code of Holdfast. */
-export type ExitCode = typeof COMPLETED | typeof FAILED | typeof USAGE | typeof PENDING | typeof ABORTED
+/** The program that `with` runs is not there, as in shells. */
+export const NOT_FOUND = 127
+
+/** An exit code of Holdfast, or of the program that `with` runs. */
+export type ExitCode = number

@@ -1,12 +1,11 @@
 /** Runs `holdfast explain`: prints a turn's decisions from the database, service or not (X9). */
 import { Ids } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
 import * as Explanation from "../inspection/Explanation.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
 import { Inspection } from "../inspection/Inspection.ts"
-import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
@@ -20,10 +19,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     {
       turn: Argument.String("turn").pipe(Argument.withDescription("Id of the turn, as `holdfast turns` prints it")),
       config: Setup.configFlag,
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print it as JSON; times in milliseconds"),
-        Flag.withDefault(false)
-      )
+      json: Setup.jsonFlag
     },
     ({ config: file, json, turn }) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, () =>
@@ -32,7 +28,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
           const terminal = yield* Terminal
           const { redact } = yield* Secrets
           const turnId = Option.getOrUndefined(decodeTurnId(turn))
-          const evidence = turnId && Option.getOrUndefined(yield* inspection.evidence(turnId))
+          const evidence = turnId && (yield* inspection.evidence(turnId))
           if (evidence === undefined) {
             return yield* new Refused({
               message: `There is no turn "${turn}" in this database. \`holdfast turns --all\` lists them.`,
@@ -40,10 +36,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             })
           }
           const explanation = Explanation.of(evidence, redact)
-          const lines = json
-            ? [Prose.inJson(JSON.stringify(explanation, null, 2))]
-            : ExplanationText.lines(explanation, here(terminal))
-          terminal.stdout(`${lines.join("\n")}\n`)
+          yield* Setup.print(json, explanation, () => ExplanationText.lines(explanation, here(terminal)))
         }).pipe(Effect.provide(parts.inspection))
       )
   ).pipe(

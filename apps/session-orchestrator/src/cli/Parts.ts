@@ -9,10 +9,8 @@ import type { Config } from "../config/Config.ts"
 import type { Environment } from "../config/reading/Environment.ts"
 import type { SimulatedModels } from "../config/ModelChoice.ts"
 import type { Secrets } from "../redaction/Secrets.ts"
-import type { Conversations } from "../conversation/Conversations.ts"
 import type { Inspection } from "../inspection/Inspection.ts"
 import type * as Backup from "../storage/sqlite/Backup.ts"
-import type { Store } from "../storage/Store.ts"
 
 /** A failure to start, with a message for the person. */
 export interface StartFailure {
@@ -24,10 +22,6 @@ export interface Parts<E extends StartFailure> {
   readonly version: string
   readonly environment: Environment
   readonly simulated: SimulatedModels
-  /** Conversations for one turn in this process. Turns of other processes are not touched. */
-  readonly conversations: Layer.Layer<Conversations, E, Config | Secrets>
-  /** Conversations for a turn of an existing conversation. This process locks the database meanwhile. */
-  readonly continued: Layer.Layer<Conversations | Store, E, Config | Secrets>
   /** Reads the database, with a service running or without. */
   readonly inspection: Layer.Layer<Inspection, E, Config>
   /** Copies a SQLite database. */

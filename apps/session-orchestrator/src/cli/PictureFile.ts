@@ -1,16 +1,12 @@
 /** Writes the picture of a command to a file. */
 import { Effect, FileSystem, Option } from "effect"
-import { Flag } from "effect/cli"
 import { causeOf } from "../system/PlatformFailure.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
+import * as Setup from "./Setup.ts"
 
 /** `--svg`, the same for every command that draws. */
-export const flag = Flag.String("svg").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription("Write a picture to this file, readable in light and dark"),
-  Flag.optional
-)
+export const flag = Setup.textFlag("svg", "FILE", "Write a picture to this file, readable in light and dark")
 
 /** Draws and writes the picture if the flag names a file. */
 export const write = Effect.fnUntraced(function* (flag: Option.Option<string>, svg: () => string) {

@@ -10,8 +10,7 @@ import type { Values } from "../config/Config.ts"
 import * as DryRunText from "../dry-run/DryRunText.ts"
 import type * as Outages from "../dry-run/Outages.ts"
 import * as Picture from "../dry-run/Picture.ts"
-import * as ReplayText from "../dry-run/ReplayText.ts"
-import * as ReplayTrial from "../dry-run/ReplayTrial.ts"
+import * as Replay from "../dry-run/Replay.ts"
 import type * as Trial from "../dry-run/Trial.ts"
 import { Inspection } from "../inspection/Inspection.ts"
 import * as LocalTime from "../text/LocalTime.ts"
@@ -42,11 +41,11 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   if (recording.turns.length === 0)
     return terminal.stdout(`No turn was accepted or ended since ${moment(since)}, and none is open.\n`)
   const named = configured.map((one) => ({ ...one, model }))
-  const { assumptions, replayed, was } = yield* ReplayTrial.run({ ...how, configured: named, recording, readAt })
+  const { assumptions, replayed, was } = yield* Replay.run(named, { ...how, recording, readAt })
   const trials = replayed.map(({ trial }) => trial)
   const title = `${Count.of(recording.turns.length, "turn")} since ${moment(since)}, replayed by ${trials.map(({ name }) => name).join(" beside ")}`
   yield* PictureFile.write(svg, () =>
-    Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => ReplayText.timeOfDay(was.result.startAt + ms))
+    Picture.svg(title, assumptions.join(" "), [was, ...trials], (ms) => DryRunText.timeOfDay(was.result.startAt + ms))
   )
   if (json) {
     const of = ({ name, report, result }: Trial.Trial) => ({ name, report, turns: result.turns })
@@ -55,10 +54,10 @@ export const run = Effect.fnUntraced(function* (options: Options) {
   }
   const lines = [
     title,
-    ...replayed.map(({ followed, trial }) => ReplayText.followed(trial.name, followed)),
+    ...replayed.map(({ followed, trial }) => DryRunText.followed(trial.name, followed)),
     "",
     ...DryRunText.table([was, ...trials]),
-    ...trials.flatMap((trial) => ReplayText.changes(was, trial, moment)),
+    ...trials.flatMap((trial) => DryRunText.changes(was, trial, moment)),
     "",
     "Assumed:",
     ...assumptions.map((assumption) => `- ${assumption}`)

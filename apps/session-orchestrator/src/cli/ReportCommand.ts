@@ -1,21 +1,19 @@
 /** Runs `holdfast report`: what happened since a moment, from the database, with a service running or without (X12). */
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Option, Schema } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Inspection } from "../inspection/Inspection.ts"
-import * as PeriodChoice from "../inspection/period/PeriodChoice.ts"
 import * as PeriodPicture from "../inspection/period/PeriodPicture.ts"
+import * as PeriodReports from "../inspection/period/PeriodReports.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as LocalTime from "../text/LocalTime.ts"
-import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PictureFile from "./PictureFile.ts"
 import * as Setup from "./Setup.ts"
 import * as Since from "./Since.ts"
-import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `report`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -23,23 +21,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     "report",
     {
       config: Setup.configFlag,
-      since: Flag.String("since").pipe(
-        Flag.withMetavar("MOMENT"),
-        Flag.withDescription(
-          `Begin of the report: ${Since.EXPECTED}. Without it: 12 hours ago, or with --conversation its beginning`
-        ),
-        Flag.optional
+      since: Setup.textFlag(
+        "since",
+        "MOMENT",
+        `Begin of the report: ${Since.EXPECTED}. Without it: 12 hours ago, or with --conversation its beginning`
       ),
-      conversation: Flag.String("conversation").pipe(
-        Flag.withMetavar("ID"),
-        Flag.withDescription("Report the turns of one conversation: what it has cost"),
-        Flag.optional
-      ),
-      markdown: Flag.Boolean("markdown").pipe(Flag.withDescription("Print it as Markdown"), Flag.withDefault(false)),
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print it as JSON; times in milliseconds"),
-        Flag.withDefault(false)
-      ),
+      conversation: Setup.textFlag("conversation", "ID", "Report the turns of one conversation: what it has cost"),
+      markdown: Setup.switchFlag("markdown", "Print it as Markdown"),
+      json: Setup.jsonFlag,
       svg: PictureFile.flag
     },
     ({ config: file, conversation, json, markdown, since: text, svg }) =>
@@ -47,31 +36,26 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Effect.gen(function* () {
           const until = yield* Clock.currentTimeMillis
           const { redact } = yield* Secrets
-          const inspection = yield* Inspection
+          const { sources } = yield* Inspection
           const conversationId = Option.getOrUndefined(Option.flatMap(conversation, decodeConversationId))
-          const begun = conversationId === undefined ? undefined : yield* inspection.beginning(conversationId)
+          const begun =
+            conversationId === undefined ? undefined : yield* PeriodReports.beginning(sources.turns, conversationId)
           if (Option.isSome(conversation) && begun === undefined) {
             const message = `There is no turn of a conversation "${conversation.value}" in this database.`
             return yield* new Refused({ message, exitCode: ExitCode.FAILED })
           }
           const since = Option.isSome(text)
             ? yield* Since.orRefused(text.value, until)
-            : (begun ?? until - PeriodChoice.DEFAULT_LENGTH_MS)
-          const report = yield* inspection.period({
-            ...PeriodChoice.of(config, redact),
+            : (begun ?? until - PeriodReports.DEFAULT_LENGTH_MS)
+          const report = yield* PeriodReports.read(sources, {
+            ...PeriodReports.settingsOf(config, redact),
             conversationId,
             since: Math.min(since, until),
             until,
             timeZone: LocalTime.here()
           })
           yield* PictureFile.write(svg, () => PeriodPicture.svg(report))
-          const terminal = yield* Terminal
-          const lines = json
-            ? [Prose.inJson(JSON.stringify(report, null, 2))]
-            : markdown
-              ? PeriodText.markdown(report)
-              : PeriodText.lines(report)
-          terminal.stdout(`${lines.join("\n")}\n`)
+          yield* Setup.print(json, report, () => (markdown ? PeriodText.markdown(report) : PeriodText.lines(report)))
         }).pipe(Effect.provide(parts.inspection))
       )
   ).pipe(

@@ -1,15 +1,13 @@
 /**
- * Runs `holdfast rpc`: one conversation over standard input and output, for programs (rule P16).
+ * Runs `holdfast rpc`: one conversation of the service near it (`NearService`) over standard input and output, for programs (rule P16).
  *
  * Standard output has protocol lines and nothing else; logs and errors go to standard error. The end of standard input, Ctrl-C and
  * SIGTERM end the process with exit code 0. A turn that has not ended stays on disk.
  */
-import type { Ids } from "@holdfast/wire"
 import { Effect, Option, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
-import { Conversations } from "../conversation/Conversations.ts"
-import * as Continuation from "../orchestrator/Continuation.ts"
-import * as LineOutput from "../rpc/LineOutput.ts"
+import { Outlet } from "../rpc/Outlet.ts"
+import * as RemoteConversation from "../rpc/RemoteConversation.ts"
 import * as RpcSession from "../rpc/RpcSession.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -17,6 +15,9 @@ import type { Parts, StartFailure } from "./Parts.ts"
 import * as RunInput from "./RunInput.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
+import * as NearService from "./client/NearService.ts"
+import * as Service from "./client/Service.ts"
+import * as WantedConversation from "./WantedConversation.ts"
 
 /** The command `rpc`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -29,7 +30,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       systemFile: RunInput.flags.systemFile,
       conversation: Flag.String("conversation").pipe(
         Flag.withMetavar("ID"),
-        Flag.withDescription("Conversation of the database to resume; locks the database"),
+        Flag.withDescription("Conversation of the database to resume"),
         Flag.optional
       ),
       after: Flag.Int("after").pipe(
@@ -37,35 +38,40 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("With --conversation: write the events after this one only (default: 0, all of them)"),
         Flag.optional
       ),
-      config: Setup.configFlag
+      ...Service.flags
     },
     (flags) => {
       const model = Option.getOrUndefined(flags.model)
+      const profile = Option.getOrUndefined(flags.profile)
+      const isNamed = NearService.isNamed(flags.url, parts.environment)
       return Setup.withConfig(
         parts,
-        {
-          file: Option.getOrUndefined(flags.config),
-          flags: { model, profile: Option.getOrUndefined(flags.profile) },
-          isService: true
-        },
-        ({ database }) =>
+        { file: Option.getOrUndefined(flags.config), flags: isNamed ? {} : { model, profile } },
+        (config) =>
           Effect.gen(function* () {
             const { conversationId, system } = yield* RunInput.readOptions(
               { ...flags, turnId: Option.none() },
-              database
+              config.database.url !== undefined && !isNamed
             )
             const after = yield* readAfter(flags.after, conversationId)
-            const output = LineOutput.make(process.stdout)
-            const begun =
-              conversationId === undefined
-                ? Effect.provide(converse(create(system), after, output), [parts.conversations, Signals.layer])
-                : Effect.provide(converse(resume({ conversationId, system, model }), after, output), [
-                    parts.continued,
-                    Signals.layer
-                  ])
-            yield* begun
+            const output = new Outlet(process.stdout)
+            yield* Effect.gen(function* () {
+              const signals = yield* Signals.Signals
+              const { stdin } = yield* Stdio.Stdio
+              const client = yield* NearService.connect(parts, flags.url, config, true)
+              const conversation = yield* WantedConversation.open(parts, client, {
+                conversationId,
+                isNamed,
+                model,
+                profile,
+                system
+              })
+              const service = RemoteConversation.make(conversation)
+              const session = RpcSession.run({ service, after, input: stdin, write: (lines) => output.send(lines) })
+              yield* Effect.raceFirst(session, Effect.asVoid(signals.first))
+            }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
             // Node does not destroy its standard output, and would wait for the reader without end.
-            if (!(yield* output.flush)) process.exit(ExitCode.COMPLETED)
+            if (!(yield* output.flushed("", RpcSession.LAST_READ))) process.exit(ExitCode.COMPLETED)
           })
       )
     }
@@ -81,26 +87,6 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
   )
 
 // --- internal
-
-const create = Effect.fnUntraced(function* (system: string | undefined) {
-  const conversations = yield* Conversations
-  return yield* conversations.create({ system })
-})
-
-const resume = (wanted: Parameters<typeof Continuation.resume>[0]) =>
-  Effect.as(Continuation.resume(wanted), wanted.conversationId)
-
-const converse = Effect.fnUntraced(function* <E extends StartFailure, R>(
-  begin: Effect.Effect<Ids.ConversationId, E, R>,
-  after: number,
-  { write }: LineOutput.LineOutput
-) {
-  const signals = yield* Signals.Signals
-  const { stdin } = yield* Stdio.Stdio
-  const conversationId = yield* begin
-  const session = RpcSession.run({ conversationId, after, input: stdin, write })
-  yield* Effect.raceFirst(session, Effect.asVoid(signals.first))
-})
 
 const readAfter = (given: Option.Option<number>, conversationId: string | undefined) => {
   if (Option.isNone(given)) return Effect.succeed(0)

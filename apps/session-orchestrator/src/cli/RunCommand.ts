@@ -1,14 +1,15 @@
 /**
- * Runs `holdfast run "prompt"`: one turn in this process, shown in the terminal.
+ * Runs `holdfast run "prompt"`: one turn of the service near it (`NearService`), shown in the terminal.
  *
  * Standard output has the answer and nothing else, or, with `--json`, the events and nothing else. Ctrl-C aborts the turn and waits for
  * its seal; a second Ctrl-C does not wait. The exit code reports the turn's status.
  */
-import type { TurnEvent } from "@holdfast/wire"
+import type { Connection } from "@holdfast/client"
+import type { Conversation } from "@holdfast/client/effect"
+import type { Ids, Prompt, TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import * as Continuation from "../orchestrator/Continuation.ts"
-import { Conversations, type Frame } from "../conversation/Conversations.ts"
+import * as TurnIds from "../storage/TurnIds.ts"
 import * as Prose from "../text/Prose.ts"
 import { Ended } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
@@ -20,6 +21,9 @@ import * as Screen from "./terminal/Screen.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { Terminal } from "./terminal/Terminal.ts"
+import * as NearService from "./client/NearService.ts"
+import * as Service from "./client/Service.ts"
+import * as WantedConversation from "./WantedConversation.ts"
 import * as TurnView from "./terminal/TurnView.ts"
 
 /** The command `run`. */
@@ -37,26 +41,26 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       ),
       attach: Attachments.flag,
       ...RunInput.flags,
-      config: Setup.configFlag
+      ...Service.flags
     },
     (flags) => {
       const model = Option.getOrUndefined(flags.model)
+      const profile = Option.getOrUndefined(flags.profile)
+      const isNamed = NearService.isNamed(flags.url, parts.environment)
       return Setup.withConfig(
         parts,
-        {
-          file: Option.getOrUndefined(flags.config),
-          flags: { model, profile: Option.getOrUndefined(flags.profile) },
-          isService: true
-        },
-        ({ database, server }) =>
+        { file: Option.getOrUndefined(flags.config), flags: isNamed ? {} : { model, profile } },
+        (config) =>
           Effect.gen(function* () {
-            const place = yield* RunInput.readOptions(flags, database)
+            const place = yield* RunInput.readOptions(flags, config.database.url !== undefined && !isNamed)
             const text = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt))
-            const wanted = { ...place, model, prompt: yield* Attachments.add(text, flags.attach, server) }
-            yield* place.conversationId === undefined && place.turnId === undefined
-              ? Effect.provide(runTurn(begin(wanted), flags.json), [parts.conversations, Signals.layer])
-              : Effect.provide(runTurn(Continuation.accept(wanted), flags.json), [parts.continued, Signals.layer])
-          })
+            const prompt = yield* Attachments.add(text, flags.attach, config.server)
+            const client = yield* NearService.connect(parts, flags.url, config)
+            const wanted = { ...place, isNamed, model, profile }
+            const conversation = yield* WantedConversation.open(parts, client, wanted, place.turnId)
+            const turnId = place.turnId ?? TurnIds.make()
+            yield* watch(conversation, { isJson: flags.json, prompt, turnId })
+          }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
       )
     }
   ).pipe(
@@ -73,9 +77,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ])
   )
 
+/** The events of a turn; each change of the connection is reported. */
+export type Events = (options: {
+  readonly onConnection: (connection: Connection) => void
+}) => Stream.Stream<TurnEvent.TurnEvent, StartFailure>
+
 /** A turn to show: its frames, the terminal, and how to end it. */
 interface Showing {
-  readonly frames: Stream.Stream<Frame, StartFailure>
+  readonly events: Events
   readonly terminal: Terminal["Service"]
   /** Ends when the person wants the turn to end. */
   readonly interrupted: Effect.Effect<unknown>
@@ -84,7 +93,7 @@ interface Showing {
   readonly timeOfDay: (epochMs: number) => string
   /** Held while the turn waits; otherwise typed keys would appear in the output. */
   readonly keyboard?: Keyboard.Keyboard
-  /** The first line: it names the turn, for `holdfast explain`. */
+  /** The first line, once the service has the turn: it names it, for `holdfast explain`. */
   readonly head?: string
   /** What Ctrl-C does, below a countdown; by default it aborts. */
   readonly advice?: string
@@ -114,6 +123,12 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     } else plain(state.wait, now)
   }
 
+  let isNamed = head === undefined
+  const named = ({ state }: Connection) => {
+    if (state === "open" && !isNamed) screen.write([{ _tag: "Line", tone: "aside", text: head ?? "" }])
+    isNamed ||= state === "open"
+  }
+
   const ticks = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     repaint(now)
@@ -127,14 +142,13 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     return yield* Effect.never
   })
 
-  const watch = Stream.runForEach(showing.frames, ({ event }) =>
+  const watch = Stream.runForEach(showing.events({ onConnection: named }), (event) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       apply(TurnView.update(state, event))
       repaint(now)
     })
   )
 
-  if (head !== undefined) screen.write([{ _tag: "Line", tone: "aside", text: head }])
   yield* Effect.ensuring(
     Effect.raceFirst(watch, Effect.raceFirst(ticks, abort)),
     Effect.sync(() => {
@@ -153,14 +167,14 @@ export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCod
 
 /** Events as they are, for programs. */
 export const printEvents = Effect.fnUntraced(function* (
-  frames: Stream.Stream<Frame, StartFailure>,
+  events: Events,
   terminal: Terminal["Service"],
   interrupted: Effect.Effect<unknown>,
   abort: Effect.Effect<unknown, StartFailure>
 ) {
   const end = yield* Deferred.make<TurnEvent.TurnEnd>()
-  const watch = Stream.runForEach(frames, ({ event, json }) => {
-    terminal.stdout(`${Prose.inJson(json)}\n`)
+  const watch = Stream.runForEach(events({ onConnection: () => {} }), (event) => {
+    terminal.stdout(`${Prose.inJson(JSON.stringify(event))}\n`)
     return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
   })
   yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
@@ -172,33 +186,25 @@ export const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeSt
 
 // --- internal
 
-/** Begins a turn in a new conversation. */
-const begin = Effect.fnUntraced(function* ({ prompt, system }: Continuation.Wanted) {
-  const conversations = yield* Conversations
-  const conversationId = yield* conversations.create({ system })
-  return { conversationId, turnId: yield* conversations.prompt(conversationId, { prompt }) }
-})
-
-const runTurn = Effect.fnUntraced(function* <E extends StartFailure, R>(
-  accept: Effect.Effect<Continuation.Accepted, E, R>,
-  isJson: boolean
+/** Runs a turn in its conversation and shows it to its end; Ctrl-C aborts it. */
+const watch = Effect.fnUntraced(function* (
+  { id, run, turn }: Conversation,
+  { isJson, prompt, turnId }: { readonly isJson: boolean; readonly prompt: Prompt.Prompt; readonly turnId: Ids.TurnId }
 ) {
-  const conversations = yield* Conversations
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
-  const { conversationId, turnId } = yield* accept
-  const frames = conversations.watchTurn(turnId, conversationId)
-  const abort = conversations.abort(conversationId)
+  const events: Events = (options) => run(prompt, { ...options, turnId })
+  const { abort } = turn(turnId)
   const end = isJson
-    ? yield* printEvents(frames, terminal, signals.first, abort)
+    ? yield* printEvents(events, terminal, signals.first, abort)
     : yield* show({
-        frames,
+        events,
         terminal,
         interrupted: signals.first,
         abort,
         timeOfDay,
         keyboard: Keyboard.ofProcess(),
-        head: `Turn ${turnId} of conversation ${conversationId}.`
+        head: `Turn ${turnId} of conversation ${id}.`
       })
   const exitCode = exitCodeOf(end)
   if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })

@@ -7,7 +7,6 @@ import { RetrySettings } from "@holdfast/policy"
 import { Ids, Text } from "@holdfast/wire"
 import { Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
-import type { Values } from "../config/Config.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 
@@ -35,12 +34,12 @@ export const flags = {
   ),
   conversation: Flag.String("conversation").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("Conversation of the database to continue; locks the database"),
+    Flag.withDescription("Conversation of the database to continue"),
     Flag.optional
   ),
   turnId: Flag.String("turn-id").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription("The turn's id: the same id again is the same turn; locks the database"),
+    Flag.withDescription("The turn's id: the same id again is the same turn"),
     Flag.optional
   )
 }
@@ -60,11 +59,15 @@ interface TurnOptions {
   readonly turnId: Ids.TurnId | undefined
 }
 
-/** Checks the flags and reads the file of `--system-file`. */
-export const readOptions = Effect.fnUntraced(function* (given: GivenFlags, database: Pick<Values["database"], "url">) {
+/**
+ * Checks the flags and reads the file of `--system-file`.
+ *
+ * @param isOfRunners whether the conversations belong to runners, and none of them is named
+ */
+export const readOptions = Effect.fnUntraced(function* (given: GivenFlags, isOfRunners: boolean) {
   const conversationId = yield* idOf("--conversation", given.conversation)
   const turnId = yield* idOf("--turn-id", given.turnId)
-  if (database.url !== undefined && (conversationId ?? turnId) !== undefined) {
+  if (isOfRunners && (conversationId ?? turnId) !== undefined) {
     return yield* refused(
       `${conversationId === undefined ? "--turn-id" : "--conversation"}: with database.url the conversations belong to the runners, and this process has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
     )

@@ -3,10 +3,10 @@ import { Profile, RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as ConfiguredRun from "../dry-run/ConfiguredRun.ts"
-import * as SchedulePicture from "../dry-run/SchedulePicture.ts"
+import * as Picture from "../dry-run/Picture.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import * as PictureFile from "./PictureFile.ts"
-import * as RetryText from "../text/RetryText.ts"
+import * as PolicyText from "../text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
@@ -49,11 +49,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
             const lines = [
               title,
               "",
-              ...RetryText.table(policy, rows),
-              ...RetryText.remarks(policy),
-              ...RetryText.byKind(policy, model)
+              ...PolicyText.table(policy, rows),
+              ...PolicyText.remarks(policy),
+              ...PolicyText.byKind(policy, model)
             ]
-            yield* PictureFile.write(svg, () => SchedulePicture.svg(title, policy, model, rows))
+            yield* PictureFile.write(svg, () => Picture.ofSchedule(title, policy, model, rows))
             terminal.stdout(`${lines.join("\n")}\n`)
           })
       )

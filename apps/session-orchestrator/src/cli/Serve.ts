@@ -11,10 +11,10 @@ import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
 import * as MemoryReturn from "../system/MemoryReturn.ts"
-import * as PageBuild from "../http/page/PageBuild.ts"
+import * as PageFiles from "../http/page/PageFiles.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
-import * as RetryText from "../text/RetryText.ts"
+import * as PolicyText from "../text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
@@ -31,17 +31,15 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription(`Port to listen on (default: ${DefaultAddress.PORT}; 0 takes any free port)`),
         Flag.optional
       ),
-      host: Flag.String("host").pipe(
-        Flag.withMetavar("ADDRESS"),
-        Flag.withDescription(
-          `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
-        ),
-        Flag.optional
+      host: Setup.textFlag(
+        "host",
+        "ADDRESS",
+        `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
       ),
-      runner: Flag.String("runner").pipe(
-        Flag.withMetavar("HOST:PORT"),
-        Flag.withDescription("With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"),
-        Flag.optional
+      runner: Setup.textFlag(
+        "runner",
+        "HOST:PORT",
+        "With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"
       )
     },
     ({ config: file, host, port, runner }) =>
@@ -82,7 +80,7 @@ export const banner = <E extends StartFailure>(
     `Holdfast ${parts.version} listens on ${url}`,
     "",
     `  model  ${model === undefined ? NO_MODEL : Target.format(model)}`,
-    `  retry  ${config.retry.profile ?? "overnight"}: ${RetryText.summary(Profile.resolve(config.retry))}`,
+    `  retry  ${config.retry.profile ?? "overnight"}: ${PolicyText.summary(Profile.resolve(config.retry))}`,
     `  data   ${dataOf(config)}`,
     `  page   ${url}/`,
     `  docs   ${url}/docs`,
@@ -118,7 +116,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: config.model === undefined ? NO_MODEL : Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
-    yield* Effect.forkScoped(PageBuild.run)
+    yield* Effect.forkScoped(PageFiles.build)
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)

@@ -10,21 +10,38 @@ import { Flag, GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
 import * as Load from "../config/Load.ts"
-import type { Flags } from "../config/Sources.ts"
+import type { Flags } from "../config/reading/Sources.ts"
 import * as SafeLogger from "../redaction/SafeLogger.ts"
 import * as Secrets from "../redaction/Secrets.ts"
+import * as Prose from "../text/Prose.ts"
 import { Ended, Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 import type { Parts, StartFailure } from "./Parts.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
+/** A flag with a text, which may be left out. */
+export const textFlag = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
+
+/** A flag that is off unless it is given. */
+export const switchFlag = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
 /** `--config`, the same for every command. */
-export const configFlag = Flag.String("config").pipe(
-  Flag.withAlias("c"),
-  Flag.withMetavar("FILE"),
-  Flag.withDescription(`Configuration to read (default: ${Load.DEFAULT_FILE}, if there is one)`),
-  Flag.optional
-)
+export const configFlag = textFlag(
+  "config",
+  "FILE",
+  `Configuration to read (default: ${Load.DEFAULT_FILE}, if there is one)`
+).pipe(Flag.withAlias("c"))
+
+/** `--json` of a command that prints one value. */
+export const jsonFlag = switchFlag("json", "Print it as JSON; times in milliseconds")
+
+/** Prints a value as JSON, or in lines for a person. */
+export const print = (isJson: boolean, value: unknown, lines: () => ReadonlyArray<string>) =>
+  Terminal.useSync(({ stdout }) =>
+    stdout(`${isJson ? Prose.inJson(JSON.stringify(value, null, 2)) : lines().join("\n")}\n`)
+  )
 
 /** Runs a body under a configuration. */
 export const withConfig = <A, E extends StartFailure | Ended, R>(

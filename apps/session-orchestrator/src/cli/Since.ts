@@ -1,13 +1,14 @@
-/** Reads a moment in the past as a person writes it: a length of time, a time of day, or a date. */
+/** Reads a moment in the past as a person writes it: a length of time, a time of day, a day, or a date. */
 import { Duration, Effect } from "effect"
 import * as DailyTime from "../text/DailyTime.ts"
-import * as LengthOfTime from "../text/LengthOfTime.ts"
+import * as DurationText from "../text/DurationText.ts"
 import * as Prose from "../text/Prose.ts"
 import { Refused } from "./Ended.ts"
 import * as ExitCode from "./ExitCode.ts"
 
 /** The accepted forms, for the message of a refusal. */
-export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date such as "2026-11-22T07:00:00Z"'
+export const EXPECTED =
+  '"12 hours", a time of day such as "22:00", "yesterday", or a date such as "2026-11-22T07:00:00Z"'
 
 /**
  * The moment in epoch milliseconds; `undefined` if the text has none of the forms.
@@ -15,11 +16,14 @@ export const EXPECTED = '"12 hours", a time of day such as "22:00", or a date su
  * **Details**
  *
  * A time of day means its latest past occurrence, in local time. At seven in the morning "22:00" means yesterday evening.
+ * `yesterday` and `today` mean the beginning of that day, in local time.
  */
 export const parse = (text: string, now: number): number | undefined => {
+  const daysAgo = ["today", "yesterday"].indexOf(text)
+  if (daysAgo !== -1) return startOf(now, daysAgo)
   const [, hours, minutes] = TIME_OF_DAY.exec(text) ?? []
   if (hours !== undefined) return DailyTime.last({ hours: Number(hours), minutes: Number(minutes) }, now)
-  const length = LengthOfTime.parse(text)
+  const length = DurationText.parse(text)
   if (length !== undefined) return now - Duration.toMillis(length)
   const date = DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(date) ? undefined : date
@@ -36,6 +40,13 @@ export const orRefused = (text: string, now: number, flag = "--since"): Effect.E
 }
 
 // --- internal
+
+/** A day may have 23 or 25 hours. */
+const startOf = (now: number, daysAgo: number): number => {
+  const day = new Date(now)
+  day.setDate(day.getDate() - daysAgo)
+  return day.setHours(0, 0, 0, 0)
+}
 
 const TIME_OF_DAY = /^([01]?\d|2[0-3]):([0-5]\d)$/
 

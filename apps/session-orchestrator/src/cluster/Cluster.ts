@@ -13,11 +13,11 @@ import type { StorageError, Timer } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import { Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
-import { SqlError } from "effect/sql"
-import { Condition } from "../system/Condition.ts"
-import type { Conversations } from "../conversation/Conversations.ts"
-import type { HeldCalls } from "../conversation/HeldCalls.ts"
-import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import { SqlClient, SqlError } from "effect/sql"
+import type { Condition } from "../system/Condition.ts"
+import { Conversations } from "../conversation/Conversations.ts"
+import { HeldCalls } from "../conversation/HeldCalls.ts"
+import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as Orchestrator from "../orchestrator/Orchestrator.ts"
 import type { Gates } from "../gate/Gates.ts"
@@ -25,18 +25,18 @@ import type { Providers } from "../conversation/Providers.ts"
 import type { Tools } from "../conversation/Tools.ts"
 import { nameOf } from "../storage/sql/DatabaseUrl.ts"
 import * as Postgres from "../storage/sql/Postgres.ts"
+import * as SessionName from "../storage/sql/SessionName.ts"
 import * as SqlStore from "../storage/sql/SqlStore.ts"
-import * as Alarms from "./Alarms.ts"
-import * as ClusterConversations from "./ClusterConversations.ts"
-import * as EntityHandlers from "./EntityHandlers.ts"
-import * as HeldRunner from "./HeldRunner.ts"
+import { Store } from "../storage/Store.ts"
+import * as Fence from "./Fence.ts"
 import * as Lease from "./Lease.ts"
+import * as LocalId from "./LocalId.ts"
 import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours, overheard } from "./Neighbours.ts"
-import { Residents } from "./Residents.ts"
-import * as RunnerEntity from "./RunnerEntity.ts"
-import * as SessionName from "../storage/sql/SessionName.ts"
-import * as TakeOver from "./TakeOver.ts"
+import * as Remote from "./Remote.ts"
+import * as Router from "./Router.ts"
+import { Shards } from "./Shards.ts"
+import * as SharedWaits from "./SharedWaits.ts"
 
 /** The options of a runner. */
 export interface Options {
@@ -57,32 +57,59 @@ export const layer = (
   StorageError | RunnerError,
   Timer.Timer | Providers | Gates | Tools | Defaults | Condition | HeldCalls
 > => {
-  const residents = new Residents()
+  const database = nameOf(options.url)
   const address = `${options.runner.host}:${options.runner.port}`
   const neighbours = new Neighbours(address)
-  const takeOver = Layer.effectDiscard(Effect.forkScoped(TakeOver.run(options.shards, neighbours)))
-  const told = Layer.effectDiscard(
-    Effect.flatMap(Condition, (condition) => condition.setAnswering(residents.isAnswering))
-  )
-  return Layer.mergeAll(ClusterConversations.layer(Orchestrator.layerGuest, residents), takeOver).pipe(
-    Layer.provide(Layer.merge(EntityHandlers.layer(residents), RunnerEntity.layer(residents.claims))),
-    Layer.provideMerge(HeldRunner.layer(residents, nameOf(options.url))),
-    Layer.provide(Alarms.layer),
-    Layer.provide(sharding(options, neighbours)),
-    Layer.provideMerge(SqlStore.layerSql(nameOf(options.url))),
-    Layer.provide(Postgres.layerClient({ url: options.url, sessionName: SessionName.of(address, options.shards) })),
-    // After the guest has reported that it accepts no requests.
-    (conversations) => Layer.provideMerge(told, conversations)
+  const shards = new Shards()
+  return runner({ database, shards, count: options.shards, neighbours }).pipe(
+    Layer.provide(sharding(options, shards, neighbours)),
+    Layer.provideMerge(SqlStore.layerSql(database)),
+    Layer.provide(Postgres.layerClient({ url: options.url, sessionName: SessionName.of(address, options.shards) }))
   )
 }
 
+/** The one orchestrator of the process, for the conversations that this runner owns, and the way to those of others. */
+export const runner = ({ count, database, neighbours, shards }: Parts) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const calls = yield* HeldCalls
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* Store
+      const { charge, conversations: own, heldTurns } = yield* Orchestrator.make({ takesUp: false })
+      const dependencies = { own, charge, shards, calls, store, database }
+      const turns: HeldTurns["Service"] = {
+        ...heldTurns,
+        choose: (make) => LocalId.drawn(make, shards.isLocal),
+        // Its watchers look for the client at other runners.
+        release: (id) => Effect.asVoid(charge.giveUp((given) => given === id))
+      }
+      const shared = yield* SharedWaits.make({ sql, database, turns, isHere: (id) => calls.has(id) })
+      yield* shards.run(charge, count, neighbours)
+      return Layer.mergeAll(
+        Layer.effect(Conversations, Router.make(dependencies)),
+        Layer.succeed(HeldTurns, { ...turns, shared }),
+        Remote.layer(dependencies)
+      )
+    })
+  ).pipe(Layer.provide(Fence.layer(shards)), Layer.provide(Layer.effectDiscard(shards.known)))
+
 // --- internal
 
-const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
+/** What a runner is made from. */
+interface Parts {
+  /** Names the database in errors. */
+  readonly database: string
+  readonly shards: Shards
+  /** The number of shards of all runners. */
+  readonly count: number
+  readonly neighbours: Neighbours
+}
+
+const sharding = ({ runner, shards: count, url }: Options, shards: Shards, neighbours: Neighbours) => {
   const config = {
     ...ShardingConfig.defaults,
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
-    shardsPerGroup: shards,
+    shardsPerGroup: count,
     shardLockExpiration: Lease.EXPIRATION_MS,
     shardLockRefreshInterval: LockWarnings.REFRESH_LIMIT,
     refreshAssignmentsInterval: "1 second",
@@ -93,6 +120,7 @@ const sharding = ({ runner, shards, url }: Options, neighbours: Neighbours) => {
   } as const
   // Messages are volatile: everything that must not be lost is in the store.
   const locks = Lease.layer.pipe(
+    Layer.provide(shards.storage),
     Layer.provide(overheard(neighbours)),
     Layer.provide(LockWarnings.layer(nameOf(url))),
     Layer.provide(SqlRunnerStorage.layer),

@@ -1,13 +1,27 @@
 /**
- * Encodes and decodes frames between runners.
+ * Frames on their way to another runner, as messages.
  *
- * Frames.F1. The text of an event is made once, by the runner that runs the turn, and is sent to clients unchanged.
- * Frames.F2. The event is parsed from it only when a caller reads it: forwarding a frame needs no parsing.
+ * The text of an event is made once, by the runner that runs the turn, and is sent to clients unchanged. The event is parsed from it only when a
+ * caller reads it: forwarding a frame needs no parsing.
  */
 import { TurnEvent } from "@holdfast/wire"
-import { Schema } from "effect"
+import { Schema, Stream } from "effect"
 import type { Frame } from "../conversation/Conversations.ts"
-import type { Batch } from "./ConversationEntity.ts"
+
+/** Frames of one conversation in one message: each event's text, and its id where it is persisted. */
+export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
+export type Batch = typeof Batch.Type
+
+/** Between two signs of an owner with nothing else to send. */
+export const SIGN_INTERVAL = "10 seconds"
+
+/** One message for the frames that have come since the last one, and empty ones, at once and from time to time (`Owner.O6`). */
+export const batches = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch, E> =>
+  Stream.merge(
+    Stream.map(Stream.tick(SIGN_INTERVAL), (): Batch => []),
+    Stream.map(Stream.chunks(frames), toBatch),
+    { haltStrategy: "right" }
+  )
 
 /** Encodes frames for another runner. */
 export const toBatch = (frames: ReadonlyArray<Frame>): Batch => frames.map(({ id, json }) => [json, id ?? null])
@@ -33,7 +47,7 @@ class RemoteFrame implements Frame {
     this.id = id
   }
 
-  /** Frames.F2. Throws on text that no runner of this version writes. */
+  /** Throws on text that no runner of this version writes. */
   get event(): TurnEvent.TurnEvent {
     this.read ??= decode(this.json)
     return this.read

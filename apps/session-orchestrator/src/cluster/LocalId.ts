@@ -1,31 +1,21 @@
 /**
  * Draws ids until one is in a shard of this runner.
  *
- * LocalId.L1. The id of a new conversation that the service chooses is in a shard of the runner that a client asked for it, so a client that stays
- *     with that runner has no message forwarded. An id that a client chooses is used as it is.
- * LocalId.L2. A runner without shards, or with very few of them, gets any id after `MOST_DRAWS`: an id in a shard of another runner is as
- *     valid, and costs the forwarding.
+ * The id of a new conversation that the service chooses is in a shard of the runner that a client asked for it, so a client that stays with that
+ * runner has no message forwarded. An id that a client chooses is used as it is. A runner without shards, or with very few of them, gets any id
+ * after `MOST_DRAWS`: an id in a shard of another runner is as valid, and costs the forwarding.
  */
 import { Ids } from "@holdfast/wire"
-import type { Sharding } from "effect/cluster"
 import * as OrderedId from "../storage/OrderedId.ts"
-import * as Alarms from "./Alarms.ts"
 
 /** One of sixty runners with equal shares finds a local id in 99 of 100 cases; one of twenty misses less than one in a million. */
 export const MOST_DRAWS = 300
 
-/** The id of a new conversation (LocalId.L1). */
-export const next = (sharding: Sharding.Sharding["Service"]): Ids.ConversationId =>
-  drawn(
-    () => Ids.ConversationId.make(OrderedId.next()),
-    (id) => isLocal(sharding, id)
-  )
+/** The id of a new conversation. */
+export const next = (isLocal: (id: Ids.ConversationId) => boolean): Ids.ConversationId =>
+  drawn(() => Ids.ConversationId.make(OrderedId.next()), isLocal)
 
-/** Whether this runner has the shard of a conversation, as far as it knows. */
-export const isLocal = (sharding: Sharding.Sharding["Service"], id: Ids.ConversationId): boolean =>
-  Alarms.owns(sharding, Alarms.shardOf(sharding, id))
-
-/** Draws ids until one is local, `MOST_DRAWS` at most, and returns the last (LocalId.L2). */
+/** Draws ids until one is local, `MOST_DRAWS` at most, and returns the last. */
 export const drawn = <Id>(draw: () => Id, isLocal: (id: Id) => boolean): Id => {
   let id = draw()
   for (let draws = 1; draws < MOST_DRAWS && !isLocal(id); draws++) id = draw()

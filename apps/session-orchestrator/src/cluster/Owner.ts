@@ -14,14 +14,26 @@
  *     that takes long is requested again.
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
-import { Monotonic } from "@holdfast/kernel/host"
+import { Push } from "@holdfast/kernel/host"
 import { StorageError } from "@holdfast/journal"
-import { Array as Arr, Cause, Clock, Duration, Effect, Schedule, Stream } from "effect"
+import {
+  Array as Arr,
+  Cause,
+  Channel,
+  Clock,
+  Duration,
+  Effect,
+  Exit,
+  Option,
+  type Pull,
+  Schedule,
+  Scope,
+  Stream
+} from "effect"
 import type { ClusterError } from "effect/cluster"
 import type { Frame } from "../conversation/Conversations.ts"
-import { AnswerablePull } from "./AnswerablePull.ts"
-import type { Batch } from "./ConversationEntity.ts"
 import * as Frames from "./Frames.ts"
+import type { Elsewhere } from "./Shards.ts"
 
 /** The cluster's errors about an owner that does not answer. */
 export type Unreached =
@@ -29,6 +41,8 @@ export type Unreached =
   | ClusterError.AlreadyProcessingMessage
   | ClusterError.PersistenceError
   | ClusterError.EntityNotAssignedToRunner
+  | Elsewhere
+  | OwnerGone
 
 interface Tagged {
   readonly _tag: string
@@ -68,45 +82,37 @@ export const awaited = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreache
   })
 
 /**
- * Watches one owner after the other (Owner.O2), up to the last frame.
+ * Watches one owner after the other (Owner.O2), up to the last frame. A push of an owner in this process is kept (`Push`): a delta takes no fiber.
  *
  * @param after the id of the last event that the watcher has
- * @param received the id of the last event that the watcher got after that
- * @param open watches the present owner, whose first message comes at once, and others every `SIGN_INTERVAL`; they may be empty
+ * @param open watches the present owner
  */
 export const followed = <E extends Tagged>(
   after: number,
-  open: (after: number) => Stream.Stream<Batch, E | Unreached>,
-  isLast: (frame: Frame) => boolean,
-  received = 0
+  open: (after: number) => Stream.Stream<Frame, E | Unreached>,
+  isLast: (frame: Frame) => boolean
 ): Stream.Stream<Frame, E | StorageError> =>
-  Stream.suspend(() => {
-    /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
-    let last = received
-    let isOver = false
-    const isNew = (frame: Frame): boolean => {
-      if (frame.id === undefined) return true
-      if (frame.id <= last) return false
-      last = frame.id
-      isOver = isLast(frame)
-      return true
-    }
-    const ended = Stream.suspend((): Stream.Stream<never, OwnerGone> =>
-      isOver ? Stream.empty : Stream.fail(new OwnerGone())
-    )
-    return Stream.suspend(() => open(last === 0 ? after : last)).pipe(
-      answered,
-      Stream.map((batch) => Frames.fromBatch(batch).filter(isNew)),
-      Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
-      Stream.flattenArray,
-      Stream.concat(ended),
-      Stream.catchCause((cause): Stream.Stream<never, E | Unreached | OwnerGone> =>
-        Cause.hasInterruptsOnly(cause) ? Stream.fail(new OwnerGone()) : Stream.failCause(cause)
-      ),
-      Stream.retry(($) => $(intervals).pipe(Schedule.while(({ input }) => isPassing(input)))),
-      Stream.mapError(named)
-    )
-  })
+  Stream.fromChannel(
+    Channel.fromTransform((_upstream, scope) => Effect.sync(() => new Follower(after, open, isLast, scope).pull))
+  )
+
+/** The frames of an owner in another process, which gives a sign of life from time to time (Owner.O6). */
+export const received = <E>(batches: Stream.Stream<Frames.Batch, E>): Stream.Stream<Frame, E | OwnerGone> =>
+  Stream.transformPull(batches, (pull) =>
+    Effect.sync(() => {
+      let limit = ANSWER_LIMIT
+      return Effect.suspend(() =>
+        Effect.map(inTime(pull, limit), (chunk) => {
+          limit = SILENCE_LIMIT
+          return chunk
+        })
+      )
+    })
+  ).pipe(
+    Stream.map(Frames.fromBatch),
+    Stream.filter((frames) => Arr.isReadonlyArrayNonEmpty(frames)),
+    Stream.flattenArray
+  )
 
 // --- internal
 
@@ -133,47 +139,107 @@ const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, St
 const inTime = <A, E>(effect: Effect.Effect<A, E>, duration: Duration.Duration): Effect.Effect<A, E | OwnerGone> =>
   Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(new OwnerGone()) })
 
-/** Owner.O6: one timer for all messages, which looks again when a message came meanwhile. Time in which the subscriber is busy does not count. */
-const answered = <A, E>(messages: Stream.Stream<A, E>): Stream.Stream<A, E | OwnerGone> =>
-  Stream.transformPull(messages, (pull, scope) =>
-    Effect.gen(function* () {
-      const clock = yield* Clock.Clock
-      const answerable = new AnswerablePull<Arr.NonEmptyReadonlyArray<A>, E | OwnerGone, void>(pull, scope)
-      // The time of day may be set to another.
-      const now = () => Monotonic.millis(clock)
-      let limitMs = Duration.toMillis(ANSWER_LIMIT)
-      let waitsSince = now()
-      const silence = Effect.suspend(() => {
-        const endsAt = (answerable.isWaiting ? waitsSince : now()) + limitMs
-        return Effect.sleep(endsAt - now())
-      })
-      const isSilent = () => answerable.isWaiting && now() >= waitsSince + limitMs
-      const watchdog = Effect.andThen(
-        Effect.repeat(silence, { until: isSilent }),
-        Effect.sync(() => answerable.answer(Effect.fail(new OwnerGone())))
-      )
-      yield* Effect.forkIn(watchdog, scope)
-      return Effect.suspend(() => {
-        waitsSince = now()
-        return Effect.map(answerable.next, (chunk) => {
-          limitMs = Duration.toMillis(SILENCE_LIMIT)
-          return chunk
-        })
-      })
+type Chunk = Arr.NonEmptyReadonlyArray<Frame>
+
+class Follower<E extends Tagged> {
+  private readonly after: number
+  private readonly open: (after: number) => Stream.Stream<Frame, E | Unreached>
+  private readonly isLast: (frame: Frame) => boolean
+  private readonly scope: Scope.Scope
+  private inner: Scope.Closeable | undefined = undefined
+  private current: Pull.Pull<Chunk, E | Unreached> | undefined = undefined
+  /** The last id received here. The owner leaves out the events that the subscriber has: it knows whether such an id ever existed. */
+  private last = 0
+  private isOver = false
+  private tries = 0
+
+  constructor(
+    after: number,
+    open: (after: number) => Stream.Stream<Frame, E | Unreached>,
+    isLast: (frame: Frame) => boolean,
+    scope: Scope.Scope
+  ) {
+    this.after = after
+    this.open = open
+    this.isLast = isLast
+    this.scope = scope
+  }
+
+  get pull(): Pull.Pull<Chunk, E | StorageError> {
+    return Push.attach(this.next, () => {
+      const push = this.current === undefined || this.isOver ? undefined : Push.of(this.current)
+      if (push === undefined) return undefined
+      return (take, over) =>
+        push((chunk) => {
+          const frames = this.seen(chunk)
+          const goesOn = frames === undefined || take(frames)
+          if (goesOn && this.isOver) over()
+          return goesOn && !this.isOver
+        }, over)
     })
-  )
+  }
+
+  private readonly next: Pull.Pull<Chunk, E | StorageError> = Effect.suspend(() => {
+    if (this.isOver) return Cause.done()
+    const pulled = this.current ?? Effect.flatten(this.opened)
+    return Effect.matchCauseEffect(pulled, {
+      onFailure: (cause) => this.failed(cause),
+      onSuccess: (chunk) => {
+        const frames = this.seen(chunk)
+        return frames === undefined ? this.next : Effect.succeed(frames)
+      }
+    })
+  })
+
+  private readonly opened: Effect.Effect<Pull.Pull<Chunk, E | Unreached>> = Effect.suspend(() => {
+    const frames = Stream.toChannel(this.open(this.last === 0 ? this.after : this.last))
+    return Effect.flatMap(Scope.fork(this.scope), (inner) => {
+      this.inner = inner
+      return Effect.map(Channel.toPullScoped(frames, inner), (pull) => (this.current = pull))
+    })
+  })
+
+  /** The next owner is watched after a failure that passes, and after an end that is none. */
+  private failed(cause: Cause.Cause<E | Unreached | Cause.Done<void>>): Pull.Pull<Chunk, E | StorageError> {
+    const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+    if (error === undefined && !Cause.hasInterruptsOnly(cause)) return Effect.die(Cause.squash(cause))
+    if (error !== undefined && !Cause.isDone(error) && !isPassing(error)) return Effect.fail(named(error))
+    const { inner } = this
+    this.inner = undefined
+    this.current = undefined
+    const grown = Math.min(INTERVAL_MS * 1.5 ** this.tries++, LONGEST_MS)
+    const ms = error !== undefined && "_tag" in error && isStopped(error) ? grown : INTERVAL_MS // Owner.O3
+    return Effect.andThen(
+      inner === undefined ? Effect.void : Scope.close(inner, Exit.void),
+      Effect.delay(this.next, ms)
+    )
+  }
+
+  /** The frames that are new. */
+  private seen(chunk: Chunk): Chunk | undefined {
+    this.tries = 0
+    const frames = chunk.some(({ id }) => id !== undefined && id <= this.last) ? chunk.filter(this.isNew) : chunk
+    for (const frame of frames) {
+      if (frame.id === undefined) continue
+      this.last = frame.id
+      this.isOver = this.isLast(frame)
+    }
+    return Arr.isReadonlyArrayNonEmpty(frames) ? frames : undefined
+  }
+
+  private readonly isNew = ({ id }: Frame): boolean => id === undefined || id > this.last
+}
 
 /** An owner that goes while it is asked interrupts the call. */
-const passing = <A, E extends Tagged>(
-  call: Effect.Effect<A, E | Unreached>
-): Effect.Effect<A, E | Unreached | OwnerGone> =>
-  Effect.catchCause(call, (cause): Effect.Effect<never, E | Unreached | OwnerGone> =>
+const passing = <A, E extends Tagged>(call: Effect.Effect<A, E | Unreached>): Effect.Effect<A, E | Unreached> =>
+  Effect.catchCause(call, (cause): Effect.Effect<never, E | Unreached> =>
     // This fiber was not interrupted: it would not have come here.
     Cause.hasInterruptsOnly(cause) ? Effect.fail(new OwnerGone()) : Effect.failCause(cause)
   )
 
 /** Between two tries to reach an owner. */
-const INTERVAL = Duration.millis(200)
+const INTERVAL_MS = 200
+const INTERVAL = Duration.millis(INTERVAL_MS)
 
 /** A dead owner is replaced within 20 seconds. A caller that waits longer gets the reason. */
 const REACH_LIMIT = Duration.seconds(30)
@@ -187,9 +253,6 @@ export const CHECK_INTERVAL = Duration.seconds(1)
 /** The first message of a stream asks nothing of a database: a runner that is busy sends it in time. */
 export const ANSWER_LIMIT = Duration.seconds(10)
 
-/** Between two signs of an owner with nothing else to send. */
-export const SIGN_INTERVAL = Duration.seconds(10)
-
 /** Several signs are missing by then. */
 export const SILENCE_LIMIT = Duration.seconds(30)
 
@@ -200,41 +263,44 @@ export const ASK_AGAIN = Duration.seconds(30)
 const SERVED_MS = 1_000
 
 /** Owner.O3. By then its conversation comes back no more often either (`RestartDelays`). */
-const LONGEST = Duration.seconds(5)
-
-/** Between two tries to watch, up to the next frame. */
-const intervals = Schedule.exponential(INTERVAL, 1.5).pipe(
-  Schedule.setInputType<Tagged>(),
-  Schedule.modifyDelay(({ duration, input }) =>
-    Effect.succeed(isStopped(input) ? Duration.min(duration, LONGEST) : INTERVAL)
-  )
-)
+const LONGEST_MS = 5_000
 
 /** The owner went while it was asked. */
-class OwnerGone {
+export class OwnerGone {
   readonly _tag = "OwnerGone"
 }
 
 /** `TurnStopped`: its owner goes, or begins anew; the turn goes on. */
-const PASSING: ReadonlySet<string> = new Set(["OwnerGone", "EntityNotAssignedToRunner", "ShuttingDown", "TurnStopped"])
+const PASSING: ReadonlySet<string> = new Set([
+  "OwnerGone",
+  "EntityNotAssignedToRunner",
+  "Elsewhere",
+  "ShuttingDown",
+  "TurnStopped"
+])
 
 /** Whether the next owner is tried after this failure. */
 export const isPassing = ({ _tag }: Tagged): boolean => PASSING.has(_tag)
+
+/** Whether a call ended so because its owner goes. */
+export const isGoing = <E extends Tagged>(cause: Cause.Cause<E>): boolean =>
+  Option.match(Cause.findErrorOption(cause), { onNone: () => Cause.hasInterruptsOnly(cause), onSome: isPassing })
 
 const isStopped = ({ _tag }: Tagged): boolean => _tag === "TurnStopped"
 
 const UNREACHED: ReadonlySet<string> = new Set([
   "OwnerGone",
+  "Elsewhere",
   "EntityNotAssignedToRunner",
   "MailboxFull",
   "AlreadyProcessingMessage",
   "PersistenceError"
 ])
 
-const isUnreached = (error: Tagged): error is Unreached | OwnerGone => UNREACHED.has(error._tag)
+const isUnreached = (error: Tagged): error is Unreached => UNREACHED.has(error._tag)
 
 /** The error for the caller: that of the call, unless its owner could not be reached. */
-const named = <E extends Tagged>(error: E | Unreached | OwnerGone): E | StorageError =>
+const named = <E extends Tagged>(error: E | Unreached): E | StorageError =>
   isUnreached(error) ? outOfReach(error._tag) : error
 
 const outOfReach = (why: string): StorageError =>

@@ -4,7 +4,6 @@
  * A value of `Config` is valid: every name in it exists, and every key that `model` needs is there, unless `missing` reports it. Keys,
  * tokens and headers are `Redacted` from the moment they are read.
  */
-import type * as NoticeFormats from "./reading/NoticeFormats.ts"
 import type { ToolServerConfig } from "@holdfast/mcp"
 import type { BuiltIn } from "@holdfast/providers"
 import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
@@ -12,8 +11,10 @@ import type * as SpendLimits from "../spend/limits/SpendLimits.ts"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import type * as RequestSettings from "./reading/RequestSettings.ts"
-import type { Plain, PlainNotifications, PlainRequest, PlainRetryLog } from "./reading/Settings.ts"
+import type { Proxy } from "./reading/Environment.ts"
+import type { Defaults, RequestSettings, Settings } from "./reading/Settings.ts"
+import type { Body, NoticeFormat } from "./reading/SettingTypes.ts"
+import type { Origin } from "./reading/Sources.ts"
 
 /** One of a provider's keys, under the name of its variable. */
 export interface Credential {
@@ -54,15 +55,15 @@ export interface AiSdkProvider extends RemoteProvider {
   /** Absent: the package's own address. */
   readonly baseUrl?: string
   /** What the factory is called with besides key, address and headers, with variables expanded. */
-  readonly options: Redacted.Redacted<RequestSettings.Body>
+  readonly options: Redacted.Redacted<Body>
   /** The names in `options`. */
   readonly optionNames: ReadonlyArray<string>
 }
 
 /** An operator's additions to a provider's requests. */
-export interface RequestOptions extends PlainRequest {
+export interface RequestOptions extends RequestSettings {
   /** By model, merged after `body`. */
-  readonly modelBody: ReadonlyMap<string, RequestSettings.Body>
+  readonly modelBody: ReadonlyMap<string, Body>
 }
 
 /** The provider that simulates outages in this process. */
@@ -74,8 +75,8 @@ interface SimulatedProvider {
 /** A provider of the configuration. */
 export type ProviderConfig = HttpProvider | AiSdkProvider | SimulatedProvider
 
-/** Where a value in force came from: `default`, a file's name, a variable or a flag. */
-export type Origin = string
+/** Headers by name. */
+type Headers = Readonly<Record<string, Redacted.Redacted>>
 
 /** The configuration in force. */
 export class Config extends Context.Service<
@@ -83,29 +84,28 @@ export class Config extends Context.Service<
   {
     /** The file that was read, as an absolute path; absent when there was none. */
     readonly file: string | undefined
-    readonly server: Plain<"server"> & {
+    readonly server: Defaults["server"] & {
       /** The bearer token that clients must send; `undefined` only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
       /** The variable of the token, if it came from one. */
       readonly tokenVariable?: string | undefined
     }
-    readonly database: Plain<"database"> & {
-      /** An absolute path, or `:memory:`. Not used if there is a `url`. */
-      readonly path: string
+    /** The path is absolute, or `:memory:`, and not used if there is a `url`. */
+    readonly database: Defaults["database"] & {
       /** The PostgreSQL database that runners share. It may contain a password. */
       readonly url: Redacted.Redacted | undefined
     }
     /** How runners that share a `database.url` find each other. */
-    readonly cluster: Plain<"cluster"> & {
+    readonly cluster: Omit<Defaults["cluster"], "runner"> & {
       /** The address of this runner for the others. */
       readonly runner: { readonly host: string; readonly port: number }
     }
     /** By name: the built-in providers, and the file's, which replace built-in ones of the same name. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
     /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
-    readonly gate: Plain<"gate">
+    readonly gate: Defaults["gate"]
     /** The limits of calls that pass through to a provider (X13). */
-    readonly gateway: Plain<"gateway">
+    readonly gateway: Defaults["gateway"]
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServerConfig>
     /** The model of a conversation that names none; `undefined`: each has to name one. */
@@ -121,27 +121,22 @@ export class Config extends Context.Service<
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
     /** The least severe level that is logged. */
-    readonly log: Plain<"log">
+    readonly log: Defaults["log"]
     /** Telemetry. An absent part is off; metrics are always on. */
     readonly telemetry: {
-      readonly retryLog: (PlainRetryLog & { readonly path: string }) | undefined
+      readonly retryLog: (Defaults["retryLog"] & { readonly path: string }) | undefined
       /** The collector of traces. */
-      readonly otlp: { readonly url: string; readonly headers: Readonly<Record<string, Redacted.Redacted>> } | undefined
+      readonly otlp: { readonly url: string; readonly headers: Headers } | undefined
       readonly notifications:
-        | (PlainNotifications & {
-            readonly webhook:
-              | { readonly url: Redacted.Redacted; readonly headers: Readonly<Record<string, Redacted.Redacted>> }
-              | undefined
-            /** A program and its arguments. */
-            readonly command: readonly [string, ...ReadonlyArray<string>] | undefined
-            /** How each receiver gets a notice; absent: as JSON. */
-            readonly format?: NoticeFormats.Format | undefined
-            readonly commandFormat?: NoticeFormats.Format | undefined
-            /** When the report of the day is sent, as in `07:00`. */
-            readonly report?: string | undefined
-            /** When notices wait: between two times of day. */
-            readonly quiet?: { readonly from: string; readonly to: string } | undefined
-          })
+        | (Pick<Defaults["notifications"], "after"> &
+            Pick<NotificationSettings, "report" | "quiet"> & {
+              readonly webhook: { readonly url: Redacted.Redacted; readonly headers: Headers } | undefined
+              /** A program and its arguments. */
+              readonly command: NotificationSettings["command"] | undefined
+              /** How each receiver gets a notice; absent: as JSON. */
+              readonly format?: NoticeFormat
+              readonly commandFormat?: NoticeFormat
+            })
         | undefined
     }
     /** Messages to receivers of turns' ends; absent: there are none. */
@@ -149,14 +144,7 @@ export class Config extends Context.Service<
       | { readonly secret: Redacted.Redacted; readonly turnEnd: Redacted.Redacted | undefined }
       | undefined
     /** The proxies of the environment; absent: every server is reached directly. */
-    readonly proxy?:
-      | {
-          readonly http: Redacted.Redacted | undefined
-          readonly https: Redacted.Redacted | undefined
-          /** Hosts that are reached directly, as `NO_PROXY` lists them. */
-          readonly exceptions: string
-        }
-      | undefined
+    readonly proxy?: Proxy | undefined
     /** The origin of each value, by path. A path that is missing here has its default. */
     readonly origins: ReadonlyMap<string, Origin>
     /** The lines of the file's keys, by path; absent: there was no file. */
@@ -167,6 +155,8 @@ export class Config extends Context.Service<
     readonly notices: ReadonlyArray<string>
   }
 >()("@holdfast/session-orchestrator/config/Config") {}
+
+type NotificationSettings = NonNullable<NonNullable<Settings["telemetry"]>["notifications"]>
 
 /** The value of the service. */
 export type Values = Config["Service"]

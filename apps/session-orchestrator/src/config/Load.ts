@@ -7,7 +7,7 @@
  * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
 import { defined, Text } from "@holdfast/wire"
-import { Effect, FileSystem, Path, type PlatformError, Result } from "effect"
+import { Effect, FileSystem, Path, Result } from "effect"
 import { causeOf } from "../system/PlatformFailure.ts"
 import { ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
@@ -15,7 +15,7 @@ import * as JsonText from "./reading/JsonText.ts"
 import type { SimulatedModels } from "./ModelChoice.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Resolve from "./Resolve.ts"
-import type * as Sources from "./Sources.ts"
+import type { File, Flags } from "./reading/Sources.ts"
 
 /** The file in the working directory that is read if no file is named. */
 export const DEFAULT_FILE = "holdfast.config.json"
@@ -25,7 +25,7 @@ interface Options {
   /** The file that the command line names. */
   readonly file?: string | undefined
   readonly environment: Environment.Environment
-  readonly flags?: Sources.Flags
+  readonly flags?: Flags
   readonly simulated: SimulatedModels
   /** The process runs turns or the service, and needs all secrets of them (Resolve.V4). */
   readonly isService?: true
@@ -39,9 +39,10 @@ export const load = Effect.fn("Load.load")(function* (
   const asked = options.file ?? Environment.get(options.environment, Environment.CONFIG_VARIABLE)
   const name = asked ?? DEFAULT_FILE
   const location = path.resolve(name)
-  const read = yield* readFile(location, asked !== undefined)
+  const file = yield* read(name, location, asked !== undefined)
+  const places = file?.text === undefined ? undefined : JsonText.places(file.text)
   const resolved = Resolve.resolve({
-    file: read === undefined ? undefined : { name, path: location, content: read.content, problem: read.problem },
+    file,
     environment: options.environment,
     flags: options.flags ?? {},
     absolute: (relative, from) =>
@@ -54,38 +55,29 @@ export const load = Effect.fn("Load.load")(function* (
       onSuccess: ({ missing, ...config }): Values => ({
         ...config,
         ...defined({
-          missing: missing && located(missing, read?.text),
-          lines: read?.text === undefined ? undefined : linesOf(read.text)
+          missing: missing && located(missing, places),
+          lines: places && new Map(places.map(({ path, position }) => [path.join("."), position.line] as const))
         })
       }),
-      onFailure: (error) => located(error, read?.text)
+      onFailure: (error) => located(error, places)
     })
   )
 })
 
 // --- internal
 
-interface Read {
-  readonly content: unknown
-  readonly problem: ConfigProblem.Problem | undefined
+interface Read extends File {
   /** The text, if it is JSON. */
   readonly text?: string
 }
 
-/** The line of each key, by its path as in `Config.origins`. */
-const linesOf = (text: string): ReadonlyMap<string, number> =>
-  new Map(JsonText.places(text).map(({ path, position }) => [path.join("."), position.line]))
-
 /** The error with the positions of its problems (Load.L3). */
-const located = (error: ConfigError, text: string | undefined): ConfigError => {
-  if (text === undefined) return error
-  const positions = new Map(
-    JsonText.places(text).map(({ path, position }) => [ConfigProblem.formatPath(path), position])
-  )
-  const problems = error.problems.map((problem) => {
-    const position = positionOf(positions, problem.place)
-    return position === undefined ? problem : { ...problem, position }
-  })
+const located = (error: ConfigError, places: ReturnType<typeof JsonText.places> = []): ConfigError => {
+  const positions = new Map(places.map(({ path, position }) => [ConfigProblem.formatPath(path), position]))
+  const problems = error.problems.map((problem) => ({
+    ...problem,
+    ...defined({ position: positionOf(positions, problem.place) })
+  }))
   return new ConfigError({ subject: error.subject, problems })
 }
 
@@ -98,39 +90,32 @@ const positionOf = (
   return positions.get(place) ?? positionOf(positions, outer)
 }
 
-const readFile = Effect.fnUntraced(function* (
-  location: string,
+const read = Effect.fnUntraced(function* (
+  name: string,
+  path: string,
   isAskedFor: boolean
 ): Effect.fn.Return<Read | undefined, never, FileSystem.FileSystem> {
   const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.result(files.readFileString(location))
+  const text = yield* Effect.result(files.readFileString(path))
+  const broken = (place: string, message: string): Read => ({
+    name,
+    path,
+    content: undefined,
+    problem: { place, message: `${message}.` }
+  })
   if (Result.isFailure(text)) {
-    return isNotFound(text.failure) && !isAskedFor ? undefined : unreadable(location, text.failure)
+    const isNotFound = text.failure.reason._tag === "NotFound"
+    if (isNotFound && !isAskedFor) return undefined
+    return broken(path, isNotFound ? "there is no such file" : `it cannot be read: ${causeOf(text.failure)}`)
   }
   // An empty file, as an editor's first save or `touch` leaves it, counts as no file.
-  if (text.success.trim() === "") return { content: {}, problem: undefined }
+  if (text.success.trim() === "") return { name, path, content: {} }
   return Result.match(JsonText.parse(text.success), {
     onSuccess: (content): Read => {
       const nul = Text.findNul(content)
-      const read =
-        nul === undefined ? { content, problem: undefined } : broken(ConfigProblem.formatPath(nul.path), nul.message)
-      return { ...read, text: text.success }
+      const file = nul === undefined ? { name, path, content } : broken(ConfigProblem.formatPath(nul.path), nul.message)
+      return { ...file, text: text.success }
     },
     onFailure: ({ column, line, message }): Read => broken(`line ${line}, column ${column}`, message)
   })
-})
-
-const isNotFound = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
-
-const broken = (place: string, message: string): Read => ({
-  content: undefined,
-  problem: { place, message: `${message}.` }
-})
-
-const unreadable = (location: string, error: PlatformError.PlatformError): Read => ({
-  content: undefined,
-  problem: {
-    place: location,
-    message: isNotFound(error) ? "there is no such file." : `it cannot be read: ${causeOf(error)}.`
-  }
 })

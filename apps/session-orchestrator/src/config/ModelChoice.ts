@@ -8,14 +8,16 @@
  *
  * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
+import { RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
 import { Result } from "effect"
 import { BuiltIn } from "@holdfast/providers"
-import type { Origin, Values } from "./Config.ts"
-import { nearest } from "./reading/Nearest.ts"
-import type { Problem } from "./reading/ConfigProblem.ts"
+import type { Values } from "./Config.ts"
 import * as ProviderTable from "./ProviderTable.ts"
+import { formatPath, type Problem } from "./reading/ConfigProblem.ts"
+import { nearest } from "./reading/Nearest.ts"
 import type { Settings } from "./reading/Settings.ts"
+import type { Origin } from "./reading/Sources.ts"
 
 /** The models of the simulated provider. Their names are scripts. */
 export interface SimulatedModels {
@@ -25,12 +27,11 @@ export interface SimulatedModels {
   readonly describe: (model: string) => Result.Result<string, { readonly message: string }>
 }
 
-/** The chosen model, with remarks for the operator and problems. */
-export interface ModelChoice {
+/** The chosen model, with a remark for the operator. */
+interface ModelChoice {
   /** `undefined`: each conversation has to name its own. */
   readonly model: Target.Target | undefined
-  readonly notices: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<Problem>
+  readonly notice?: string
 }
 
 /** Chooses the model. `origin` is the source of a configured one. */
@@ -38,29 +39,50 @@ export const choose = (
   settings: Settings,
   providers: Values["providers"],
   models: SimulatedModels,
-  origin: Origin
+  origin: Origin,
+  problems: Array<Problem>
 ): ModelChoice => {
   const written = settings.model === undefined ? undefined : Target.parse(settings.model)
   if (written !== undefined) {
     const refusal = refusalOf(written, providers, models)
     const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
-    return { model: written, notices: [], problems: refusal === undefined ? [] : [{ place, ...refusal }] }
+    if (refusal !== undefined) problems.push({ place, ...refusal })
+    return { model: written }
   }
   const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
-  if (inTurn !== undefined) return { model: inTurn, notices: [], problems: [] } // ModelChoice.M4
+  if (inTurn !== undefined) return { model: inTurn } // ModelChoice.M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
-    return { model, notices: [foundKey(first, others, providers)], problems: [] }
+    return { model, notice: foundKey(first, others, providers) }
   }
   const [own] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
     type === "simulated" ? [] : [name]
   )
   return own === undefined
-    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notices: [NO_KEY], problems: [] }
-    : { model: undefined, notices: [noModel(own)], problems: [] }
+    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notice: NO_KEY }
+    : { model: undefined, notice: noModel(own) }
 }
+
+/** The problems of targets of `retry`, and of entries of `models`, which need a known provider and no key: one may be described only. */
+export const problems = (
+  { models = {}, retry = {} }: Settings,
+  providers: Values["providers"],
+  simulated: SimulatedModels
+): ReadonlyArray<Problem> => [
+  ...RetrySettings.targetNames(retry).flatMap(({ name, path }) => {
+    const target = Target.parse(name)
+    const refusal = target && refusalOf(target, providers, simulated)
+    return refusal === undefined ? [] : [{ place: formatPath(["retry", ...path]), ...refusal }]
+  }),
+  ...Object.keys(models).flatMap((name) => {
+    const provider = Target.parse(name)?.provider ?? name
+    if (providers.has(provider)) return []
+    const message = `there is no provider ${JSON.stringify(provider)}. Known: ${Array.from(providers.keys()).join(", ")}.`
+    return [{ place: formatPath(["models", name]), message }]
+  })
+]
 
 // --- internal
 
@@ -84,10 +106,7 @@ const foundKey = (
   return `${variable} is set, so ${first.title} answers, with ${first.defaultModel}.${also}`
 }
 
-/** Why a model cannot be used, in one sentence or two; `undefined` if it can. */
-export const unusable = (...of: Parameters<typeof refusalOf>): string | undefined => refusalOf(...of)?.message
-
-/** The same as a problem without its place: a missing key stops a service alone. */
+/** Why a model cannot be used, in one sentence or two; `undefined` if it can. A missing key stops a service alone. */
 export const refusalOf = (
   model: Target.Target,
   providers: Values["providers"],

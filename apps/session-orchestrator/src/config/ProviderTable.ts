@@ -6,104 +6,74 @@
  * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address
  *     gets only keys that it names: a key belongs to the host it was issued for.
  */
-import { defined, Target } from "@holdfast/wire"
-import { Schema } from "effect"
 import { BuiltIn } from "@holdfast/providers"
-import * as AiSdkEntry from "./AiSdkEntry.ts"
-import type { ProviderConfig } from "./Config.ts"
-import * as ProviderEntry from "./ProviderEntry.ts"
-import * as Environment from "./reading/Environment.ts"
-import * as Expansion from "./reading/Expansion.ts"
+import { defined, Target } from "@holdfast/wire"
+import { Redacted, Schema } from "effect"
+import type { AiSdkProvider, Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
-import * as RequestSettings from "./reading/RequestSettings.ts"
-import * as Settings from "./reading/Settings.ts"
-
-/** The providers by name, with the problems of their entries. */
-export interface ProviderTable {
-  readonly providers: ReadonlyMap<string, ProviderConfig>
-  /** The variables that headers name. */
-  readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
-}
+import * as Environment from "./reading/Environment.ts"
+import { Expansion, type Findings } from "./reading/Expansion.ts"
+import { nearest } from "./reading/Nearest.ts"
+import type * as Settings from "./reading/Settings.ts"
+import * as SettingTypes from "./reading/SettingTypes.ts"
 
 /** Builds the table. `models` adds the fields of single models to their providers' requests. */
 export const make = (
   settings: Readonly<Record<string, Settings.ProviderSettings>>,
   models: Readonly<Record<string, Settings.ModelSettings>>,
-  environment: Environment.Environment
-): ProviderTable => {
-  const problems: Array<ConfigProblem.Problem> = []
-  const variables: Array<string> = []
+  findings: Findings
+): ReadonlyMap<string, ProviderConfig> => {
+  const { environment, problems } = findings
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
   for (const builtIn of ALL) {
-    if (settings[builtIn.name] !== undefined) continue
+    const { apiKeyEnv, name, type } = builtIn
+    if (settings[name] !== undefined) continue
     const { baseUrl, problem } = builtInAddress(builtIn, environment)
     // A variable that two of them have is reported once.
     if (problem !== undefined && ALL.find(({ baseUrlEnv }) => baseUrlEnv === builtIn.baseUrlEnv) === builtIn)
       problems.push(problem)
-    const { apiKeyEnv, name, type } = builtIn
-    providers.set(name, {
-      type,
-      name,
-      baseUrl,
-      apiKeyEnv,
-      headers: {},
-      credentials: ProviderEntry.credentialsOf(apiKeyEnv, environment),
-      ...ProviderEntry.requestOf(name, {}, models)
-    })
+    providers.set(name, { type, baseUrl, headers: {}, ...remote(name, {}, apiKeyEnv, models, environment) })
   }
   for (const [name, entry] of Object.entries(settings)) {
-    const place = ConfigProblem.formatPath(["providers", name])
     const { type } = entry
+    const path = ["providers", name]
+    const place = ConfigProblem.formatPath(path)
+    problems.push(...misplaced(place, entry))
     if (type === "simulated") {
-      problems.push(...uselessKeys(place, entry))
       providers.set(name, { type, name })
       continue
     }
-    problems.push(...foreignKeys(place, entry))
+    const expansion = new Expansion(findings)
+    const { secrets } = expansion
+    const expandHeaders = () => expansion.record(entry.headers, [...path, "headers"], "headers")
+    const named = typeof entry.apiKeyEnv === "string" ? [entry.apiKeyEnv] : entry.apiKeyEnv
     if (type === "ai-sdk") {
-      const made = AiSdkEntry.make(name, entry, models, environment)
-      problems.push(...made.problems)
-      variables.push(...made.variables)
-      providers.set(name, made.provider)
-      continue
+      problems.push(...packageProblems(place, entry))
+      const shared = remote(name, entry, named ?? [], models, environment)
+      providers.set(name, ofPackage(entry, { headers: expandHeaders(), secrets, ...shared }, expansion))
+      problems.push(...callProblems([...path, "body"], entry.body ?? {}))
+    } else {
+      const fallback = ALL.find((builtIn) => builtIn.name === name && builtIn.type === type) ?? BuiltIn.ofFormat(type)
+      const { baseUrl = fallback?.baseUrl } = entry
+      problems.push(...addressProblems(`${place}.baseUrl`, type, baseUrl))
+      const keys = named ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
+      const shared = remote(name, entry, keys, models, environment)
+      providers.set(name, { type, baseUrl: baseUrl ?? "", headers: expandHeaders(), secrets, ...shared })
     }
-    const fallback = ALL.find((builtIn) => builtIn.name === name && builtIn.type === type) ?? BuiltIn.ofFormat(type)
-    const baseUrl = entry.baseUrl ?? fallback?.baseUrl
-    if (baseUrl === undefined) {
-      const message = 'missing. Expected an address such as "http://localhost:11434/v1".'
-      problems.push({ place: `${place}.baseUrl`, message })
-    }
-    const wrongAddress = baseUrl && RequestSettings.addressProblem(`${place}.baseUrl`, type, baseUrl)
-    if (wrongAddress) problems.push(wrongAddress)
-    const apiKeyEnv =
-      ProviderEntry.keyVariables(entry) ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
-    const headers = Expansion.record(entry.headers ?? {}, environment, ["providers", name, "headers"], "headers")
-    variables.push(...headers.variables)
-    problems.push(...headers.problems)
-    providers.set(name, {
-      type,
-      name,
-      baseUrl: baseUrl ?? "",
-      apiKeyEnv,
-      headers: headers.values,
-      secrets: headers.secrets,
-      credentials: ProviderEntry.credentialsOf(apiKeyEnv, environment),
-      ...ProviderEntry.requestOf(name, entry, models),
-      ...defined({ limits: entry.limits })
-    })
   }
   for (const [name, { body }] of Object.entries(models)) {
-    const provider = Target.parse(name)?.provider
-    if (body === undefined || provider === undefined || providers.get(provider)?.type !== "simulated") continue
-    problems.push({ place: ConfigProblem.formatPath(["models", name, "body"]), message: NOTHING_LEAVES })
+    const provider = providers.get(Target.parse(name)?.provider ?? "")
+    const place = ["models", name, "body"]
+    if (body === undefined || provider === undefined) continue
+    if (provider.type === "simulated")
+      problems.push({ place: ConfigProblem.formatPath(place), message: NOTHING_LEAVES })
+    if (provider.type === "ai-sdk") problems.push(...callProblems(place, body))
   }
-  return { providers, variables, problems }
+  return providers
 }
 
 /** Whether a provider has a key, or needs none. */
-export const hasKey = (provider: ProviderConfig | undefined): boolean =>
-  provider !== undefined && provider.type !== "simulated" && provider.credentials.length > 0
+export const hasKey = (provider: ProviderConfig | undefined): boolean => keyNames(provider).length > 0
 
 /** The variable that a provider's key is missing from, in words; `undefined` if no key is missing. */
 export const missingKey = (provider: ProviderConfig): string | undefined => {
@@ -121,44 +91,178 @@ export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<st
 
 const ALL: ReadonlyArray<BuiltIn.BuiltIn> = [...BuiltIn.builtIns, ...BuiltIn.otherFormats]
 
-const isBaseUrl = Schema.is(Settings.BaseUrl)
+/** The parts that every provider outside this process has. */
+const remote = (
+  name: string,
+  entry: Partial<Settings.ProviderSettings>,
+  apiKeyEnv: ReadonlyArray<string>,
+  models: Readonly<Record<string, Settings.ModelSettings>>,
+  environment: Environment.Environment
+) => {
+  const { body, limits, maxTokens, promptCaching } = entry
+  const added = defined({ body, maxTokens, promptCaching })
+  const modelBody = new Map(
+    Object.entries(models).flatMap(([target, { body }]): ReadonlyArray<[string, SettingTypes.Body]> => {
+      const { model, provider } = Target.parse(target) ?? {}
+      return body === undefined || model === undefined || provider !== name ? [] : [[model, body]]
+    })
+  )
+  const request: RequestOptions | undefined =
+    Object.keys(added).length === 0 && modelBody.size === 0 ? undefined : { ...added, modelBody }
+  return { name, apiKeyEnv, credentials: credentialsOf(apiKeyEnv, environment), ...defined({ request, limits }) }
+}
+
+/** The same key in two variables is one credential: switching to it again would not help. */
+const credentialsOf = (
+  variables: ReadonlyArray<string>,
+  environment: Environment.Environment
+): ReadonlyArray<Credential> => {
+  const keys = variables.map((name) => ({ name, value: Environment.get(environment, name)?.trim() ?? "" }))
+  return keys
+    .filter(({ value }, at) => value !== "" && keys.findIndex((other) => other.value === value) === at)
+    .map(({ name, value }) => ({ name, value: Redacted.make(value) }))
+}
+
+const isBaseUrl = Schema.is(SettingTypes.BaseUrl)
 
 /** The address of a built-in provider: the SDKs' variable if it is set, as for a key of a proxy. */
 const builtInAddress = (
   builtIn: BuiltIn.BuiltIn,
   environment: Environment.Environment
-): { readonly baseUrl: string; readonly problem?: ConfigProblem.Problem } => {
+): { readonly baseUrl: string; readonly problem?: ConfigProblem.Problem | undefined } => {
   const variable = builtIn.baseUrlEnv
   const baseUrl = variable === undefined ? undefined : Environment.get(environment, variable)
   if (variable === undefined || baseUrl === undefined) return { baseUrl: builtIn.baseUrl }
-  const problem = isBaseUrl(baseUrl)
-    ? RequestSettings.addressProblem(variable, builtIn.type, baseUrl)
-    : { place: variable, message: `expected ${Settings.BASE_URL}.` }
-  return problem === undefined ? { baseUrl } : { baseUrl: builtIn.baseUrl, problem }
+  const [problem] = isBaseUrl(baseUrl)
+    ? addressProblems(variable, builtIn.type, baseUrl)
+    : [{ place: variable, message: `expected ${SettingTypes.BASE_URL}.` }]
+  return { baseUrl: problem === undefined ? baseUrl : builtIn.baseUrl, problem }
+}
+
+/** The paths that the adapters add; the longer one first. */
+const ENDPOINTS = [
+  { suffix: "/chat/completions", type: "openai-compatible" },
+  { suffix: "/responses", type: "openai-responses" },
+  { suffix: "/v1beta/models", type: "gemini" },
+  { suffix: "/v1/messages", type: "anthropic" },
+  { suffix: "/messages", type: "anthropic" }
+] as const
+
+/**
+ * The problems of a provider's address. One that ends in the path which the adapter adds is refused, with the address to write instead. The
+ * message leaves the query out: it may contain a key.
+ */
+const addressProblems = (
+  place: string,
+  type: BuiltIn.Format,
+  baseUrl: string | undefined
+): ReadonlyArray<ConfigProblem.Problem> => {
+  if (baseUrl === undefined)
+    return [{ place, message: 'missing. Expected an address such as "http://localhost:11434/v1".' }]
+  const url = URL.parse(baseUrl)
+  const path = url?.pathname.replace(/\/+$/, "") ?? ""
+  const found = ENDPOINTS.find(({ suffix }) => path.toLowerCase().endsWith(suffix))
+  if (url === null || found === undefined) return []
+  const base = `${url.origin}${path.slice(0, -found.suffix.length)}${url.search === "" ? "" : "?..."}`
+  const other =
+    found.type === type ? "" : `, with "type": ${JSON.stringify(found.type)}, which is the format of that path`
+  return [{ place, message: `it ends in ${found.suffix}, which Holdfast adds itself. Write "${base}"${other}.` }]
 }
 
 const NOTHING_LEAVES = 'a "simulated" provider has none: nothing leaves this machine.'
 
-const uselessKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<ConfigProblem.Problem> =>
-  Object.keys(entry)
-    .filter((key) => key !== "type")
-    .map((key) => ({ place: `${place}.${key}`, message: NOTHING_LEAVES }))
-
-/** The problems of keys that belong to another wire format. */
-const foreignKeys = (place: string, entry: Settings.ProviderSettings): ReadonlyArray<ConfigProblem.Problem> =>
-  FOREIGN.filter(([key, type]) => entry.type !== type && entry[key] !== undefined).map(([key, type]) => ({
-    place: `${place}.${key}`,
-    message:
-      type === "anthropic"
-        ? 'an "anthropic" provider alone has it. Other providers take such fields in body.'
-        : 'an "ai-sdk" provider alone has it.'
-  }))
-
 /** Keys that providers of one type alone have. */
-const FOREIGN = [
-  ["maxTokens", "anthropic"],
-  ["promptCaching", "anthropic"],
-  ["package", "ai-sdk"],
-  ["factory", "ai-sdk"],
-  ["options", "ai-sdk"]
+const FOREIGN = new Map<string, { readonly type: string; readonly message: string }>([
+  ...["maxTokens", "promptCaching"].map((key) => {
+    const message = 'an "anthropic" provider alone has it. Other providers take such fields in body.'
+    return [key, { type: "anthropic", message }] as const
+  }),
+  ...["package", "factory", "options"].map((key) => {
+    return [key, { type: "ai-sdk", message: 'an "ai-sdk" provider alone has it.' }] as const
+  })
+])
+
+/** The problems of keys that belong to another type. */
+const misplaced = (
+  place: string,
+  { type, ...entry }: Settings.ProviderSettings
+): ReadonlyArray<ConfigProblem.Problem> =>
+  Object.keys(entry).flatMap((key) => {
+    const foreign = FOREIGN.get(key)
+    if (type !== "simulated" && (foreign === undefined || foreign.type === type)) return []
+    return [{ place: `${place}.${key}`, message: type === "simulated" ? NOTHING_LEAVES : (foreign?.message ?? "") }]
+  })
+
+/** A provider of a package of the AI SDK. The package is found and loaded when the service starts. */
+const ofPackage = (
+  { baseUrl, factory, options, package: name = "" }: Settings.ProviderSettings,
+  shared: Omit<AiSdkProvider, "type" | "package" | "options" | "optionNames">,
+  expansion: Expansion
+): AiSdkProvider => {
+  const given = options === undefined ? {} : Redacted.value(options)
+  const expanded = Object.entries(given).map(
+    ([key, value]) => [key, expansion.json(value, ["providers", shared.name, "options", key])] as const
+  )
+  expansion.secrets.push(...literalSecrets(given))
+  return {
+    ...shared,
+    type: "ai-sdk",
+    package: name,
+    options: Redacted.make(Object.fromEntries(expanded)),
+    optionNames: Object.keys(given),
+    ...defined({ baseUrl, factory })
+  }
+}
+
+/** Texts in options under names that mention keys, as for variables of tools. */
+const literalSecrets = (options: Schema.Json, name = ""): ReadonlyArray<Redacted.Redacted> => {
+  if (typeof options === "string") return SettingTypes.SECRET_NAME.test(name) ? [Redacted.make(options)] : []
+  if (typeof options !== "object" || options === null) return []
+  return Object.entries(options).flatMap(([key, value]) => literalSecrets(value, Array.isArray(options) ? name : key))
+}
+
+/** Options of a factory that an entry has a key for, so that they are treated like those of every provider. */
+const OWN_OPTIONS = [
+  ["apiKey", "apiKeyEnv"],
+  ["baseURL", "baseUrl"],
+  ["headers", "headers"]
 ] as const
+
+const NO_RETRIES = "Holdfast makes the retries, and a second chain below it would repeat each of them. Leave it out."
+
+const packageProblems = (
+  place: string,
+  { options, package: name }: Settings.ProviderSettings
+): ReadonlyArray<ConfigProblem.Problem> => {
+  const given = options === undefined ? {} : Redacted.value(options)
+  const message = 'missing. Expected a package of the AI SDK, such as "@ai-sdk/google".'
+  return [
+    ...(name === undefined ? [{ place: `${place}.package`, message }] : []),
+    ...OWN_OPTIONS.filter(([option]) => given[option] !== undefined).map(([option, key]) => ({
+      place: `${place}.options.${option}`,
+      message: `it has a key of its own: write ${place}.${key}.`
+    })),
+    ...((given["maxRetries"] ?? 0) === 0 ? [] : [{ place: `${place}.options.maxRetries`, message: NO_RETRIES }])
+  ]
+}
+
+/** Options of a call of the AI SDK, which ignores all others without a word; Holdfast writes the rest. */
+const CALL_OPTIONS =
+  "maxOutputTokens temperature topP topK presencePenalty frequencyPenalty seed stopSequences reasoning responseFormat headers providerOptions".split(
+    " "
+  )
+
+/** The problems of fields that are no option of a call of the AI SDK. */
+const callProblems = (path: ReadonlyArray<string>, body: SettingTypes.Body): ReadonlyArray<ConfigProblem.Problem> =>
+  Object.keys(body)
+    .filter((field) => !CALL_OPTIONS.includes(field))
+    .map((field) => {
+      const near = nearest(field, CALL_OPTIONS)
+      return {
+        place: ConfigProblem.formatPath([...path, field]),
+        message:
+          'an "ai-sdk" provider has no such field.' +
+          (near === undefined ? "" : ` Did you mean "${near}"?`) +
+          ` Expected one of ${CALL_OPTIONS.join(", ")}; fields of the provider itself go into providerOptions.`
+      }
+    })

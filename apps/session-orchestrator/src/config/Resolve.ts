@@ -9,125 +9,154 @@
  *     `missing` of the configuration, for a command that runs a service after all.
  */
 import { RetrySettings } from "@holdfast/policy"
-import * as SpendLimits from "../spend/limits/SpendLimits.ts"
-import { Target } from "@holdfast/wire"
-import { Redacted, Result } from "effect"
-import { isLoopback } from "../system/Loopback.ts"
 import { BuiltIn } from "@holdfast/providers"
-import { ConfigError, type Origin, type ProviderConfig, type Values } from "./Config.ts"
-import * as Environment from "./reading/Environment.ts"
+import { defined, Target } from "@holdfast/wire"
+import { Redacted, Result } from "effect"
+import * as ReportSchema from "../report/ReportSchema.ts"
+import * as SpendLimits from "../spend/limits/SpendLimits.ts"
+import { isLoopback } from "../system/Loopback.ts"
+import { ConfigError, type ProviderConfig, type Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
-import * as Partial from "./reading/Partial.ts"
-import * as PolicyChecks from "./PolicyChecks.ts"
-import type * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as ProviderTable from "./ProviderTable.ts"
-import * as ProxyChoice from "./ProxyChoice.ts"
+import type * as ConfigProblem from "./reading/ConfigProblem.ts"
+import * as Environment from "./reading/Environment.ts"
+import type { Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
-import * as SecretChoice from "./SecretChoice.ts"
-import * as Sources from "./Sources.ts"
+import { parseRunner, SHORTEST_TOKEN } from "./reading/SettingTypes.ts"
+import * as Sources from "./reading/Sources.ts"
 import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
-import * as WebhookChoice from "./WebhookChoice.ts"
 
-/** The database file by default. The defaults of plain keys are in `Settings.DEFAULTS`. */
-const DEFAULT_DATABASE_PATH = "./.holdfast/holdfast.db"
-/** The address of this runner by default. */
-export const DEFAULT_RUNNER = { host: "127.0.0.1", port: 4748 }
-
-/** The variable of the server's token. */
-const TOKEN_VARIABLE = "HOLDFAST_TOKEN"
+/** The three sources, and the surroundings. */
+export interface Given extends Sources.Sources {
+  /** Makes a path absolute, from the file's directory (`file`) or the working directory (`here`). */
+  readonly absolute: (path: string, from: "file" | "here") => string
+  readonly simulated: ModelChoice.SimulatedModels
+  /** Whether the process serves, or calls providers, tools or receivers. Otherwise it needs no secret of these. */
+  readonly isService: boolean
+}
 
 /** Checks all sources and merges them. */
-export const resolve = (sources: Sources.Sources): Result.Result<Values, ConfigError> => {
-  const layers = Sources.layers(sources)
-  const missing = layers.flatMap((layer) => layer.missing)
-  const unsound = [...layers.flatMap((layer) => layer.problems), ...Environment.problems(sources.environment)]
+export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
+  const { environment, isService, simulated } = given
+  const { missing, origins, problems: unsound, settings } = Sources.read(given)
+  const originOf = (path: string): Sources.Origin => origins.get(path) ?? "default"
+  const { models = {}, retry = {} } = settings
 
-  const settings = layers.reduce<Settings.Settings>((merged, layer) => Settings.merge(merged, layer.settings), {})
-  const origins = new Map(layers.flatMap(Sources.originsOf))
-  const originOf = (path: string): Origin => origins.get(path) ?? "default"
+  const problems: Array<ConfigProblem.Problem> = []
+  const variables: Array<string> = []
+  const findings = { environment, absolute: (path: string) => given.absolute(path, "file"), problems, variables }
 
-  const table = ProviderTable.make(settings.providers ?? {}, settings.models ?? {}, sources.environment)
-  const judged = withUnjudged(table.providers, settings, missing)
-  const chosen = ModelChoice.choose(settings, judged, sources.simulated, originOf("model"))
-  const tools = ToolTable.make(settings.tools ?? {}, sources.environment, (path) => sources.absolute(path, "file"))
-  const proxies = ProxyChoice.choose(sources.environment)
-  const token = SecretChoice.choose(
-    { key: "server.token", value: settings.server?.token, variable: settings.server?.tokenEnv },
-    sources.environment
-  )
+  const providers = ProviderTable.make(settings.providers ?? {}, models, findings)
+  const tools = ToolTable.make(settings.tools ?? {}, findings)
+  const judged = withUnjudged(providers, settings, missing)
+  const { model, notice } = ModelChoice.choose(settings, judged, simulated, originOf("model"), problems)
+
   const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
-  const { host } = server
+  const token = secretOf("server", "token", settings.server?.token, tokenEnv, findings)
+  const isTokenKnown =
+    Sources.isWhole(missing, ["server", "token"]) &&
+    Sources.isWhole(missing, ["server", "tokenEnv"]) &&
+    !problems.some(({ place }) => place === "server.tokenEnv")
+  const database = { ...Settings.DEFAULTS.database, url: undefined, ...settings.database }
+  const { url } = database
+  const path = databasePath(given, database.path, originOf("database.path"))
+  const file = path === ":memory:" || url !== undefined ? undefined : path
+  const telemetry = TelemetryChoice.choose(settings.telemetry ?? {}, file, findings)
+  const webhooks = webhooksOf(settings.webhooks ?? {}, findings)
+  const proxy = Environment.proxy(environment, problems)
+  if (token === undefined && isTokenKnown && !isLoopback(server.host))
+    problems.push(unprotected(server.host, originOf("server.host")))
+  problems.push(...ModelChoice.problems(settings, judged, simulated), ...reportProblems(retry))
 
-  const path = databasePath(sources, settings.database?.path, originOf("database.path"))
-  const url = settings.database?.url
-  const { telemetry, problems: untold } = TelemetryChoice.choose(settings.telemetry ?? {}, {
-    environment: sources.environment,
-    database: path === ":memory:" || url !== undefined ? undefined : path,
-    absolute: (path) => sources.absolute(path, "file")
-  })
-
-  const webhooks = WebhookChoice.choose(settings.webhooks ?? {}, sources.environment)
-
-  const isTokenKnown = Partial.isWhole(missing, ["server", "token"]) && Partial.isWhole(missing, ["server", "tokenEnv"])
-  const isOpen = token.value === undefined && token.problems.length === 0 && isTokenKnown && !isLoopback(host)
-  const meant = [
-    ...table.problems,
-    ...tools.problems,
-    ...chosen.problems,
-    ...token.problems,
-    ...untold,
-    ...webhooks.problems,
-    ...proxies.problems,
-    ...(isOpen ? [unprotected(host, originOf("server.host"))] : []),
-    ...PolicyChecks.problems(settings, judged, sources.simulated)
+  const found = [
+    ...unsound,
+    ...Environment.problems(environment),
+    ...problems.filter(({ place }) => !Sources.explains(missing, place))
   ]
-  const found = [...unsound, ...meant.filter(({ place }) => !Partial.explains(missing, place))]
-  const problems = found.filter(({ isOfService }) => sources.isService || isOfService !== true) // Resolve.V4
   const refusal = (problems: ConfigError["problems"]) =>
-    new ConfigError({ subject: sources.file?.name ?? "The configuration", problems })
-  if (problems.length > 0) return Result.fail(refusal(problems))
+    new ConfigError({ subject: given.file?.name ?? "The configuration", problems })
+  const stopping = found.filter(({ isOfService }) => isService || isOfService !== true) // Resolve.V4
+  if (stopping.length > 0) return Result.fail(refusal(stopping))
 
-  const runner = Settings.parseRunner(settings.cluster?.runner ?? "") ?? DEFAULT_RUNNER
+  const cluster = { ...Settings.DEFAULTS.cluster, ...settings.cluster }
+  const runner = parseRunner(cluster.runner) ?? { host: "", port: 0 }
   return Result.succeed({
-    file: sources.file?.path,
+    file: given.file?.path,
     server: {
       ...server,
-      token: token.value,
-      tokenVariable: origins.get("server.token") === TOKEN_VARIABLE ? TOKEN_VARIABLE : tokenEnv
+      token,
+      tokenVariable: originOf("server.token").startsWith("HOLDFAST_") ? originOf("server.token") : tokenEnv
     },
-    cluster: { ...Settings.DEFAULTS.cluster, ...settings.cluster, runner },
-    database: { ...Settings.DEFAULTS.database, ...settings.database, url, path },
-    providers: table.providers,
+    cluster: { ...cluster, runner },
+    database: { ...database, path },
+    providers,
     gate: { ...Settings.DEFAULTS.gate, ...settings.gate },
     gateway: { ...Settings.DEFAULTS.gateway, ...settings.gateway },
     log: { ...Settings.DEFAULTS.log, ...settings.log },
-    tools: tools.servers,
-    model: chosen.model,
-    models: capabilitiesOf(settings.models ?? {}),
+    tools,
+    model,
+    models: capabilitiesOf(models),
     prices: settings.prices ?? {},
     spend: settings.spend ?? [],
     systemPrompts: settings.systemPrompts ?? {},
-    retry: settings.retry ?? {},
+    retry,
     telemetry,
-    webhooks: webhooks.webhooks,
-    proxy: proxies.proxy,
+    webhooks,
+    proxy,
     origins,
     ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [
-      ...chosen.notices,
-      ...(chosen.model === undefined ? [] : unpriced(settings, chosen.model)),
+      ...(notice === undefined ? [] : [notice]),
+      ...(model === undefined ? [] : unpriced(settings, model)),
       ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
       ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.unknownVariables(
-        sources.environment,
-        namedVariables(settings, table.providers, [...table.variables, ...tools.variables])
-      )
+      ...Environment.unknownVariables(environment, namedVariables(settings, providers, variables))
     ]
   })
 }
 
 // --- internal
+
+/** The secret that the file has, or that it names the variable of, if it is long enough. */
+const secretOf = (
+  section: string,
+  name: string,
+  value: Redacted.Redacted | undefined,
+  variable: string | undefined,
+  { environment, problems }: Findings
+): Redacted.Redacted | undefined => {
+  if (variable === undefined) return value
+  const refuse = (message: string, isOfService?: true) => {
+    problems.push({ place: `${section}.${name}Env`, message, ...defined({ isOfService }) })
+    return undefined
+  }
+  if (value !== undefined) return refuse(`there is a ${section}.${name} too. Keep one of them.`)
+  const found = Environment.get(environment, variable)
+  if (found === undefined) return refuse(`the environment variable ${variable} is not set.`, true)
+  return found.length >= SHORTEST_TOKEN
+    ? Redacted.make(found)
+    : refuse(`the ${name} in ${variable} has ${found.length} characters; expected at least ${SHORTEST_TOKEN}.`)
+}
+
+/** Receivers of turns' ends need a secret, which signs the messages. */
+const webhooksOf = (
+  { secret: written, secretEnv, turnEnd }: NonNullable<Settings.Settings["webhooks"]>,
+  findings: Findings
+): Values["webhooks"] => {
+  const { problems } = findings
+  const before = problems.length
+  const secret = secretOf("webhooks", "secret", written, secretEnv, findings)
+  if (secret !== undefined) return { secret, turnEnd }
+  const message = 'there is no secret to sign messages with. Give it a "secretEnv" or a "secret".'
+  if (turnEnd !== undefined && problems.length === before) problems.push({ place: "webhooks.turnEnd", message })
+  return undefined
+}
+
+const reportProblems = (retry: RetrySettings.RetrySettings): ReadonlyArray<ConfigProblem.Problem> => {
+  const schema = ReportSchema.problemOf(retry)
+  return schema === undefined ? [] : [{ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` }]
+}
 
 /** The default model has no price, so limits of money are not checked for it. */
 const unpriced = ({ prices = {}, spend = [] }: Settings.Settings, model: Target.Target): ReadonlyArray<string> => {
@@ -135,12 +164,11 @@ const unpriced = ({ prices = {}, spend = [] }: Settings.Settings, model: Target.
   return notice === undefined ? [] : [notice]
 }
 
-const databasePath = (sources: Sources.Sources, path: string | undefined, origin: Origin): string =>
+/** The path is relative to the source that has it; the default to the file, if there is one. */
+const databasePath = ({ absolute, file }: Given, path: string, origin: Sources.Origin): string =>
   path === ":memory:"
     ? path
-    : path === undefined
-      ? sources.absolute(DEFAULT_DATABASE_PATH, sources.file === undefined ? "here" : "file")
-      : sources.absolute(path, origin === sources.file?.name ? "file" : "here")
+    : absolute(path, file !== undefined && (origin === file.name || origin === "default") ? "file" : "here")
 
 /**
  * The providers, where each provider with a reported mistake counts as usable: a target is not refused for a mistake that its provider's
@@ -149,14 +177,14 @@ const databasePath = (sources: Sources.Sources, path: string | undefined, origin
 const withUnjudged = (
   providers: Values["providers"],
   { model, models = {}, providers: given = {}, retry = {} }: Settings.Settings,
-  missing: ReadonlyArray<ReadonlyArray<PropertyKey>>
+  missing: Sources.Partial["missing"]
 ): Values["providers"] => {
   const targets = [model, ...Object.keys(models), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
   const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
   return new Map([
     ...providers,
     ...[...named, ...Object.keys(given), ...[...BuiltIn.builtIns, ...BuiltIn.otherFormats].map(({ name }) => name)]
-      .filter((name) => !Partial.isWhole(missing, ["providers", name]))
+      .filter((name) => !Sources.isWhole(missing, ["providers", name]))
       .map((name): readonly [string, ProviderConfig] => [name, { ...USABLE, name }])
   ])
 }
@@ -173,39 +201,37 @@ const USABLE: ProviderConfig = {
 /** The capabilities of models, without the additions to their requests. */
 const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Values["models"] =>
   Object.fromEntries(
-    Object.entries(models)
-      .map(([name, { body: _body, ...capabilities }]) => [name, capabilities] as const)
-      .filter(([name, capabilities]) => models[name]?.body === undefined || Object.keys(capabilities).length > 0)
+    Object.entries(models).flatMap(([name, { body, ...capabilities }]) =>
+      body === undefined || Object.keys(capabilities).length > 0 ? [[name, capabilities] as const] : []
+    )
   )
 
 /** All variables that the configuration names. */
 const namedVariables = (
-  settings: Settings.Settings,
+  { server, telemetry, webhooks }: Settings.Settings,
   providers: Values["providers"],
   expanded: ReadonlyArray<string>
 ): ReadonlySet<string> =>
   new Set([
     ...expanded,
-    ...(settings.server?.tokenEnv === undefined ? [] : [settings.server.tokenEnv]),
-    ...(settings.webhooks?.secretEnv === undefined ? [] : [settings.webhooks.secretEnv]),
-    ...(settings.telemetry?.notifications?.webhookEnv === undefined
-      ? []
-      : [settings.telemetry.notifications.webhookEnv]),
+    ...[server?.tokenEnv, webhooks?.secretEnv, telemetry?.notifications?.webhookEnv].filter(
+      (name) => name !== undefined
+    ),
     ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
   ])
 
-const alone = (origin: Origin): string =>
+const alone = (origin: Sources.Origin): string =>
   `cluster.runner is set (${origin}), and database.url is not: this service runs alone, on its own file.`
 
 const exposed = (host: string): string =>
   `Runners reach this one at ${host}, over connections that are not encrypted and ask for no token: ` +
   "keep them in a network of their own."
 
-const unprotected = (host: string, origin: Origin): ConfigProblem.Problem => ({
+const unprotected = (host: string, origin: Sources.Origin): ConfigProblem.Problem => ({
   place: origin.startsWith("HOLDFAST_") || origin.startsWith("--") ? origin : "server.host",
   message:
     `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +
-    `to a secret of at least ${Settings.SHORTEST_TOKEN} characters, which clients then send as "Authorization: Bearer ...", ` +
+    `to a secret of at least ${SHORTEST_TOKEN} characters, which clients then send as "Authorization: Bearer ...", ` +
     `or listen on ${Settings.DEFAULTS.server.host}.`,
   isOfService: true
 })

@@ -7,68 +7,37 @@
  *
  * Read: opentelemetry.io/docs/specs/otel/protocol/exporter.
  */
-import { Duration, Redacted } from "effect"
+import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
-import * as Environment from "./reading/Environment.ts"
 import type { Problem } from "./reading/ConfigProblem.ts"
-import type * as NoticeFormats from "./reading/NoticeFormats.ts"
+import * as Environment from "./reading/Environment.ts"
+import type { Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
+import { isBaseUrl, isWebhook, type NoticeFormat, OTLP_ENDPOINT, WEBHOOK } from "./reading/SettingTypes.ts"
 
-/** The telemetry of the configuration in force. */
-export type Telemetry = Values["telemetry"]
+type Telemetry = Values["telemetry"]
 
-/** The defaults of plain keys. A key that is missing here does not compile. */
-export const DEFAULTS: {
-  readonly retryLog: Settings.PlainRetryLog
-  readonly notifications: Settings.PlainNotifications
-} = {
-  // Bytes: some 30,000 lines. With `keep` older files, 60 MB at most.
-  retryLog: { maxBytes: 10_000_000, keep: 5 },
-  // A shorter outage is over before an operator can act.
-  notifications: { after: Duration.minutes(5) }
-}
+type Written = NonNullable<Settings.Settings["telemetry"]>
 
-/** Facts from outside the `telemetry` section. */
-export interface ServiceFacts {
-  readonly environment: Environment.Environment
-  /** The database's file; `undefined` if there is none. */
-  readonly database: string | undefined
-  /** Makes a path of the file absolute. */
-  readonly absolute: (path: string) => string
-}
-
-/** Resolves the section. */
+/** Resolves the section. `database` is the database's file; `undefined`: there is none. */
 export const choose = (
-  { notifications, otlp, retryLog }: NonNullable<Settings.Settings["telemetry"]>,
-  surroundings: ServiceFacts
-): { readonly telemetry: Telemetry; readonly problems: ReadonlyArray<Problem> } => {
-  const problems: Array<Problem> = []
+  { notifications, otlp, retryLog }: Written,
+  database: string | undefined,
+  { absolute, environment, problems }: Findings
+): Telemetry => {
+  const given = retryLog === false ? undefined : retryLog
+  const path = given?.path === undefined ? database?.replace(/[^\\/]*$/, "retries.jsonl") : absolute(given.path)
   return {
-    telemetry: {
-      retryLog: retryLogOf(retryLog, surroundings),
-      otlp: otlpOf(otlp, surroundings.environment, problems),
-      notifications: notificationsOf(notifications, surroundings, problems)
-    },
-    problems
+    retryLog: retryLog === false || path === undefined ? undefined : { ...Settings.DEFAULTS.retryLog, ...given, path },
+    otlp: otlpOf(otlp, environment, problems),
+    notifications: notifications && notificationsOf(notifications, environment, problems)
   }
 }
 
 // --- internal
 
-type Written<Key extends keyof NonNullable<Settings.Settings["telemetry"]>> = NonNullable<
-  Settings.Settings["telemetry"]
->[Key]
-
-const beside = (file: string, name: string): string => `${file.slice(0, file.search(/[^\\/]*$/))}${name}`
-
-const retryLogOf = (given: Written<"retryLog">, { absolute, database }: ServiceFacts): Telemetry["retryLog"] => {
-  if (given === false) return undefined
-  const path = given?.path === undefined ? database && beside(database, "retries.jsonl") : absolute(given.path)
-  return path === undefined ? undefined : { ...DEFAULTS.retryLog, ...given, path }
-}
-
 const otlpOf = (
-  given: Written<"otlp">,
+  given: Written["otlp"],
   environment: Environment.Environment,
   problems: Array<Problem>
 ): Telemetry["otlp"] => {
@@ -78,8 +47,8 @@ const otlpOf = (
   for (const [name, urlOf] of ENDPOINTS) {
     const text = Environment.get(environment, name)
     if (text === undefined) continue
-    if (Settings.isBaseUrl(text)) return { url: urlOf(text), headers }
-    problems.push({ place: name, message: `expected ${Settings.OTLP_ENDPOINT}.` })
+    if (isBaseUrl(text)) return { url: urlOf(text), headers }
+    problems.push({ place: name, message: `expected ${OTLP_ENDPOINT}.` })
   }
   return undefined
 }
@@ -102,10 +71,10 @@ const headersIn = (environment: Environment.Environment): Readonly<Record<string
     Environment.get(environment, "OTEL_EXPORTER_OTLP_HEADERS") ??
     ""
   return Object.fromEntries(
-    text
-      .split(",")
-      .map((pair) => /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair))
-      .flatMap((found) => (found?.[1] === undefined ? [] : [[found[1], Redacted.make(decoded(found[2] ?? ""))]]))
+    Array.from(text.matchAll(/(?:^|,)\s*([^=\s,]+)\s*=\s*([^,]*?)\s*(?=,|$)/g), ([, name = "", value = ""]) => [
+      name,
+      Redacted.make(decoded(value))
+    ])
   )
 }
 
@@ -118,17 +87,19 @@ const decoded = (text: string): string => {
 }
 
 const notificationsOf = (
-  given: Written<"notifications">,
-  { environment }: ServiceFacts,
+  given: NonNullable<Written["notifications"]>,
+  environment: Environment.Environment,
   problems: Array<Problem>
 ): Telemetry["notifications"] => {
-  if (given === undefined) return undefined
-  const url = given.webhook ?? fromVariable(given, environment, problems)
-  const { command, commandFormat, email, format, headers, template, webhook: _webhook, webhookEnv, ...plain } = given
-  const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormats.Format => {
-    if (name === undefined || name === "json" || name === "slack" || name === "ntfy") return name ?? "json"
+  const { command, commandFormat, email, format, headers, template, webhook, webhookEnv, ...plain } = {
+    ...Settings.DEFAULTS.notifications,
+    ...given
+  }
+  const url = webhook ?? (webhookEnv === undefined ? undefined : webhookIn(webhookEnv, environment, problems))
+  const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormat => {
     if (name === "email" && email !== undefined) return { email }
     if (name === "template" && template !== undefined) return { template }
+    if (name !== "email" && name !== "template") return name
     const message = `it is missing, and "${key}": "${name}" needs it.`
     problems.push({ place: `telemetry.notifications.${name}`, message })
     return "json"
@@ -138,7 +109,6 @@ const notificationsOf = (
     problems.push({ place: "telemetry.notifications", message })
   }
   return {
-    ...DEFAULTS.notifications,
     ...plain,
     format: formatOf("format", format),
     commandFormat: formatOf("commandFormat", commandFormat),
@@ -147,20 +117,19 @@ const notificationsOf = (
   }
 }
 
-const fromVariable = (
-  { webhook, webhookEnv }: NonNullable<Written<"notifications">>,
+/** The address in a variable. */
+const webhookIn = (
+  variable: string,
   environment: Environment.Environment,
   problems: Array<Problem>
 ): Redacted.Redacted | undefined => {
-  if (webhookEnv === undefined || webhook !== undefined) return undefined
   const place = "telemetry.notifications.webhookEnv"
-  const text = Environment.get(environment, webhookEnv)
-  if (text === undefined) {
-    problems.push({ place, message: `the environment variable ${webhookEnv} is not set.`, isOfService: true })
-  } else if (!Settings.isWebhook(text)) {
-    problems.push({ place, message: `${webhookEnv} is not an ${Settings.WEBHOOK}.` })
-  } else {
-    return Redacted.make(text)
-  }
+  const text = Environment.get(environment, variable)
+  if (text !== undefined && isWebhook(text)) return Redacted.make(text)
+  problems.push(
+    text === undefined
+      ? { place, message: `the environment variable ${variable} is not set.`, isOfService: true }
+      : { place, message: `${variable} is not an ${WEBHOOK}.` }
+  )
   return undefined
 }

@@ -1,113 +1,44 @@
 /**
  * Builds the table of tool servers, with their variables expanded.
  *
- * `${NAME}` in `env` and `headers` is the value of that variable (`Expansion`). The value of a variable is a secret, and so is every
- * header's value. A literal value in `env` is a secret if its name suggests one; otherwise it is most likely a setting, and redacting
- * `production` in every log would not help.
+ * The value of a variable is a secret, and so is every header's value. A literal value in `env` is a secret if its name suggests one;
+ * otherwise it is most likely a setting, and redacting `production` in every log would not help.
  */
-import { Duration, type Redacted } from "effect"
 import type { ToolServerConfig, ToolServerReach } from "@holdfast/mcp"
-import type * as Environment from "./reading/Environment.ts"
-import * as Expansion from "./reading/Expansion.ts"
+import type { Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
+import { Expansion, type Findings } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
+import { SECRET_NAME } from "./reading/SettingTypes.ts"
 
-/** The tool servers, with the problems of their entries. */
-export interface ToolTable {
-  /** In the order of the file. */
-  readonly servers: ReadonlyArray<ToolServerConfig>
-  /** The variables that the entries name. */
-  readonly variables: ReadonlyArray<string>
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
-}
-
-/** The defaults of plain keys. A key that is missing here does not compile. */
-export const DEFAULTS: Settings.PlainTool = {
-  // Most tools are faster, and a person waits this long.
-  timeout: Duration.seconds(60),
-  // The first start by `npx` downloads the server.
-  startTimeout: Duration.seconds(30),
-  // Bytes: some 16,000 tokens.
-  maxOutput: 65_536,
-  idempotent: [],
-  confirm: [],
-  // A question at night can be answered in the morning.
-  answerWithin: Duration.hours(8),
-  deny: []
-}
-
-/** Builds the table. `absolute` makes a path of the file absolute. */
+/** Builds the table, in the order of the file. */
 export const make = (
   settings: Readonly<Record<string, Settings.ToolServerSettings>>,
-  environment: Environment.Environment,
-  absolute: (path: string) => string
-): ToolTable => {
-  const problems: Array<ConfigProblem.Problem> = []
-  const variables: Array<string> = []
-  const servers = Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
-    const place = ConfigProblem.formatPath(["tools", name])
-    const secrets: Array<Redacted.Redacted> = []
-    const expand = (key: "env" | "headers"): Readonly<Record<string, Redacted.Redacted>> => {
-      const kind = key === "headers" ? "headers" : "variables"
-      const expanded = Expansion.record(entry[key] ?? {}, environment, ["tools", name, key], kind)
-      variables.push(...expanded.variables)
-      problems.push(...expanded.problems)
-      secrets.push(...expanded.secrets)
-      for (const [field, whole] of Object.entries(expanded.values)) {
-        if (key === "headers" || Settings.SECRET_NAME.test(field)) secrets.push(whole)
-      }
-      return expanded.values
-    }
-    const {
-      allow,
-      args: _args,
-      command: _command,
-      cwd: _cwd,
-      env: _env,
-      headers: _headers,
-      required,
-      url: _url,
-      ...plain
-    } = entry
-    problems.push(...misplaced(place, entry))
-    const reach = reachOf(entry, expand, absolute)
-    if (reach === undefined) {
-      problems.push({ place, message: "it has no command and no url. Expected one of the two." })
+  findings: Findings
+): ReadonlyArray<ToolServerConfig> =>
+  Object.entries(settings).flatMap(([name, entry]): ReadonlyArray<ToolServerConfig> => {
+    const path = ["tools", name]
+    const place = ConfigProblem.formatPath(path)
+    const expansion = new Expansion(findings)
+    const literals: Array<Redacted.Redacted> = []
+    const { allow, args, command, cwd, env, headers, required, url, ...plain } = { ...Settings.DEFAULTS.tool, ...entry }
+    findings.problems.push(...misplaced(place, entry))
+    let reach: ToolServerReach
+    if (command !== undefined) {
+      const values = expansion.record(env, [...path, "env"], "variables")
+      literals.push(...Object.entries(values).flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : [])))
+      reach = { type: "stdio", command, args, env: values, cwd: cwd === undefined ? undefined : findings.absolute(cwd) }
+    } else if (url !== undefined) {
+      reach = { type: "http", url, headers: expansion.record(headers, [...path, "headers"], "headers") }
+      literals.push(...Object.values(reach.headers))
+    } else {
+      findings.problems.push({ place, message: "it has no command and no url. Expected one of the two." })
       return []
     }
-    return [
-      {
-        ...DEFAULTS,
-        ...plain,
-        name,
-        reach,
-        isRequired: required ?? false,
-        allow,
-        secrets
-      }
-    ]
+    return [{ ...plain, name, reach, isRequired: required, allow, secrets: [...expansion.secrets, ...literals] }]
   })
-  return { servers, variables, problems }
-}
 
 // --- internal
-
-const reachOf = (
-  { args, command, cwd, url }: Settings.ToolServerSettings,
-  expand: (key: "env" | "headers") => Readonly<Record<string, Redacted.Redacted>>,
-  absolute: (path: string) => string
-): ToolServerReach | undefined => {
-  if (command !== undefined) {
-    return {
-      type: "stdio",
-      command,
-      args: args ?? [],
-      env: expand("env"),
-      cwd: cwd === undefined ? undefined : absolute(cwd)
-    }
-  }
-  return url === undefined ? undefined : { type: "http", url, headers: expand("headers") }
-}
 
 /** The problems of keys that do not apply beside the others. */
 const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<ConfigProblem.Problem> => {

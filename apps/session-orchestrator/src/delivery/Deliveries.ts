@@ -17,7 +17,7 @@ import { TurnStopped } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Clock, Duration, Effect, FiberSet, Queue, type Scope } from "effect"
 import type { Claimed, Outbox } from "../storage/Outbox.ts"
-import * as Patience from "./Patience.ts"
+import { Backoff } from "@holdfast/policy"
 
 /** Messages under way at once. */
 export const AT_ONCE = 32
@@ -42,7 +42,7 @@ export type Send = (message: Claimed) => Effect.Effect<void, Failure.Failure>
 
 /** A kind of messages. */
 export interface Kind {
-  readonly patience: Patience.Patience
+  readonly patience: Patience
   readonly send: Send
 }
 
@@ -129,6 +129,61 @@ export const make = Effect.fnUntraced(function* (options: Options): Effect.fn.Re
   return { look, change: Queue.take(changes), idle: FiberSet.awaitEmpty(fibers) }
 })
 
+/** A schedule of deliveries. */
+export interface Patience {
+  readonly waits: Backoff.Schedule
+  readonly mostRetries: number
+  /** Whether a failure that is permanent for a provider is tried again: an operator may mend the receiver. */
+  readonly triesRefusals: boolean
+  /** The longest wait that a receiver may ask for. */
+  readonly longestHintMs: number
+}
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** A turn's end is worth three days: 12 attempts. */
+export const OF_TURN_ENDS: Patience = {
+  waits: Backoff.steps([
+    5 * SECOND,
+    30 * SECOND,
+    2 * MINUTE,
+    10 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    24 * HOUR
+  ]),
+  mostRetries: 11,
+  triesRefusals: true,
+  longestHintMs: 24 * HOUR
+}
+
+/** A notice is of use while it is news, a report in the morning: 9 attempts within two hours. */
+export const OF_NOTICES: Patience = {
+  waits: Backoff.steps([SECOND, 5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE]),
+  mostRetries: 8,
+  triesRefusals: false,
+  longestHintMs: HOUR
+}
+
+/**
+ * Milliseconds before the next attempt: the longer of the schedule's and the receiver's hint; `undefined`: the message is given up. A receiver that
+ * is gone (410), and an address that may not be reached, are given up at once.
+ */
+export const waitAfter = (
+  { longestHintMs, mostRetries, triesRefusals, waits }: Patience,
+  failedAttempts: number,
+  { hint, reason, retryable, status }: Failure.Failure
+): number | undefined => {
+  const isFinal = status === 410 || (status === undefined && reason === "refused")
+  if (isFinal || (!retryable && !triesRefusals) || failedAttempts > mostRetries) return undefined
+  return Math.max(Backoff.delayAt(waits, failedAttempts - 1), Math.min(hint?.retryAfterMs ?? 0, longestHintMs))
+}
+
 // --- internal
 
 const deliver = (options: Options, message: Claimed): Effect.Effect<void, StorageError> =>
@@ -172,7 +227,7 @@ const settle = Effect.fnUntraced(function* (
     return yield* onEnd(message, "delivered")
   }
   const attempts = message.attempts + 1
-  const waitMs = kind === undefined ? undefined : Patience.waitAfter(kind.patience, attempts, failure)
+  const waitMs = kind === undefined ? undefined : waitAfter(kind.patience, attempts, failure)
   const what = message.turnId === undefined ? `Notice ${message.id}` : `The end of turn ${message.turnId}`
   if (waitMs !== undefined) {
     yield* outbox.postpone(message.number, attempts, now + waitMs)

@@ -6,7 +6,7 @@
  */
 import { PeriodReport } from "@holdfast/wire"
 import { Schema } from "effect"
-import { type Format, PLACEHOLDER } from "../config/reading/NoticeFormats.ts"
+import { type NoticeFormat as Format, PLACEHOLDER } from "../config/reading/SettingTypes.ts"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
 import * as Prose from "../text/Prose.ts"
 
@@ -71,20 +71,15 @@ export const write = (format: Format, body: NoticeBody): Content => {
 
 const titleOf = ({ model, provider, type }: NoticeBody): string => {
   const endpoint = typeof provider === "string" && typeof model === "string" ? `${provider}/${model}` : "an endpoint"
-  switch (type) {
-    case "incident-began":
-      return `${endpoint} is down`
-    case "incident-ended":
-      return `${endpoint} answers again`
-    case "incident-gave-up":
-      return `${endpoint} was given up`
-    case "turns-failed":
-      return `Turns failed at ${endpoint}`
-    case "question":
-      return "A turn waits for a person"
-    default:
-      return "Report of the day"
-  }
+  return TITLES[type]?.(endpoint) ?? "Report of the day"
+}
+
+const TITLES: Readonly<Record<string, (endpoint: string) => string>> = {
+  "incident-began": (endpoint) => `${endpoint} is down`,
+  "incident-ended": (endpoint) => `${endpoint} answers again`,
+  "incident-gave-up": (endpoint) => `${endpoint} was given up`,
+  "turns-failed": (endpoint) => `Turns failed at ${endpoint}`,
+  question: () => "A turn waits for a person"
 }
 
 /** Names of ntfy's symbols. */

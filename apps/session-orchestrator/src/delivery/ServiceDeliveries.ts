@@ -4,26 +4,22 @@
  * Without `webhooks` and without `telemetry.notifications` nothing is started, and the outbox is not looked at. The operator's receiver
  * may be at any address; the receiver of a request is reached at a public address only.
  */
-import { Timer } from "@holdfast/journal"
-import type { Failure, Ids } from "@holdfast/wire"
-import { Clock, type Context, Effect, Layer, Metric, Option, Redacted, Schema } from "effect"
+import { type StorageError, Timer } from "@holdfast/journal"
+import type { Failure, Ids, PeriodReport, TurnState } from "@holdfast/wire"
+import { Clock, type Context, Effect, Layer, Metric, Option, Redacted, Schedule, Schema } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../config/Config.ts"
 import { PeriodReports } from "../inspection/period/PeriodReports.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import { Secrets } from "../redaction/Secrets.ts"
-import { type Claimed, Outbox } from "../storage/Outbox.ts"
+import { type Claimed, type NewMessage, Outbox } from "../storage/Outbox.ts"
 import * as DailyTime from "../text/DailyTime.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as NoticeFormat from "./NoticeFormat.ts"
-import * as Patience from "./Patience.ts"
 import * as Posting from "./Posting.ts"
 import * as QuestionNotice from "./QuestionNotice.ts"
-import * as Receivers from "./Receivers.ts"
-import * as ReportNotices from "./ReportNotices.ts"
-import * as Signature from "./Signature.ts"
-import * as TurnEndMessage from "./TurnEndMessage.ts"
+import { createHmac } from "node:crypto"
 
 /** The operator's receiver of every turn's end, as the outbox names it. */
 export const EVERY_TURN = "webhooks.turnEnd"
@@ -49,7 +45,7 @@ export const layer: Layer.Layer<
   | Config
   | Outbox
   | PeriodReports
-  | TurnStates
+  | StoredTurns
   | Secrets
   | Timer.Timer
   | HttpClient.HttpClient
@@ -68,25 +64,89 @@ export const layer: Layer.Layer<
       notifications === undefined ? new Map<string, Deliveries.Send>() : yield* receiversOf(notifications, redact)
     const kindOf = (message: Claimed): Deliveries.Kind | undefined => {
       if (message.turnId !== undefined) {
-        return ends && { patience: Patience.OF_TURN_ENDS, send: ends }
+        return ends && { patience: Deliveries.OF_TURN_ENDS, send: ends }
       }
       const send = receivers.get(message.receiver)
-      return send && { patience: Patience.OF_NOTICES, send }
+      return send && { patience: Deliveries.OF_NOTICES, send }
     }
     yield* Effect.forkScoped(Deliveries.run({ outbox, redact, kindOf, onEnd: count }))
     if (time === undefined) return
     const { report } = yield* PeriodReports
     const { sleepUntil } = yield* Timer.Timer
     const { add } = outbox
-    yield* Effect.forkScoped(ReportNotices.run({ time, receivers: [...receivers.keys()], report, add, sleepUntil }))
+    yield* Effect.forkScoped(dailyReports({ time, receivers: [...receivers.keys()], report, add, sleepUntil }))
   })
 )
 
+/**
+ * The headers of a message that is signed for its receiver, as Standard Webhooks does (standardwebhooks.com): over id, time and body, so none of
+ * them can be changed, and an old message can be refused.
+ */
+export const signatureOf = (secret: string, id: string, at: number, body: string): Readonly<Record<string, string>> => {
+  const timestamp = String(Math.floor(at / 1000))
+  const key = secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret)
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` }
+}
+
+/** The body: its type names how the turn ended, and `data` is the turn as `GET /v1/turns/:turnId` has it. */
+const bodyOf = (state: TurnState.TurnState): string =>
+  JSON.stringify({
+    type: `turn.${state.status}`,
+    timestamp: new Date(state.endedAt ?? state.acceptedAt).toISOString(),
+    data: state
+  })
+
+/** How late a report is still made. */
+export const LATE_MS = 6 * 3_600_000
+
+/** The sources of a report, and where it goes. */
+export interface ReportOptions {
+  readonly time: DailyTime.TimeOfDay
+  readonly receivers: ReadonlyArray<string>
+  readonly report: (since: number, until: number) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
+  readonly add: (messages: ReadonlyArray<NewMessage>) => Effect.Effect<void, StorageError>
+  readonly sleepUntil: (at: number) => Effect.Effect<void>
+}
+
+/**
+ * Puts the report of a day into the outbox at a time of day, without end. A service that was down at the time makes it at its start, up to `LATE_MS`
+ * later. A report's id is its moment, so it is sent once, whichever runner made it and however often the service restarts.
+ */
+export const dailyReports = (options: ReportOptions): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const missed = DailyTime.last(options.time, now)
+    if (now - missed <= LATE_MS) yield* makeReport(options, missed)
+    return yield* Effect.forever(
+      Effect.gen(function* () {
+        const at = DailyTime.next(options.time, yield* Clock.currentTimeMillis)
+        yield* options.sleepUntil(at)
+        yield* makeReport(options, at)
+      })
+    )
+  })
+
+/** The message of a report for one receiver. */
+const reportMessage = (receiver: string, at: number, report: PeriodReport.PeriodReport): NewMessage => {
+  const id = `report/${new Date(at).toISOString()}`
+  return {
+    id: `${id}/${receiver}`,
+    lane: `report/${receiver}`,
+    receiver,
+    payload: JSON.stringify({ id, type: "report", text: report.line, report }),
+    dueAt: at
+  }
+}
+
 // --- internal
+
+/** The prefix of a secret that is written in base64. */
+const PREFIX = "whsec_"
 
 /** Sends the end of a turn, signed. */
 const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<Values["webhooks"]>) {
-  const states = yield* TurnStates
+  const states = yield* StoredTurns
   const toOperator = Posting.viaClient(yield* HttpClient.HttpClient)
   const toClient = Posting.toPublic()
   const send: Deliveries.Send = ({ receiver, turnId }) =>
@@ -94,10 +154,10 @@ const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<V
       const state = turnId === undefined ? undefined : yield* stateOf(states, turnId)
       const isOperators = receiver === EVERY_TURN
       if (state === undefined || (isOperators && turnEnd === undefined)) return yield* Effect.fail(GONE)
-      const body = TurnEndMessage.bodyOf(state)
+      const body = bodyOf(state)
       // The id of a message has no address in it.
       const messageId = isOperators ? `turn-end/${state.turnId}` : `turn-end/${state.turnId}/client`
-      const signed = Signature.headers(Redacted.value(secret), messageId, yield* Clock.currentTimeMillis, body)
+      const signed = signatureOf(Redacted.value(secret), messageId, yield* Clock.currentTimeMillis, body)
       const headers = { "content-type": "application/json", ...signed }
       const post = isOperators ? toOperator : toClient
       yield* post({ url: isOperators && turnEnd !== undefined ? Redacted.value(turnEnd) : receiver, headers, body })
@@ -105,7 +165,7 @@ const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<V
   return send
 })
 
-const stateOf = (states: TurnStates["Service"], turnId: Ids.TurnId) =>
+const stateOf = (states: StoredTurns["Service"], turnId: Ids.TurnId) =>
   states.find(turnId).pipe(
     Effect.catchTags({
       TurnNotFound: () => Effect.undefined,
@@ -134,9 +194,9 @@ const receiversOf = Effect.fnUntraced(function* (
   redact: (text: string) => string
 ) {
   const receivers = new Map<string, Deliveries.Send>()
-  const states = yield* TurnStates
+  const states = yield* StoredTurns
   const via =
-    (format: Parameters<typeof NoticeFormat.write>[0], send: Receivers.SendContent): Deliveries.Send =>
+    (format: Parameters<typeof NoticeFormat.write>[0], send: Posting.SendContent): Deliveries.Send =>
     ({ payload = "" }) =>
       Option.match(decodeBody(payload), {
         onNone: () => Effect.fail(GONE),
@@ -147,13 +207,27 @@ const receiversOf = Effect.fnUntraced(function* (
           )
       })
   if (webhook !== undefined) {
-    receivers.set("webhook", via(format, Receivers.webhook(webhook, yield* HttpClient.HttpClient, redact)))
+    receivers.set("webhook", via(format, Posting.webhook(webhook, yield* HttpClient.HttpClient, redact)))
   }
   if (command !== undefined) {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-    receivers.set("command", via(commandFormat, Receivers.command(command, spawner, redact)))
+    receivers.set("command", via(commandFormat, Posting.command(command, spawner, redact)))
   }
   return receivers
 })
 
 const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(NoticeFormat.KeptBody))
+
+/** The database may be away for a while: an hour. */
+const REPORT_RETRIES = { schedule: Schedule.spaced("1 minute"), times: 60 } as const
+
+const makeReport = ({ add, receivers, report, time }: ReportOptions, at: number): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const found = yield* report(DailyTime.last(time, at - 1), at)
+    yield* add(receivers.map((receiver) => reportMessage(receiver, at, found)))
+  }).pipe(
+    Effect.retry(REPORT_RETRIES),
+    Effect.catchTag("StorageError", ({ message }) =>
+      Effect.logError(`The report of the day could not be made. ${message}`)
+    )
+  )

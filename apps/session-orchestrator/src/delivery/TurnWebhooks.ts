@@ -6,7 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../config/Config.ts"
 import { InvalidRequest } from "../conversation/Conversations.ts"
-import * as PublicAddress from "./PublicAddress.ts"
+import * as Posting from "./Posting.ts"
 
 /** Characters of an address. */
 const LONGEST = 2_000
@@ -36,5 +36,5 @@ export const layer: Layer.Layer<TurnWebhooks, never, Config> = Layer.effect(
 const refusalOf = (address: string, hasSecret: boolean): string | undefined => {
   if (!hasSecret) return "this service has no webhooks.secret to sign messages with"
   if (address.length > LONGEST) return `found ${address.length} characters; expected ${LONGEST} at most`
-  return PublicAddress.refusalOf(address)
+  return Posting.refusalOf(address)
 }

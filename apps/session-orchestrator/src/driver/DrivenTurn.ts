@@ -9,6 +9,7 @@ import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import { promptOf } from "../storage/Store.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
+import * as Ownership from "../turn/Ownership.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import type { Ready } from "./Entrance.ts"
@@ -58,7 +59,8 @@ export const make = (
   const ports = TurnSetting.portsOf(services, setting, resumption, patiently(turnId), count)
   const strategy = TurnSetting.deciding({ ...setting, life, ports, spending })
   const router = ports.router && TurnSetting.routed(life, ports.router, strategy, spending)
-  const toolbox = ToolAnswers.over(offered, () => session.present(conversation).toolAnswers)
+  const owned = Ownership.toolsOf(services.ownership, conversation.conversationId, offered)
+  const toolbox = ToolAnswers.over(owned, () => session.present(conversation).toolAnswers)
   const { compactor, limits, report } = ports
   const { maxRetries } = strategy.budget
   const draw = () => chance.nextDoubleUnsafe()

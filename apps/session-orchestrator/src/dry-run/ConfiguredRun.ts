@@ -5,6 +5,7 @@
  */
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
+import { Result } from "effect"
 import type { Values } from "../config/Config.ts"
 import * as TurnUse from "../inspection/TurnUse.ts"
 import * as DryRun from "./DryRun.ts"
@@ -83,15 +84,25 @@ export const namesOf = ({ model, providers, retry }: Configured): ReadonlyArray<
   return Array.from(new Set([...Array.from(providers.keys()).filter((name) => used.has(name)), ...targets]))
 }
 
-/** Why outages are refused: no turn calls an endpoint that one of them is for; `undefined`: they are not. */
-export const refusalOf = (
-  outages: Outages.Outages,
+/** Reads the outages of a run; fails with what was wrong, where, and what was expected. An outage for an endpoint that no turn calls is a mistake. */
+export const outagesOf = (
+  texts: ReadonlyArray<string>,
   configured: ReadonlyArray<Configured>,
-  isKnown: (name: string) => boolean = () => false
-): string | undefined => {
+  isReplay: boolean
+): Result.Result<Outages.Outages, string> => {
+  const read = Outages.read(texts)
+  if (Result.isFailure(read)) return read
+  const named = Outages.names(read.success)
+  if (isReplay && named.length < read.success.size)
+    return Result.fail("a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'.")
   const names = new Set(configured.flatMap(namesOf))
-  const uncalled = Outages.names(outages).find((name) => !names.has(name) && !isKnown(name))
-  return uncalled && `no turn calls ${Quote.of(uncalled)}; expected one of ${Array.from(names).join(", ")}.`
+  // Recorded conversations have models of their own, of any provider.
+  const isRecorded = (name: string) =>
+    isReplay && configured.some(({ providers }) => providers.has(name.split("/")[0] ?? ""))
+  const uncalled = named.find((name) => !names.has(name) && !isRecorded(name))
+  return uncalled === undefined
+    ? read
+    : Result.fail(`no turn calls ${Quote.of(uncalled)}; expected one of ${Array.from(names).join(", ")}.`)
 }
 
 // --- internal

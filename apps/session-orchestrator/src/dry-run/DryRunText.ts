@@ -1,8 +1,12 @@
-/** Writes the accounts of dry runs as a table, a column for each configuration. Pure. */
-import { Count, DryRunFigures, type DryRunReport } from "@holdfast/wire"
+/** Writes the accounts of dry runs as a table, a column for each configuration, and what a replay changed. Pure, but for the time zone. */
+import { Count, defined, DryRunFigures, type DryRunReport } from "@holdfast/wire"
 import * as PeriodText from "../inspection/period/PeriodText.ts"
-import * as Columns from "../text/Columns.ts"
+import * as Document from "../text/Document.ts"
 import * as DurationText from "../text/DurationText.ts"
+import * as Prose from "../text/Prose.ts"
+import type { Followed } from "./ReplayedTurn.ts"
+import type { Trial } from "./Trial.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
 
 /** One account and the name of its column. */
 export interface Column {
@@ -19,8 +23,49 @@ export const table = (columns: ReadonlyArray<Column>): ReadonlyArray<string> => 
     ...values.map((value) => value ?? "-")
   ])
   const cut = DryRunFigures.cutOf(reports)
-  return [...Columns.aligned([...head, ...rows]), ...failures(columns), ...(cut === undefined ? [] : ["", cut])]
+  return [
+    ...Document.aligned([...head, ...rows]),
+    ...Document.lines(failures(columns)),
+    ...(cut === undefined ? [] : ["", cut])
+  ]
 }
+
+/** How many turns followed their record, and how many decisions were made again alike. */
+export const followed = (name: string, turns: ReadonlyArray<Followed>): string => {
+  const whole = turns.filter(({ leftAt }) => leftAt === undefined).length
+  const decisions = turns.reduce((sum, { decisions }) => sum + decisions, 0)
+  const follow = turns.length === 1 ? "follows its record" : "follow their record"
+  const again = decisions === 1 ? "was made again as it is on record" : "were made again as they are on record"
+  return `${name}: ${whole} of ${Count.of(turns.length, "turn")} ${follow} to the end; ${Count.of(decisions, "decision")} ${again}.`
+}
+
+/** The turns whose end differs, as they were and as they would be. */
+export const changed = (was: Trial, would: Trial): ReadonlyArray<readonly [TurnCourse, TurnCourse]> =>
+  was.result.turns.flatMap((before, n) => {
+    const after = would.result.turns[n]
+    return after === undefined || isSameEnd(before, after) ? [] : [[before, after] as const]
+  })
+
+/** The same in words, at most `MOST_ROWS` of them. */
+export const changes = (was: Trial, would: Trial, moment: (ms: number) => string): ReadonlyArray<string> => {
+  const pairs = changed(was, would)
+  if (pairs.length === 0) return ["", `By ${would.name} every turn ends as it did, at the same time.`]
+  const shown = pairs.slice(0, MOST_ROWS)
+  const more = pairs.length - shown.length
+  return Document.lines([
+    {
+      title: `By ${would.name} ${Count.of(pairs.length, "turn")} ${pairs.length === 1 ? "ends" : "end"} otherwise:`,
+      rows: [
+        ["turn", "as it was", "would be"],
+        ...shown.map(([before, after]) => [before.turnId, endOf(before, moment), endOf(after, moment)])
+      ],
+      notes: more > 0 ? [{ text: `and ${more} more; --json has all` }] : []
+    }
+  ])
+}
+
+/** Hours and minutes, for an axis. */
+export const timeOfDay = (ms: number): string => new Date(ms).toTimeString().slice(0, 5)
 
 // --- internal
 
@@ -29,13 +74,29 @@ const NOTATION: DryRunFigures.Notation = {
   money: PeriodText.money
 }
 
-const failures = (columns: ReadonlyArray<Column>): ReadonlyArray<string> =>
-  columns.flatMap(({ name, report: { failures } }) => {
-    if (failures.length === 0) return []
-    const where = columns.length > 1 ? `, ${name}` : ""
-    return [
-      "",
-      `Failed${where}:`,
-      ...failures.map((failure) => `  ${Count.format(failure.turns)} because ${DryRunFigures.because(failure)}`)
-    ]
-  })
+const failures = (columns: ReadonlyArray<Column>): ReadonlyArray<Document.Section> =>
+  columns
+    .filter(({ report }) => report.failures.length > 0)
+    .map(({ name, report }) => ({
+      title: `Failed${columns.length > 1 ? `, ${name}` : ""}:`,
+      notes: report.failures.map((failure) => ({
+        text: `${Count.format(failure.turns)} because ${DryRunFigures.because(failure)}`
+      }))
+    }))
+
+const MOST_ROWS = 20
+
+const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
+  a?.status === b?.status && a?.at === b?.at
+
+const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
+  const made = calls.filter(({ outcome }) => outcome !== "shared").length
+  const after = Count.of(made, "call")
+  if (end === undefined) return `still waiting, ${after}`
+  const how = end.status === "completed" ? "answered" : end.status
+  const why =
+    end.status === "failed" && end.because !== undefined
+      ? `, ${DryRunFigures.because({ because: end.because, ...defined({ reason: end.reason }) })}`
+      : ""
+  return Prose.oneLine(`${how} ${moment(end.at)}, ${after}${why}`)
+}

@@ -2,23 +2,24 @@
  * Tries policies for clients of the service (X10).
  *
  * DryRuns.N1. One run at a time, in slices: turns of the service go on meanwhile.
- * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected.
+ * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected: all faults at once.
  */
 import type { StorageError } from "@holdfast/journal"
-import { Count, defined, Target } from "@holdfast/wire"
+import { RetrySettings } from "@holdfast/policy"
+import { Count, defined, Quote, Target } from "@holdfast/wire"
 import { DryRunGroup, type SchedulePreview } from "@holdfast/wire/api"
 import { Clock, Context, Duration, Effect, Layer, Result, Semaphore } from "effect"
 import { Config } from "../config/Config.ts"
-import type { InvalidRequest } from "../conversation/Conversations.ts"
+import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
+import { InvalidRequest } from "../conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as Outages from "./Outages.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
-import * as ReplayText from "./ReplayText.ts"
-import * as ReplayTrial from "./ReplayTrial.ts"
+import * as DryRunText from "./DryRunText.ts"
+import * as Replay from "./Replay.ts"
 import * as SchedulePreviews from "./SchedulePreviews.ts"
 import * as Trial from "./Trial.ts"
-import * as TriedPolicy from "./TriedPolicy.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
 
 /** Runs dry runs. */
@@ -44,20 +45,68 @@ export const layer: Layer.Layer<DryRuns, never, Config | Lists> = Layer.effect(
     const { recording } = yield* Lists
     const alone = Semaphore.makeUnsafe(1).withPermits(1) // DryRuns.N1
     return {
-      schedule: (request) => Effect.map(TriedPolicy.of(config, request), SchedulePreviews.of),
+      schedule: (request) => Effect.map(tried(config, request), SchedulePreviews.of),
       run: ({ replay, ...request }) => {
         const { outages = [], turns, withinMs } = request
         if (replay === undefined)
-          return outages.length === 0 ? TriedPolicy.refused("outages", NOTHING_MET) : alone(run(config, request))
-        if (turns !== undefined) return TriedPolicy.refused("turns", OF_THE_RECORD)
-        if (withinMs !== undefined) return TriedPolicy.refused("withinMs", OF_THE_RECORD)
+          return outages.length === 0 ? refused("outages", NOTHING_MET) : alone(run(config, request))
+        if (turns !== undefined) return refused("turns", OF_THE_RECORD)
+        if (withinMs !== undefined) return refused("withinMs", OF_THE_RECORD)
         return alone(runAgain(config, recording, request, replay.since))
       }
     }
   })
 )
 
+/** The configuration with the request's model and settings, which are at `place` of the request. */
+export const tried = <Configured extends Pick<ConfiguredRun.Configured, "model" | "providers" | "retry">>(
+  config: Configured,
+  { model: name, retry }: Settings,
+  place: ReadonlyArray<string> = []
+): Effect.Effect<Configured, InvalidRequest> => {
+  const pathOf = (path: ReadonlyArray<PropertyKey>) => ConfigProblem.formatPath([...place, ...path])
+  const model = name === undefined ? ConfiguredRun.modelOf(config) : Target.parse(name)
+  const providers = Array.from(config.providers.keys())
+  const unknown = (name: string, path: ReadonlyArray<PropertyKey>): Fault => ({
+    path: pathOf(path),
+    message: `expected "provider/model" with a provider of the configuration (${providers.join(", ")}), got ${Quote.of(name)}.`
+  })
+  const isKnown = model !== undefined && config.providers.has(model.provider)
+  const ofModel = isKnown ? [] : [unknown(name ?? "", ["model"])]
+  const settings = RetrySettings.decode(retry ?? {})
+  if (Result.isFailure(settings)) {
+    const { issue } = settings.failure
+    const place = (path: ReadonlyArray<PropertyKey>) => pathOf(["retry", ...path])
+    const ofSettings = ConfigProblem.fromIssue(issue, retry, place)
+    return refusedFor(
+      [...ofModel, ...ofSettings.map(({ message, place }) => ({ path: place, message }))],
+      [...ofModel.map(textOf), ConfigProblem.firstOf(issue, retry, place)].join(" ")
+    )
+  }
+  const foreign = RetrySettings.targetNames(settings.success).filter(
+    ({ name }) => !config.providers.has(Target.parse(name)?.provider ?? "")
+  )
+  if (!isKnown || foreign.length > 0)
+    return refusedFor([...ofModel, ...foreign.map(({ name, path }) => unknown(name, ["retry", ...path]))])
+  return Effect.succeed({ ...config, model, retry: { ...config.retry, ...settings.success } })
+}
+
 // --- internal
+
+/** What a request changes. */
+interface Settings {
+  readonly model?: string | undefined
+  readonly retry?: unknown
+}
+
+/** A fault of a request: the path of its key, and what was wrong and expected. */
+interface Fault {
+  readonly path: string
+  readonly message: string
+}
+
+/** Refuses a request for one fault. */
+const refused = (path: string, message: string): Effect.Effect<never, InvalidRequest> => refusedFor([{ path, message }])
 
 type Request = Omit<DryRunGroup.RunDryRun, "replay">
 
@@ -65,10 +114,10 @@ const run = Effect.fnUntraced(function* (
   config: ConfiguredRun.Configured,
   request: Request
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest> {
-  const [first, second] = yield* policiesOf(config, request)
-  const outages = yield* metBy(second === undefined ? [first] : [first, second], request)
+  const configured = yield* configuredBy(config, request)
+  const outages = yield* metBy(configured, request)
   const { picture = false, turns = 1, withinMs = 60_000 } = request
-  const scene = {
+  const { assumptions, trials } = yield* Trial.compare(configured, {
     outages,
     turns,
     withinMs,
@@ -76,20 +125,13 @@ const run = Effect.fnUntraced(function* (
     forMs: lengthOf(request),
     mostCalls: DryRunGroup.MOST_CALLS,
     seed: 1
-  }
-  const tried = (configured: ConfiguredRun.Configured, name: string) =>
-    Trial.run(name, () => ConfiguredRun.make(configured, scene))
-  const trial = yield* tried(first, Trial.nameOf(first))
-  const other = second && (yield* tried(second, nameBeside(first, second)))
+  })
   const words = Outages.describe(outages)
-  const title = `${Count.of(turns, "turn")} of ${Target.format(ConfiguredRun.modelOf(first))}`
-  const trials = other === undefined ? [trial] : [trial, other]
-  const assumed = [first, ...(second === undefined ? [] : [second])].flatMap(Trial.assumptions)
+  const title = `${Count.of(turns, "turn")} of ${Target.format(ConfiguredRun.modelOf(firstOf(configured).config))}`
   return {
-    report: trial.report,
-    ...defined({ against: other?.report }),
+    ...reportsOf(trials),
     outages: words,
-    assumptions: Array.from(new Set(assumed)),
+    assumptions,
     ...(picture ? { svg: Picture.svg(title, words.join(" "), trials, Picture.elapsed) } : {})
   }
 })
@@ -101,36 +143,25 @@ const runAgain = Effect.fnUntraced(function* (
   request: Request,
   since: number
 ): Effect.fn.Return<DryRunGroup.DryRunAnswer, InvalidRequest | StorageError> {
-  const [first, second] = yield* policiesOf(config, request)
-  const outages = yield* metBy(second === undefined ? [first] : [first, second], request, true)
+  const configured = yield* configuredBy(config, request)
+  const outages = yield* metBy(configured, request, true)
   const readAt = yield* Clock.currentTimeMillis
   const recording = yield* read(since, DryRunGroup.MOST_TURNS)
   if (recording.turns.length === 0)
-    return yield* TriedPolicy.refused("replay.since", "no turn was accepted or ended since then, and none is open.")
-  const named = (name: string, config: ConfiguredRun.Configured, { model }: Policy) => ({
-    name,
-    config,
-    ...defined({ model: model === undefined ? undefined : config.model })
-  })
-  const { assumptions, replayed, was } = yield* ReplayTrial.run({
-    configured: [
-      named(Trial.nameOf(first), first, request),
-      ...(second === undefined ? [] : [named(nameBeside(first, second), second, request.against ?? {})])
-    ],
+    return yield* refused("replay.since", "no turn was accepted or ended since then, and none is open.")
+  const { assumptions, replayed, was } = yield* Replay.run(configured, {
     recording,
     readAt,
     outages,
     forMs: lengthOf(request),
     mostCalls: DryRunGroup.MOST_CALLS
   })
-  const [one, other] = replayed
-  if (one === undefined) return yield* Effect.die("one policy is tried at least")
-  const trials = [was, ...replayed.map(({ trial }) => trial)]
+  const one = firstOf(replayed)
+  const trials = replayed.map(({ trial }) => trial)
   const title = `${Count.of(recording.turns.length, "turn")}, replayed`
-  const changes = ReplayText.changed(was, one.trial)
+  const changes = DryRunText.changed(was, one.trial)
   return {
-    report: one.trial.report,
-    ...defined({ against: other?.trial.report }),
+    ...reportsOf(trials),
     outages: Outages.describe(outages),
     assumptions,
     replay: {
@@ -143,51 +174,64 @@ const runAgain = Effect.fnUntraced(function* (
         .map(([before, after]) => ({ turnId: before.turnId, was: endingOf(before), would: endingOf(after) }))
     },
     ...(request.picture === true
-      ? { svg: Picture.svg(title, "", trials, (ms) => ReplayText.timeOfDay(was.result.startAt + ms)) }
+      ? { svg: Picture.svg(title, "", [was, ...trials], (ms) => DryRunText.timeOfDay(was.result.startAt + ms)) }
       : {})
   }
 })
-
-/** The name of a second policy: one of the same profile is a change of the first. */
-const nameBeside = (first: ConfiguredRun.Configured, second: ConfiguredRun.Configured): string => {
-  const name = Trial.nameOf(second)
-  return name === Trial.nameOf(first) ? `${name}, changed` : name
-}
 
 const endingOf = ({ end }: TurnCourse) =>
   end === undefined ? { status: "waiting" as const } : { status: end.status, at: end.at }
 
 const lengthOf = ({ hours = 48 }: Request): number => Duration.toMillis(Duration.hours(hours))
 
-const metBy = (...of: Parameters<typeof outagesOf>): Effect.Effect<Outages.Outages, InvalidRequest> => {
-  const outages = outagesOf(...of)
-  return Result.isSuccess(outages) ? Effect.succeed(outages.success) : TriedPolicy.refused("outages", outages.failure)
-}
-
-type Policy = Pick<DryRunGroup.RunDryRun, "model" | "retry">
-
-const policiesOf = Effect.fnUntraced(function* (config: ConfiguredRun.Configured, { against, ...policy }: Request) {
-  const first = yield* TriedPolicy.of(config, policy)
-  return [first, against && (yield* TriedPolicy.of(config, against, ["against"]))] as const
+const reportsOf = (trials: ReadonlyArray<Trial.Trial>): Pick<DryRunGroup.DryRunAnswer, "report" | "against"> => ({
+  report: firstOf(trials).report,
+  ...defined({ against: trials[1]?.report })
 })
 
-const outagesOf = (
-  configured: ReadonlyArray<ConfiguredRun.Configured>,
+const firstOf = <A>([first]: ReadonlyArray<A>): A => {
+  if (first === undefined) throw new Error("one policy is tried at least")
+  return first
+}
+
+const metBy = (
+  configured: ReadonlyArray<Trial.NamedConfiguration>,
   { outages = [] }: Request,
   isReplay = false
-): Result.Result<Outages.Outages, string> => {
-  const read = Outages.read(outages)
-  if (Result.isFailure(read)) return read
-  if (isReplay && Outages.names(read.success).length < read.success.size) return Result.fail(DESCRIBED)
-  // Recorded conversations have models of their own, of any provider.
-  const isRecorded = (name: string) =>
-    isReplay && configured.some(({ providers }) => providers.has(name.split("/")[0] ?? ""))
-  const refusal = ConfiguredRun.refusalOf(read.success, configured, isRecorded)
-  return refusal === undefined ? read : Result.fail(refusal)
+): Effect.Effect<Outages.Outages, InvalidRequest> => {
+  const configs = configured.map(({ config }) => config)
+  const read = ConfiguredRun.outagesOf(outages, configs, isReplay)
+  return Result.isSuccess(read) ? Effect.succeed(read.success) : refused("outages", read.failure)
 }
+
+/** The configurations of a request: its own, and the second of a comparison. */
+const configuredBy = Effect.fnUntraced(function* (
+  config: ConfiguredRun.Configured,
+  { against, ...request }: Request
+): Effect.fn.Return<ReadonlyArray<Replay.NamedConfiguration>, InvalidRequest> {
+  const named = Effect.fnUntraced(function* (policy: Settings, place?: ReadonlyArray<string>) {
+    const changed = yield* tried(config, policy, place)
+    const model = policy.model === undefined ? undefined : changed.model
+    return { name: Trial.nameOf(changed), config: changed, ...defined({ model }) }
+  })
+  const first = yield* named(request)
+  if (against === undefined) return [first]
+  const second = yield* named(against, ["against"])
+  // One of the same profile is a change of the first.
+  return [first, second.name === first.name ? { ...second, name: `${second.name}, changed` } : second]
+})
 
 const NOTHING_MET = "expected at least one, such as `529 for 7h`, or `replay` with the begin of the record."
 
 const OF_THE_RECORD = "expected none: a replay has the turns of the record."
 
-const DESCRIBED = "a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'."
+/** More than a person corrects at once. */
+const MOST_FAULTS = 50
+
+const textOf = ({ message, path }: Fault): string => `${path}: ${message}`
+
+const refusedFor = (
+  faults: ReadonlyArray<Fault>,
+  message: string = faults.map(textOf).join(" ")
+): Effect.Effect<never, InvalidRequest> =>
+  Effect.fail(new InvalidRequest({ message, faults: faults.slice(0, MOST_FAULTS) }))

@@ -16,7 +16,6 @@ import * as TurnLife from "../session/TurnLife.ts"
 import * as Spending from "../spend/Spending.ts"
 import type { Standings } from "../storage/Standings.ts"
 import * as Admission from "../turn/Admission.ts"
-import { ParkingPlace } from "../turn/ParkingPlace.ts"
 import * as TurnPlan from "../turn/TurnPlan.ts"
 import * as TurnRouter from "../turn/TurnRouter.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
@@ -114,7 +113,7 @@ export class DryTurn {
     this.policy = policy
     this.strategy = spending === undefined ? Spending.deciding(strategy) : strategy
     this.provider = spending?.checked(gated, { conversationId, turnId, tags: [] }) ?? gated
-    this.parking = new Parking(clock.timer, ParkingPlace.defaultValue(), {
+    this.parking = new Parking(clock.timer, {
       takeUp: (_conversation, _turn, prepare) => clock.at(clock.now(), () => this.resume(prepare)), // the gate settles first
       near: nothing,
       held: nothing

@@ -5,6 +5,7 @@
  * Replay.L2. Turns of one conversation follow each other, as they did.
  */
 import { Count, type Target } from "@holdfast/wire"
+import { Effect } from "effect"
 import type { Recording, RecordedTurn } from "../storage/Recording.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
@@ -12,7 +13,7 @@ import * as DryRun from "./DryRun.ts"
 import type { DryCall, Surroundings } from "./DryTurn.ts"
 import * as Outages from "./Outages.ts"
 import * as RecordedReplies from "./RecordedReplies.ts"
-import { ReplayedTurn } from "./ReplayedTurn.ts"
+import { type Followed, ReplayedTurn } from "./ReplayedTurn.ts"
 import * as SimulatedReplies from "./SimulatedReplies.ts"
 import * as Trial from "./Trial.ts"
 import * as TurnCourse from "./TurnCourse.ts"
@@ -46,6 +47,44 @@ export interface Replayed {
   readonly turns: ReadonlyArray<ReplayedTurn>
   readonly replies: RecordedReplies.RecordedReplies
 }
+
+/** One configuration of a comparison. */
+export interface NamedConfiguration extends Trial.NamedConfiguration {
+  /** The model of all turns; absent: that of their conversations. */
+  readonly model?: Target.Target | undefined
+}
+
+/** The record as it was, and under each configuration. */
+export interface Comparison {
+  readonly was: Trial.Trial
+  readonly replayed: ReadonlyArray<{ readonly trial: Trial.Trial; readonly followed: ReadonlyArray<Followed> }>
+  readonly assumptions: ReadonlyArray<string>
+}
+
+/** Replays a record under configurations, side by side, to the end (Trial.T1). */
+export const run = Effect.fnUntraced(function* (
+  configured: ReadonlyArray<NamedConfiguration>,
+  options: Omit<Scene, "seed" | "model">
+): Effect.fn.Return<Comparison> {
+  const scene = { ...options, seed: 1 }
+  const { calls, run } = original(scene)
+  const was = yield* Trial.run("as it was", () => run, configured[0]?.config.prices)
+  const made = yield* Effect.forEach(configured, ({ config, model, name }) =>
+    Effect.gen(function* () {
+      const again = replayed(config, calls, { ...scene, model })
+      return { ...again, trial: yield* Trial.run(name, () => again.run, config.prices) }
+    })
+  )
+  return {
+    was,
+    replayed: made.map(({ trial, turns }) => ({ trial, followed: turns.map(({ followed }) => followed) })),
+    assumptions: assumptions(
+      options.recording,
+      made,
+      configured.map(({ config }) => config)
+    )
+  }
+})
 
 /** The turns as they were. */
 export const original = ({ readAt, recording }: Pick<Scene, "recording" | "readAt">): Original => {

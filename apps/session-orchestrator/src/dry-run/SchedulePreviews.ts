@@ -4,7 +4,6 @@ import { defined, Target } from "@holdfast/wire"
 import { SchedulePreview } from "@holdfast/wire/api"
 import { Schema } from "effect"
 import * as PolicyText from "../text/PolicyText.ts"
-import * as RetryText from "../text/RetryText.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 
 /** The waits of a configuration. */
@@ -22,16 +21,16 @@ export const of = ({
     retry: written(retry),
     settings: PolicyText.primitives(policy).map(([name, value]) => ({ name, value })),
     rows: rows.map(({ atMs, clipped, delayMs }) => ({ delayMs, atMs, clipped })),
-    conclusion: RetryText.table(policy, most).at(-1) ?? "",
+    conclusion: PolicyText.table(policy, most).at(-1) ?? "",
     isWhole: because !== undefined,
-    kinds: RetryText.hasKinds(policy)
+    kinds: PolicyText.hasKinds(policy)
       ? Preview.byKind(policy, model, MOST_STEPS).map(({ because, kinds, steps }) => ({
           kinds,
           steps,
           ...defined({ because })
         }))
       : [],
-    remarks: RetryText.remarks(policy)
+    remarks: PolicyText.remarks(policy)
   }
 }
 

@@ -1,9 +1,9 @@
 /** Sums up the courses of turns: how many were answered, when, after how many calls, and why the others were not. */
 import { Prices } from "@holdfast/policy"
 import { defined, type DryRunReport } from "@holdfast/wire"
-import * as Usage from "../spend/Usage.ts"
 import type { Result } from "./DryRun.ts"
 import type { TurnCourse } from "./TurnCourse.ts"
+import * as SpendSums from "../spend/limits/SpendSums.ts"
 
 /** The account of a dry run. `prices` are the configured ones. */
 export const of = ({ cut, endAt, startAt, turns }: Result, prices: Prices.Prices = {}): DryRunReport.DryRunReport => {
@@ -84,7 +84,7 @@ const spentOf = (
   if (counted.length === 0) return {}
   const byTarget = new Map<string, Prices.Tokens>()
   for (const { target, usage = {} } of counted)
-    byTarget.set(target, Prices.add(byTarget.get(target) ?? Prices.NO_TOKENS, Usage.tokensOf(usage)))
+    byTarget.set(target, Prices.add(byTarget.get(target) ?? Prices.NO_TOKENS, SpendSums.tokensOf(usage)))
   let usd: number | undefined
   let unknown = answers.length - counted.length
   for (const [target, tokens] of byTarget) {

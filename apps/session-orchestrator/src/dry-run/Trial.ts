@@ -38,19 +38,26 @@ export const run = (name: string, make: () => Stepped, prices?: Prices.Prices): 
     return { name, result, report }
   })
 
+/** One configuration of a comparison. */
+export interface NamedConfiguration {
+  readonly name: string
+  readonly config: ConfiguredRun.Configured
+}
+
+/** Runs a scene under each configuration, with what that assumes besides the outages, one sentence each. */
+export const compare = Effect.fnUntraced(function* (
+  configured: ReadonlyArray<NamedConfiguration>,
+  scene: ConfiguredRun.Scene
+) {
+  const trials = yield* Effect.forEach(configured, ({ config, name }) =>
+    run(name, () => ConfiguredRun.make(config, scene))
+  )
+  return { trials, assumptions: Array.from(new Set(configured.flatMap(({ config }) => assumptions(config)))) }
+})
+
 /** The name of a configuration in a comparison: its profile, and its file if it has one. */
 export const nameOf = ({ retry }: Pick<ConfiguredRun.Configured, "retry">, file?: string): string =>
   [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
-
-/** What a run assumes besides the outages, one sentence each. */
-export const assumptions = (
-  config: Pick<ConfiguredRun.Configured, "model" | "retry" | "spend"> &
-    Partial<Pick<ConfiguredRun.Configured, "prices">>
-): ReadonlyArray<string> => [
-  "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
-  ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
-  ...spendAssumptions(config)
-]
 
 /** Whether there are limits of spending. */
 export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend">): boolean => spend.length > 0
@@ -65,11 +72,13 @@ const pause = Effect.callback<void>((resume) => {
   return Effect.sync(() => clearImmediate(timer))
 })
 
-const spendAssumptions = ({
-  model,
-  prices = {},
-  spend = []
-}: Parameters<typeof assumptions>[0]): ReadonlyArray<string> => {
+const assumptions = (config: ConfiguredRun.Configured): ReadonlyArray<string> => [
+  "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
+  ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
+  ...spendAssumptions(config)
+]
+
+const spendAssumptions = ({ model, prices = {}, spend = [] }: ConfiguredRun.Configured): ReadonlyArray<string> => {
   if (spend.length === 0) return []
   const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(ConfiguredRun.modelOf({ model })))
   return [

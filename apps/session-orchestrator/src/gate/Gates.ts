@@ -11,12 +11,18 @@ import { type Allowance, Gate, News } from "@holdfast/policy"
 import { defined, Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { GateTable, type Posted } from "../storage/tables/GateTable.ts"
-import { type GateWait, Gatekeeper } from "./Gatekeeper.ts"
-import { type KnownGate, KnownGates } from "./KnownGates.ts"
-import { Limiter } from "./Limiter.ts"
-import * as SharedLimits from "./SharedLimits.ts"
+import { Gatekeeper, type GateView, type GateWait } from "./Gatekeeper.ts"
+import { Limiter, sharing } from "./Limiter.ts"
 
-/** Finds the gate and the limits for a route. */
+/** What is known of one endpoint. */
+export interface KnownGate {
+  /** Its gate in this process; absent: it has none. */
+  readonly view: GateView | undefined
+  /** What the runners on the database have found; absent: nothing, or there is one process. */
+  readonly news: News.News | undefined
+}
+
+/** Finds the gate and the limits for a route, and what is known of both. */
 export class Gates extends Context.Service<
   Gates,
   {
@@ -24,6 +30,12 @@ export class Gates extends Context.Service<
     readonly of: (route: Route.Route) => Gatekeeper | undefined
     /** The limiter of a provider, for all its models and credentials together; `undefined` if it has no limits. */
     readonly limiterOf: (provider: string) => Limiter | undefined
+    /** The routes that have a gate since they were called, each with its credential. */
+    readonly routes: () => ReadonlyArray<Route.Route>
+    /** What is known of each of these routes, in their order. */
+    readonly read: (routes: ReadonlyArray<Route.Route>) => Effect.Effect<ReadonlyArray<KnownGate>, StorageError>
+    /** The limiters that have been used, by provider. */
+    readonly limiters: ReadonlyMap<string, Limiter>
   }
 >()("@holdfast/session-orchestrator/gate/Gates") {}
 
@@ -45,19 +57,23 @@ const MOST_IDLE = 1_000
 export const layer = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates | KnownGates, never, Timer.Timer> =>
-  Layer.effectContext(Effect.map(make(endpointOf, allowanceOf), (made) => contextOf(made, () => Effect.succeed([]))))
+): Layer.Layer<Gates, never, Timer.Timer> =>
+  Layer.effect(
+    Gates,
+    make(endpointOf, allowanceOf, () => Effect.succeed([]))
+  )
 
 /** Gates that exchange findings with the other runners on the database, once a second while a turn waits. */
 export const layerShared = (
   endpointOf: EndpointOf,
   allowanceOf: AllowanceOf = none
-): Layer.Layer<Gates | KnownGates, never, Timer.Timer | GateTable> =>
-  Layer.effectContext(
+): Layer.Layer<Gates, never, Timer.Timer | GateTable> =>
+  Layer.effect(
+    Gates,
     Effect.gen(function* () {
-      const made = yield* make(endpointOf, allowanceOf)
-      const { gatekeepers, limiters } = made
       const { exchange, share } = yield* GateTable
+      const made = yield* make(endpointOf, allowanceOf, (endpoints) => exchange([], endpoints))
+      const { gatekeepers, limiters } = made
       const known = new Map<string, News.News>()
       const exchangeNews = Effect.suspend(() => {
         const own: Array<Posted> = []
@@ -76,23 +92,29 @@ export const layerShared = (
         }
         for (const endpoint of known.keys()) if (!gatekeepers.has(endpoint)) known.delete(endpoint)
       }
+      const providerKey = (provider: string) => digest([provider, endpointOf(provider)?.baseUrl ?? ""])
       // Without the others' findings a gate works by its own. A database that is away is reported by the code that depends on it.
-      const every = (exchange: Effect.Effect<void, StorageError>) =>
-        Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(exchange))))
-      yield* every(exchangeNews)
-      yield* every(
-        SharedLimits.make(limiters, share, (provider) => digest([provider, endpointOf(provider)?.baseUrl ?? ""]))
-      )
-      return contextOf(made, (endpoints) => exchange([], endpoints))
+      for (const each of [exchangeNews, sharing(limiters, share, providerKey)])
+        yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(EXCHANGE), Effect.ignore(each))))
+      return made
     })
   )
 
 /** Limits alone: every turn keeps to its schedule, whatever other turns find. */
-export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates | KnownGates, never, Timer.Timer> =>
+export const layerLimits = (allowanceOf: AllowanceOf): Layer.Layer<Gates, never, Timer.Timer> =>
   layer(none, allowanceOf)
 
 /** Neither gates nor limits. */
-export const layerNoop: Layer.Layer<Gates> = Layer.sync(Gates, () => ({ of: none, limiterOf: none }))
+export const noop: Gates["Service"] = {
+  of: () => undefined,
+  limiterOf: () => undefined,
+  routes: () => [],
+  read: (routes) => Effect.succeed(routes.map(() => NO_GATE)),
+  limiters: new Map()
+}
+
+/** The same as a layer. */
+export const layerNoop: Layer.Layer<Gates> = Layer.succeed(Gates, noop)
 
 /** The key of an endpoint, its credential and model. A digest, as it is stored in a table and an address may contain secrets. */
 export const keyOf = ({ credential, target }: Route.Route, endpoint: Endpoint): string =>
@@ -170,39 +192,17 @@ const digest = (parts: ReadonlyArray<string>): string =>
 
 const none = (): undefined => undefined
 
-type Made = Effect.Success<ReturnType<typeof make>>
-
-/** The services over the gates of this process; `newsOf` reads what runners on the database know of endpoints. */
-const contextOf = (
-  { endpointOf, gatekeepers, limiterOf, limiters, of, routes }: Made,
-  newsOf: (endpoints: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Posted>, StorageError>
-): Context.Context<Gates | KnownGates> =>
-  Context.make(Gates, { limiterOf, of }).pipe(
-    Context.add(KnownGates, {
-      routes: () => Array.from(routes.values()),
-      limiters,
-      read: (asked) => {
-        const keys = asked.map((route) => {
-          const endpoint = endpointOf(route.target.provider)
-          return endpoint === undefined ? undefined : keyOf(route, endpoint)
-        })
-        const known = keys.filter((key) => key !== undefined)
-        return Effect.map(known.length === 0 ? Effect.succeed([]) : newsOf(known), (posted) => {
-          const newsBy = new Map(posted.map(({ endpoint, ...news }) => [endpoint, news]))
-          return keys.map((key): KnownGate =>
-            key === undefined ? NO_GATE : { view: gatekeepers.get(key)?.view ?? UNUSED, news: newsBy.get(key) }
-          )
-        })
-      }
-    })
-  )
-
 const NO_GATE: KnownGate = { view: undefined, news: undefined }
 
 /** A gate that no call has met. */
 const UNUSED = new Gatekeeper({ now: () => 0, at: () => () => {} }).view
 
-const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: AllowanceOf) {
+/** The gates of this process; `newsOf` reads what runners on the database know of endpoints. */
+const make = Effect.fnUntraced(function* (
+  endpointOf: EndpointOf,
+  allowanceOf: AllowanceOf,
+  newsOf: (endpoints: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Posted>, StorageError>
+) {
   const clock = yield* Clock.Clock
   const { at } = yield* Timer.Timer
   const world = { at, now: () => clock.currentTimeMillisUnsafe() }
@@ -234,5 +234,18 @@ const make = Effect.fnUntraced(function* (endpointOf: EndpointOf, allowanceOf: A
     limiters.set(provider, limiter)
     return limiter
   }
-  return { endpointOf, gatekeepers, limiters, limiterOf, of, routes }
+  const read: Gates["Service"]["read"] = (asked) => {
+    const keys = asked.map((route) => {
+      const endpoint = endpointOf(route.target.provider)
+      return endpoint === undefined ? undefined : keyOf(route, endpoint)
+    })
+    const known = keys.filter((key) => key !== undefined)
+    return Effect.map(known.length === 0 ? Effect.succeed([]) : newsOf(known), (posted) => {
+      const newsBy = new Map(posted.map(({ endpoint, ...news }) => [endpoint, news]))
+      return keys.map((key): KnownGate =>
+        key === undefined ? NO_GATE : { view: gatekeepers.get(key)?.view ?? UNUSED, news: newsBy.get(key) }
+      )
+    })
+  }
+  return { gatekeepers, limiters, limiterOf, of, read, routes: () => Array.from(routes.values()) }
 })

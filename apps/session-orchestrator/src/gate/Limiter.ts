@@ -7,9 +7,11 @@
  * Limiter.L4. The last known use of other processes counts too.
  */
 import { Allowance } from "@holdfast/policy"
-import { Effect, type Scope } from "effect"
+import { Clock, Effect } from "effect"
 import { Alarm } from "../system/Alarm.ts"
 import type { GateClock } from "./Gatekeeper.ts"
+import type { StorageError } from "@holdfast/journal"
+import type { GateTable, Used } from "../storage/tables/GateTable.ts"
 
 /** Interval of the next look when calls of other processes hold every permit. */
 const LOOK_AGAIN_MS = 1_000
@@ -99,18 +101,6 @@ export class Limiter {
     }
   }
 
-  /** Gets a permit for a call of so many tokens, until the scope closes. */
-  permit(tokens: number): Effect.Effect<Permit, never, Scope.Scope> {
-    return Effect.acquireRelease(
-      Effect.callback<Permit>((resume) => {
-        const leave = this.request(tokens, (permit) => resume(Effect.succeed(permit)))
-        return Effect.sync(leave)
-      }),
-      ({ release }) => Effect.sync(release),
-      { interruptible: true }
-    )
-  }
-
   private settle(): void {
     if (this.isSettling) return
     this.isSettling = true
@@ -156,9 +146,56 @@ export class Limiter {
   }
 }
 
+/**
+ * Makes one exchange of the use of limits with the other runners on the database. `keyOf` gives the key of a provider in the table.
+ *
+ * A runner counts the last report of each other runner, which is a second old: in that second they may together begin more calls than are allowed.
+ * It reports changes of its use, and reports each second while it has calls in progress; without use it costs no query. With the database away
+ * each runner keeps the limits by itself.
+ */
+export const sharing = (
+  limiters: ReadonlyMap<string, Limiter>,
+  share: GateTable["Service"]["share"],
+  keyOf: (provider: string) => string
+): Effect.Effect<void, StorageError> => {
+  const runner = globalThis.crypto.randomUUID()
+  const reported = new Map<string, string>()
+  const keys = new Map<string, string>()
+  const known = (provider: string): string => {
+    const key = keys.get(provider) ?? keyOf(provider)
+    keys.set(provider, key)
+    return key
+  }
+  const apply = (rows: ReadonlyArray<Used>): void => {
+    for (const [name, limiter] of limiters) {
+      const provider = known(name)
+      limiter.setOthers(rows.filter((row) => row.provider === provider && row.runner !== runner))
+    }
+  }
+  return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const own: Array<Used> = []
+    const asked: Array<string> = []
+    for (const [name, { use, waiting }] of limiters) {
+      const provider = known(name)
+      const text = JSON.stringify(use)
+      const isNews = use.underway > 0 || text !== (reported.get(provider) ?? NO_USE)
+      if (isNews) own.push({ provider, runner, ...use })
+      if (isNews || waiting > 0) asked.push(provider)
+      reported.set(provider, text)
+    }
+    if (asked.length === 0) return Effect.void
+    return share(own, asked, now).pipe(
+      Effect.tapError(() => Effect.sync(() => apply([]))),
+      Effect.map(apply)
+    )
+  })
+}
+
 // --- internal
 
 interface Waiting {
   readonly tokens: number
   readonly admit: (permit: Permit) => void
 }
+
+const NO_USE = JSON.stringify({ underway: 0, seconds: [] })

@@ -3,6 +3,7 @@
  *
  * The body is measured while it arrives. Most bodies are parsed at once; a larger one is read in a thread, which has a limit of memory.
  */
+import { ContentCoding } from "@holdfast/providers/raw"
 import { JsonShape } from "@holdfast/wire"
 import { Effect, Semaphore } from "effect"
 import type { IncomingMessage } from "node:http"
@@ -12,48 +13,63 @@ import * as CallBody from "./CallBody.ts"
 
 /** A body that was read. */
 export interface Body {
+  /** Without its content coding. */
   readonly bytes: Buffer
+  /** As it came; absent: it has no coding. */
+  readonly coded?: Buffer
   /** Of values, exact up to `MOST_NORMAL`; then, and beyond the most levels, it is too large to be normalised. */
   readonly isTooLarge: boolean
   /** Whether a thread reads it. */
   readonly isLarge: boolean
 }
 
-/** Why a body was not read: it is larger than the limit, or there is no room for it now. */
+/** A body in a coding that cannot be decoded, as it came. */
+export interface Unread {
+  readonly unread: Buffer
+}
+
+/** Why a body was not read: it is larger than the limit, as it came or decoded, or there is no room for it now. */
 export type Refused = "too-large" | "no-room"
 
 /** Reads a whole body. It never ends if the client disconnects: its call is interrupted then. */
-export const read = (request: IncomingMessage, mostBytes: number, share: Share): Effect.Effect<Body | Refused> =>
+export const read = (
+  request: IncomingMessage,
+  mostBytes: number,
+  share: Share
+): Effect.Effect<Body | Unread | Refused> =>
   Effect.callback((resume) => {
-    const pieces: Array<Buffer> = []
-    const most = Math.min(mostBytes, Number(request.headers["content-length"] ?? mostBytes))
-    /** What a thread reads. It is filled as the body arrives: 48 MB at once take 70 ms of the thread of all clients. */
-    let shared: Buffer | undefined
-    const scan = new JsonShape.Scan(MOST_NORMAL, JsonShape.MOST_LEVELS)
-    let length = 0
-    let refused: Refused | undefined
+    const coding = ContentCoding.of(request.headers["content-encoding"], 200)
+    const most = coding === undefined ? Number(request.headers["content-length"] ?? mostBytes) : mostBytes
+    const measured = new Measured(Math.min(mostBytes, most), mostBytes, share)
+    const coded = new Measured(mostBytes, mostBytes, share)
+    const first = coding === undefined ? measured : coded
+    let isOver = false
+    const end = (result: Body | Unread | Refused) => {
+      if (!isOver) resume(Effect.succeed(result))
+      isOver = true
+    }
     request.on("data", (piece: Buffer) => {
-      if (refused !== undefined) return
-      length += piece.length
-      refused = length > mostBytes ? "too-large" : share.take(piece.length) ? undefined : "no-room"
-      if (refused !== undefined) {
-        pieces.length = 0
-        return resume(Effect.succeed(refused))
-      }
-      if (shared !== undefined) shared.set(piece, length - piece.length)
-      else {
-        pieces.push(piece)
-        if (length > MOST_BYTES) shared = sharedOf(pieces.splice(0), most)
-      }
-      scan.push(piece.toString("latin1"))
+      const refused = isOver ? undefined : first.take(piece, coding === undefined)
+      if (refused !== undefined) end(refused)
     })
     request.on("end", () => {
-      if (refused !== undefined) return
-      const isTooLarge = scan.push("") !== undefined || length > MOST_NORMAL_BYTES
-      const isLarge = shared !== undefined || (!isTooLarge && scan.values > MOST_VALUES)
-      if (isLarge) shared ??= sharedOf(pieces, length)
-      const bytes = shared?.subarray(0, length) ?? Buffer.concat(pieces)
-      resume(Effect.succeed({ bytes, isTooLarge, isLarge }))
+      if (isOver) return
+      if (coding === undefined) return end(measured.body())
+      const unread = coded.bytes()
+      if (typeof coding === "object") return end({ unread })
+      const decoding = coding({
+        data: (bytes) => {
+          const refused = measured.take(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
+          if (refused === undefined) return
+          decoding.close()
+          end(refused)
+        },
+        end: () => end({ ...measured.body(), coded: unread }),
+        broken: () => end({ unread }),
+        drained: () => {}
+      })
+      decoding.write(unread)
+      decoding.end()
     })
   })
 
@@ -68,6 +84,52 @@ export const outline = (body: Body): Effect.Effect<CallBody.Outline | undefined>
 }
 
 // --- internal
+
+/** A body that is measured while it arrives. */
+class Measured {
+  private readonly mostShared: number
+  private readonly mostBytes: number
+  private readonly share: Share
+  private readonly pieces: Array<Buffer> = []
+  private readonly scan = new JsonShape.Scan(MOST_NORMAL, JsonShape.MOST_LEVELS)
+  /** What a thread reads. It is filled as the body arrives: 48 MB at once take 70 ms of the thread of all clients. */
+  private shared: Buffer | undefined
+  private length = 0
+
+  constructor(mostShared: number, mostBytes: number, share: Share) {
+    this.mostShared = mostShared
+    this.mostBytes = mostBytes
+    this.share = share
+  }
+
+  /** Takes a piece, of JSON or not. */
+  take(piece: Buffer, isJson = true): Refused | undefined {
+    this.length += piece.length
+    const refused = this.length > this.mostBytes ? "too-large" : this.share.take(piece.length) ? undefined : "no-room"
+    if (refused !== undefined) {
+      this.pieces.length = 0
+      return refused
+    }
+    if (this.shared !== undefined) this.shared.set(piece, this.length - piece.length)
+    else {
+      this.pieces.push(piece)
+      if (isJson && this.length > MOST_BYTES) this.shared = sharedOf(this.pieces.splice(0), this.mostShared)
+    }
+    if (isJson) this.scan.push(piece.toString("latin1"))
+    return undefined
+  }
+
+  body(): Body {
+    const isTooLarge = this.scan.push("") !== undefined || this.length > MOST_NORMAL_BYTES
+    const isLarge = this.shared !== undefined || (!isTooLarge && this.scan.values > MOST_VALUES)
+    if (isLarge) this.shared ??= sharedOf(this.pieces, this.length)
+    return { bytes: this.bytes(), isTooLarge, isLarge }
+  }
+
+  bytes(): Buffer {
+    return this.shared?.subarray(0, this.length) ?? Buffer.concat(this.pieces)
+  }
+}
 
 const inThread = ({ bytes, isTooLarge }: Body): Effect.Effect<CallBody.Outline | undefined> =>
   alone(

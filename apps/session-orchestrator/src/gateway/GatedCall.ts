@@ -6,12 +6,12 @@ import { Redacted, type Schema } from "effect"
 import * as ProviderName from "../text/ProviderName.ts"
 import * as Address from "./Address.ts"
 import * as CallBody from "./CallBody.ts"
-import * as CallKey from "./CallKey.ts"
 import * as Credentials from "../redaction/Credentials.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import type * as ClientKey from "./ClientKey.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Headers from "./Headers.ts"
+import { createHash } from "node:crypto"
+import { KEY_LENGTH } from "../storage/HeldCallIds.ts"
 
 /** A call. */
 export interface GatedCall {
@@ -21,10 +21,13 @@ export interface GatedCall {
   readonly rest: string
   /** As they came. */
   readonly headers: RawCall.RawHeaders
-  readonly key: Exclude<ClientKey.Decision, { readonly _tag: "Refused" }>
+  readonly key: Exclude<Endpoints.Decision, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
+  /** Without its content coding. */
   readonly body: Buffer
+  /** As it came; `undefined`: it has no coding. */
+  readonly coded: Buffer | undefined
   /** The digest of a large body (`CallBody`). */
   readonly digest: string | undefined
   /** The `retry` settings that its address and headers name. */
@@ -37,13 +40,23 @@ export const targetOf = ({ asked, key, provider }: GatedCall): Target.Target => 
   model: asked.model ?? "unknown"
 })
 
-/** Its key, by which the same call asked again is known. A small body is parsed again: kept, it would be larger than the body. */
-export const keyOf = ({ body, digest, headers, provider, rest }: GatedCall): string =>
-  CallKey.of({
-    target: `${provider} ${rest}`,
-    headers,
-    digest: () => digest ?? CallBody.digestOf(CallBody.parse(body))
-  })
+type Keyed = Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest">
+
+/**
+ * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); a client that sends
+ * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential. A small body is parsed again: kept, it would be
+ * larger than the body.
+ */
+export const keyOf = (call: Keyed): string => keyFor(call, Credentials.inHeaders(call.headers))
+
+/**
+ * The key of a call of a session whose login may be renewed: the same after the renewal. `undefined`: its client names no session, or has a key
+ * instead of a login. Names of sessions are chance, so no other client has one.
+ */
+export const sessionKeyOf = (call: Keyed & Pick<GatedCall, "key">): string | undefined => {
+  const isLogin = call.key._tag === "Client" && Headers.valuesOf(call.headers, "authorization").length > 0
+  return isLogin && valuesOf(call, SESSIONS).length > 0 ? keyFor(call, []) : undefined
+}
 
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
 export const title = ({ headers, rest }: GatedCall): string => {
@@ -60,15 +73,16 @@ export const requestFor = (
 ): RawCall.Request | undefined => {
   const endpoint = endpoints.get(ProviderName.configured(target.provider))
   if (endpoint === undefined) return undefined
-  const own = Headers.without(Headers.ofRequest(call.headers), ["content-length"])
+  const isAsItCame = call.asked.model === undefined || call.asked.model === target.model
+  const left = isAsItCame ? ["content-length"] : ["content-length", "content-encoding"]
+  const own = Headers.without(Headers.ofRequest(call.headers), left)
   const headers = ProviderName.hasClientKey(target.provider)
     ? own
     : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
-  const { body, target: rest } =
-    call.asked.model === undefined || call.asked.model === target.model
-      ? { body: call.body, target: call.rest }
-      : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
+  const { body, target: rest } = isAsItCame
+    ? { body: call.coded ?? call.body, target: call.rest }
+    : call.dialect.withModel({ body: call.body, target: call.rest }, target.model)
   return { url: Address.below(endpoint.baseUrl, rest), method: "POST", headers, body: Buffer.from(body) }
 }
 
@@ -93,3 +107,19 @@ export const concealed = (
     return own(redact(text))
   }
 }
+
+// --- internal
+
+const valuesOf = ({ headers }: Keyed, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => Headers.valuesOf(headers, name))
+
+const keyFor = (call: Keyed, credentials: ReadonlyArray<string>): string => {
+  const { body, digest, provider, rest } = call
+  const named = valuesOf(call, ["idempotency-key"])
+  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
+  const parts = [`${provider} ${rest}`, credentials, valuesOf(call, SESSIONS), content]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
+}
+
+/** Headers by which clients name the session of a call. */
+const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

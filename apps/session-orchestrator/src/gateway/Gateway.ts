@@ -19,25 +19,19 @@ import { Defaults } from "../conversation/Defaults.ts"
 import * as HeldCalls from "../conversation/HeldCalls.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Gates } from "../gate/Gates.ts"
-import { RecentCalls } from "../gate/RecentCalls.ts"
 import { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import * as Secrets from "../redaction/Secrets.ts"
-import { AnsweredCalls } from "../storage/AnsweredCalls.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as BodyBudget from "../system/BodyBudget.ts"
 import * as Descriptors from "../system/Descriptors.ts"
 import { Drain } from "../system/Drain.ts"
 import * as Loopback from "../system/Loopback.ts"
-import * as GatewayMetrics from "../telemetry/metrics/GatewayMetrics.ts"
-import * as KnownLabels from "../telemetry/metrics/KnownLabels.ts"
-import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
 import * as Address from "./Address.ts"
-import * as AnsweredCounts from "./AnsweredCounts.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
-import * as ClientKey from "./ClientKey.ts"
+import * as EndedCalls from "./EndedCalls.ts"
 import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
@@ -67,7 +61,7 @@ export const layer = (send: RawCall.Send) =>
       const parts: Parts = {
         send,
         endpoints,
-        keyOf: ClientKey.make({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+        keyOf: Endpoints.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
         bodies: yield* BodyBudget.Bodies,
         drain: yield* Drain,
@@ -84,7 +78,7 @@ export const layer = (send: RawCall.Send) =>
 interface Parts {
   readonly send: RawCall.Send
   readonly endpoints: Endpoints.Endpoints
-  readonly keyOf: ReturnType<typeof ClientKey.make>
+  readonly keyOf: ReturnType<typeof Endpoints.deciding>
   readonly maxBodyBytes: number
   readonly bodies: BodyBudget.BodyBudget
   readonly drain: Drain["Service"]
@@ -111,7 +105,7 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
     gates: yield* Gates,
     defaults: yield* Defaults,
     credentials: (yield* Providers).credentials,
-    ended: yield* endedCalls(config, redact),
+    ended: yield* EndedCalls.make(config, redact),
     redact
   })
 })
@@ -132,31 +126,6 @@ const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
   }
   return waits
 })
-
-/** Counts calls that became no turn: for metrics and health, and for the report those that were answered. */
-const endedCalls = Effect.fnUntraced(function* (config: Config["Service"], redact: (text: string) => string) {
-  const { add } = yield* AnsweredCalls
-  const answered = yield* AnsweredCounts.make(add)
-  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
-  const { models, providers, targets } = KnownLabels.of(config, redact)
-  // Clients make up names: beyond so many they are kept as one.
-  const names = new MetricLabels.Labels(
-    targets.map(({ model }) => model),
-    redact,
-    MOST_NAMES
-  )
-  const count = GatewayMetrics.counter(providers, models, targets, yield* Effect.context<never>())
-  return (call: GatewayMetrics.EndedCall, at: number): void => {
-    count(call)
-    const { failure } = call
-    const target = { provider: call.target.provider, model: names.of(call.target.model) }
-    recent?.count({ target, endedAt: at, failure, isAnswered: failure === undefined })
-    if (failure === undefined) answered(target, call.usage, at)
-  }
-})
-
-/** Names of models that are kept in reports, beside the configured ones. */
-const MOST_NAMES = 200
 
 /** Calls that gave up, and are known again after a restart. */
 const MOST_RECALLED = 1_000
@@ -240,13 +209,14 @@ const read = Effect.fnUntraced(function* (
   const read = yield* CallReader.read(request, maxBodyBytes, share)
   if (read === "too-large") return yield* Effect.fail(refusal(rest, 413, tooLarge(maxBodyBytes)))
   if (read === "no-room") return yield* Effect.fail(refusal(rest, 503, BodyBudget.NO_ROOM))
-  const body = read.bytes
-  const outline = request.headers["content-encoding"] === undefined ? yield* CallReader.outline(read) : undefined
-  if (outline === undefined) return { body }
+  if ("unread" in read) return { body: read.unread }
+  const { bytes: body, coded } = read
+  const outline = yield* CallReader.outline(read)
+  if (outline === undefined) return { body: coded ?? body }
   const { digest, members } = outline
   const asked = named(dialect.call(rest, members))
   const headers = request.rawHeaders
-  return { call: { provider, rest, headers, key, dialect, asked, body, digest, retry } }
+  return { call: { provider, rest, headers, key, dialect, asked, body, coded, digest, retry } }
 })
 
 /** Holds a call. A shutdown cuts the calls that wait: their clients ask again. */

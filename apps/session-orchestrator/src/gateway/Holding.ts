@@ -6,6 +6,8 @@
  * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again in time, goes on in it (`HeldWaits`).
  * Holding.H3. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
  *
+ * A login that ends in the wait ends the connection, not the wait: the client gets the refusal as a status, or a cut, renews its login and asks again.
+ *
  * A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
  */
 import type { Provider } from "@holdfast/kernel"
@@ -25,7 +27,7 @@ import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
 import { TurnLife } from "../session/TurnLife.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import type { EndedCall } from "../telemetry/metrics/GatewayMetrics.ts"
+import type { EndedCall } from "./EndedCalls.ts"
 import * as Admission from "../turn/Admission.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as Attempt from "./Attempt.ts"
@@ -55,6 +57,8 @@ export class Holding {
   private readonly parts: Dependencies
   /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
   private readonly refusals = new Map<string, { readonly refusal: Refusal; readonly until: number }>()
+  /** The keys of waits whose logins have ended here, by their calls' keys without the login. */
+  private readonly renewals = new Map<string, string>()
 
   constructor(parts: Dependencies) {
     this.parts = parts
@@ -77,10 +81,19 @@ export class Holding {
   /** What is known of a call that was asked before. A database that does not answer makes it a new call. */
   private readonly found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
     Effect.catch(
-      this.parts.waits.find(() => GatedCall.keyOf(call)),
+      Effect.flatMap(
+        this.parts.waits.find(() => GatedCall.keyOf(call)),
+        (known) => (known === undefined && this.renewals.size > 0 ? this.renewed(call) : Effect.succeed(known))
+      ),
       ({ message }) =>
         Effect.as(Effect.logWarning(`A call through the gateway cannot be looked up: ${message}`), undefined)
     )
+
+  /** The wait of a call whose login was renewed. */
+  private readonly renewed = (call: GatedCall.GatedCall): ReturnType<HeldWaits.HeldWaits["find"]> => {
+    const key = this.renewals.get(GatedCall.sessionKeyOf(call) ?? "")
+    return key === undefined ? Effect.undefined : this.parts.waits.find(() => key)
+  }
 
   /** Makes the first attempt. If it may be retried, its failure makes the call a turn (Holding.H1). */
   private readonly begin = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
@@ -92,7 +105,7 @@ export class Holding {
       const policy = TurnSetting.policyOf(call, defaults)
       const isRetried = policy.enabled && RetryPolicy.mostRetries(policy) !== 0
       const provider = Admission.throughGates(
-        Limits.withLimits(this.relay(call, client, undefined), policy.requestTimeout),
+        Limits.withLimits(this.relay(call, client), policy.requestTimeout),
         gates,
         new TurnLife(turnId),
         (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
@@ -122,24 +135,42 @@ export class Holding {
     )
   }
 
-  /** Makes attempts with the client's request. `since` is when a call that waits began, in epoch milliseconds. */
+  /** Makes attempts with the client's request; `waiting`: of a call that has become a turn. */
   private readonly relay = (
     call: GatedCall.GatedCall,
     client: ClientAnswer,
-    since: number | undefined
+    waiting?: Waiting
   ): Provider.Provider["Service"] =>
-    ProviderCall.provider((request, world, listener) => {
+    ProviderCall.provider((request, world, given) => {
       const { endpoints, redact, send } = this.parts
       const { asked, dialect } = call
       const { attempt, credential, target } = request
       client.refused(undefined)
+      let isLeft = false
+      const listener: ProviderCall.Listener = {
+        events: (events) => !isLeft && given.events(events),
+        end: (end) => (isLeft ? undefined : given.end(end)),
+        progress: () => given.progress()
+      }
       const refuse = (failure: Provider.EmittedFailure) => ProviderCall.refuse(listener, { type: "error", failure })
       if (!GatedCall.fits(call, endpoints, target)) return refuse(otherFormat(target))
       const sent = GatedCall.requestFor(call, endpoints, target, credential)
       if (sent === undefined) return refuse(keyless(target))
       const conceal = GatedCall.concealed(call, redact)
-      const refused = (refusal: Refusal) => client.refused(refusal)
-      const waited = since === undefined ? undefined : { attempt, target, waitedMs: Math.max(0, world.now() - since) }
+      const refused = (refusal: Refusal) => {
+        client.refused(refusal)
+        const key = waiting && refusal.head.status === 401 ? GatedCall.sessionKeyOf(call) : undefined
+        if (waiting === undefined || key === undefined) return
+        isLeft = true // the turn has no news: its wait goes on with another login
+        this.renewals.set(key, waiting.key)
+        for (const oldest of this.renewals.keys()) {
+          if (this.renewals.size <= MOST_REFUSALS) break
+          this.renewals.delete(oldest)
+        }
+        if (client.pass(refusal)) waiting.leave(world)
+        else client.cut()
+      }
+      const waited = waiting && { attempt, target, waitedMs: Math.max(0, world.now() - waiting.since) }
       const own = () => (waited === undefined ? [] : ownHeaders(call, waited))
       return Attempt.begin(
         { send, request: sent, dialect, call: asked, conceal, client, own, refused },
@@ -192,9 +223,14 @@ export class Holding {
     const { calls, endpoints, turns, waits } = this.parts
     const { conversationId, turnId } = wait
     const since = HeldCallIds.read(conversationId)?.since ?? 0
+    let isLeft = false
+    const leave = ({ run }: ProviderCall.World) => {
+      isLeft = true
+      run(turns.release(conversationId), () => {})
+    }
     calls.set(conversationId, {
       fits: (target) => GatedCall.fits(call, endpoints, target),
-      ...this.relay(call, client, since),
+      ...this.relay(call, client, { since, key: wait.key, leave }),
       first
     })
     client.named(turnId)
@@ -210,6 +246,7 @@ export class Holding {
         )
       },
       onFailure: ({ message }) => {
+        if (isLeft) return this.detached(wait, client)
         calls.delete(conversationId)
         if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
         return waits.ended(wait, undefined)
@@ -241,7 +278,17 @@ export class Holding {
 
 // --- internal
 
-/** Refusals that are kept at once: for the others the same call gets the same error, in the words of Holdfast. */
+/** What an attempt knows of the wait that it is made in. */
+interface Waiting {
+  /** When the call began, in epoch milliseconds. */
+  readonly since: number
+  /** Of the wait. */
+  readonly key: string
+  /** The client has its refusal, and the wait goes on without it. */
+  readonly leave: (world: ProviderCall.World) => void
+}
+
+/** Refusals and renewals that are kept at once: without them the same call gets the same error in the words of Holdfast, or begins anew. */
 const MOST_REFUSALS = 1_000
 
 /** Reasons of a failure that another key or model may not have. */

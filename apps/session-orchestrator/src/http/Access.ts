@@ -13,7 +13,7 @@
  * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
  *     refused.
  *
- * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/ClientKey.ts`). An answer from
+ * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Endpoints.ts`). An answer from
  *     below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused whatever is no
  *     call of a page that may call. Agents send no such headers, `cors` alone (Node's `fetch`), or those of a call of no page (Electron).
  *
@@ -27,7 +27,6 @@ import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
 import * as Passage from "../gateway/Passage.ts"
-import * as Cors from "./Cors.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageSession from "./page/PageSession.ts"
 
@@ -38,7 +37,7 @@ export interface Policy {
   /** Further names that clients reach the service by, such as the name of a proxy; without ports. */
   readonly hostnames?: ReadonlyArray<string> | undefined
   /** The pages of other origins that may call. */
-  readonly cors?: Pick<Cors.Cors, "allows"> | undefined
+  readonly cors?: Pick<Cors, "allows"> | undefined
   readonly token?: Redacted.Redacted | undefined
   /** Paths that may be read without the token; an entry that ends with `/*` stands for the names in that folder. */
   readonly openPaths?: ReadonlyArray<string> | undefined
@@ -88,7 +87,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
         detail: `Pages of ${quoted(origin)} may not call this service. If they are yours, add it to server.allowedOrigins.`
       })
     }
-    if (isForeign && Cors.isPreflight(head)) return undefined // Cors.C3
+    if (isForeign && isPreflight(head)) return undefined // answered by `Cors`, it reaches no call
     if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined // Access.A4
     // Access.A2
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
@@ -147,6 +146,53 @@ export const tooLarge = (limitBytes: number): Problem.BodyTooLarge =>
 export const isSocket = ({ method, url }: Pick<Head, "method" | "url">): boolean =>
   method === "GET" && SOCKET_PATH.test(pathOf(url))
 
+/**
+ * Lets pages of configured origins call the service (CORS, as the Fetch standard defines it). Only an origin that is listed, character by character,
+ * gets the headers that let a page read a response: there is no wildcard. No response allows credentials, and there is no cookie: a page sends
+ * the token itself.
+ */
+export interface Cors {
+  readonly allows: (origin: string) => boolean
+  /** The headers of every response to this request. */
+  readonly headersOf: (head: Pick<Head, "method" | "headers">) => Readonly<Record<string, string>>
+  /** The headers of the answer to a preflight of an allowed origin; `undefined`: it is none. */
+  readonly preflight: (
+    head: Pick<Head, "method" | "headers">,
+    methods: ReadonlyArray<string>
+  ) => Readonly<Record<string, string>> | undefined
+}
+
+/** Makes the rules. */
+export const corsOf = (origins: ReadonlyArray<string> = []): Cors => {
+  const allowed = new Set(origins)
+  const originOf = ({ headers }: Pick<Head, "method" | "headers">): string | undefined => {
+    const { origin } = headers
+    return origin !== undefined && allowed.has(origin) ? origin : undefined
+  }
+  return {
+    allows: (origin) => allowed.has(origin),
+    headersOf: (head) => {
+      const origin = originOf(head)
+      // A cache must not give one origin's response to another.
+      const vary = allowed.size === 0 ? {} : { vary: "Origin" }
+      return origin === undefined ? vary : { ...vary, "access-control-allow-origin": origin, ...EXPOSED }
+    },
+    preflight: (head, methods) => {
+      if (!isPreflight(head) || originOf(head) === undefined) return undefined
+      const wanted = head.headers["access-control-request-headers"]
+      return {
+        "access-control-allow-methods": methods.join(", "),
+        "access-control-max-age": String(MAX_AGE_SECONDS),
+        ...(wanted !== undefined && HEADER_NAMES.test(wanted) ? { "access-control-allow-headers": wanted } : {})
+      }
+    }
+  }
+}
+
+/** Whether a request is a browser's question before a call of a page. */
+export const isPreflight = ({ headers, method }: Pick<Head, "method" | "headers">): boolean =>
+  method === "OPTIONS" && headers["origin"] !== undefined && headers["access-control-request-method"] !== undefined
+
 // --- internal
 
 /** The one call of the API that never needs a token: supervisors use it. */
@@ -200,3 +246,14 @@ const offeredToken = (protocols: string | undefined): string | undefined => {
 
 /** Text of a client, cut and escaped for a message. */
 const quoted = (text: string | undefined): string => (text === undefined ? "(none)" : Quote.of(text))
+
+/** As long as browsers keep an answer at most. */
+const MAX_AGE_SECONDS = 7_200
+
+/** The headers, besides the usual ones, that a page may read. `Date` corrects its countdowns. */
+const EXPOSED = {
+  "access-control-expose-headers": "Date, Location, Preference-Applied, Retry-After, X-Vercel-AI-UI-Message-Stream"
+}
+
+/** Names of headers, with commas between them (RFC 9110, section 5.6.2). */
+const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/

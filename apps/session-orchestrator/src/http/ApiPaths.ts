@@ -1,7 +1,7 @@
 /** Lists the API's paths and methods, to distinguish a wrong method from a wrong path. */
 import { Api } from "@holdfast/wire/api"
 import { HttpApi } from "effect/http-api"
-import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as DocsPage from "./docs/DocsPage.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 
 interface Route {
@@ -21,7 +21,7 @@ const patternOf = (path: string): RegExp =>
 const routes: ReadonlyArray<Route> = (() => {
   const found: Array<Route> = [
     { method: "GET", pattern: patternOf(Api.OPENAPI_PATH) },
-    ...DocsRoutes.paths.map((path) => ({ method: "GET", pattern: patternOf(path) })),
+    ...DocsPage.paths.map((path) => ({ method: "GET", pattern: patternOf(path) })),
     ...PageRoutes.paths.map(([method, path]) => ({ method, pattern: patternOf(path) }))
   ]
   HttpApi.reflect(Api.Api, {

@@ -13,7 +13,7 @@ import { createHash } from "node:crypto"
 import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
 import * as TurnCommands from "../conversation/TurnCommands.ts"
 import { TurnLists } from "../inspection/TurnLists.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
 import { Store } from "../storage/Store.ts"
 
 /** Carries out commands by filter. */
@@ -32,12 +32,12 @@ export class BulkCommands extends Context.Service<
 const AT_ONCE = 64
 
 /** Over the conversations, the lists, the states and the store of the service. */
-export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | TurnStates | Store> = Layer.effect(
+export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | StoredTurns | Store> = Layer.effect(
   BulkCommands,
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const lists = yield* TurnLists
-    const states = yield* TurnStates
+    const states = yield* StoredTurns
     const store = yield* Store
 
     /** The outcome of a turn that is not retried; `undefined`: it can be. */

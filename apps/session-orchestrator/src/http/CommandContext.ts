@@ -1,8 +1,15 @@
-/** Answers commands: what they did is on disk, or the service goes down before that is known. */
+/** What the handlers of commands share: limits before a turn, the origin of a command, and the end of the service before its effect is on disk. */
 import { Problem } from "@holdfast/wire/api"
-import { Effect, Option } from "effect"
+import { Context, Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { ShuttingDown } from "../conversation/Conversations.ts"
 import type { Drain } from "../system/Drain.ts"
+import { FilePart, type Prompt } from "@holdfast/wire"
+import { DEFAULTS } from "../config/reading/Settings.ts"
+
+/** Fails what would begin a turn while the service goes down. */
+export const unlessGoingDown = ({ hasBegun }: Drain["Service"]): Effect.Effect<void, ShuttingDown> =>
+  Effect.flatMap(hasBegun, (hasBegun) => (hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void))
 
 /** Fails a command whose answer would come after the end of the service. */
 export const unlessDown =
@@ -22,3 +29,24 @@ export const goingDown = new Problem.ShuttingDown({
   detail:
     "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
 })
+
+/** The most bytes of a file in a prompt. */
+export const FileLimit = Context.Reference<number>("@holdfast/session-orchestrator/http/FileLimit", {
+  defaultValue: () => DEFAULTS.server.maxFileBytes
+})
+
+/** Fails if a file of the prompt is above the limit. */
+export const checkFiles = (prompt: Prompt.Prompt, limitBytes: number): Effect.Effect<void, Problem.FileTooLarge> => {
+  if (typeof prompt === "string") return Effect.void
+  for (const [index, part] of prompt.entries()) {
+    if (part.type !== "file" || !("data" in part)) continue
+    const sizeBytes = FilePart.sizeOf(part)
+    if (sizeBytes <= limitBytes) continue
+    const at = `prompt[${index}]`
+    const detail =
+      `${at}, ${FilePart.placeholderOf(part)}, has ${sizeBytes} bytes. A file may have ${limitBytes} bytes at most ` +
+      "(server.maxFileBytes)."
+    return Effect.fail(new Problem.FileTooLarge({ part: at, sizeBytes, limitBytes, detail }))
+  }
+  return Effect.void
+}

@@ -21,28 +21,23 @@ import * as Condition from "../system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as UiHandlers from "./ui/UiHandlers.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
-import * as DryRunHandlers from "./DryRunHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
-import * as DocsRoutes from "./docs/DocsRoutes.ts"
+import * as DocsPage from "./docs/DocsPage.ts"
 import * as Descriptors from "../system/Descriptors.ts"
 import * as Drain from "../system/Drain.ts"
-import * as Cors from "./Cors.ts"
-import * as FileLimit from "./FileLimit.ts"
+import { FileLimit } from "./CommandContext.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
-import * as HealthHandlers from "./HealthHandlers.ts"
-import * as HttpMetrics from "./HttpMetrics.ts"
+import * as ServiceMetrics from "../telemetry/metrics/ServiceMetrics.ts"
 import * as Loopback from "../system/Loopback.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
-import * as RawProblem from "./RawProblem.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 import * as SocketHandlers from "./socket/SocketHandlers.ts"
 import * as SocketServer from "./socket/SocketServer.ts"
 import * as SystemHandlers from "./SystemHandlers.ts"
 import * as TurnHandlers from "./TurnHandlers.ts"
-import * as WorkHandlers from "./WorkHandlers.ts"
 
 /**
  * How long a shutdown waits for answers that have begun. Most end by then. Together with `SHUTDOWN_GRACE` it stays below the 30 s
@@ -106,7 +101,7 @@ export const served = (options: Options = {}) => {
       disableListenLog: true
     }
   )
-  return Layer.merge(drainOnClose, Layer.effectDiscard(HttpMetrics.create)).pipe(
+  return Layer.merge(drainOnClose, Layer.effectDiscard(ServiceMetrics.createRequests)).pipe(
     Layer.provideMerge(calls),
     Layer.provideMerge([Drain.layer, Condition.layer])
   )
@@ -116,34 +111,34 @@ export const served = (options: Options = {}) => {
 
 const routesOf = ({ maxFileBytes = DEFAULTS.server.maxFileBytes, ...options }: Options) =>
   Layer.merge(
-    Layer.provide(routes, Layer.succeed(FileLimit.FileLimit, maxFileBytes)),
+    Layer.provide(routes, Layer.succeed(FileLimit, maxFileBytes)),
     PageRoutes.layer({ ...options, maxFileBytes })
   )
 
-const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsRoutes.layer).pipe(
+const routes = Layer.mergeAll(HttpApiBuilder.layer(Api.Api, { openapiPath: Api.OPENAPI_PATH }), DocsPage.layer).pipe(
   Layer.provide([
-    ConversationHandlers.layer,
+    ConversationHandlers.conversations,
+    ConversationHandlers.work,
     TurnHandlers.layer,
-    WorkHandlers.layer,
-    DryRunHandlers.layer,
     UiHandlers.layer,
     SocketHandlers.layer,
-    HealthHandlers.layer,
-    SystemHandlers.layer
+    SystemHandlers.system,
+    SystemHandlers.health,
+    SystemHandlers.policies
   ])
 )
 
 /** Wraps every request, known path or not: access, the limit of the body, and the form of failures. */
 const guard = (host: string, options: Options) => {
   const { maxBodyBytes = DEFAULTS.server.maxBodyBytes } = options
-  const cors = Cors.make(options.allowedOrigins)
+  const cors = Access.corsOf(options.allowedOrigins)
   const refusalOf = Access.make({
     host,
     cors,
     hostnames: options.hostnames,
     token: options.token,
     maxBodyBytes,
-    openPaths: [...DocsRoutes.paths, ...PageRoutes.openPaths]
+    openPaths: [...DocsPage.paths, ...PageRoutes.openPaths]
   })
   const middleware = (gateway: Option.Option<Gateway["Service"]>, bodies: BodyBudget.BodyBudget) =>
     HttpRouter.middleware(
@@ -152,7 +147,7 @@ const guard = (host: string, options: Options) => {
           const refusal = refusalOf(request, now) ?? crowded(request.url)
           const limitBytes = Access.bodyLimit(request.url, maxBodyBytes)
           shareWith(cors, request)
-          const isPreflight = refusal === undefined && Cors.isPreflight(request)
+          const isPreflight = refusal === undefined && Access.isPreflight(request)
           const preflight = isPreflight ? cors.preflight(request, methodsOf(request.url)) : undefined
           if (preflight !== undefined)
             return Effect.succeed(HttpServerResponse.empty({ status: 204, headers: preflight }))
@@ -162,7 +157,7 @@ const guard = (host: string, options: Options) => {
                   Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request))
                 )
               : ProblemResponse.toResponse(refusal, request)
-          return HttpMetrics.counted(
+          return ServiceMetrics.countedRequest(
             request.method,
             Effect.map(answer, (response) =>
               HttpServerResponse.setHeaders(response, {
@@ -187,7 +182,7 @@ const crowded = (url: string): Problem.Busy | undefined =>
   Access.isHealth(url) || Address.isOurs(url) || !Descriptors.areFew() ? undefined : FEW_LEFT
 
 /** Sets headers of all answers on Node's response, because streams write to it directly. A connection that is upgraded has none. */
-const shareWith = (cors: Cors.Cors, request: HttpServerRequest.HttpServerRequest): void => {
+const shareWith = (cors: Access.Cors, request: HttpServerRequest.HttpServerRequest): void => {
   const headers = [
     ...Object.entries(Address.isOurs(request.url) ? ResponseHeaders.provider : {}),
     ...Object.entries(cors.headersOf(request))
@@ -333,7 +328,7 @@ const makeServer = (options: Options): Server => {
     keepAliveInitialDelay: 60_000,
     shouldUpgradeCallback: SocketServer.isUpgrade
   })
-  RawProblem.install(server)
+  ProblemResponse.answerMalformed(server)
   holdEarly(server)
   return server
 }

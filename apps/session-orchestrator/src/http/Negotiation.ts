@@ -1,4 +1,9 @@
-/** Chooses a call's representation by the client's `Accept` header (RFC 9110, section 12.5.1). */
+/**
+ * Reads how a client wants its answer: the representation by `Accept` (RFC 9110, section 12.5.1), preferences by `Prefer` (RFC 7240).
+ *
+ * Clients write these headers: the work grows in proportion to their length.
+ */
+import { TurnsGroup } from "@holdfast/wire/api"
 
 /**
  * The offer that an `Accept` header prefers; the first offer if the header is absent or accepts no offer.
@@ -21,6 +26,20 @@ export const choose = <const Offers extends readonly [string, ...Array<string>]>
   return chosen?.offer ?? offers[0]
 }
 
+/**
+ * Whether a header asks for an answer as soon as the request is accepted (RFC 7240, section 4.1). `respond-async` takes no value, and an empty one
+ * equals none; with a value it counts as an unknown preference. A preference is optional: an unknown or malformed one is ignored, of a repeated one
+ * the first counts, and parameters after a semicolon are left out.
+ */
+export const isAsync = (header = ""): boolean => {
+  const plain = header.replaceAll(QUOTED, (text) => (text === '""' ? EMPTY : '"'))
+  for (const element of plain.split(",")) {
+    const found = ASYNC.exec((element.split(";", 1)[0] ?? "").trim())
+    if (found !== null) return (found[1] ?? EMPTY) === EMPTY
+  }
+  return false
+}
+
 // --- internal
 
 /** 0 for an offer that the client rejects. Otherwise `q`; its last digits rank how exactly and how early the offer was named. */
@@ -37,3 +56,12 @@ const rankOf = (accept: string, offer: string): number => {
   }
   return best.rank
 }
+
+/** A text in quotes. Without its second quote it reaches to the end of the header. */
+const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs
+
+/** Stands for an empty text in quotes; no header has it. */
+const EMPTY = "\0"
+
+/** The preference, with its value. Blanks may surround the equals sign. */
+const ASYNC = new RegExp(`^${TurnsGroup.RESPOND_ASYNC}(?:[ \\t]*=[ \\t]*([!#$%&'*+.^_\`|~\\w-]+|"|\\0)?)?$`, "i")

@@ -2,18 +2,27 @@
  * Turns every failure of a call into a problem detail.
  *
  * The expected failures of handlers are problems already. This file handles the others: requests that do not decode, unknown paths,
- * bodies that broke off, and bugs.
+ * bodies that broke off, heads that are no HTTP, and bugs.
  *
  * ProblemResponse.R1. A client receives nothing of a defect but an incident id; the log has the details under that id.
  * ProblemResponse.R2. An interruption is not an error: it is passed on.
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
-import { Cause, Effect, SchemaIssue } from "effect"
-import { HttpServerError, type HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { Cause, Effect, Predicate, Schema, SchemaIssue } from "effect"
+import {
+  HttpServerError,
+  type HttpServerRequest,
+  HttpServerRespondable,
+  HttpServerResponse,
+  ProblemDetails
+} from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { randomUUID } from "node:crypto"
 import * as ApiPaths from "./ApiPaths.ts"
+import { type Server, type ServerResponse, STATUS_CODES } from "node:http"
+import type { Duplex } from "node:stream"
+import * as ResponseHeaders from "./body/ResponseHeaders.ts"
 
 /** A problem as a response, with its headers. */
 export const toResponse = (problem: Problem.Problem, request: HttpServerRequest.HttpServerRequest) =>
@@ -51,6 +60,19 @@ export const fromCause = Effect.fnUntraced(function* <E>(
     request
   )
 })
+
+/** Makes a server answer heads that are malformed, too large or too slow, which Node reports by socket, and close their connection. */
+export const answerMalformed = (server: Server): void => {
+  const answers = new WeakMap<Duplex, ServerResponse>()
+  server.on("request", (request, response) => answers.set(request.socket, response))
+  server.on("clientError", (error, socket) => {
+    const answer = answers.get(socket)
+    const isAnswering = answer !== undefined && answer.headersSent && !answer.writableFinished
+    // If an answer has begun, nothing else may be written to the socket.
+    if (isAnswering || !socket.writable) return void socket.destroy()
+    socket.end(rawText(Predicate.hasProperty(error, "code") ? error.code : undefined))
+  })
+}
 
 // --- internal
 
@@ -104,3 +126,26 @@ const invalid = (error: HttpApiError.HttpApiSchemaError): Problem.InvalidRequest
   const which = issues.length > MOST_ERRORS ? `, which has the first ${MOST_ERRORS}` : ""
   return new Problem.InvalidRequest({ errors, detail: `${count} wrong with the request; see errors${which}.` })
 }
+
+const rawText = (code: unknown): string => {
+  const problem = malformed(code)
+  const body = encodeMalformed(problem)
+  const head = { ...ResponseHeaders.all, "content-type": ProblemDetails.contentType, connection: "close" }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join("")}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+}
+
+const malformed = (code: unknown): Problem.RequestTimeout | Problem.HeadTooLarge | Problem.InvalidRequest => {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Problem.RequestTimeout({ detail: "Send the whole request sooner." })
+    case "HPE_HEADER_OVERFLOW":
+      return new Problem.HeadTooLarge({ detail: "Send a shorter address or fewer headers." })
+    default:
+      return new Problem.InvalidRequest({ detail: "This is not HTTP/1.1." })
+  }
+}
+
+const encodeMalformed = Schema.encodeSync(
+  Schema.fromJsonString(Schema.Union([Problem.RequestTimeout, Problem.HeadTooLarge, Problem.InvalidRequest]))
+)

@@ -1,4 +1,4 @@
-/** Handles the API's calls for operators: health, readiness, metrics. */
+/** Handles the API's calls for operators: health, readiness, metrics, reports of endpoints and configuration, trials of a policy (X10). */
 import { Api, Problem } from "@holdfast/wire/api"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -6,10 +6,11 @@ import { PrometheusMetrics } from "effect/observability"
 import { Condition } from "../system/Condition.ts"
 import { Conversations, ShuttingDown } from "../conversation/Conversations.ts"
 import { Store } from "../storage/Store.ts"
-import * as ProcessMetrics from "../telemetry/metrics/ProcessMetrics.ts"
-import * as TurnCounts from "../telemetry/metrics/TurnCounts.ts"
+import * as ServiceMetrics from "../telemetry/metrics/ServiceMetrics.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
+import { DryRuns } from "../dry-run/DryRuns.ts"
+import { HealthReports } from "../inspection/endpoints/HealthReports.ts"
 
 /** How long a scrape waits for the database; a slower database counts as unavailable. */
 const READY_LIMIT = "2 seconds"
@@ -17,7 +18,7 @@ const READY_LIMIT = "2 seconds"
 const OK = { status: "ok" } as const
 
 /** The handlers of the `system` group. */
-export const layer = HttpApiBuilder.group(
+export const system = HttpApiBuilder.group(
   Api.Api,
   "system",
   Effect.fnUntraced(function* (handlers) {
@@ -38,16 +39,42 @@ export const layer = HttpApiBuilder.group(
       health: () => Effect.succeed(OK),
       ready,
       metrics: Effect.fnUntraced(function* () {
-        yield* TurnCounts.refresh(conversations)
-        yield* TurnCounts.showReady(
+        yield* ServiceMetrics.countTurns(conversations)
+        yield* ServiceMetrics.showReady(
           yield* ready().pipe(
             Effect.as(true),
             Effect.timeout(READY_LIMIT),
             Effect.orElseSucceed(() => false)
           )
         )
-        return (yield* PrometheusMetrics.format()) + (yield* ProcessMetrics.text)
+        return (yield* PrometheusMetrics.format()) + (yield* ServiceMetrics.text)
       })
+    })
+  })
+)
+
+/** The handlers of the group `policies`. */
+export const policies = HttpApiBuilder.group(
+  Api.Api,
+  "policies",
+  Effect.fnUntraced(function* (handlers) {
+    const { run, schedule } = yield* DryRuns
+    return handlers.handleAll({
+      dryRun: ({ payload }) => orProblem(run(payload)),
+      previewSchedule: ({ payload }) => orProblem(schedule(payload))
+    })
+  })
+)
+
+/** The handlers of the group `health`. */
+export const health = HttpApiBuilder.group(
+  Api.Api,
+  "health",
+  Effect.fnUntraced(function* (handlers) {
+    const { configuration, read } = yield* HealthReports
+    return handlers.handleAll({
+      readHealth: () => orProblem(read),
+      readConfiguration: () => Effect.succeed(configuration)
     })
   })
 )

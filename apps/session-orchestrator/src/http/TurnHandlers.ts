@@ -10,17 +10,15 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { Conversations, ShuttingDown, type TurnResult } from "../conversation/Conversations.ts"
-import { Explanations } from "../inspection/Explanations.ts"
+import { Conversations, type TurnResult } from "../conversation/Conversations.ts"
 import * as ExplanationText from "../inspection/ExplanationText.ts"
-import { TurnStates } from "../inspection/TurnStates.ts"
-import * as FileLimit from "./FileLimit.ts"
+import { StoredTurns } from "../inspection/StoredTurns.ts"
+import * as Commands from "./CommandContext.ts"
 import { orProblem } from "../conversation/DomainProblems.ts"
 import { Drain } from "../system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
-import * as Prefer from "./Prefer.ts"
 
 const JSON_TYPE = "application/json"
 
@@ -36,39 +34,25 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const webhooks = yield* TurnWebhooks
-    const explanations = yield* Explanations
-    const states = yield* TurnStates
+    const states = yield* StoredTurns
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
-    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
-      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
-    )
+    const unlessGoingDown = Commands.unlessGoingDown(drain)
 
     /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
       request: HttpServerRequest.HttpServerRequest,
       within: Ids.ConversationId,
       turnId: Ids.TurnId,
-      formats: ReturnType<typeof EventStreams.ofTurn>
+      deltas: EventStreams.Deltas
     ): TurnResponse => {
       if (isSubmitted(request)) return Effect.succeed(TurnsGroup.submitted(turnId)) // X15
-      switch (Negotiation.choose(request.headers["accept"], [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE])) {
-        case Ndjson.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, {
-            ...formats.ndjson,
-            items: conversations.watchTurn(turnId, within),
-            endless: false
-          })
-        case Sse.CONTENT_TYPE:
-          return LiveResponse.send(request, drain, {
-            ...formats.sse,
-            items: conversations.watchTurn(turnId, within),
-            endless: false
-          })
-        default:
-          return answerSealed(request, conversations.result(turnId, within), drain)
-      }
+      const types = [JSON_TYPE, Ndjson.CONTENT_TYPE, Sse.CONTENT_TYPE] as const
+      const type = Negotiation.choose(request.headers["accept"], types)
+      if (type === JSON_TYPE) return answerSealed(request, conversations.result(turnId, within), drain)
+      const items = conversations.watchTurn(turnId, within)
+      return LiveResponse.send(request, drain, { ...EventStreams.ofTurn(deltas, type), items, endless: false })
     }
 
     return handlers.handleAll({
@@ -84,10 +68,8 @@ export const layer = HttpApiBuilder.group(
             })
           ).pipe(
             orProblem,
-            (accepted) => Effect.andThen(FileLimit.check(payload.prompt, mostFileBytes), accepted),
-            Effect.flatMap((turnId) =>
-              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
-            )
+            (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
+            Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, query.deltas))
           )
         ),
       retry: ({ params, payload, query, request }) =>
@@ -97,9 +79,7 @@ export const layer = HttpApiBuilder.group(
             conversations.retry(params.conversationId, { ...payload, isSubmitted: isSubmitted(request) })
           ).pipe(
             orProblem,
-            Effect.flatMap((turnId) =>
-              answer(request, params.conversationId, turnId, EventStreams.ofTurn(query.deltas))
-            )
+            Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, query.deltas))
           )
         ),
       events: ({ headers, params, query, request }) =>
@@ -116,7 +96,7 @@ export const layer = HttpApiBuilder.group(
       turn: ({ params, request }) =>
         Effect.flatMap(orProblem(states.find(params.turnId)), (state) => whole(request, drain, state, state.text)),
       explain: ({ params, request }) =>
-        orProblem(explanations.explain(params.conversationId, params.turnId)).pipe(
+        orProblem(states.explain(params.conversationId, params.turnId)).pipe(
           Effect.map((explanation) =>
             Negotiation.choose(request.headers["accept"], [JSON_TYPE, TurnsGroup.TEXT_CONTENT_TYPE]) === JSON_TYPE
               ? explanation
@@ -130,7 +110,8 @@ export const layer = HttpApiBuilder.group(
 // --- internal
 
 /** X15 */
-const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => Prefer.isAsync(headers["prefer"])
+const isSubmitted = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  Negotiation.isAsync(headers["prefer"])
 
 const toJson = ({ end, text, turnId }: TurnResult): TurnsGroup.TurnResult => ({
   turnId,

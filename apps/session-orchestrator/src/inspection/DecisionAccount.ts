@@ -2,7 +2,7 @@
  * Reads one recorded decision: its numbers, and the rules that made it.
  *
  * DecisionAccount.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
- * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/explain.md lists them.
+ * DecisionAccount.G2. The rule that decided comes first; the others qualify it. docs/rules.md lists them.
  */
 import { type Directive, RetryStrategy, type Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
@@ -46,8 +46,7 @@ const retried = (
   return {
     ...decided,
     // A provider's own delay that replaced a longer schedule is visible in the wait itself (rule A6).
-    ...(isReplaced(basis) ? {} : { scheduledMs }),
-    ...(isReplaced(basis) ? undefined : defined({ hintMs, isEarlier })),
+    ...(isReplaced(basis) ? undefined : { scheduledMs, ...defined({ hintMs, isEarlier }) }),
     ...defined({ jitterMs: jitterMs > 0 ? jitterMs : undefined, clipped: clipped ? clipped : undefined }),
     ...spendingsOf(basis),
     rules: [...may, ...waitRules(basis)]
@@ -102,70 +101,51 @@ const gaveUp = (
   failure: Failure.Failure,
   basis: Basis.Basis | undefined
 ): DecisionAccount => {
-  const because = directive.because === "exhausted" ? refusalOf(basis) : directive.because
-  const refusedMs = basis?._tag === "Refused" ? basis.delayMs : undefined
-  const limit = limitOf(because, basis)
+  const refused = basis?._tag === "Refused" ? basis : undefined
+  // A policy that would have waited, and was not asked, had been switched off: older records contain no more than that.
+  const refusal = basis === undefined ? "exhausted" : (refused?.because ?? "switched-off")
+  const because = directive.because === "exhausted" ? refusal : directive.because
+  const byReason = refused?.byReason === true
+  const limits = basis?.limits
   const midStream = directive.midStream ?? (because === "after-content" ? ("fail" as const) : undefined)
+  const mostRetries = (byReason ? limits?.onReason : limits)?.maxRetries
   return {
     type: "gave-up",
     because,
-    ...defined({ midStream }),
-    ...defined({ refusedMs, limit }),
-    ...defined({ byReason: isByReason(basis) ? (true as const) : undefined }),
+    ...defined({
+      midStream,
+      refusedMs: refused?.delayMs,
+      limit: because === "max-retries" ? mostRetries : because === "max-delay" ? limits?.maxDelayMs : undefined,
+      byReason: byReason ? (true as const) : undefined
+    }),
     ...(basis && spendingsOf(basis)),
-    rules: gaveUpRules(because, midStream, failure, basis)
+    rules: GAVE_UP[because]({ failure, midStream, byReason, isByClock: limits?.measure === "wall-clock" })
   }
 }
 
-/** A policy that would have waited, and was not asked, had been switched off: older records contain no more than that. */
-const refusalOf = (basis: Basis.Basis | undefined): TurnExplanation.GaveUpBecause => {
-  if (basis === undefined) return "exhausted"
-  return basis._tag === "Refused" ? basis.because : "switched-off"
+interface Refusal {
+  readonly failure: Failure.Failure
+  readonly midStream: TurnExplanation.GaveUp["midStream"]
+  readonly byReason: boolean
+  readonly isByClock: boolean
 }
 
-const isByReason = (basis: Basis.Basis | undefined): boolean => basis?._tag === "Refused" && basis.byReason === true
-
-const limitOf = (because: TurnExplanation.GaveUpBecause, basis: Basis.Basis | undefined): number | undefined => {
-  const limits = basis?.limits
-  if (because === "max-retries") return (isByReason(basis) ? limits?.onReason : limits)?.maxRetries
-  return because === "max-delay" ? basis?.limits?.maxDelayMs : undefined
-}
-
-const gaveUpRules = (
-  because: TurnExplanation.GaveUpBecause,
-  midStream: TurnExplanation.GaveUp["midStream"],
-  failure: Failure.Failure,
-  basis: Basis.Basis | undefined
-): ReadonlyArray<string> => {
-  const { reason } = failure
-  switch (because) {
-    case "after-content":
-      return midStream === "fail" ? ["D4"] : ["D4", "X7"]
-    case "not-retryable":
-      if (Failure.isOfSpendLimit(failure)) return ["X11"]
-      return reason === "quota-exhausted" ? ["D3", "C2"] : ["D3"]
-    case "context-overflow":
-      return ["P2"]
-    case "defect":
-      return ["C10"]
-    case "no-strategy":
-      return ["D9"]
-    case "disabled":
-      return ["P3"]
-    case "switched-off":
-      return ["P15"]
-    case "max-retries":
-      return isByReason(basis) ? ["X11", "D7"] : ["P3", "D7"]
-    case "max-delay":
-      return ["P6"]
-    case "budget":
-      if (isByReason(basis)) return basis?.limits?.measure === "wall-clock" ? ["X11", "D2", "D7"] : ["X11", "D7"]
-      return basis?.limits?.measure === "wall-clock" ? ["D1", "D2", "D7"] : ["D1", "D7"]
-    case "exhausted":
-      return ["D7"]
-    default:
-      return because satisfies never
-  }
+/** The rules of each cause. */
+const GAVE_UP: { readonly [B in TurnExplanation.GaveUpBecause]: (refusal: Refusal) => ReadonlyArray<string> } = {
+  "after-content": ({ midStream }) => (midStream === "fail" ? ["D4"] : ["D4", "X7"]),
+  "not-retryable": ({ failure }) => {
+    if (Failure.isOfSpendLimit(failure)) return ["X11"]
+    return failure.reason === "quota-exhausted" ? ["D3", "C2"] : ["D3"]
+  },
+  "context-overflow": () => ["P2"],
+  defect: () => ["C10"],
+  "no-strategy": () => ["D9"],
+  disabled: () => ["P3"],
+  "switched-off": () => ["P15"],
+  "max-retries": ({ byReason }) => [byReason ? "X11" : "P3", "D7"],
+  "max-delay": () => ["P6"],
+  budget: ({ byReason, isByClock }) => [byReason ? "X11" : "D1", ...(isByClock ? ["D2"] : []), "D7"],
+  exhausted: () => ["D7"]
 }
 
 const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.Retry, "spending" | "onReason"> => {

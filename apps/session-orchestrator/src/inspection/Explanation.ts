@@ -9,301 +9,297 @@ import { Interruption } from "@holdfast/journal"
 import { Records, type RetryStrategy } from "@holdfast/kernel"
 import { History, ModelContext } from "@holdfast/kernel/host"
 import { defined, Failure, Target, type TurnEvent, type TurnExplanation } from "@holdfast/wire"
-import type { Turn } from "../storage/Store.ts"
 import { isByGate } from "../gate/Gatekeeper.ts"
-import type { StoredTurn, Redact } from "./StoredTurn.ts"
 import * as DecisionAccount from "./DecisionAccount.ts"
-import * as TurnReport from "./TurnReport.ts"
+import { type Redact, stateOf, type StoredTurn } from "./TurnReport.ts"
 import * as Words from "./Words.ts"
 
 /** Explains a turn. */
-export const of = (evidence: StoredTurn, redact: Redact): TurnExplanation.TurnExplanation => {
-  const { events, records, turn } = evidence
-  const { end } = turn
-  const history = History.of(records)
-  return {
-    conversationId: turn.conversationId,
-    turnId: turn.turnId,
-    status: TurnReport.stateOf(end, history, events.length > 0),
-    acceptedAt: turn.acceptedAt,
-    steps: stepsOf(evidence, history, redact),
-    ...interruptionOf(evidence),
-    ...defined({ seal: end === undefined ? undefined : sealOf(evidence, history, end, redact) }),
-    isForgotten: records.length === 0 && end !== undefined && hasDecided(events, end),
-    unread: history.unread
-  }
-}
+export const of = (evidence: StoredTurn, redact: Redact): TurnExplanation.TurnExplanation =>
+  new Account(evidence, redact).explanation()
 
 /** Formats a moment for `words`: `2031-04-01 02:14:05 UTC`. */
 export const at: Words.At = (epochMs) => `${new Date(epochMs).toISOString().slice(0, 19).replace("T", " ")} UTC`
 
 // --- internal
 
-/** Whether a turn must have records: an abort may come before the first one. */
-const hasDecided = (events: ReadonlyArray<TurnEvent.PersistedEvent>, { status }: TurnEvent.TurnEnd): boolean =>
-  status !== "aborted" || events.some(({ type }) => type === "retry-end" || type === "tool-call")
+/** The account of one turn. */
+class Account {
+  private readonly evidence: StoredTurn
+  private readonly redact: Redact
+  private readonly history: History.History
+  private readonly end: TurnEvent.TurnEnd | undefined
+  /** The turn's target before the first change. */
+  private readonly first: string
 
-const stepsOf = (
-  { conversation, deaths = [], events, records, turn }: StoredTurn,
-  history: History.History,
-  redact: Redact
-): ReadonlyArray<TurnExplanation.Step> => {
-  const steps = new Map<
-    number,
-    {
-      readonly step: number
-      readonly final?: string
-      readonly attempts: Array<TurnExplanation.Attempt>
-      tools: ReadonlyArray<TurnExplanation.Tool>
+  constructor(evidence: StoredTurn, redact: Redact) {
+    const { conversation, events, records, turn } = evidence
+    this.evidence = evidence
+    this.redact = redact
+    this.history = History.of(records)
+    this.end = turn.end
+    this.first = events.find((event) => event.type === "model-change")?.from ?? turn.model ?? conversation.model
+  }
+
+  explanation(): TurnExplanation.TurnExplanation {
+    const { end, evidence, history, isForgotten } = this
+    const { events, turn } = evidence
+    return {
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      status: stateOf(end, history, events.length > 0),
+      acceptedAt: turn.acceptedAt,
+      steps: this.steps(),
+      ...defined({ interruption: this.interruption(), seal: end && this.seal(end) }),
+      isForgotten,
+      unread: history.unread
     }
-  >()
-  const first = firstTarget(events) ?? turn.model ?? conversation.model
-  for (const attempt of [...history.attempts, ...unrecorded(turn, events, records, history)]) {
-    const final = history.finals.get(attempt.step)
-    const step = steps.get(attempt.step) ?? { step: attempt.step, ...defined({ final }), attempts: [], tools: [] }
-    steps.set(attempt.step, step)
-    step.attempts.push(attemptOf(attempt, attempt.target ?? first, turn.end, deaths, redact))
-    if (attempt.outcome?._tag === "Completed") step.tools = toolsOf(attempt, turn.end, redact)
   }
-  return Array.from(steps.values())
-}
 
-/** The turn's target before the first change. */
-const firstTarget = (events: ReadonlyArray<TurnEvent.PersistedEvent>): string | undefined =>
-  events.find((event) => event.type === "model-change")?.from
-
-/** The attempt in progress now, or when the turn ended; nothing is recorded before its first content. */
-const unrecorded = (
-  { end }: Turn,
-  events: ReadonlyArray<TurnEvent.PersistedEvent>,
-  records: ReadonlyArray<Records.Stored>,
-  { next, tally }: History.History
-): ReadonlyArray<History.Attempt> => {
-  const isEnded =
-    end === undefined ? events.length === 0 : end.status === "completed" || end.attempts <= History.callsOf({ tally })
-  // A sealed turn without records may have had any number of attempts.
-  const isForgotten = end !== undefined && records.length === 0 && hasDecided(events, end)
-  return next === undefined || isEnded || isForgotten ? [] : [next]
-}
-
-const attemptOf = (
-  made: History.Attempt,
-  target: string,
-  end: TurnEvent.TurnEnd | undefined,
-  deaths: ReadonlyArray<number>,
-  redact: Redact
-): TurnExplanation.Attempt => {
-  const { body, decision, hasContent, number, outcome } = made
-  const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
-  const failure = failed === undefined ? undefined : cleaned(failed, redact)
-  const fields = {
-    attempt: number,
-    target,
-    outcome: outcomeOf(made, end),
-    ...defined({ endedAt: outcome?.endedAt }),
-    hasContent: outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome.contentSeen || hasContent : hasContent,
-    ...defined({ failure, body: body === undefined ? undefined : redact(body) }),
-    ...voidOf(outcome, decision),
-    ...defined({ finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined }),
-    ...compactionOf(outcome),
-    ...(failure === undefined || decision === undefined ? {} : decided(made, decision, failure, end, deaths, redact)),
-    rules: rulesOf(outcome)
+  /** Whether its records were deleted. A turn must have some, unless it was aborted before the first one. */
+  private get isForgotten(): boolean {
+    const { end, evidence } = this
+    return (
+      evidence.records.length === 0 &&
+      end !== undefined &&
+      (end.status !== "aborted" || evidence.events.some(({ type }) => type === "retry-end" || type === "tool-call"))
+    )
   }
-  return { ...fields, words: Words.attempt(fields) }
+
+  private steps(): ReadonlyArray<TurnExplanation.Step> {
+    const { finals } = this.history
+    const made = [...this.history.attempts, ...this.unrecorded()]
+    return Array.from(
+      Map.groupBy(made, ({ step }) => step),
+      ([step, attempts]) => ({
+        step,
+        ...defined({ final: finals.get(step) }),
+        attempts: attempts.map((attempt) => this.attempt(attempt)),
+        tools: this.tools(attempts.findLast(({ outcome }) => outcome?._tag === "Completed"))
+      })
+    )
+  }
+
+  /** The attempt in progress now, or when the turn ended; nothing is recorded before its first content. */
+  private unrecorded(): ReadonlyArray<History.Attempt> {
+    const { end, evidence, history } = this
+    const isEnded =
+      end === undefined
+        ? evidence.events.length === 0
+        : end.status === "completed" || end.attempts <= History.callsOf(history)
+    // A sealed turn without records may have had any number of attempts.
+    return history.next === undefined || isEnded || this.isForgotten ? [] : [history.next]
+  }
+
+  private attempt(made: History.Attempt): TurnExplanation.Attempt {
+    const { body, decision, hasContent, number, outcome, target = this.first, wait } = made
+    const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
+    const failure = failed && this.cleaned(failed)
+    // Only an attempt's failure records whether content was seen: a summary is not shown to clients.
+    const { contentSeen, unseen, usage } = outcome?._tag === "Failed" && "contentSeen" in outcome ? outcome : NO_CONTENT
+    const account = failure && decision && DecisionAccount.of(decision, failure)
+    return worded(
+      {
+        attempt: number,
+        target,
+        outcome: outcome === undefined ? (this.end === undefined ? "under-way" : "cut-short") : OUTCOMES[outcome._tag],
+        ...defined({ endedAt: outcome?.endedAt }),
+        hasContent: hasContent || contentSeen,
+        ...defined({
+          failure,
+          body: body === undefined ? undefined : this.redact(body),
+          // Content that may be void (X7).
+          isUnseen: unseen,
+          usage: Records.isVoiding(decision) ? usage : undefined,
+          finishReason: outcome?._tag === "Completed" ? outcome.finishReason : undefined,
+          compaction: compactionOf(outcome),
+          decision: account && { ...account, words: Words.decision(account, failure, at) },
+          wait: account && wait && this.wait(wait, made.wakes)
+        }),
+        rules: rulesOf(outcome)
+      },
+      Words.attempt
+    )
+  }
+
+  private wait(wait: History.Wait, wakes: ReadonlyArray<RetryStrategy.Wake>): TurnExplanation.Wait {
+    const { retryAt, since } = wait
+    const end = this.waitEnd(wait)
+    const changes = wakes.flatMap((wake) => this.change(wake))
+    const asked = wakes.find((wake) => wake.type === "asked")
+    const until = end === undefined ? Number.POSITIVE_INFINITY : (end.at ?? retryAt)
+    const deaths = (this.evidence.deaths ?? [])
+      .filter((foundAt) => foundAt >= since && foundAt <= until)
+      .map((foundAt) => worded({ at: foundAt, rules: ["X1"] }, Words.death))
+    return {
+      retryAt,
+      changes,
+      ...defined({
+        asked:
+          asked && worded({ until: asked.until, asks: asked.asks, ...this.by(asked), rules: ["X11"] }, Words.asked),
+        deaths: deaths.length === 0 ? undefined : deaths,
+        end: end && { ...end, words: Words.waitEnd(end, Words.dueAt({ changes, retryAt })) }
+      })
+    }
+  }
+
+  /** The end of a wait. A wait without a recorded one ended with the turn, or has not ended. */
+  private waitEnd({ asks, end: wake }: History.Wait): Omit<TurnExplanation.WaitEnd, "words"> | undefined {
+    if (wake === undefined) {
+      if (this.end === undefined) return undefined
+      const { endedAt, status } = this.end
+      return status === "aborted"
+        ? { type: "aborted", at: endedAt, rules: ["D8"] }
+        : { type: "broken", at: endedAt, rules: ["D14"] }
+    }
+    const by = this.by(wake)
+    switch (wake.type) {
+      case "elapsed": {
+        if (asks !== undefined) return { type: "unanswered", ...by, rules: ["X11"] }
+        const { heldMs } = wake
+        return { type: "elapsed", ...defined({ heldMs }), ...by, rules: heldMs === undefined ? [] : ["X5"] }
+      }
+      case "now":
+        return { type: "retry-now", ...by, rules: [isByGate(wake) ? "X5" : "X4"] }
+      case "switched":
+        return { type: "switched", target: Target.format(wake.target), ...by, rules: ["X4"] }
+      case "cancelled":
+        return { type: "cancelled", ...by, rules: ["P14", "X4"] }
+      case "until":
+      case "extended":
+      case "asked":
+      case "answered":
+        return undefined
+      default:
+        return wake satisfies never
+    }
+  }
+
+  private change(wake: RetryStrategy.Wake): ReadonlyArray<TurnExplanation.WaitChange> {
+    if (wake.type === "until")
+      return [worded({ type: "moved", until: wake.until, ...this.by(wake), rules: ["X4"] }, Words.change)]
+    if (wake.type === "extended")
+      return [worded({ type: "extended", byMs: wake.byMs, ...this.by(wake), rules: ["X4"] }, Words.change)]
+    return []
+  }
+
+  /** The command behind a wake, and when it was taken. */
+  private by({ at, by }: RetryStrategy.Wake) {
+    return defined({ by: by && { commandId: by.commandId, origin: this.redact(by.origin) }, at })
+  }
+
+  private tools(attempt: History.Attempt | undefined): ReadonlyArray<TurnExplanation.Tool> {
+    if (attempt === undefined) return []
+    return History.toolCallsOf(attempt).map(({ toolCallId, toolName }, tool) => {
+      const result = attempt.results[tool]
+      const outcome = this.toolOutcome(result)
+      return worded(
+        {
+          tool,
+          toolCallId,
+          toolName,
+          outcome,
+          ...defined({ approval: this.approval(attempt.wakes, toolCallId), endedAt: result?.endedAt }),
+          rules: outcome === "unknown" ? ["X8"] : []
+        },
+        Words.tool
+      )
+    })
+  }
+
+  private toolOutcome(result: History.Attempt["results"][number]): TurnExplanation.ToolOutcome {
+    if (result === undefined) return this.end === undefined ? "under-way" : "cut-short"
+    if (!result.isError) return "answered"
+    return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
+  }
+
+  /** The question about a call and its answer, from the records of questions about its response; `undefined`: there was none. */
+  private approval(wakes: ReadonlyArray<RetryStrategy.Wake>, toolCallId: string): TurnExplanation.Approval | undefined {
+    let found: Omit<TurnExplanation.Approval, "words"> | undefined
+    for (const wake of wakes) {
+      if (wake.type === "asked" && wake.asks.calls?.some((call) => call.toolCallId === toolCallId) === true)
+        found = { outcome: "open", askedAt: wake.at ?? 0, until: wake.until, rules: [] }
+      if (found?.outcome !== "open") continue
+      if (wake.type === "until") found = { ...found, until: wake.until }
+      const outcome = answerIn(wake, toolCallId)
+      if (outcome === undefined) continue
+      const reason = wake.type === "answered" && wake.reason !== undefined ? this.redact(wake.reason) : undefined
+      found = { ...found, outcome, ...this.by(wake), ...defined({ reason }) }
+    }
+    if (found?.outcome === "open" && this.end !== undefined) found = { ...found, outcome: "cut-short" }
+    return found && worded(found, Words.approval)
+  }
+
+  /** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
+  private interruption(): TurnExplanation.Interruption | undefined {
+    const { deaths, defects } = this.evidence.interruption ?? Interruption.none("")
+    if (deaths < 2 && defects === 0) return undefined
+    const rules = [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])]
+    return worded({ deaths, defects, rules }, Words.interruption)
+  }
+
+  private seal({ attempts, endedAt, error, sleptMs, status, waitedMs }: TurnEvent.TurnEnd): TurnExplanation.Seal {
+    const { history } = this
+    const { interruption, records } = this.evidence
+    // A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist.
+    const computedMs = records.length === 0 ? undefined : History.tallyAt(history, endedAt).waitedMs
+    const isSealedByDefect = interruption !== undefined && error?.defect === true
+    const byDefect = isSealedByDefect ? [interruption.deaths > Interruption.SUSPECT ? "X14" : "C10"] : []
+    return worded(
+      {
+        status,
+        endedAt,
+        attempts,
+        sleptMs,
+        ...defined({ waitedMs: waitedMs ?? computedMs, error: error && this.cleaned(error) }),
+        rules: status === "aborted" ? ["P14"] : byDefect
+      },
+      Words.seal
+    )
+  }
+
+  /** Explanation.E2 */
+  private cleaned(failure: Failure.Failure): Failure.Failure {
+    const { redact } = this
+    const { code, evidence, message } = failure
+    return {
+      ...failure,
+      message: redact(message),
+      ...defined({
+        code: code === undefined ? undefined : redact(code),
+        evidence: evidence && Object.fromEntries(Object.entries(evidence).map(([name, value]) => [name, redact(value)]))
+      })
+    }
+  }
 }
 
-/** The facts of content that may be void (X7). */
-const voidOf = (
-  outcome: History.Attempt["outcome"],
-  decision: History.Attempt["decision"]
-): Pick<TurnExplanation.Attempt, "isUnseen" | "usage"> => {
-  if (outcome?._tag !== "Failed" || !("contentSeen" in outcome)) return {}
-  const { unseen: isUnseen, usage } = outcome
-  return defined({ isUnseen, usage: Records.isVoiding(decision) ? usage : undefined })
-}
+/** A value with the sentence about it. */
+const worded = <const A extends object>(
+  fields: A,
+  words: (fields: A, at: Words.At) => string
+): A & { readonly words: string } => ({ ...fields, words: words(fields, at) })
 
-/** Only an attempt's failure records whether content was seen: a summary is not shown to clients. */
-const compactionOf = (outcome: History.Attempt["outcome"]): { readonly compaction?: TurnExplanation.Compaction } => {
-  if (outcome?._tag === "Compacted") return { compaction: "compacted" }
-  if (outcome?._tag === "Nothing") return { compaction: "nothing" }
-  return outcome?._tag === "Failed" && !("contentSeen" in outcome) ? { compaction: "failed" } : {}
+const NO_CONTENT = { contentSeen: false, unseen: undefined, usage: undefined }
+
+const OUTCOMES = {
+  Completed: "completed",
+  Compacted: "completed",
+  Nothing: "completed",
+  Failed: "failed",
+  Lost: "lost"
+} as const
+
+const compactionOf = (outcome: History.Attempt["outcome"]): TurnExplanation.Compaction | undefined => {
+  if (outcome?._tag === "Compacted") return "compacted"
+  if (outcome?._tag === "Nothing") return "nothing"
+  return outcome?._tag === "Failed" && !("contentSeen" in outcome) ? "failed" : undefined
 }
 
 const rulesOf = (outcome: History.Attempt["outcome"]): ReadonlyArray<string> => {
   if (outcome?._tag === "Lost") return ["X2"]
   if (outcome?._tag === "Failed" && outcome.failure.shared === true)
     return [Failure.isOfSpendLimit(outcome.failure) ? "X11" : "X5"]
-  return compactionOf(outcome).compaction === undefined ? [] : ["P19"]
-}
-
-const outcomeOf = (
-  { outcome }: History.Attempt,
-  end: TurnEvent.TurnEnd | undefined
-): TurnExplanation.AttemptOutcome => {
-  switch (outcome?._tag) {
-    case "Completed":
-    case "Compacted":
-    case "Nothing":
-      return "completed"
-    case "Failed":
-      return "failed"
-    case "Lost":
-      return "lost"
-    case undefined:
-      return end === undefined ? "under-way" : "cut-short"
-    default:
-      return outcome satisfies never
-  }
-}
-
-const decided = (
-  { wait, wakes }: History.Attempt,
-  directive: NonNullable<History.Attempt["decision"]>,
-  failure: Failure.Failure,
-  end: TurnEvent.TurnEnd | undefined,
-  deaths: ReadonlyArray<number>,
-  redact: Redact
-): Pick<TurnExplanation.Attempt, "decision" | "wait"> => {
-  const outcome = DecisionAccount.of(directive, failure)
-  const decision = { ...outcome, words: Words.decision(outcome, failure, at) }
-  return { decision, ...defined({ wait: wait && waitOf(wait, wakes, end, deaths, redact) }) }
-}
-
-const waitOf = (
-  wait: History.Wait,
-  wakes: ReadonlyArray<RetryStrategy.Wake>,
-  end: TurnEvent.TurnEnd | undefined,
-  deaths: ReadonlyArray<number>,
-  redact: Redact
-): TurnExplanation.Wait => {
-  const { retryAt, since } = wait
-  const ended = wait.end === undefined ? endedBy(end) : endOf(wait.end, wait.asks !== undefined, redact)
-  const changes = wakes.flatMap((wake) => changeOf(wake, redact))
-  return {
-    retryAt,
-    changes,
-    ...askedOf(wakes, redact),
-    ...deathsOf(deaths, since, ended === undefined ? undefined : (ended.at ?? retryAt)),
-    ...(ended && { end: { ...ended, words: Words.waitEnd(ended, Words.dueAt({ changes, retryAt })) } })
-  }
-}
-
-/** The deaths of the service from the begin of a wait until its end; `undefined`: it has not ended. */
-const deathsOf = (
-  deaths: ReadonlyArray<number>,
-  from: number,
-  to = Number.POSITIVE_INFINITY
-): Pick<TurnExplanation.Wait, "deaths"> => {
-  const found = deaths.filter((at) => at >= from && at <= to)
-  if (found.length === 0) return {}
-  return {
-    deaths: found.map((foundAt) => {
-      const death = { at: foundAt, rules: ["X1"] }
-      return { ...death, words: Words.death(death, at) }
-    })
-  }
-}
-
-type WaitEndFields = Omit<TurnExplanation.WaitEnd, "words">
-
-const endOf = (wake: RetryStrategy.Wake, isAsking: boolean, redact: Redact): WaitEndFields | undefined => {
-  switch (wake.type) {
-    case "elapsed":
-      if (isAsking) return { type: "unanswered", ...commandOf(wake, redact), rules: ["X11"] }
-      return wake.heldMs === undefined
-        ? { type: "elapsed", ...commandOf(wake, redact), rules: [] }
-        : { type: "elapsed", heldMs: wake.heldMs, ...commandOf(wake, redact), rules: ["X5"] }
-    case "now":
-      return { type: "retry-now", ...commandOf(wake, redact), rules: [isByGate(wake) ? "X5" : "X4"] }
-    case "switched":
-      return { type: "switched", target: Target.format(wake.target), ...commandOf(wake, redact), rules: ["X4"] }
-    case "cancelled":
-      return { type: "cancelled", ...commandOf(wake, redact), rules: ["P14", "X4"] }
-    case "until":
-    case "extended":
-    case "asked":
-    case "answered":
-      return undefined
-    default:
-      return wake satisfies never
-  }
-}
-
-/** A wait without a recorded end ended with the turn, or has not ended. */
-const endedBy = (end: TurnEvent.TurnEnd | undefined): WaitEndFields | undefined => {
-  if (end === undefined) return undefined
-  return end.status === "aborted"
-    ? { type: "aborted", at: end.endedAt, rules: ["D8"] }
-    : { type: "broken", at: end.endedAt, rules: ["D14"] }
-}
-
-const changeOf = (wake: RetryStrategy.Wake, redact: Redact): ReadonlyArray<TurnExplanation.WaitChange> => {
-  if (wake.type === "until") {
-    const moved = { type: "moved" as const, until: wake.until, ...commandOf(wake, redact), rules: ["X4"] }
-    return [{ ...moved, words: Words.change(moved, at) }]
-  }
-  if (wake.type === "extended") {
-    const extended = { type: "extended" as const, byMs: wake.byMs, ...commandOf(wake, redact), rules: ["X4"] }
-    return [{ ...extended, words: Words.change(extended, at) }]
-  }
-  return []
-}
-
-const askedOf = (
-  wakes: ReadonlyArray<RetryStrategy.Wake>,
-  redact: Redact
-): { readonly asked?: TurnExplanation.Asked } => {
-  const wake = wakes.find((wake) => wake.type === "asked")
-  if (wake === undefined) return {}
-  const fields = { until: wake.until, asks: wake.asks, ...commandOf(wake, redact), rules: ["X11"] }
-  return { asked: { ...fields, words: Words.asked(fields, at) } }
-}
-
-const commandOf = ({ at, by }: RetryStrategy.Wake, redact: Redact) => ({
-  ...defined({ by: by === undefined ? undefined : { commandId: by.commandId, origin: redact(by.origin) }, at })
-})
-
-const toolsOf = (
-  attempt: History.Attempt,
-  end: TurnEvent.TurnEnd | undefined,
-  redact: Redact
-): ReadonlyArray<TurnExplanation.Tool> =>
-  History.toolCallsOf(attempt).map(({ toolCallId, toolName }, tool) => {
-    const result = attempt.results[tool]
-    const approval = approvalOf(attempt.wakes, toolCallId, end, redact)
-    const outcome = toolOutcomeOf(result, end)
-    const fields = {
-      tool,
-      toolCallId,
-      toolName,
-      outcome,
-      ...defined({ approval, endedAt: result?.endedAt }),
-      rules: outcome === "unknown" ? ["X8"] : []
-    }
-    return { ...fields, words: Words.tool(fields) }
-  })
-
-/** The question about a call and its answer, from the records of questions about its response; `undefined`: there was none. */
-const approvalOf = (
-  wakes: ReadonlyArray<RetryStrategy.Wake>,
-  toolCallId: string,
-  end: TurnEvent.TurnEnd | undefined,
-  redact: Redact
-): TurnExplanation.Approval | undefined => {
-  let found: Omit<TurnExplanation.Approval, "words"> | undefined
-  for (const wake of wakes) {
-    if (wake.type === "asked" && wake.asks.calls?.some((call) => call.toolCallId === toolCallId) === true)
-      found = { outcome: "open", askedAt: wake.at ?? 0, until: wake.until, rules: [] }
-    if (found?.outcome !== "open") continue
-    if (wake.type === "until") found = { ...found, until: wake.until }
-    const outcome = answerIn(wake, toolCallId)
-    if (outcome === undefined) continue
-    const reason = wake.type === "answered" && wake.reason !== undefined ? redact(wake.reason) : undefined
-    found = { ...found, outcome, ...commandOf(wake, redact), ...defined({ reason }) }
-  }
-  if (found === undefined) return undefined
-  const fields = found.outcome === "open" && end !== undefined ? { ...found, outcome: "cut-short" as const } : found
-  return { ...fields, words: Words.approval(fields, at) }
+  return compactionOf(outcome) === undefined ? [] : ["P19"]
 }
 
 const answerIn = (wake: RetryStrategy.Wake, toolCallId: string): "approved" | "refused" | "unanswered" | undefined => {
@@ -311,71 +307,4 @@ const answerIn = (wake: RetryStrategy.Wake, toolCallId: string): "approved" | "r
   if (wake.type === "cancelled") return "refused"
   if (wake.type !== "answered" || wake.toolCallId !== toolCallId) return undefined
   return wake.approved ? "approved" : "refused"
-}
-
-const toolOutcomeOf = (
-  result: History.Attempt["results"][number],
-  end: TurnEvent.TurnEnd | undefined
-): TurnExplanation.ToolOutcome => {
-  if (result === undefined) return end === undefined ? "under-way" : "cut-short"
-  if (!result.isError) return "answered"
-  return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
-}
-
-/** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
-const interruptionOf = ({
-  interruption: { deaths, defects } = Interruption.none("")
-}: StoredTurn): { readonly interruption?: TurnExplanation.Interruption } => {
-  if (deaths < 2 && defects === 0) return {}
-  const fields = { deaths, defects, rules: [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])] }
-  return { interruption: { ...fields, words: Words.interruption(fields) } }
-}
-
-/** The rule by which a turn was sealed without running to its end. */
-const ruleOf = ({ interruption }: StoredTurn, { error, status }: TurnEvent.TurnEnd): ReadonlyArray<string> => {
-  if (status === "aborted") return ["P14"]
-  if (interruption === undefined || error?.defect !== true) return []
-  return interruption.deaths > Interruption.SUSPECT ? ["X14"] : ["C10"]
-}
-
-/** A seal of an older version lacks the time that the turn waited: it is computed from the records while they exist. */
-const waitedOf = (
-  { records }: StoredTurn,
-  history: History.History,
-  { endedAt, waitedMs }: TurnEvent.TurnEnd
-): { readonly waitedMs?: number } => {
-  if (waitedMs !== undefined) return { waitedMs }
-  return records.length === 0 ? {} : { waitedMs: History.tallyAt(history, endedAt).waitedMs }
-}
-
-const sealOf = (
-  evidence: StoredTurn,
-  history: History.History,
-  end: TurnEvent.TurnEnd,
-  redact: Redact
-): TurnExplanation.Seal => {
-  const { attempts, endedAt, error, sleptMs, status } = end
-  const fields = {
-    status,
-    endedAt,
-    attempts,
-    sleptMs,
-    ...waitedOf(evidence, history, end),
-    ...defined({ error: error === undefined ? undefined : cleaned(error, redact) }),
-    rules: ruleOf(evidence, end)
-  }
-  return { ...fields, words: Words.seal(fields) }
-}
-
-/** Explanation.E2 */
-const cleaned = (failure: Failure.Failure, redact: Redact): Failure.Failure => {
-  const { code, evidence, message } = failure
-  return {
-    ...failure,
-    message: redact(message),
-    ...defined({
-      code: code === undefined ? undefined : redact(code),
-      evidence: evidence && Object.fromEntries(Object.entries(evidence).map(([name, value]) => [name, redact(value)]))
-    })
-  }
 }

@@ -148,21 +148,20 @@ const writeAttempt = (
     page.entry(endedAt, Words.attempt(attempt), Words.evidence(failure), Words.body(attempt), why)
   }
   if (wait === undefined) return attempt
-  const changes = wait.changes.map((change) => ({
-    at: change.at,
-    text: Words.change(change, seenFrom(clock, change.at))
-  }))
-  const { asked, deaths = [] } = wait
-  const died = deaths.map((death) => ({ at: death.at, text: Words.death(death, seenFrom(clock, death.at)) }))
-  const question = asked === undefined ? [] : [{ at: asked.at, text: Words.asked(asked, seenFrom(clock, asked.at)) }]
-  for (const { at, text } of [...changes, ...question, ...died].toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0)))
-    page.entry(at, text)
+  const noted = <A extends { readonly at?: number }>(one: A, words: (one: A, at: Words.At) => string) => ({
+    at: one.at,
+    text: words(one, seenFrom(clock, one.at))
+  })
+  const happened = [
+    ...wait.changes.map((change) => noted(change, Words.change)),
+    ...(wait.asked === undefined ? [] : [noted(wait.asked, Words.asked)]),
+    ...(wait.deaths ?? []).map((death) => noted(death, Words.death))
+  ]
+  for (const { at, text } of happened.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) page.entry(at, text)
   const { end } = wait
   const due = Words.dueAt(wait)
   // A wait that ended on time is not printed: the next line shows it.
-  if (end !== undefined && !Words.isOnTime(end, due)) {
-    page.entry(end.at, Words.waitEnd(end, due))
-  }
+  if (end !== undefined && !Words.isOnTime(end, due)) page.entry(end.at, Words.waitEnd(end, due))
   return attempt
 }
 

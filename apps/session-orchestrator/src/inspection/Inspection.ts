@@ -4,33 +4,30 @@
  * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  * Inspection.I2. Turns and evidence show one moment: everything is read in one transaction. A period is read page by page.
  */
-import { InterruptionTable, JournalTable, DatabaseWait, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, SchemaVersion, SqlDatabase, StorageFailure, type TableError } from "@holdfast/journal/sql"
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
-import type { Records } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
-import { defined, type Ids, type PeriodReport } from "@holdfast/wire"
-import { Clock, Context, Effect, Layer, Option, type Schema } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { defined, type Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import * as fs from "node:fs"
 import * as Holders from "./Holders.ts"
 import type { Defaults } from "../conversation/Defaults.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import * as ConversationTable from "../storage/tables/ConversationTable.ts"
-import * as DeathTable from "../storage/tables/DeathTable.ts"
 import * as EventTable from "../storage/tables/EventTable.ts"
-import * as Migrations from "../storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../storage/DatabaseSchema.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import * as RecordTable from "../storage/tables/RecordTable.ts"
 import * as SealTable from "../storage/tables/SealTable.ts"
 import * as Tenancy from "../storage/sqlite/Tenancy.ts"
-import * as AnsweredCallTable from "../storage/tables/AnsweredCallTable.ts"
+import * as AnsweredCalls from "../storage/AnsweredCalls.ts"
 import * as TurnListTable from "../storage/tables/TurnListTable.ts"
 import * as TurnTable from "../storage/tables/TurnTable.ts"
-import * as PeriodRows from "./period/PeriodRows.ts"
-import type { Period } from "./period/PeriodTally.ts"
-import type { Recording } from "../storage/Recording.ts"
-import * as RecordingTable from "../storage/tables/RecordingTable.ts"
-import type { StoredTurn } from "./StoredTurn.ts"
+import type * as PeriodReports from "./period/PeriodReports.ts"
+import * as Recording from "../storage/Recording.ts"
+import * as StoredTurns from "./StoredTurns.ts"
 import * as TurnReport from "./TurnReport.ts"
 
 /** Whether a service runs the turns: one process or several, none, or unknown. */
@@ -49,14 +46,14 @@ export class Inspection extends Context.Service<
     }) => Effect.Effect<ReadonlyArray<TurnReport.TurnReport>, StorageError>
     /** The database: a file, or an address without its password. */
     readonly database: string
-    /** The stored data of one turn, for its explanation; none if there is no such turn. */
-    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<Option.Option<StoredTurn>, StorageError>
-    /** The report of a period, read page by page: turns that change meanwhile count as they were read. */
-    readonly period: (period: Period) => Effect.Effect<PeriodReport.PeriodReport, StorageError>
-    /** When the first turn of a conversation was accepted, in epoch milliseconds; absent: it has none. */
-    readonly beginning: (conversationId: Ids.ConversationId) => Effect.Effect<number | undefined, StorageError>
+    /** A conversation, with what it was opened with; none if there is no such conversation. */
+    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Conversation>, StorageError>
+    /** The stored data of one turn, for its explanation; `undefined`: there is no such turn. */
+    readonly evidence: (turnId: Ids.TurnId) => Effect.Effect<TurnReport.StoredTurn | undefined, StorageError>
+    /** What the report of a period is made of, read page by page: turns that change meanwhile count as they were read. */
+    readonly sources: PeriodReports.Sources
     /** The record of turns since a moment, in epoch milliseconds: what a replay follows (X10). */
-    readonly recording: (since: number) => Effect.Effect<Recording, StorageError>
+    readonly recording: (since: number) => Effect.Effect<Recording.Recording, StorageError>
     /** The service that runs the turns. */
     readonly service: Effect.Effect<Service>
   }
@@ -72,7 +69,7 @@ interface Options {
 export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspection, StorageError> =>
   Layer.suspend(() =>
     fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
-      ? layer(path, ownerOf(path), options).pipe(
+      ? layer(path, options, ownerOf(path)).pipe(
           Layer.provide(
             Layer.catch(SqliteClient.layer({ filename: path, readonly: true }), (error) =>
               Layer.effectContext(Effect.fail(StorageFailure.explain(path, "open the database", error)))
@@ -98,78 +95,64 @@ export const layerSqlite = (path: string, options: Options): Layer.Layer<Inspect
 export const layerShared = (
   database: string,
   options: Options
-): Layer.Layer<Inspection, StorageError, SqlClient.SqlClient> =>
-  Layer.unwrap(SqlClient.SqlClient.useSync((sql) => layer(database, runnersOf(sql), options)))
+): Layer.Layer<Inspection, StorageError, SqlClient.SqlClient> => layer(database, options)
 
 // --- internal
 
 /** The most turns of one recording. */
 const MOST_RECORDED = 5_000
 
-/** @param database names it in errors */
+/**
+ * @param database names it in errors
+ * @param owner the process that has it; absent: runners share it
+ */
 const layer = (
   database: string,
-  service: Effect.Effect<Service>,
-  { defaults }: Options
+  { defaults }: Options,
+  owner?: Effect.Effect<Service>
 ): Layer.Layer<Inspection, StorageError, SqlClient.SqlClient> =>
   Layer.effect(
     Inspection,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const read = <A>(what: string, effect: Effect.Effect<A, Failure>): Effect.Effect<A, StorageError> =>
-        effect.pipe(
-          DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && StorageFailure.scopeOf(error) === "busy"),
-          DatabaseWait.within<Failure>(DatabaseWait.SILENCE_LIMIT, () =>
-            StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
-          ),
-          Effect.mapError((error) => explain(database, `read ${what}`, error))
+      const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
+      const refusal = yield* read("its version")(
+        SchemaVersion.refuseOther(database, DatabaseSchema.versions).pipe(
+          Effect.catchTag("StorageError", Effect.succeed),
+          Effect.provideService(SqlClient.SqlClient, sql)
         )
-      yield* read("its version", refuseOther(database, sql))
+      )
+      if (refusal !== undefined) return yield* refusal
+      const recordsOf = RecordTable.load(sql)
       return {
         database,
-        service,
-        period: (period) =>
-          PeriodRows.report(
-            {
-              turns: (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
-              answeredCalls: (...between) => read("the answered calls", AnsweredCallTable.between(sql, ...between)),
-              records: (ids) => read("records of turns", JournalTable.load(sql, SealTable.TABLES)(ids))
-            },
-            period
-          ),
-        beginning: (conversationId) =>
-          PeriodRows.beginning(
-            (...query) => read("a page of turns", TurnListTable.page(sql, ...query)),
-            conversationId
-          ),
-        recording: (since) => read("the record", sql.withTransaction(RecordingTable.read(sql, since, MOST_RECORDED))), // Inspection.I2
-        evidence: (turnId) => read("the turn", sql.withTransaction(evidenceOf(sql, turnId))), // Inspection.I2
+        service: owner ?? runnersOf(read("its runners")(Holders.read(sql))),
+        sources: {
+          turns: (...query) => read("a page of turns")(TurnListTable.page(sql, ...query)),
+          answeredCalls: (...between) => read("the answered calls")(AnsweredCalls.between(sql, ...between)),
+          records: (ids) => read("records of turns")(recordsOf(ids))
+        },
+        recording: (since) => read("the record")(sql.withTransaction(Recording.read(sql, since, MOST_RECORDED))), // Inspection.I2
+        evidence: (turnId) => read("the turn")(sql.withTransaction(evidence(sql)(turnId))), // Inspection.I2
+        conversation: (id) => read("the conversation")(conversationOf(sql, id)),
         turns: ({ all }) =>
           Effect.flatMap(
             Clock.currentTimeMillis,
-            (now) => read("the turns", sql.withTransaction(reports(sql, defaults, all, now))) // Inspection.I2
+            (now) => read("the turns")(sql.withTransaction(reports(sql, defaults, all, now))) // Inspection.I2
           )
       }
     })
   )
 
-type Failure = SqlError.SqlError | Schema.SchemaError | StorageError
-
-const explain = (database: string, attempted: string, error: Failure): StorageError => {
-  if (error instanceof StorageError) return error
-  return SqlError.isSqlError(error)
-    ? StorageFailure.explain(database, attempted, error)
-    : StorageFailure.damaged(database, attempted, error.message)
-}
-
-const refuseOther = (database: string, sql: SqlClient.SqlClient): Effect.Effect<void, Failure> =>
-  Migrations.refuseOther.pipe(
-    Effect.provideService(SqlClient.SqlClient, sql),
-    Effect.mapError((error) =>
-      error._tag === "NewerDatabase" || error._tag === "OlderDatabase"
-        ? new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
-        : error
-    )
+const evidence = (sql: SqlClient.SqlClient) =>
+  StoredTurns.reader(
+    { turn: (id) => TurnTable.find(sql, id), conversation: (id) => conversationOf(sql, id) },
+    ({ acceptedAt, turnId }) =>
+      Effect.all({
+        events: Effect.map(EventTable.ofTurn(sql, turnId), (stored) => stored.map(({ event }) => event)),
+        records: recordsOf(sql, turnId),
+        interruption: Effect.map(InterruptionTable.find(sql, RecordTable.TABLES, turnId), Option.getOrUndefined),
+        deaths: SealTable.deaths(sql, acceptedAt)
+      })
   )
 
 const reports = Effect.fnUntraced(function* (
@@ -177,30 +160,34 @@ const reports = Effect.fnUntraced(function* (
   defaults: Defaults["Service"],
   all: boolean,
   now: number
-): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, Failure> {
-  const conversations = new Map<string, Conversation>()
+): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, TableError> {
+  /** By their ids; a conversation was deleted if it is none. */
+  const conversations = new Map<Ids.ConversationId, Option.Option<Conversation>>()
   /** Conversations whose head turn has been read. */
-  const begun = new Set<string>()
+  const begun = new Set<Ids.ConversationId>()
   const found: Array<TurnReport.TurnReport> = []
   const turns = yield* all ? TurnTable.all(sql) : TurnTable.unsealed(sql)
   const holders = yield* Holders.read(sql)
-  const openReport = (report: TurnReport.TurnReport): TurnReport.TurnReport =>
-    holders === undefined ? report : { ...report, runner: holders.of(report.conversationId) }
-  const endings = yield* all ? endingsOf(sql, turns) : Effect.succeed(new Map<Ids.TurnId, TurnReport.Ending>())
+  const endings = yield* all ? endingsOf(sql, turns) : Effect.succeed(new Map<Ids.TurnId, TurnReport.Findings>())
   for (const turn of turns) {
-    const conversation = conversations.get(turn.conversationId) ?? (yield* conversationOf(sql, turn))
-    if (conversation === undefined) continue
-    conversations.set(turn.conversationId, conversation)
-    if (turn.end !== undefined) {
-      found.push(TurnReport.ofSealed(turn, turn.end, conversation, endings.get(turn.turnId)))
-    } else if (begun.has(turn.conversationId)) {
-      found.push(openReport(TurnReport.ofQueued(turn, conversation, now)))
-    } else {
-      begun.add(turn.conversationId)
-      const history = History.of(yield* recordsOf(sql, turn.turnId))
-      const policy = TurnSetting.policyOf(conversation, defaults)
-      found.push(openReport(TurnReport.ofOpen(turn, history, conversation, policy, now)))
+    const { conversationId, end, turnId } = turn
+    const known = conversations.get(conversationId) ?? (yield* conversationOf(sql, conversationId))
+    conversations.set(conversationId, known)
+    if (Option.isNone(known)) continue
+    const conversation = known.value
+    if (end !== undefined) {
+      found.push(TurnReport.of(turn, conversation, now, endings.get(turnId)))
+      continue
     }
+    const head = begun.has(conversationId)
+      ? {}
+      : {
+          history: History.of(yield* recordsOf(sql, turnId)),
+          policy: TurnSetting.policyOf(conversation, defaults)
+        }
+    begun.add(conversationId)
+    const report = TurnReport.of(turn, conversation, now, head)
+    found.push(holders === undefined ? report : { ...report, runner: holders.of(conversationId) })
   }
   return found
 })
@@ -209,7 +196,7 @@ const reports = Effect.fnUntraced(function* (
 const endingsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<Turn>
-): Effect.fn.Return<ReadonlyMap<Ids.TurnId, TurnReport.Ending>, Failure> {
+): Effect.fn.Return<ReadonlyMap<Ids.TurnId, TurnReport.Findings>, TableError> {
   const changes = yield* EventTable.modelChanges(sql)
   /** For each conversation: the target in use, until a person changes the model, and the previous turn. */
   const conversations = new Map<Ids.ConversationId, { model?: string; before?: Turn }>()
@@ -226,42 +213,21 @@ const endingsOf = Effect.fnUntraced(function* (
   return endings
 })
 
-const evidenceOf = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  turnId: Ids.TurnId
-): Effect.fn.Return<Option.Option<StoredTurn>, Failure> {
-  const turn = yield* TurnTable.find(sql, turnId)
-  if (Option.isNone(turn)) return Option.none()
-  const conversation = yield* conversationOf(sql, turn.value)
-  if (conversation === undefined) return Option.none()
-  const events = (yield* EventTable.ofTurn(sql, turnId)).map(({ event }) => event)
-  const records = yield* recordsOf(sql, turnId)
-  const interruption = Option.getOrUndefined(yield* InterruptionTable.find(sql, SealTable.TABLES, turnId))
-  const deaths = yield* DeathTable.since(sql, turn.value.acceptedAt)
-  return Option.some({ turn: turn.value, conversation, events, records, interruption, deaths })
-})
+/** None: it was deleted after the turn's row had been read, which PostgreSQL allows within a transaction. */
+const conversationOf = (sql: SqlClient.SqlClient, id: Ids.ConversationId) =>
+  Effect.map(ConversationTable.findAll(sql, [id]), (found) => Option.fromUndefinedOr(found.get(id)))
 
-/** `undefined`: it was deleted after the turn's row had been read, which PostgreSQL allows within a transaction. */
-const conversationOf = (sql: SqlClient.SqlClient, turn: Turn): Effect.Effect<Conversation | undefined, Failure> =>
-  Effect.map(ConversationTable.findAll(sql, [turn.conversationId]), (found) => found.get(turn.conversationId))
-
-const recordsOf = (
-  sql: SqlClient.SqlClient,
-  turnId: Ids.TurnId
-): Effect.Effect<ReadonlyArray<Records.Stored>, Failure> =>
-  Effect.map(JournalTable.load(sql, SealTable.TABLES)([turnId]), ([records = []]) => records)
+const recordsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId) =>
+  Effect.map(RecordTable.load(sql)([turnId]), ([records = []]) => records)
 
 const UNKNOWN: Service = { _tag: "Unknown" }
 
-const runnersOf = (sql: SqlClient.SqlClient): Effect.Effect<Service> =>
-  Holders.read(sql).pipe(
+const runnersOf = (holders: Effect.Effect<Holders.Holders | undefined, StorageError>): Effect.Effect<Service> =>
+  holders.pipe(
     Effect.map((holders): Service => {
       const runners = holders?.runners ?? []
       return runners.length === 0 ? { _tag: "None" } : { _tag: "Runs", who: `runners ${runners.join(", ")}` }
     }),
-    DatabaseWait.within<SqlError.SqlError>(DatabaseWait.SILENCE_LIMIT, () =>
-      StorageFailure.silence(DatabaseWait.SILENCE_LIMIT)
-    ),
     Effect.orElseSucceed(() => UNKNOWN)
   )
 

@@ -9,14 +9,14 @@ import type { StorageError } from "@holdfast/journal"
 import { History } from "@holdfast/kernel/host"
 import { type ConversationState, defined, type Ids, type TurnState } from "@holdfast/wire"
 import { Listing } from "@holdfast/wire/api"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { Config } from "../config/Config.ts"
 import { ConversationNotFound, InvalidRequest } from "../conversation/Conversations.ts"
-import { PriceTable } from "./period/PriceTable.ts"
 import { Secrets } from "../redaction/Secrets.ts"
 import { Lists, type Position, type TurnFilter, type TurnRow } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
-import * as Cursor from "./Cursor.ts"
-import * as TurnStates from "./TurnStates.ts"
+import * as TurnReport from "./TurnReport.ts"
 
 /** Which turns a list has. */
 export interface TurnQuery {
@@ -28,12 +28,7 @@ export interface TurnQuery {
 }
 
 /** Which conversations a list has. */
-export interface ConversationQuery {
-  readonly since?: number | undefined
-  readonly model?: string | undefined
-  readonly tag?: string | undefined
-  readonly search?: string | undefined
-}
+export type ConversationQuery = Omit<TurnQuery, "status">
 
 /** Which page of a list. */
 export interface Paging {
@@ -62,18 +57,18 @@ export class TurnLists extends Context.Service<
 export const MOST_READ = 200
 
 /** Over what is on disk. */
-export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | PriceTable> = Layer.effect(
+export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | Config> = Layer.effect(
   TurnLists,
   Effect.gen(function* () {
     const lists = yield* Lists
     const store = yield* Store
     const { redact } = yield* Secrets
-    const prices = yield* PriceTable
+    const { prices } = yield* Config
 
     /** A turn as a list has it. Records are read of a turn that has not ended, and of no other. */
     const summaryOf = (row: TurnRow): Effect.Effect<TurnState.TurnSummary, StorageError> =>
       Effect.map(row.turn.end === undefined ? store.recordOutline(row.turn.turnId) : Effect.succeed([]), (records) =>
-        TurnStates.summaryOf(row, History.of(records), redact, prices)
+        TurnReport.ofRow(row, History.of(records), redact, prices)
       )
 
     return {
@@ -105,7 +100,7 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | Pric
         const next = found.length > limit ? shown.at(-1)?.position : after
         return {
           turns: shown.map(({ summary }) => summary),
-          ...(next === undefined ? {} : { next: Cursor.encode(query, next) })
+          ...(next === undefined ? {} : { next: cursorOf(query, next) })
         }
       }),
       conversations: Effect.fn("TurnLists.conversations")(function* ({ model, search, since, tag }, paging) {
@@ -122,7 +117,7 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | Pric
               isBusy
             })
           ),
-          ...(page.next === undefined ? {} : { next: Cursor.encode(query, page.next) })
+          ...(page.next === undefined ? {} : { next: cursorOf(query, page.next) })
         }
       }),
       setTitle: (conversationId, title) =>
@@ -133,14 +128,40 @@ export const layer: Layer.Layer<TurnLists, never, Lists | Store | Secrets | Pric
   })
 )
 
+/** The text of a position, as clients carry it from page to page. It belongs to the list and the filter of `query`. */
+export const cursorOf = (query: unknown, { at, number }: Position): string =>
+  Buffer.from(JSON.stringify([CURSOR_VERSION, printOf(query), at, number])).toString("base64url")
+
+/** The position of a cursor; `undefined` where it is none of this query. */
+export const positionIn = (query: unknown, cursor: string): Position | undefined => {
+  if (cursor.length > LONGEST_CURSOR || !/^[\w-]+$/.test(cursor)) return undefined
+  const [, print, at, number] =
+    Option.getOrUndefined(decodeCursor(Buffer.from(cursor, "base64url").toString("utf8"))) ?? []
+  return at === undefined || number === undefined || print !== printOf(query) ? undefined : { at, number }
+}
+
 // --- internal
+
+const REFUSAL = "cursor: it is none that this list gave with the same filter. Leave it out, which gives the first page."
+
+const CURSOR_VERSION = 1
+
+/** Far more than any of them has. */
+const LONGEST_CURSOR = 200
+
+const whole = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+
+const decodeCursor = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Tuple([Schema.Literal(CURSOR_VERSION), Schema.String, whole, whole]))
+)
+
+const printOf = (query: unknown): string =>
+  createHash("sha256").update(JSON.stringify(query)).digest("base64url").slice(0, 8)
 
 const positionOf = (query: unknown, { cursor }: Paging): Effect.Effect<Position | undefined, InvalidRequest> => {
   if (cursor === undefined) return Effect.undefined
-  return Option.match(Cursor.decode(query, cursor), {
-    onNone: () => Effect.fail(new InvalidRequest({ message: Cursor.REFUSAL })),
-    onSome: Effect.succeed
-  })
+  const position = positionIn(query, cursor)
+  return position === undefined ? Effect.fail(new InvalidRequest({ message: REFUSAL })) : Effect.succeed(position)
 }
 
 const passes = (summary: TurnState.TurnSummary, { model, status }: TurnQuery): boolean =>

@@ -1,22 +1,42 @@
-/**
- * Reports one turn to an operator: state, wait, cause, and remaining budget.
- *
- * A pure function of the turn's rows, its records and the present time.
- */
+/** Reports turns from their rows and records: their states to clients (X15), and wait, cause and budget to an operator. Pure. */
+import type { Interruption } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
 import { History, Spending } from "@holdfast/kernel/host"
-import { Budget, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
-import { defined, Failure, type Ids, type Message, type TurnEvent, type TurnState } from "@holdfast/wire"
-import type * as Holders from "./Holders.ts"
+import { Budget, type Prices, ReasonLimits, type RetryPolicy } from "@holdfast/policy"
+import {
+  defined,
+  Failure,
+  FilePart,
+  type Ids,
+  type Message,
+  Target,
+  type TurnEvent,
+  type TurnState
+} from "@holdfast/wire"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
+import type { TurnRow } from "../storage/Lists.ts"
 import type { Conversation, Turn } from "../storage/Store.ts"
+import type * as Holders from "./Holders.ts"
+import * as TurnUse from "./TurnUse.ts"
+
+/** The stored data of one turn. */
+export interface StoredTurn {
+  readonly turn: Turn
+  readonly conversation: Conversation
+  /** The turn's own, oldest first. */
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  readonly records: ReadonlyArray<Records.Stored>
+  /** Absent for a turn that was never interrupted. */
+  readonly interruption?: Interruption.Interruption | undefined
+  /** Deaths of the service, by the moments at which they were found; some may be older than the turn. Absent: they were not read. */
+  readonly deaths?: ReadonlyArray<number>
+}
+
+/** Removes secrets from a text. */
+export type Redact = (text: string) => string
 
 /** The state of an unsealed turn, or the status of its seal. */
 export type ReportedState = TurnState.TurnState["status"]
-
-/** The wait in progress. */
-interface WaitReport extends TurnState.Wait {
-  /** 0 if it is overdue. */
-  readonly leftMs: number
-}
 
 /** The budget for waiting. Limits are absent if there are none. */
 interface BudgetReport {
@@ -28,91 +48,115 @@ interface BudgetReport {
   readonly leftMs?: number
 }
 
-/** Used tokens. */
-interface TokenReport {
-  readonly input?: number
-  readonly output?: number
-}
-
-/** One turn, for an operator. */
-export interface TurnReport {
-  readonly conversationId: Ids.ConversationId
-  readonly turnId: Ids.TurnId
+/** One turn, for an operator. Times are in epoch milliseconds. */
+export interface TurnReport extends Pick<
+  TurnState.TurnState,
+  "conversationId" | "turnId" | "model" | "acceptedAt" | "attempts" | "endedAt" | "waitedMs" | "error"
+> {
   readonly state: ReportedState
-  /** `provider/model`. */
-  readonly model: string
   /** As it was given; absent on a manual retry. */
   readonly prompt?: string
-  /** Epoch milliseconds. */
-  readonly acceptedAt: number
   /** Milliseconds since its acceptance; until its end if it has ended. */
   readonly ageMs: number
-  /** The number of provider calls that have ended. */
-  readonly attempts: number
-  /** The end, in epoch milliseconds. */
-  readonly endedAt?: number
-  /** Milliseconds that an ended turn has waited; for a turn of an older version, the scheduled waits. */
-  readonly waitedMs?: number
   /** Tokens that an ended turn has used, if its providers reported them. */
-  readonly tokens?: TokenReport
+  readonly tokens?: { readonly input?: number; readonly output?: number }
   /** The turn that ran the model again after this one had failed or was aborted (rule M1). */
   readonly retriedBy?: Ids.TurnId
-  readonly wait?: WaitReport
-  /** The failure that caused the wait or the end. */
-  readonly error?: TurnState.TurnError
+  /** The wait in progress; `leftMs` is 0 if it is overdue. */
+  readonly wait?: TurnState.Wait & { readonly leftMs: number }
   /** The budget of its present step; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
   /** The runner that has the turn; absent after the end, and if no runners share the database. */
   readonly runner?: Holders.Holder
 }
 
-/** Facts about an ended turn that are not in its rows. */
-export interface Ending {
-  /** `provider/model` of its last attempt, if that is not the conversation's. */
+/** What a report has beside the turn's row. */
+export interface Findings {
+  /** Of the turn at the head of its conversation; absent: the turn has ended, or is behind another one. */
+  readonly history?: History.History
+  readonly policy?: RetryPolicy.RetryPolicy
+  /** `provider/model` of an ended turn's last attempt, if that is not the conversation's. */
   readonly model?: string | undefined
   readonly retriedBy?: Ids.TurnId | undefined
 }
 
-/** Reports a turn that has ended. */
-export const ofSealed = (
-  turn: Turn,
-  end: TurnEvent.TurnEnd,
-  conversation: Conversation,
-  { model = modelOf(turn, conversation), retriedBy }: Ending = {}
-): TurnReport => ({
-  ...headOf(turn, model, end.endedAt),
-  state: end.status,
-  attempts: end.attempts,
-  endedAt: end.endedAt,
-  waitedMs: end.waitedMs ?? end.sleptMs,
-  ...tokensOf(end.usage),
-  ...defined({ retriedBy, error: end.error === undefined ? undefined : errorOf(end.error) })
-})
-
-/** Reports a turn behind another one of its conversation. */
-export const ofQueued = (turn: Turn, conversation: Conversation, now: number): TurnReport => ({
-  ...headOf(turn, modelOf(turn, conversation), now),
-  state: "queued",
-  attempts: 0
-})
-
-/** Reports the turn at the head of its conversation, by its records. */
-export const ofOpen = (
-  turn: Turn,
-  history: History.History,
-  conversation: Conversation,
-  policy: RetryPolicy.RetryPolicy,
-  now: number
-): TurnReport => {
-  const head = headOf(turn, modelOf(turn, conversation), now)
-  const { wait } = history
+/** Reports a turn to an operator. */
+export const of = (turn: Turn, conversation: Conversation, now: number, found: Findings = {}): TurnReport => {
+  const { history, policy, retriedBy } = found
+  const own = found.model ?? turn.model ?? conversation.model
+  const { attempts, endedAt, error, model, status, usage, wait, waitedMs } = factsOf(
+    turn,
+    history ?? NO_RECORDS,
+    own,
+    history !== undefined
+  )
+  const { acceptedAt, conversationId, prompt, turnId } = turn
   return {
-    ...head,
-    model: targetOf(history) ?? head.model,
-    state: stateOf(undefined, history, true),
-    attempts: History.callsOf(history),
-    ...(wait && waitOf(wait, now)),
-    ...budgetOf(history, policy, now)
+    conversationId,
+    turnId,
+    model,
+    ...defined({ prompt }),
+    acceptedAt,
+    ageMs: Math.max(0, (endedAt ?? now) - acceptedAt),
+    state: status,
+    attempts,
+    ...defined({
+      endedAt,
+      waitedMs,
+      tokens: usage && tokensOf(usage),
+      retriedBy,
+      wait: wait && { ...wait, leftMs: Math.max(0, wait.retryAt - now) },
+      error,
+      budget: history && policy && budgetOf(history, policy, now)
+    })
+  }
+}
+
+/** The state of a turn for a client; of its events and records the digest and the outline will do. */
+export const ofStored = (
+  { conversation, events, records, turn }: StoredTurn,
+  redact: Redact,
+  prices: Prices.Prices = {}
+): TurnState.TurnState => {
+  const { end } = turn
+  const history = History.of(records)
+  const changed = events.findLast((event) => event.type === "model-change")?.to
+  const answered = ModelAnswer.messageOf(events)?.target
+  // The journal of an ended turn may be deleted (`database.retention`); its events stay, and contain changes of the target (rule P8).
+  const own = changed ?? (answered === undefined ? (turn.model ?? conversation.model) : Target.format(answered))
+  const facts = factsOf(turn, history, own, events.length > 0, redact)
+  if (end === undefined) return facts
+  const isAnswered = end.status === "completed"
+  return {
+    ...facts,
+    ...defined({
+      text: isAnswered ? ModelAnswer.textOf(events) : undefined,
+      files: isAnswered ? filesOf(events) : undefined,
+      report: end.report
+    }),
+    // Without records the shares of several models are not known any more.
+    cost:
+      history.attempts.length === 0 && changed !== undefined
+        ? "unknown"
+        : TurnUse.costOf(end, history, facts.model, prices)
+  }
+}
+
+/** A turn in a list, by its row and what its records come to. */
+export const ofRow = (
+  { hasChangedModel, hasEvents, labels, model, turn }: TurnRow,
+  history: History.History,
+  redact: Redact,
+  prices: Prices.Prices = {}
+): TurnState.TurnSummary => {
+  const { end, prompt } = turn
+  return {
+    ...factsOf(turn, history, model, hasEvents, redact),
+    ...defined({
+      cost: end && (hasChangedModel ? ("unknown" as const) : TurnUse.costOf(end, history, model, prices))
+    }),
+    ...labels,
+    ...defined({ prompt })
   }
 }
 
@@ -123,49 +167,83 @@ export const stateOf = (
   hasEvents: boolean
 ): ReportedState => end?.status ?? (wait === undefined ? (hasEvents ? "running" : "queued") : "waiting")
 
-/** `provider/model` that a turn waits for, or that its attempts use, the last one at its end; absent if no command or router has chosen one. */
-export const targetOf = ({ target, wait }: Pick<History.History, "target" | "wait">): string | undefined =>
-  wait === undefined ? target : wait.target
-
-/** A failure without the evidence that it was classified by. */
-export const errorOf = (failure: Failure.Failure): TurnState.TurnError => {
-  const code = Failure.codeOf(failure)
-  return { reason: failure.reason, message: failure.message, ...defined({ code }) }
-}
-
 // --- internal
 
-/** `provider/model` that a turn was accepted with. */
-const modelOf = (turn: Turn, conversation: Conversation): string => turn.model ?? conversation.model
+const NO_RECORDS = History.of([])
 
-const headOf = (turn: Turn, model: string, until: number) => ({
-  conversationId: turn.conversationId,
-  turnId: turn.turnId,
-  model,
-  ...defined({ prompt: turn.prompt }),
-  acceptedAt: turn.acceptedAt,
-  ageMs: Math.max(0, until - turn.acceptedAt)
+type Facts = Pick<
+  TurnState.TurnState,
+  | "conversationId"
+  | "turnId"
+  | "status"
+  | "model"
+  | "acceptedAt"
+  | "attempts"
+  | "endedAt"
+  | "waitedMs"
+  | "usage"
+  | "wait"
+  | "error"
+>
+
+/** What all reports of a turn have. `model`: that of attempts which no command or router has sent elsewhere. */
+const factsOf = (
+  { acceptedAt, conversationId, end, turnId }: Turn,
+  history: History.History,
+  model: string,
+  hasEvents: boolean,
+  redact: Redact = (text) => text
+): Facts => {
+  const wait = end === undefined ? history.wait : undefined
+  const failure = end === undefined ? wait?.failure : end.error
+  return {
+    conversationId,
+    turnId,
+    status: stateOf(end, history, hasEvents),
+    model: TurnUse.targetOf(history) ?? model,
+    acceptedAt,
+    attempts: end?.attempts ?? History.callsOf(history),
+    ...(end && { endedAt: end.endedAt, waitedMs: end.waitedMs ?? end.sleptMs, usage: end.usage }),
+    ...defined({ wait: wait && waitOf(wait, redact), error: failure && errorOf(failure, redact) })
+  }
+}
+
+/** Arguments of a tool call may have secrets, which are redacted as in an error. */
+const waitOf = ({ asks, retry, retryAt, since }: History.Wait, redact: Redact): TurnState.Wait => ({
+  retry,
+  retryAt,
+  since,
+  ...defined({
+    asks: asks && {
+      ...asks,
+      message: redact(asks.message),
+      ...defined({ calls: asks.calls?.map((call) => ({ ...call, quoted: redact(call.quoted) })) })
+    }
+  })
 })
 
-const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): { readonly tokens?: TokenReport } =>
-  input === undefined && output === undefined ? {} : { tokens: defined({ input, output }) }
+/** A failure without the evidence that it was classified by. A record may be older than the rule that would have redacted it. */
+const errorOf = (failure: Failure.Failure, redact: Redact): TurnState.TurnError => {
+  const code = Failure.codeOf(failure)
+  return { reason: failure.reason, message: redact(failure.message), ...defined({ code: code && redact(code) }) }
+}
 
-const waitOf = (
-  { asks, failure, retry, retryAt, since }: History.Wait,
-  now: number
-): Pick<TurnReport, "wait" | "error"> => ({
-  wait: { retry, retryAt, leftMs: Math.max(0, retryAt - now), since, ...defined({ asks }) },
-  ...defined({ error: failure && errorOf(failure) })
-})
+const filesOf = (events: ReadonlyArray<TurnEvent.PersistedEvent>): TurnState.TurnState["files"] => {
+  const [first, ...more] = ModelAnswer.filesOf(events).map((file) => ({
+    mediaType: file.mediaType,
+    ...defined({ name: file.name }),
+    ...("data" in file ? { sizeBytes: FilePart.sizeOf(file) } : { url: file.url })
+  }))
+  return first === undefined ? undefined : [first, ...more]
+}
+
+const tokensOf = ({ inputTokens: input, outputTokens: output }: Message.Usage): TurnReport["tokens"] =>
+  input === undefined && output === undefined ? undefined : defined({ input, output })
 
 /** Rule D2 */
-const budgetOf = (
-  history: History.History,
-  policy: RetryPolicy.RetryPolicy,
-  now: number
-): { readonly budget?: BudgetReport } => {
+const budgetOf = (history: History.History, policy: RetryPolicy.RetryPolicy, now: number): BudgetReport | undefined => {
   const { failure } = history.step
-  if (failure === undefined) return {}
+  if (failure === undefined) return undefined
   const { measure, totalMs } = policy.budget
   const spent = Spending.spentAt(History.spendingAfterWait(history), failure, now, 0)
   const { extendedMs = 0, onReason } = spent
@@ -173,13 +251,11 @@ const budgetOf = (
   const ownLeftMs = own && onReason ? Budget.remainingMs(own, { ...onReason, extendedMs }) : Infinity
   const leftMs = Math.min(ownLeftMs, Budget.remainingMs(policy.budget, spent))
   return {
-    budget: {
-      measure,
-      spentMs: measure === "scheduled" ? spent.sleptMs : spent.elapsedMs,
-      ...defined({
-        totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
-        leftMs: Number.isFinite(leftMs) ? leftMs : undefined
-      })
-    }
+    measure,
+    spentMs: measure === "scheduled" ? spent.sleptMs : spent.elapsedMs,
+    ...defined({
+      totalMs: totalMs === undefined ? undefined : totalMs + extendedMs,
+      leftMs: Number.isFinite(leftMs) ? leftMs : undefined
+    })
   }
 }

@@ -1,16 +1,14 @@
 /**
- * Finds the tokens that a turn has used, with the time of each call, from its row and its records. Pure.
+ * Finds the tokens that a turn has used, with the time of each call, and what they cost, from its row and its records. Pure.
  *
- * TurnUse.U1. The tokens of a turn that has ended add up to those of its end; its last call has what its records lack.
+ * The tokens of a turn that has ended add up to those of its end; its last call has what its records lack.
  */
 import { History } from "@holdfast/kernel/host"
 import { Prices } from "@holdfast/policy"
-import { Failure, type TurnEvent } from "@holdfast/wire"
+import { Failure, type PeriodReport, type TurnEvent } from "@holdfast/wire"
 import type { SpendReading } from "../conversation/Defaults.ts"
-import type * as SpendSums from "../spend/limits/SpendSums.ts"
-import * as Usage from "../spend/Usage.ts"
+import * as SpendSums from "../spend/limits/SpendSums.ts"
 import type { TurnRow } from "../storage/Lists.ts"
-import * as TurnReport from "./TurnReport.ts"
 
 /** Whether what a turn has used is not known without its records. A turn that was answered by its first call has all of them in its row. */
 export const needsRecords = ({ turn: { end } }: TurnRow): boolean =>
@@ -39,11 +37,11 @@ export const of = (
 ): ReadonlyArray<SpendSums.Use> => {
   const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) return []
-    return [{ target, tokens: Usage.tokensOf(outcome.usage), at: outcome.endedAt }]
+    return [{ target, tokens: SpendSums.tokensOf(outcome.usage), at: outcome.endedAt }]
   })
   if (end === undefined) return uses
   const counted = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-  return [...uses, ...Usage.rest(end, counted, TurnReport.targetOf(history) ?? model)]
+  return [...uses, ...SpendSums.restOf(end, counted, targetOf(history) ?? model)]
 }
 
 /** The tokens of a turn that has ended, by target; none if it used none. */
@@ -55,6 +53,26 @@ export const byTarget = (...[model, end, history]: Parameters<typeof of>): Reado
     isUnreported: uses.some(({ isUnreported }) => isUnreported === true)
   })).filter(({ isUnreported, tokens }) => isUnreported || tokens.input > 0 || tokens.output > 0)
 }
+
+/** The cost of a turn that has ended, in US dollars; `unknown` if a part of it is not known. `model` is its last one. */
+export const costOf = (
+  end: TurnEvent.TurnEnd,
+  history: History.History,
+  model: string,
+  prices: Prices.Prices
+): PeriodReport.Cost => {
+  let sum = 0
+  for (const { isUnreported, target, tokens } of byTarget(model, end, history)) {
+    const price = SpendSums.priceOf(prices, target)
+    if (price === undefined || isUnreported) return "unknown"
+    sum += Prices.costOf(price, tokens)
+  }
+  return sum
+}
+
+/** `provider/model` that a turn waits for, or that its attempts use, the last one at its end; absent if no command or router has chosen one. */
+export const targetOf = ({ target, wait }: Pick<History.History, "target" | "wait">): string | undefined =>
+  wait === undefined ? target : wait.target
 
 // --- internal
 

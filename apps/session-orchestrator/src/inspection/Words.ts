@@ -11,7 +11,8 @@ import * as DurationText from "../text/DurationText.ts"
 /** Formats a moment in epoch milliseconds. */
 export type At = (epochMs: number) => string
 
-type WithoutWords<A> = A extends unknown ? Omit<A, "words"> : never
+/** A value without its sentence. */
+type Fields<A> = A extends unknown ? Omit<A, "words"> : never
 
 /** The failure as one clause: `overloaded, 529 overloaded_error: "Overloaded"`. */
 export const failure = ({ code, message, reason, status }: Failure.Failure): string => {
@@ -39,35 +40,13 @@ export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
 /** The outcome of an attempt. */
-export const attempt = (attempt: WithoutWords<TurnExplanation.Attempt>): string => {
-  const name = `Attempt ${attempt.attempt + 1}`
-  if (attempt.compaction !== undefined) return compaction(attempt)
-  switch (attempt.outcome) {
-    case "completed":
-      return `${name} was answered${attempt.finishReason === undefined ? "" : ` (${attempt.finishReason})`}.`
-    case "failed": {
-      if (attempt.failure !== undefined && Failure.isOfSpendLimit(attempt.failure))
-        return `${name} was not made: ${Prose.oneLine(attempt.failure.message)}`
-      if (attempt.failure?.shared === true)
-        return ended(
-          `${name} was not made, because another turn's call had just failed here: ${failure(attempt.failure)}`
-        )
-      const what = attempt.failure === undefined ? "" : `: ${failure(attempt.failure)}`
-      return `${ended(`${name} failed ${whenFailed(attempt)}${what}`)}${wasted(attempt)}`
-    }
-    case "lost":
-      return `${name} was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).`
-    case "cut-short":
-      return `${name} was cut short${attempt.hasContent ? ", after content had left" : ""}: the turn ended.`
-    case "under-way":
-      return `${name} is under way${attempt.hasContent ? ", and content has left" : ""}.`
-    default:
-      return attempt.outcome satisfies never
-  }
-}
+export const attempt = (attempt: Fields<TurnExplanation.Attempt>): string =>
+  attempt.compaction === undefined
+    ? ATTEMPTS[attempt.outcome](`Attempt ${attempt.attempt + 1}`, attempt)
+    : COMPACTIONS[attempt.compaction](`Call ${attempt.attempt + 1}, for a summary,`, attempt.failure)
 
 /** The decision about a failure, and its reason. */
-export const decision = (decision: WithoutWords<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
+export const decision = (decision: Fields<TurnExplanation.Decision>, failed: Failure.Failure, at: At): string =>
   decision.type === "retry" && decision.resumes === true
     ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${at(decision.retryAt)} ${ruled(decision.rules)}.${voided(decision)}`
     : decision.type === "retry"
@@ -75,17 +54,17 @@ export const decision = (decision: WithoutWords<TurnExplanation.Decision>, faile
       : `Gave up: ${whyNot(decision, failed)} ${ruled(decision.rules)}.`
 
 /** A command's change of a wait. */
-export const change = (change: WithoutWords<TurnExplanation.WaitChange>, at: At): string =>
+export const change = (change: Fields<TurnExplanation.WaitChange>, at: At): string =>
   change.type === "moved"
     ? `The wait was moved to ${at(change.until)}${by(change)} ${ruled(change.rules)}.`
     : `${DurationText.format(change.byMs)} were added to the budget${by(change)} ${ruled(change.rules)}.`
 
 /** A death of the service during a wait. */
-export const death = ({ at: foundAt, rules }: WithoutWords<TurnExplanation.WaitDeath>, at: At): string =>
+export const death = ({ at: foundAt, rules }: Fields<TurnExplanation.WaitDeath>, at: At): string =>
   `The service's process died; the next one found the wait at ${at(foundAt)}, and it went on to its own end ${ruled(rules)}.`
 
 /** A wait's question, and until when an answer is accepted. */
-export const asked = ({ asks, rules, until }: WithoutWords<TurnExplanation.Asked>, at: At): string =>
+export const asked = ({ asks, rules, until }: Fields<TurnExplanation.Asked>, at: At): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${at(until)} ${ruled(rules)}.`
 
 /** Whether a wait is for an answer. */
@@ -97,38 +76,18 @@ export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes"
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
 /** How a wait ended that was due at `due` (epoch milliseconds). */
-export const waitEnd = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): string => {
-  switch (end.type) {
-    case "elapsed":
-      return `The wait was over${held(end)}${isLate(end, due) ? `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept` : ""}.`
-    case "retry-now":
-      return end.rules.includes("X5")
-        ? `The wait was ended early by ${end.by?.origin ?? "the gate"} (X5).`
-        : `The wait was ended${by(end)}, to retry at once ${ruled(end.rules)}.`
-    case "switched":
-      return `The wait was ended${by(end)}, to continue on ${end.target ?? "another target"} ${ruled(end.rules)}.`
-    case "cancelled":
-      return `The wait was ended${by(end)}, and the retries given up ${ruled(end.rules)}.`
-    case "aborted":
-      return `The wait was ended by an abort of the turn ${ruled(end.rules)}.`
-    case "broken":
-      return `The wait itself failed, and there is no retry without it ${ruled(end.rules)}.`
-    case "unanswered":
-      return `The question got no answer, and the turn gave up ${ruled(end.rules)}.`
-    default:
-      return end.type satisfies never
-  }
-}
+export const waitEnd = (end: Fields<TurnExplanation.WaitEnd>, due: number): string =>
+  `The ${WAIT_ENDS[end.type](end, due)}${end.type === "elapsed" || isByGate(end) ? "" : ` ${ruled(end.rules)}`}.`
 
 /** Whether a turn was woken later than a busy process explains. */
-export const isLate = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
+export const isLate = (end: Fields<TurnExplanation.WaitEnd>, due: number): boolean => lateMs(end, due) >= LATE_MS
 
 /** Whether the end of a wait needs no words: it ended on time, and its gate let the turn in within a moment. */
-export const isOnTime = (end: WithoutWords<TurnExplanation.WaitEnd>, due: number): boolean =>
+export const isOnTime = (end: Fields<TurnExplanation.WaitEnd>, due: number): boolean =>
   end.type === "elapsed" && held(end) === "" && !isLate(end, due)
 
 /** How long a turn was held at its endpoint's gate, beyond the end of its wait. */
-const held = ({ heldMs }: WithoutWords<TurnExplanation.WaitEnd>): string =>
+const held = ({ heldMs }: Fields<TurnExplanation.WaitEnd>): string =>
   heldMs === undefined || heldMs < LATE_MS
     ? ""
     : `, and the turn was held for ${DurationText.format(heldMs)} until the gate let it in (X5)`
@@ -141,57 +100,30 @@ export const last = (final: string | undefined): string => {
 }
 
 /** The outcome of a tool call. */
-export const tool = ({ outcome, tool, toolName }: WithoutWords<TurnExplanation.Tool>): string => {
-  const name = `Tool call ${tool + 1}, ${Prose.oneLine(toolName)},`
-  switch (outcome) {
-    case "answered":
-      return `${name} was answered.`
-    case "failed":
-      return `${name} failed; the model got the error.`
-    case "unknown":
-      return `${name} was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).`
-    case "cut-short":
-      return `${name} was cut short: the turn ended.`
-    case "under-way":
-      return `${name} is under way.`
-    default:
-      return outcome satisfies never
-  }
-}
+export const tool = ({ outcome, tool, toolName }: Fields<TurnExplanation.Tool>): string =>
+  `Tool call ${tool + 1}, ${Prose.oneLine(toolName)}, ${TOOLS[outcome]}`
 
 /** A question about a tool call, and its answer. */
-export const approval = (approval: WithoutWords<TurnExplanation.Approval>, at: At): string => {
-  const reason = approval.reason === undefined ? "" : `: ${Prose.oneLine(approval.reason)}`
-  switch (approval.outcome) {
-    case "open":
-      return `It needs approval. The turn asked at ${at(approval.askedAt)}, and waits for an answer until ${at(approval.until)}.`
-    case "approved":
-      return `It needed approval, and was approved${by(approval)}.`
-    case "refused":
-      return `It needed approval, and was refused${by(approval)}${reason}.`
-    case "unanswered":
-      return `It needed approval, and got no answer until ${at(approval.until)}, which refused it.`
-    case "cut-short":
-      return "It needed approval, and the turn ended before there was an answer."
-    default:
-      return approval.outcome satisfies never
+export const approval = (approval: Fields<TurnExplanation.Approval>, at: At): string => {
+  const { askedAt, outcome, reason, until } = approval
+  if (outcome === "open")
+    return `It needs approval. The turn asked at ${at(askedAt)}, and waits for an answer until ${at(until)}.`
+  const answers = {
+    approved: `was approved${by(approval)}`,
+    refused: `was refused${by(approval)}${reason === undefined ? "" : `: ${Prose.oneLine(reason)}`}`,
+    unanswered: `got no answer until ${at(until)}, which refused it`
   }
+  return outcome === "cut-short"
+    ? "It needed approval, and the turn ended before there was an answer."
+    : `It needed approval, and ${answers[outcome]}.`
 }
 
 /** How the turn ended. */
-export const seal = ({
-  attempts,
-  error,
-  rules,
-  sleptMs,
-  status,
-  waitedMs
-}: WithoutWords<TurnExplanation.Seal>): string => {
+export const seal = ({ attempts, error, rules, sleptMs, status, waitedMs }: Fields<TurnExplanation.Seal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
   const effort = `after ${Count.of(attempts, "call")}${waited === "" ? "" : ` and ${waited}`}`
-  const why = error === undefined ? "" : `: ${failure(error)}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
-  return ended(`The turn ${how} ${effort}${why}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
+  return ended(`The turn ${how} ${effort}${because(error)}${rules.length === 0 ? "" : ` ${ruled(rules)}`}`)
 }
 
 /**
@@ -215,7 +147,7 @@ export const waiting = ({
 }
 
 /** What has interrupted a turn. */
-export const interruption = ({ deaths, defects, rules }: WithoutWords<TurnExplanation.Interruption>): string =>
+export const interruption = ({ deaths, defects, rules }: Fields<TurnExplanation.Interruption>): string =>
   ended(
     [
       ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
@@ -224,6 +156,73 @@ export const interruption = ({ deaths, defects, rules }: WithoutWords<TurnExplan
   )
 
 // --- internal
+
+const ATTEMPTS: {
+  readonly [O in TurnExplanation.AttemptOutcome]: (name: string, attempt: Fields<TurnExplanation.Attempt>) => string
+} = {
+  completed: (name, { finishReason }) =>
+    `${name} was answered${finishReason === undefined ? "" : ` (${finishReason})`}.`,
+  failed: (name, attempt) => {
+    const failed = attempt.failure
+    if (failed !== undefined && Failure.isOfSpendLimit(failed))
+      return `${name} was not made: ${Prose.oneLine(failed.message)}`
+    if (failed?.shared === true)
+      return ended(`${name} was not made, because another turn's call had just failed here: ${failure(failed)}`)
+    return `${ended(`${name} failed ${whenFailed(attempt)}${because(failed)}`)}${wasted(attempt)}`
+  },
+  lost: (name) =>
+    `${name} was lost: its process died after content had left. The shown text is void; the attempt costs no retry (X2).`,
+  "cut-short": (name, { hasContent }) =>
+    `${name} was cut short${hasContent ? ", after content had left" : ""}: the turn ended.`,
+  "under-way": (name, { hasContent }) => `${name} is under way${hasContent ? ", and content has left" : ""}.`
+}
+
+const COMPACTIONS: {
+  readonly [C in TurnExplanation.Compaction]: (name: string, failed: Failure.Failure | undefined) => string
+} = {
+  compacted: (name) => `${name} was answered: the summary replaces the older messages from here on (P19).`,
+  nothing: (name, failed) => {
+    const call = failed === undefined ? "" : `${ended(`${name} was too long itself${because(failed)}`)} `
+    return `${call}No part of the context could be left out (P19).`
+  },
+  failed: (name, failed) => ended(`${name} failed${because(failed)}`)
+}
+
+const TOOLS: { readonly [O in TurnExplanation.ToolOutcome]: string } = {
+  answered: "was answered.",
+  failed: "failed; the model got the error.",
+  unknown:
+    "was running when its process died. It was not run again; the model was informed that its outcome is unknown (X8).",
+  "cut-short": "was cut short: the turn ended.",
+  "under-way": "is under way."
+}
+
+const WAIT_ENDS: {
+  readonly [T in TurnExplanation.WaitEnd["type"]]: (end: Fields<TurnExplanation.WaitEnd>, due: number) => string
+} = {
+  elapsed: (end, due) => `wait was over${held(end)}${late(end, due)}`,
+  "retry-now": (end) =>
+    isByGate(end)
+      ? `wait was ended early by ${end.by?.origin ?? "the gate"} (X5)`
+      : `wait was ended${by(end)}, to retry at once`,
+  switched: (end) => `wait was ended${by(end)}, to continue on ${end.target ?? "another target"}`,
+  cancelled: (end) => `wait was ended${by(end)}, and the retries given up`,
+  aborted: () => "wait was ended by an abort of the turn",
+  broken: () => "wait itself failed, and there is no retry without it",
+  unanswered: () => "question got no answer, and the turn gave up"
+}
+
+const isByGate = ({ rules, type }: Fields<TurnExplanation.WaitEnd>): boolean =>
+  type === "retry-now" && rules.includes("X5")
+
+/** How late a wait ended, if a busy process does not explain it. */
+const late = (end: Fields<TurnExplanation.WaitEnd>, due: number): string =>
+  isLate(end, due)
+    ? `, ${DurationText.format(wholeSeconds(lateMs(end, due)))} late: nothing ran this turn, or the machine slept`
+    : ""
+
+/** A failure as the cause of what stands before it. */
+const because = (failed: Failure.Failure | undefined): string => (failed === undefined ? "" : `: ${failure(failed)}`)
 
 /** By the cause of `final-turn`. */
 const WHY_LAST: Readonly<Record<string, string>> = {
@@ -236,7 +235,7 @@ const WHY_LAST: Readonly<Record<string, string>> = {
 /** Timers of a busy process are late by less. */
 const LATE_MS = 1000
 
-const lateMs = ({ at, heldMs = 0, type }: WithoutWords<TurnExplanation.WaitEnd>, due: number): number =>
+const lateMs = ({ at, heldMs = 0, type }: Fields<TurnExplanation.WaitEnd>, due: number): number =>
   type === "elapsed" && at !== undefined ? at - due - heldMs : 0
 
 /** A sentence with its full stop, unless it ends in a quotation with one. */
@@ -252,13 +251,13 @@ const source = (hint: Failure.Hint, evidence: Readonly<Record<string, string>>):
 
 const ruled = (rules: ReadonlyArray<string>): string => (rules.length === 0 ? "" : `(${rules.join(", ")})`)
 
-const whenFailed = ({ hasContent, isUnseen }: WithoutWords<TurnExplanation.Attempt>): string => {
+const whenFailed = ({ hasContent, isUnseen }: Fields<TurnExplanation.Attempt>): string => {
   if (!hasContent) return "before any content"
   return isUnseen === true ? "after content that no client had received" : "after content had left"
 }
 
 /** The tokens of an attempt whose content is void. */
-const wasted = ({ decision, usage }: WithoutWords<TurnExplanation.Attempt>): string => {
+const wasted = ({ decision, usage }: Fields<TurnExplanation.Attempt>): string => {
   if (decision?.type !== "retry" || decision.midStream === undefined) return ""
   const { inputTokens, outputTokens } = usage ?? {}
   const known = [
@@ -271,42 +270,24 @@ const wasted = ({ decision, usage }: WithoutWords<TurnExplanation.Attempt>): str
 }
 
 /** That the content of the failed attempt is void. */
-const voided = ({ midStream }: WithoutWords<TurnExplanation.Retry>): string =>
+const voided = ({ midStream }: Fields<TurnExplanation.Retry>): string =>
   midStream === undefined ? "" : ` The content of the failed attempt is void: midStream is ${midStream}.`
 
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
-const compaction = ({ attempt, compaction, failure: failed }: WithoutWords<TurnExplanation.Attempt>): string => {
-  const name = `Call ${attempt + 1}, for a summary,`
-  switch (compaction) {
-    case "compacted":
-      return `${name} was answered: the summary replaces the older messages from here on (P19).`
-    case "nothing": {
-      const call = failed === undefined ? "" : `${ended(`${name} was too long itself: ${failure(failed)}`)} `
-      return `${call}No part of the context could be left out (P19).`
-    }
-    case "failed":
-      return ended(`${name} failed${failed === undefined ? "" : `: ${failure(failed)}`}`)
-    case undefined:
-      return ""
-    default:
-      return compaction satisfies never
-  }
-}
-
-const whenOf = (decision: WithoutWords<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
+const whenOf = (decision: Fields<TurnExplanation.Retry>, failed: Failure.Failure, at: At): string =>
   decision.delayMs === 0 ? "at once" : `at ${at(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** The target and credential of a retry that was sent elsewhere. */
-const whereOf = ({ credential, role, target }: WithoutWords<TurnExplanation.Retry>): string => {
+const whereOf = ({ credential, role, target }: Fields<TurnExplanation.Retry>): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
 /** The wait, and the source of its length. */
-const lengthOf = (decision: WithoutWords<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
+const lengthOf = (decision: Fields<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = DurationText.format(delayMs)
   if (scheduledMs === undefined) return wait
@@ -323,7 +304,7 @@ const lengthOf = (decision: WithoutWords<TurnExplanation.Retry>, { hint }: Failu
 
 /** A hint that changed nothing. */
 const unheeded = (
-  { hintMs, isEarlier, target }: WithoutWords<TurnExplanation.Retry>,
+  { hintMs, isEarlier, target }: Fields<TurnExplanation.Retry>,
   hint: Failure.Hint | undefined
 ): string => {
   if (hintMs !== undefined)
@@ -338,7 +319,7 @@ const unheeded = (
 
 /** The sum of the waits, this one included. */
 const spentWith = (
-  { delayMs, onReason, spending }: WithoutWords<TurnExplanation.Retry>,
+  { delayMs, onReason, spending }: Fields<TurnExplanation.Retry>,
   { reason }: Failure.Failure
 ): string => {
   const partOf = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
@@ -351,47 +332,41 @@ const spentWith = (
   return [...partOf(spending, ""), ...partOf(onReason, ` on ${reason}`)].map((part) => `; ${part}`).join("")
 }
 
-const whyNot = (
-  { because, byReason, limit, midStream, onReason, refusedMs = 0, spending }: WithoutWords<TurnExplanation.GaveUp>,
-  failed: Failure.Failure
-): string => {
-  const { evidence, reason } = failed
-  switch (because) {
-    case "after-content":
-      return `content had left, and shown text is not produced twice: ${whyKept(midStream, failed)}`
-    case "not-retryable":
-      if (evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
-      if (Failure.isOfSpendLimit(failed)) return "the limit fails the turn (spend)"
-      return reason === "quota-exhausted"
-        ? "the quota is used up, and the provider named no time of its reset"
-        : `a failure of this kind (${reason}) is not retried`
-    case "context-overflow":
-      return "a context that is too long for the model is not sent again"
-    case "defect":
-      return "this is a bug of the program, and it was retried twice already"
-    case "no-strategy":
-      return "no retries were configured"
-    case "disabled":
-      return "retries are switched off in the configuration (retry.enabled)"
-    case "switched-off":
-      return "automatic retries had been switched off for this conversation"
-    case "max-retries":
-      if (byReason === true && limit !== undefined)
-        return `${Count.of(limit, "retry", "retries")} had been made after ${reason}, and there may be no more (retry.reasons)`
-      return limit === undefined
-        ? "the maximum of retries was reached"
-        : `${Count.of(limit, "retry", "retries")} had been made, and there may be no more`
-    case "max-delay":
-      return `the next wait would be ${DurationText.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${DurationText.format(limit)}`}`
-    case "budget":
-      if (byReason === true)
-        return `the next wait of ${DurationText.format(refusedMs)} does not fit into the budget for ${reason} (retry.reasons)${spentOf(onReason)}`
-      return `the next wait of ${DurationText.format(refusedMs)} does not fit into the budget${spentOf(spending)}`
-    case "exhausted":
-      return "the strategy had no further retry"
-    default:
-      return because satisfies never
-  }
+const whyNot = (decision: Fields<TurnExplanation.GaveUp>, failed: Failure.Failure): string =>
+  WHY_NOT[decision.because](decision, failed)
+
+const WHY_NOT: {
+  readonly [B in TurnExplanation.GaveUpBecause]: (
+    decision: Fields<TurnExplanation.GaveUp>,
+    failed: Failure.Failure
+  ) => string
+} = {
+  "after-content": ({ midStream }, failed) =>
+    `content had left, and shown text is not produced twice: ${whyKept(midStream, failed)}`,
+  "not-retryable": (_, failed) => {
+    if (failed.evidence?.["x-should-retry"] === "false") return "the provider forbade a retry (x-should-retry)"
+    if (Failure.isOfSpendLimit(failed)) return "the limit fails the turn (spend)"
+    return failed.reason === "quota-exhausted"
+      ? "the quota is used up, and the provider named no time of its reset"
+      : `a failure of this kind (${failed.reason}) is not retried`
+  },
+  "context-overflow": () => "a context that is too long for the model is not sent again",
+  defect: () => "this is a bug of the program, and it was retried twice already",
+  "no-strategy": () => "no retries were configured",
+  disabled: () => "retries are switched off in the configuration (retry.enabled)",
+  "switched-off": () => "automatic retries had been switched off for this conversation",
+  "max-retries": ({ byReason, limit }, { reason }) => {
+    if (limit === undefined) return "the maximum of retries was reached"
+    const [after, where] = byReason === true ? [` after ${reason}`, " (retry.reasons)"] : ["", ""]
+    return `${Count.of(limit, "retry", "retries")} had been made${after}, and there may be no more${where}`
+  },
+  "max-delay": ({ limit, refusedMs = 0 }) =>
+    `the next wait would be ${DurationText.format(refusedMs)}${limit === undefined ? "" : `, and none may be longer than ${DurationText.format(limit)}`}`,
+  budget: ({ byReason, onReason, refusedMs = 0, spending }, { reason }) =>
+    `the next wait of ${DurationText.format(refusedMs)} does not fit into the budget${
+      byReason === true ? ` for ${reason} (retry.reasons)${spentOf(onReason)}` : spentOf(spending)
+    }`,
+  exhausted: () => "the strategy had no further retry"
 }
 
 /** Why content was not void. */

@@ -51,6 +51,7 @@ export interface Dependencies {
   readonly sessions: Sessions
   readonly queue: TurnQueue
   readonly tenancy: TenancyService
+  readonly newTurnId: () => Ids.TurnId
   readonly gates: Gates.Gates["Service"]
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
@@ -91,26 +92,37 @@ export const retry = (
   return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
 }
 
+/** What was taken up. */
+export interface TakenUp {
+  readonly turns: number
+  readonly conversations: number
+  /** The turns that wait for their time. */
+  readonly waiting: number
+}
+
 /**
- * Takes up every unsealed turn, oldest first. Turns of other processes are left alone. Either all turns are taken up, or none.
+ * Takes up the unsealed turns of some conversations, oldest first. Either all turns are taken up, or none.
  *
  * **Details**
  *
  * - A turn whose newest record begins a wait is parked again without being run. If its time has passed, it wakes in a spread (rule X1).
  * - The other turns are queued; those that may take the process down come last (rule X14).
  */
-export const takeUp = (dependencies: Dependencies): Effect.Effect<void, StorageError> =>
-  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, progress))
+export const takeUp = (
+  dependencies: Dependencies,
+  isMeant: (id: Ids.ConversationId) => boolean
+): Effect.Effect<TakenUp, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
 
 /** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
 export const recover = (
-  { queue, sessions, store, tenancy }: Dependencies,
+  { queue, sessions, store }: Dependencies,
   conversationId: Ids.ConversationId
 ): Effect.Effect<boolean, StorageError> =>
   sessions.using(conversationId, (session) => {
     const add = Effect.gen(function* () {
       const turns = yield* store.unsealedTurnsOf(conversationId)
-      const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }) && !tenancy.isElsewhere(turnId))
+      const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }))
       for (const { turnId } of lost) yield* queue.add(session, turnId)
       return lost.length > 0
     })
@@ -132,14 +144,15 @@ const ONLY_ITS_CLIENT =
 
 const takeUpAll = Effect.fnUntraced(function* (
   dependencies: Dependencies,
+  isMeant: (id: Ids.ConversationId) => boolean,
   progress: Progress.Progress
-): Effect.fn.Return<void, StorageError> {
+): Effect.fn.Return<TakenUp, StorageError> {
   const { gates, interruptions, journal, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
   const turns = (yield* store.unsealedTurns).filter(
     // The turn of a held call waits for its client (HeldCalls.H1).
-    ({ conversationId, turnId }) => !tenancy.isElsewhere(turnId) && !HeldCallIds.isHeld(conversationId)
+    ({ conversationId }) => !HeldCallIds.isHeld(conversationId) && isMeant(conversationId)
   )
   const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
@@ -185,12 +198,6 @@ const takeUpAll = Effect.fnUntraced(function* (
     const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
     yield* sessions.using(conversationId, add)
   }
-  if (turns.length === 0) return
-  const predecessor = tenancy.predecessor === undefined ? "the last process" : `${tenancy.predecessor}, which died`
-  const tookMs = (yield* Clock.currentTimeMillis) - begun
-  yield* Effect.logInfo(
-    `Took up ${turns.length} unfinished turn(s) in ${tookMs} ms, from ${predecessor}; ${sleepers.length} of them ${sleepers.length === 1 ? "waits" : "wait"} for their time.`
-  )
   if (suspects.size > 0) {
     const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
     yield* Effect.logWarning(
@@ -198,6 +205,7 @@ const takeUpAll = Effect.fnUntraced(function* (
         `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
     )
   }
+  return { turns: turns.length, conversations: heads.size, waiting: sleepers.length }
 })
 
 /** Most turn ids in one log line. */
@@ -244,7 +252,7 @@ interface Wanted {
 
 /** Accepts the turns of a conversation one after the other (Acceptance.A1). */
 const inOrder = Effect.fnUntraced(function* (
-  { receivers, store, queue, tenancy }: Dependencies,
+  { newTurnId, receivers, store, queue }: Dependencies,
   { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
   session: Session,
   read: Conversation
@@ -252,7 +260,7 @@ const inOrder = Effect.fnUntraced(function* (
   const conversation = session.present(read)
   const { conversationId } = conversation
   yield* allowed
-  const turnId = wanted ?? tenancy.newTurnId()
+  const turnId = wanted ?? newTurnId()
   const acceptedAt = yield* Clock.currentTimeMillis
   const turn = {
     turnId,
@@ -274,7 +282,7 @@ const inOrder = Effect.fnUntraced(function* (
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })
   }
-  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue, tenancy)) {
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) {
     session.hub.persisted(yield* store.turnEvents(turnId))
     yield* queue.add(session, turnId)
   }
@@ -286,8 +294,7 @@ const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): bool
   head === undefined && parking.find(conversationId) === undefined
 
 /** Acceptance.A4 */
-const isUnowned = (turn: Turn, queue: TurnQueue, tenancy: TenancyService): boolean =>
-  turn.end === undefined && !queue.has(turn) && !tenancy.isElsewhere(turn.turnId)
+const isUnowned = (turn: Turn, queue: TurnQueue): boolean => turn.end === undefined && !queue.has(turn)
 
 const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {

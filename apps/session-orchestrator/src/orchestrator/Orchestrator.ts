@@ -22,6 +22,7 @@ import { Tools } from "../conversation/Tools.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
 import { Tenancy } from "../storage/sqlite/Tenancy.ts"
+import { TurnIds } from "../storage/TurnIds.ts"
 import { Condition } from "../system/Condition.ts"
 import * as InScope from "../system/InScope.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -39,17 +40,32 @@ import * as TurnQueue from "./TurnQueue.ts"
 /** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
 export const layer = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: true })))
 
-/** The same for a process that runs a turn of its own, and does not take up unsealed turns of others. */
+/** The same for a runner, which takes up turns by their shards. */
 export const layerGuest = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: false })))
 
-/** Runs turns while its scope is open, for one conversation or kind of call: without a layer, as a runner has one for each conversation. */
+/** The part of an orchestrator that a runner calls: it takes turns up and gives them up as conversations come and go. */
+export interface Charge {
+  /** Takes up the unsealed turns of some conversations, none of which is in memory. */
+  readonly takeUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<Acceptance.TakenUp, StorageError>
+  readonly giveUp: TurnQueue.TurnQueue["giveUp"]
+  /** The turn that a command would be for. */
+  readonly headOf: (id: Ids.ConversationId) => Ids.TurnId | undefined
+}
+
+/** Runs turns while its scope is open. */
 export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp: boolean }) {
   const parts = yield* collect
   const { acceptance, condition } = parts
   yield* condition.setAnswering(() => Array.from(parts.sessions).some(({ hub }) => hub.inProgress.isAnswering))
   if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
   const own = conversations(parts)
-  return { conversations: own, heldTurns: heldTurns(parts, own) }
+  const { queue, sessions } = parts
+  const charge: Charge = {
+    takeUp: (isMeant) => Acceptance.takeUp(acceptance, isMeant),
+    giveUp: (isMeant) => queue.giveUp(isMeant),
+    headOf: (id) => queue.parking.find(id)?.turnId ?? sessions.find(id)?.head?.turnId
+  }
+  return { conversations: own, heldTurns: heldTurns(parts, own), charge }
 })
 
 // --- internal
@@ -87,6 +103,7 @@ const collect = Effect.gen(function* () {
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
+    newTurnId: yield* TurnIds,
     receivers: defaults.receivers ?? [],
     isStopping: () => Deferred.isDoneUnsafe(down)
   }
@@ -208,7 +225,7 @@ const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): voi
   const session = sessions.find(conversationId)
   if (session === undefined) return
   session.conversation = undefined // from here on calls look on the disk
-  session.hub.deleted(new ConversationNotFound({ conversationId }))
+  session.hub.ended(new ConversationNotFound({ conversationId }))
 }
 
 /** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */

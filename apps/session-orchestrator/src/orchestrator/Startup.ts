@@ -6,7 +6,7 @@
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
-import { Effect, Schedule } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import type { Condition } from "../system/Condition.ts"
 import * as Acceptance from "./Acceptance.ts"
 
@@ -17,8 +17,9 @@ const INTERVAL = "5 seconds"
 export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
   Effect.andThen(
     condition.setStarting("The turns that the last process left unfinished are being taken up."),
-    Acceptance.takeUp(acceptance)
+    Effect.timed(Acceptance.takeUp(acceptance, () => true))
   ).pipe(
+    Effect.tap(([duration, taken]) => logged(acceptance, taken, duration)),
     Effect.tapError(({ message }) =>
       Effect.andThen(
         condition.setStarting(`The turns that the last process left unfinished could not be taken up yet: ${message}`),
@@ -29,6 +30,19 @@ export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition
     Effect.orDie,
     Effect.andThen(condition.setStarting(undefined))
   )
+
+const logged = (
+  { tenancy: { predecessor } }: Acceptance.Dependencies,
+  { turns, waiting }: Acceptance.TakenUp,
+  duration: Duration.Duration
+): Effect.Effect<void> =>
+  turns === 0
+    ? Effect.void
+    : Effect.logInfo(
+        `Took up ${turns} unfinished turn(s) in ${Math.round(Duration.toMillis(duration))} ms, from ` +
+          `${predecessor === undefined ? "the last process" : `${predecessor}, which died`}; ` +
+          `${waiting} of them ${waiting === 1 ? "waits" : "wait"} for their time.`
+      )
 
 /** Waits until the start is done (Startup.S2). */
 export const done = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>

@@ -35,6 +35,11 @@ export interface TurnQueue {
   readonly hasten: (session: Session) => void
   /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q3). */
   readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
+  /**
+   * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
+   * Returns those that were in memory or parked.
+   */
+  readonly giveUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<ReadonlyArray<Ids.ConversationId>>
   /** Lets turns of the conversation run again. */
   readonly readmit: (id: Ids.ConversationId) => void
   /** The outcome of a turn from now on: its seal, or the error of its stop. */
@@ -67,6 +72,9 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 })
 
 // --- internal
+
+/** How long turns may take to stop, before another process runs them. */
+const STOP_LIMIT = "5 seconds"
 
 /** A turn that leaves memory, by its gate. */
 interface Leaving {
@@ -130,12 +138,34 @@ class Queue implements TurnQueue {
   release(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.released.add(id)
-      this.parking.drop(id)
+      const parked = this.parking.drop(id)
+      if (parked !== undefined) this.seals.report(parked.turnId, Exit.fail(TurnServices.shuttingDown))
       const session = this.sessions.find(id)
       if (session === undefined) return Effect.void
       const recovering = this.working.get(session)
       const ended = recovering === undefined ? this.driver.release(session) : Fiber.interrupt(recovering)
       return Effect.map(ended, () => this.takeOut(session))
+    })
+  }
+
+  giveUp(isMeant: (id: Ids.ConversationId) => boolean): Effect.Effect<ReadonlyArray<Ids.ConversationId>> {
+    return Effect.gen({ self: this }, function* () {
+      yield* InterruptedTurns.recordOrderlyStop(this.services, isMeant)
+      const inMemory = Array.from(this.sessions, ({ conversationId }) => conversationId)
+      const ids = Array.from(new Set([...this.parking.conversations, ...inMemory]).values().filter(isMeant))
+      const released = Effect.forEach(ids, (id) => this.release(id), { concurrency: "unbounded", discard: true })
+      // What does not end is left behind.
+      yield* Effect.timeoutOption(Effect.interruptible(released), STOP_LIMIT)
+      for (const id of ids) {
+        this.readmit(id)
+        const session = this.sessions.find(id)
+        if (session === undefined) continue
+        this.takeOut(session)
+        session.forget()
+        session.hub.restarted()
+        session.hub.ended(TurnServices.shuttingDown)
+      }
+      return ids
     })
   }
 
@@ -145,9 +175,8 @@ class Queue implements TurnQueue {
 
   /** Takes a conversation that was released out of memory. */
   private takeOut(session: Session): void {
-    const { ahead, head } = session
-    if (ahead !== undefined) ahead.park()
-    else if (head !== undefined) this.reportStop(session, head, TurnServices.shuttingDown)
+    session.ahead?.park()
+    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
   }
@@ -176,7 +205,9 @@ class Queue implements TurnQueue {
 
   private begin(session: Session): void {
     const turn = this.nextOf(session)
-    if (this.working.has(session) || turn === undefined || this.released.has(session.conversationId)) return
+    const { conversationId } = session
+    if (this.working.has(session) || turn === undefined || this.released.has(conversationId)) return
+    if (!this.services.ownership.isOurs(conversationId)) return
     this.working.set(session, undefined)
     this.driver.take(session, turn)
   }

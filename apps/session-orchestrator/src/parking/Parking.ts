@@ -12,7 +12,6 @@
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import type { GateWait, GateTicket, Sleeper } from "../gate/Gatekeeper.ts"
-import type { ParkingPlace } from "../turn/ParkingPlace.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 
 /** A parked turn. */
@@ -53,18 +52,21 @@ export const RESIDENT_MS = 5_000
 export class Parking {
   private readonly turns = new Map<Ids.ConversationId, Entry>()
   private readonly timer: Timer.Timer["Service"]
-  private readonly place: ParkingPlace
   private readonly listener: ParkingListener
 
-  constructor(timer: Timer.Timer["Service"], place: ParkingPlace, listener: ParkingListener) {
+  constructor(timer: Timer.Timer["Service"], listener: ParkingListener) {
     this.timer = timer
-    this.place = place
     this.listener = listener
   }
 
   /** The number of parked turns. */
   get size(): number {
     return this.turns.size
+  }
+
+  /** The conversations whose turns are parked. */
+  get conversations(): Iterable<Ids.ConversationId> {
+    return this.turns.keys()
   }
 
   find(id: Ids.ConversationId): Parked | undefined {
@@ -74,12 +76,9 @@ export class Parking {
   /** Parks a turn until `wakeAt`, in epoch milliseconds. The gate may take it up again synchronously. */
   park(conversationId: Ids.ConversationId, turnId: Ids.TurnId, wakeAt: number, awaited?: GateWait): void {
     const entry = new Entry(turnId, wakeAt, awaited && this.sleeperOf(conversationId, awaited))
-    const { left, ticket, startAt } = this.place.take({ turnId, wakeAt, awaited, release: () => entry.release() })
-    entry.left = left
-    entry.stop = this.timer.at(startAt, (isDue) => this.reached(conversationId, entry, isDue), NEAR_MS)
+    entry.stop = this.timer.at(wakeAt, (isDue) => this.reached(conversationId, entry, isDue), NEAR_MS)
     this.turns.set(conversationId, entry)
-    if (ticket !== undefined) this.letIn(conversationId, ticket)
-    else entry.sleeper?.gatekeeper.enter(entry.sleeper)
+    entry.sleeper?.gatekeeper.enter(entry.sleeper)
   }
 
   /** Releases all parked turns: the process that runs them next wakes them. */
@@ -127,12 +126,11 @@ export class Parking {
 
   /** The time of a turn is near, or has come. */
   private reached(conversationId: Ids.ConversationId, entry: Entry, isDue: boolean): void {
-    const { left, sleeper } = entry
+    const { sleeper } = entry
     if (!isDue) {
       if (this.isReadable(conversationId)) this.listener.near(conversationId, entry)
       return
     }
-    left()
     if (sleeper === undefined) this.leave(conversationId, elapsed)
     else sleeper.gatekeeper.due(sleeper)
   }
@@ -153,8 +151,6 @@ class Entry implements Parked {
   readonly sleeper: Sleeper | undefined
   /** Removes it from the timer. */
   stop: () => void = nothing
-  /** Reports to its parking place that it does not sleep any more. */
-  left: () => void = nothing
 
   constructor(turnId: Ids.TurnId, wakeAt: number, sleeper: Sleeper | undefined) {
     this.turnId = turnId
@@ -163,14 +159,9 @@ class Entry implements Parked {
   }
 
   /** Removes it from the timer and its gate. */
-  release(): void {
+  cancel(): void {
     this.stop()
     this.sleeper?.gatekeeper.leave(this.sleeper)
-  }
-
-  cancel(): void {
-    this.release()
-    this.left()
   }
 }
 

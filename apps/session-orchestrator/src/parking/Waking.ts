@@ -23,10 +23,10 @@ export class Waking implements ParkingListener {
   private readonly queue = new WakeQueue(LIMITS)
 
   /** `begin` runs the turns of a session, where none of them runs: the turn ahead of its time, or the queued turns. */
-  constructor({ place, sessions, timer }: TurnServices, begin: (session: Session) => void) {
+  constructor({ sessions, timer }: TurnServices, begin: (session: Session) => void) {
     this.sessions = sessions
     this.begin = begin
-    this.parking = new Parking(timer, place, this)
+    this.parking = new Parking(timer, this)
   }
 
   /** No turn comes back any more: the next process, or the next owner, takes them up. */

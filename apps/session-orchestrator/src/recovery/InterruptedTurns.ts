@@ -6,7 +6,7 @@
  */
 import { Interruption } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn, type TurnStopped } from "@holdfast/kernel"
-import type { TurnEvent } from "@holdfast/wire"
+import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option } from "effect"
 import * as Sealing from "./Sealing.ts"
 import type { Session } from "../session/Session.ts"
@@ -74,10 +74,13 @@ export const ofDefect = Effect.fnUntraced(function* (
 export const pause = (abort: TurnLife.TurnLife["abort"], ms: number): Effect.Effect<void> =>
   Effect.raceFirst(Effect.sleep(ms), Deferred.await(abort))
 
-/** Records an orderly stop of the service, so that it counts as no death of the running turns. */
-export const recordOrderlyStop = ({ interruptions, life, sessions }: TurnServices): Effect.Effect<void> =>
+/** Records an orderly stop of conversations, so that it counts as no death of their running turns. */
+export const recordOrderlyStop = (
+  { interruptions, life, sessions }: TurnServices,
+  isMeant: (id: Ids.ConversationId) => boolean = () => true
+): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const turns = Array.from(sessions, ({ turns }) => turns).flat()
+    const turns = Array.from(sessions, ({ conversationId, turns }) => (isMeant(conversationId) ? turns : [])).flat()
     return Effect.forEach(
       turns.filter(({ holds, residence }) => holds.presence !== undefined && residence !== "parked"),
       ({ interruption = Interruption.none(life), turnId }) =>

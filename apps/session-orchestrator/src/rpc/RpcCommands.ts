@@ -1,4 +1,4 @@
-/** Runs one command of `holdfast rpc`, or of a WebSocket, on its conversation, and makes its response. */
+/** Runs one command of a WebSocket on its conversation, and makes its response. */
 import { defined, type Ids } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
 import type { RpcLines } from "@holdfast/wire/rpc"
@@ -8,14 +8,6 @@ import { problemOf, type Refusal } from "../conversation/DomainProblems.ts"
 
 /** Every command except `get_state`, which changes nothing. */
 export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>
-
-/** Runs a command. Never fails: a refusal, and a bug of Holdfast too, is a response. */
-export const answer = (
-  conversations: Conversations["Service"],
-  conversationId: Ids.ConversationId,
-  command: Change,
-  origin: string
-): Effect.Effect<RpcLines.RpcResponse> => respond(command, run(conversations, conversationId, command, origin))
 
 /** What a transport itself finds wrong with a command. */
 export type RequestProblem = Problem.FileTooLarge | Problem.InvalidRequest | Problem.ShuttingDown

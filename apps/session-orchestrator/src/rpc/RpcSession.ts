@@ -1,21 +1,19 @@
 /**
  * Runs one conversation over lines: commands in; responses and every event out (rule P16).
  *
+ * The service carries the commands out, in this process or in another; a client of it is the `Service` here.
+ *
  * RpcSession.S1. Lines are carried out and answered in their order: a command once it is on disk, `get_state` by the state after the commands
  *     before it.
  * RpcSession.S2. Lines are written whole, one write after the other. While the output is not taken, nothing is read beyond some
- *     `MOST_WAITING` lines, and the conversation's hub keeps the events, up to its limit.
- * RpcSession.S3. A session that falls behind that limit gets the events after its last one again from the disk (`EventFeed`).
+ *     `MOST_WAITING` lines. A session that falls behind gets the events after its last one again from the disk.
  * RpcSession.S4. The end of the input ends the session: commands that were read are answered first, for `LAST_ANSWERS` at most. Turns stay on
  *     disk, unsealed.
  */
-import { type Ids, LongJson } from "@holdfast/wire"
+import { LongJson } from "@holdfast/wire"
 import { LineSplitter, RpcLines } from "@holdfast/wire/rpc"
 import { type Cause, Duration, Effect, Fiber, Queue, Result, Semaphore, Stream } from "effect"
-import { Conversations, type Frame } from "../conversation/Conversations.ts"
 import * as Prose from "../text/Prose.ts"
-import * as EventFeed from "./EventFeed.ts"
-import * as RpcCommands from "./RpcCommands.ts"
 
 /** The lines that wait for their response (RpcSession.S2). */
 export const MOST_WAITING = 64
@@ -23,12 +21,30 @@ export const MOST_WAITING = 64
 /** How long the answers to the last commands may take once the input has ended (RpcSession.S4). */
 export const LAST_ANSWERS = Duration.seconds(5)
 
-/** The origin in the record of a command (X4). */
-const ORIGIN = "RPC"
+/** How long the reader may take for the last lines, after the end of the session. */
+export const LAST_READ = Duration.seconds(5)
+
+/** An event as it is written. */
+export interface Frame {
+  readonly json: string
+  /** The event's place in the conversation; persisted events only. */
+  readonly id: number | undefined
+}
+
+/** The service, for one conversation. */
+export interface Service<E> {
+  /** Carries a command out. Never fails: a refusal is a response. */
+  readonly answer: (command: RpcLines.RpcCommand) => Effect.Effect<RpcLines.RpcResponse>
+  /** Passes on the events after an id, without end. Fails where the conversation is deleted, or the service is gone. */
+  readonly feed: (
+    after: () => number,
+    forward: (frames: ReadonlyArray<Frame>) => Effect.Effect<void>
+  ) => Effect.Effect<void, E>
+}
 
 /** The conversation, and the two ends of the session. */
-export interface Options<E> {
-  readonly conversationId: Ids.ConversationId
+export interface Options<E, E2> {
+  readonly service: Service<E2>
   /** The id of the last event that the client has; 0 for none. */
   readonly after: number
   readonly input: Stream.Stream<Uint8Array, E>
@@ -36,9 +52,8 @@ export interface Options<E> {
   readonly write: (lines: string) => Effect.Effect<void>
 }
 
-/** Runs the session to the end of its input. Fails if the conversation is deleted, or the input fails. */
-export const run = Effect.fnUntraced(function* <E>({ after, conversationId, input, write }: Options<E>) {
-  const conversations = yield* Conversations
+/** Runs the session to the end of its input. Fails if the events or the input fail. */
+export const run = Effect.fnUntraced(function* <E, E2>({ after, input, service, write }: Options<E, E2>) {
   const oneWrite = yield* Semaphore.make(1)
   let lastEventId = after
 
@@ -54,17 +69,7 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
       })
     )
 
-  const events = EventFeed.run({
-    watch: (after) => conversations.watch(conversationId, after),
-    after: () => lastEventId,
-    forward,
-    onInterruption: (message) => Effect.logWarning(message)
-  })
-
-  const state = (command: RpcLines.RpcCommand) =>
-    Effect.flatMap(RpcCommands.respond(command, stateOf(conversations, conversationId)), (response) =>
-      send(Effect.suspend(() => lineOf(withPosition(response, lastEventId))))
-    )
+  const events = service.feed(() => lastEventId, forward)
 
   // A queue, because the reader must not wait for the output: it would not receive the end of the input.
   const waiting = yield* Queue.bounded<Effect.Effect<void>, Cause.Done>(MOST_WAITING)
@@ -73,10 +78,9 @@ export const run = Effect.fnUntraced(function* <E>({ after, conversationId, inpu
     if (line.text.trim() === "") return undefined
     const decoded = RpcLines.decode(line.text)
     if (Result.isFailure(decoded)) return respond(decoded.failure)
-    const command = decoded.success
-    return command.type === "get_state"
-      ? state(command)
-      : Effect.flatMap(RpcCommands.answer(conversations, conversationId, command, ORIGIN), respond)
+    return Effect.flatMap(service.answer(decoded.success), (response) =>
+      send(Effect.suspend(() => lineOf(withPosition(response, lastEventId))))
+    )
   }
   const receive = (line: LineSplitter.Line): Effect.Effect<unknown> => {
     const execution = execute(line)
@@ -106,9 +110,6 @@ const UNREADABLE = {
 
 const lineOf = (response: RpcLines.RpcResponse): Effect.Effect<string> =>
   Effect.map(LongJson.stringify(response), (json) => `${Prose.inJson(json)}\n`)
-
-const stateOf = (conversations: Conversations["Service"], conversationId: Ids.ConversationId) =>
-  Effect.map(conversations.state(conversationId), (state) => ({ ...state, lastEventId: 0 }))
 
 /** The position is that of the lines before the response, which is known when it is written. */
 const withPosition = (response: RpcLines.RpcResponse, lastEventId: number): RpcLines.RpcResponse =>

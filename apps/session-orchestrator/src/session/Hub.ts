@@ -99,8 +99,8 @@ export class Hub {
     this.audience?.fail(error, turnId)
   }
 
-  /** The conversation was deleted: its watchers get the error behind the events that have passed. */
-  deleted(error: ConversationNotFound): void {
+  /** The conversation was deleted, or is another process's: its watchers get the error behind the events that have passed. */
+  ended(error: ConversationNotFound | TurnStopped.TurnStopped): void {
     this.audience?.fail(error)
   }
 

@@ -61,6 +61,13 @@ export class Session {
     })
   }
 
+  /** Forgets what was read of the conversation: another process may change it from now on. */
+  forget(): void {
+    this.conversation = undefined
+    this.autoRetry = undefined
+    this.changes = {}
+  }
+
   /** The conversation with its changes since it was read. */
   present(conversation: Conversation): Conversation {
     return { ...conversation, ...this.changes }

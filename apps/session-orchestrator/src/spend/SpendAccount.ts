@@ -15,7 +15,6 @@ import * as DailyTime from "../text/DailyTime.ts"
 import type { TurnRow } from "../storage/Lists.ts"
 import * as SpendLimits from "./limits/SpendLimits.ts"
 import * as SpendSums from "./limits/SpendSums.ts"
-import * as Usage from "./Usage.ts"
 
 /** Limits, and the prices that money is computed by. */
 export interface Limited {
@@ -76,7 +75,7 @@ export class SpendAccount {
     if (last === undefined) return
     if (counted === Prices.NO_TOKENS) return uses.forEach((use) => this.add(turnId, use))
     const total = uses.reduce((sum, { tokens }) => Prices.add(sum, tokens), Prices.NO_TOKENS)
-    this.add(turnId, { target: last.target, tokens: Usage.missing(total, counted), at: last.at })
+    this.add(turnId, { target: last.target, tokens: SpendSums.missing(total, counted), at: last.at })
   }
 
   /** Sets the tags of a turn; absent: it has none. */
@@ -100,7 +99,7 @@ export class SpendAccount {
   ): void {
     if (end === undefined || this.ended.has(turnId)) return
     const open = this.turns.get(turnId)
-    const missing = open === undefined ? uses : Usage.rest(end, open.counted, uses.at(-1)?.target ?? model)
+    const missing = open === undefined ? uses : SpendSums.restOf(end, open.counted, uses.at(-1)?.target ?? model)
     for (const use of missing) this.sums.add(use, tags)
     this.turns.delete(turnId)
     this.noteEnd(turnId, end.endedAt)
@@ -163,7 +162,7 @@ export class SpendAccount {
   ): void {
     if (!("usage" in outcome) || outcome.usage === undefined) return
     const { endedAt = 0, usage } = outcome
-    this.add(turnId, { target: Target.format(target), tokens: Usage.tokensOf(usage), at: endedAt })
+    this.add(turnId, { target: Target.format(target), tokens: SpendSums.tokensOf(usage), at: endedAt })
   }
 
   /** Counts what is still missing of a turn that has ended (SpendAccount.A1). */
@@ -174,7 +173,7 @@ export class SpendAccount {
     turnId
   }: Pick<Observer.Sealed, "conversationId" | "end" | "target" | "turnId">): void {
     const { conversation, counted, isWhole, tags } = this.turn(turnId)
-    for (const use of Usage.rest(end, counted, Target.format(target))) {
+    for (const use of SpendSums.restOf(end, counted, Target.format(target))) {
       this.sums.add(use, tags ?? [])
       conversation.add(use)
     }

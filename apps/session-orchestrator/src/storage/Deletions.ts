@@ -1,5 +1,5 @@
 /**
- * The port that deletes conversations from the disk (X15).
+ * Deletes conversations from the disk (X15).
  *
  * Deletions.D1. A conversation goes whole, in one transaction: its turns, events, journals and labels with it.
  * Deletions.D2. A conversation with a turn that has not ended stays. Its turn has to end first.
@@ -8,7 +8,9 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
-import { Context, type Effect } from "effect"
+import { Context, Effect, Schedule } from "effect"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 
 /** What became of a conversation: `busy` has a turn that has not ended (D2), `missing` does not exist. */
 export type Outcome = "deleted" | "busy" | "missing"
@@ -23,3 +25,93 @@ export class Deletions extends Context.Service<
     readonly scrub: Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/Deletions") {}
+
+/** Deletes from a database. */
+export const make = ({ failed, lane, sql }: SqlDatabase.SqlDatabase): Deletions["Service"] => {
+  const remove = lane(conversations(sql))
+  return {
+    conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
+    scrub: scrub(sql).pipe(failed("take deleted text out of the log"))
+  }
+}
+
+/** Deletes conversations, in order, within a transaction. */
+const conversations =
+  (sql: SqlClient.SqlClient) =>
+  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Outcome>, TableError> =>
+    Effect.gen(function* () {
+      yield* overwriting(sql, true)
+      const outcomes = yield* Effect.forEach(ids, (id) => one(sql, id))
+      yield* overwriting(sql, false)
+      return outcomes
+    })
+
+/** Empties the log of a SQLite file; does nothing for a server. */
+const scrub = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.void,
+    orElse: () =>
+      sql<{ readonly busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.pipe(
+        Effect.map(([result]) => result?.busy === 1),
+        // Another checkpoint, or a reader such as `holdfast turns`, holds the log for some milliseconds.
+        Effect.repeat({ schedule: Schedule.spaced("100 millis"), while: (isBusy) => isBusy, times: 50 }),
+        Effect.flatMap((isBusy) =>
+          isBusy
+            ? Effect.logWarning(
+                "Deleted text is still in the database's log, which another process reads. The next deletion or an orderly stop removes it."
+              )
+            : Effect.void
+        )
+      )
+  })
+
+// --- internal
+
+/** Begins to overwrite what is deleted with zeros, or ends it, for the connection; also within a transaction. Does nothing in PostgreSQL. */
+const overwriting = (sql: SqlClient.SqlClient, isOn: boolean): Effect.Effect<void, SqlError.SqlError> =>
+  sql.onDialectOrElse({
+    pg: () => Effect.void,
+    orElse: () => Effect.asVoid(isOn ? sql`PRAGMA secure_delete = ON` : sql`PRAGMA secure_delete = OFF`)
+  })
+
+const one = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: Ids.ConversationId
+): Effect.fn.Return<Outcome, SqlError.SqlError> {
+  const [row] = yield* sql<Conversation>`
+    SELECT ${Rows.number(sql, "c.number")} AS "number", CASE WHEN EXISTS (
+      SELECT 1 FROM turns t WHERE t.conversation = c.number AND t.end_event_id IS NULL
+    ) THEN 1 ELSE 0 END AS "open",
+    (SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number) AS "lastEvent"
+    FROM conversations c WHERE c.conversation_id = ${id}`
+  if (row === undefined) return "missing"
+  if (row.open === 1) return "busy"
+  const number = sql`CAST(${row.number} AS BIGINT)`
+  for (let from = 0; from < (row.lastEvent ?? 0); from += EVENTS)
+    yield* sql`DELETE FROM events WHERE conversation = ${number} AND event_id > ${from} AND event_id <= ${from + EVENTS}`
+  const turns = sql`SELECT t.number FROM turns t WHERE t.conversation = ${number} ORDER BY t.number LIMIT ${TURNS}`
+  for (;;) {
+    const some = yield* sql`${turns}`
+    if (some.length === 0) break
+    for (const table of OF_TURNS) yield* sql`DELETE FROM ${sql(table)} WHERE turn IN (${turns})`
+    yield* sql`DELETE FROM turns WHERE conversation = ${number} AND number IN (${turns})`
+    if (some.length < TURNS) break
+  }
+  for (const table of OF_CONVERSATIONS) yield* sql`DELETE FROM ${sql(table)} WHERE conversation = ${number}`
+  yield* sql`DELETE FROM conversations WHERE number = ${number}`
+  return "deleted"
+})
+
+interface Conversation {
+  readonly number: number
+  readonly open: number
+  readonly lastEvent: number | null
+}
+
+/** Rows that one statement deletes: some milliseconds of SQLite, which stops the thread until it has them. */
+const EVENTS = 1_000
+const TURNS = 500
+
+/** Tables that name a turn, and tables that name a conversation. `turns` comes last of the first, as they refer to it. */
+const OF_TURNS = ["journal", "interruptions", "turn_tags", "turn_labels", "turn_prompts", "outbox"] as const
+const OF_CONVERSATIONS = ["conversation_tags", "conversation_labels"] as const

@@ -1,5 +1,5 @@
 /**
- * The port to incidents and causes of failed turns, which all runners of a database share (rule X12).
+ * Stores incidents and causes of failed turns, which all runners of a database share (rule X12).
  *
  * IncidentStates.S1. A change reads all rows, decides, and writes rows and messages in one transaction. Changes of all runners follow one
  *     another, so a notice is in the outbox if and only if its transition is on disk.
@@ -7,9 +7,15 @@
  *     became of the process that ran it.
  */
 import type { StorageError } from "@holdfast/journal"
-import type { Ids, Target, TurnEvent } from "@holdfast/wire"
-import { Context, type Effect } from "effect"
-import type { NewMessage } from "./Outbox.ts"
+import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Context, Effect } from "effect"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import type { Records } from "@holdfast/kernel"
+import { History } from "@holdfast/kernel/host"
+import type { SqlClient, SqlError } from "effect/sql"
+import * as Keyset from "./tables/Keyset.ts"
+import * as Outbox from "./Outbox.ts"
+import * as TurnTable from "./tables/TurnTable.ts"
 
 /** The state of one endpoint, in the words of its writer. */
 export interface IncidentRow {
@@ -34,7 +40,7 @@ export interface IncidentChange {
   readonly rows: ReadonlyArray<IncidentRow>
   /** Endpoints whose rows are deleted. */
   readonly removed: ReadonlyArray<string>
-  readonly messages: ReadonlyArray<NewMessage>
+  readonly messages: ReadonlyArray<Outbox.NewMessage>
 }
 
 /** Stores incidents. */
@@ -58,3 +64,140 @@ export class IncidentStates extends Context.Service<
     readonly change: (decide: Decide, turns: ReadonlyArray<Ids.TurnId>) => Effect.Effect<void, StorageError>
   }
 >()("@holdfast/session-orchestrator/storage/IncidentStates") {}
+
+/** The incidents in a database. */
+export const make = ({ failed, lane, read, sql }: SqlDatabase.SqlDatabase): IncidentStates["Service"] => {
+  const write = lane((changes: ReadonlyArray<Change>) => change(sql, changes))
+  return {
+    load: load(sql).pipe(read("incidents")),
+    hasOpenTurn: (target) => hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
+    uncounted: (...query) => uncounted(sql, ...query).pipe(read("turns that have failed")),
+    change: (decide, turns) => write({ decide, turns }).pipe(failed("record incidents"))
+  }
+}
+
+/** All rows. */
+const load = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<IncidentRow>, SqlError.SqlError> =>
+  sql<IncidentRow>`SELECT endpoint, state FROM incidents ORDER BY endpoint`
+
+/** Whether a turn that has not ended waits for an endpoint, or calls it. A queued turn does neither. */
+const hasOpenTurn = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  target: Target.Target
+): Effect.fn.Return<boolean, TableError> {
+  const name = Target.format(target)
+  let after = 0
+  while (true) {
+    const turns = yield* sql<OpenRow>`
+      SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model
+      FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND t.number > CAST(${after} AS BIGINT) AND EXISTS (
+        SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
+      ) ORDER BY t.number LIMIT ${PAGE}`
+    const chosen = yield* targetsOf(sql, turns)
+    if (turns.some(({ model, number }) => (chosen.get(number) ?? model) === name)) return true
+    const last = turns.at(-1)
+    if (last === undefined || turns.length < PAGE) return false
+    after = last.number
+  }
+})
+
+/** Uncounted turns that ended between two moments, oldest first. */
+const uncounted = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  from: number,
+  before: number,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<FailedTurn>, TableError> {
+  const rows = yield* sql<
+    OpenRow & { readonly conversation_id: Ids.ConversationId; readonly turn_id: Ids.TurnId; readonly payload: string }
+  >`
+    SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model, c.conversation_id, t.turn_id, e.payload
+    FROM turns t
+    JOIN conversations c ON c.number = t.conversation
+    JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
+    WHERE t.uncounted IS NOT NULL AND t.ended_at >= ${from} AND t.ended_at < ${before}
+    ORDER BY t.ended_at LIMIT ${limit}`
+  const chosen = yield* targetsOf(sql, rows)
+  return yield* Effect.forEach(rows, ({ conversation_id: conversationId, model, number, payload, turn_id: turnId }) =>
+    Effect.map(TurnTable.endOf(payload, { conversationId, turnId }), (end): FailedTurn => {
+      const name = chosen.get(number) ?? model
+      return { conversationId, target: Target.parse(name) ?? { provider: "", model: name }, end }
+    })
+  )
+})
+
+/** A decision, and the turns that it counts. */
+interface Change {
+  readonly decide: Decide
+  readonly turns: ReadonlyArray<Ids.TurnId>
+}
+
+/** Makes one change after the other, within one transaction (IncidentStates.S1). */
+const change = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  changes: ReadonlyArray<Change>
+): Effect.fn.Return<ReadonlyArray<void>, SqlError.SqlError> {
+  // Another runner's change waits for the end of this transaction. SQLite has one writer anyway.
+  yield* sql.onDialectOrElse({
+    pg: () => Effect.asVoid(sql`LOCK TABLE incidents IN SHARE ROW EXCLUSIVE MODE`),
+    orElse: () => Effect.void
+  })
+  for (const { decide, turns } of changes) {
+    const { messages, removed, rows } = decide(yield* load(sql), yield* count(sql, turns))
+    if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`
+    for (const row of rows) {
+      yield* sql`INSERT INTO incidents ${sql.insert({ ...row })}
+        ON CONFLICT (endpoint) DO UPDATE SET state = excluded.state`
+    }
+    yield* Outbox.add(sql, messages)
+    for (const lane of new Set(messages.map((message) => message.lane))) yield* Outbox.drop(sql, lane, MOST_NOTICES)
+  }
+  return changes.map(() => undefined)
+})
+
+/** A receiver that is down for a week of incidents gets the newest of them. */
+const MOST_NOTICES = 100
+
+// --- internal
+
+/** Turns that are read at once. */
+const PAGE = 100
+
+interface OpenRow {
+  readonly number: number
+  /** `provider/model` of its conversation. */
+  readonly model: string
+}
+
+/** `provider/model` of the last attempt of each turn, where a command or a router has chosen it. */
+const targetsOf = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<{ readonly number: number }>
+): Effect.Effect<ReadonlyMap<number, string | undefined>, SqlError.SqlError> =>
+  turns.length === 0
+    ? Effect.succeed(new Map())
+    : Effect.map(
+        sql<Records.Stored & { readonly turn: number }>`
+          SELECT ${Rows.number(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
+          WHERE j.turn IN (${Keyset.numbers(sql, turns)})
+            AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
+          ORDER BY j.turn, j.seq`,
+        (rows) => {
+          const records = Map.groupBy(rows, ({ turn }) => turn)
+          return new Map(Array.from(records, ([turn, own]) => [turn, History.of(own).target]))
+        }
+      )
+
+/** Counts turns, and returns those that were uncounted. */
+const count = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<ReadonlySet<Ids.TurnId>, SqlError.SqlError> =>
+  turns.length === 0
+    ? Effect.succeed(new Set())
+    : Effect.map(
+        sql<{ readonly turn_id: Ids.TurnId }>`UPDATE turns SET uncounted = NULL
+          WHERE ${Rows.have(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
+        (rows) => new Set(rows.map(({ turn_id }) => turn_id))
+      )

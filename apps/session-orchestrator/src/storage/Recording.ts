@@ -4,9 +4,15 @@
  * Recording.R1. A turn belongs to the record from a moment on if it was accepted or ended since, or has not ended.
  * Recording.R2. A reader asks for a number of turns, and gets the newest: more would take longer to read than a person waits.
  */
-import type { Records } from "@holdfast/kernel"
-import type { Ids, Target, TurnEvent } from "@holdfast/wire"
+import { Records } from "@holdfast/kernel"
+import { Ids, Target, type TurnEvent } from "@holdfast/wire"
 import type { Conversation } from "./Store.ts"
+import { type TableError } from "@holdfast/journal/sql"
+import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as ConversationTable from "./tables/ConversationTable.ts"
+import * as RecordTable from "./tables/RecordTable.ts"
+import * as TurnTable from "./tables/TurnTable.ts"
 
 /** One turn of the record. */
 export interface RecordedTurn {
@@ -36,4 +42,60 @@ export interface Recording {
   readonly without: number
   /** There were more turns than were asked for; the oldest are left out. */
   readonly isCut: boolean
+}
+
+/** Reads the record since a moment, in epoch milliseconds; of `most` turns at most. */
+export const read = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  since: number,
+  most: number
+): Effect.fn.Return<Recording, TableError> {
+  const ids = yield* decodeIds(
+    yield* sql`SELECT t.turn_id FROM turns t
+      WHERE t.accepted_at >= ${since} OR t.ended_at >= ${since} OR t.end_event_id IS NULL
+      ORDER BY t.number DESC LIMIT ${most + 1}`
+  )
+  const newest = ids
+    .slice(0, most)
+    .map(({ turn_id }) => turn_id)
+    .toReversed()
+  const turns: Array<RecordedTurn> = []
+  for (let n = 0; n < newest.length; n += BATCH) {
+    const some = newest.slice(n, n + BATCH)
+    const found = yield* TurnTable.findAll(sql, some)
+    const conversations = yield* ConversationTable.findAll(
+      sql,
+      Array.from(new Set(found.map((turn) => turn.conversationId)))
+    )
+    const journals = yield* RecordTable.load(sql)(found.map(({ turnId }) => turnId))
+    for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, model, turnId }] of found.entries()) {
+      const conversation = conversations.get(conversationId)
+      const target = conversation && Target.parse(model ?? conversation.model)
+      const records = recordsOf(journals[i] ?? [])
+      if (conversation === undefined || target === undefined || records === undefined) continue
+      // A turn that called a provider has records. A turn that was aborted in the queue has none.
+      if (records.length === 0 && end !== undefined && end.attempts > 0) continue
+      const { autoRetryEnabled, retry } = conversation
+      turns.push({ turnId, conversationId, acceptedAt, target, retry, autoRetryEnabled, isSubmitted, records, end })
+    }
+  }
+  return { turns, without: newest.length - turns.length, isCut: ids.length > most }
+})
+
+// --- internal
+
+/** Turns of one query. */
+const BATCH = 50
+
+const decodeIds = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ turn_id: Ids.TurnId })))
+
+/** `undefined`: a record of a known kind cannot be read. Kinds of newer versions are skipped (Records.R2). */
+const recordsOf = (stored: ReadonlyArray<Records.Stored>): ReadonlyArray<Records.TurnRecord> | undefined => {
+  const records: Array<Records.TurnRecord> = []
+  for (const one of stored) {
+    const record = Records.parse(one)
+    if (record !== undefined) records.push(record)
+    else if (Records.positionOf(one.name) !== undefined) return undefined
+  }
+  return records
 }

@@ -111,9 +111,6 @@ export interface Resumption {
   readonly persisted: ReadonlyArray<string>
 }
 
-/** The same without messages and files: enough for a turn that waits and is not run. */
-export type ResumptionOutline = Omit<Resumption, "history">
-
 /** The facts that a start needs of a turn without a seal; its prompt and its journal are left out. */
 export interface Unsealed {
   readonly turnId: Ids.TurnId
@@ -180,8 +177,6 @@ export class Store extends Context.Service<
     readonly prompt: (id: Ids.TurnId) => Effect.Effect<Prompt.Prompt | undefined, StorageError>
     /** Everything that a turn needs to run; none for an unknown turn. */
     readonly resumption: (id: Ids.TurnId) => Effect.Effect<Option.Option<Resumption>, StorageError>
-    /** The same without messages and files, however long the conversation is. */
-    readonly resumptionOutline: (id: Ids.TurnId) => Effect.Effect<Option.Option<ResumptionOutline>, StorageError>
     /** The newest turn of a conversation, in the order of acceptance. */
     readonly lastTurn: (id: Ids.ConversationId) => Effect.Effect<Option.Option<Turn>, StorageError>
     /** Every turn without a seal, oldest first: a start takes these up. */

@@ -1,6 +1,12 @@
-/** Makes ids for new turns. */
-import type { Ids } from "@holdfast/wire"
+/** Makes ids of turns whose client chose none. */
+import { Ids } from "@holdfast/wire"
+import { Context } from "effect"
 import * as OrderedId from "./OrderedId.ts"
 
-/** A new id, which sorts behind all ids that this process has made. */
-export const make = (): Ids.TurnId => OrderedId.next() as Ids.TurnId // A UUID has the form of an id.
+/** A new turn's id. */
+export const make = (): Ids.TurnId => Ids.TurnId.make(OrderedId.next())
+
+/** What makes ids; tests that replay a run have one of their own. */
+export const TurnIds = Context.Reference<() => Ids.TurnId>("@holdfast/session-orchestrator/storage/TurnIds", {
+  defaultValue: () => make
+})

@@ -25,6 +25,12 @@ export const hostOf = (authority: string): string | undefined =>
 /** A host as a URL has it: IPv6 in brackets. */
 export const inUrl = (host: string): string => (host.includes(":") && !host.startsWith("[") ? `[${host}]` : host)
 
+/** Where a server is reached from this machine; one on every address of the machine is reached at the loopback address. */
+export const urlOf = (host: string, port: number): string => {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host
+  return `http://${inUrl(reachable)}:${port}`
+}
+
 // --- internal
 
 const withoutBrackets = (host: string): string =>

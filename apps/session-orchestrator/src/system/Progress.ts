@@ -1,11 +1,10 @@
 /**
- * Logs the progress of long operations: a migration, a take-over, resuming many turns.
+ * Logs the progress of long operations: a take-over, resuming many turns.
  *
  * Progress.P1. An operation that ends within `PATIENCE_MS` logs nothing. A longer one logs a line at that moment, then one per
  *     `INTERVAL_MS`, and one at its end.
  * Progress.P2. A line is due by time. It is logged by a timer or when the operation reports its position, whichever comes first: an operation
  *     that holds the thread lets no timer fire.
- * Progress.P3. With `fromPosition` an operation logs nothing unless it reports a position: it may find nothing to do, on a slow disk too.
  */
 import { Effect } from "effect"
 import * as DurationText from "../text/DurationText.ts"
@@ -29,19 +28,17 @@ export interface Progress {
  */
 export const reported = <A, E, R>(
   what: string,
-  run: (progress: Progress) => Effect.Effect<A, E, R>,
-  { fromPosition = false }: { readonly fromPosition?: boolean } = {}
+  run: (progress: Progress) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.clockWith((clock) =>
     Effect.suspend(() => {
       const begunAt = clock.currentTimeMillisUnsafe()
       let dueAt = begunAt + PATIENCE_MS
       let where = (): string => ""
-      let isLogged = !fromPosition // Progress.P3
       const tookMs = () => clock.currentTimeMillisUnsafe() - begunAt
       const look = Effect.suspend(() => {
         const now = clock.currentTimeMillisUnsafe()
-        if (!isLogged || now < dueAt) return Effect.void
+        if (now < dueAt) return Effect.void
         dueAt = now + INTERVAL_MS
         const place = where()
         return Effect.logInfo(`${what}: ${spanOf(now - begunAt)} so far${place === "" ? "" : `, ${place}`}.`)
@@ -49,7 +46,6 @@ export const reported = <A, E, R>(
       const progress: Progress = {
         at: (place) => {
           where = place
-          isLogged = true
           return look
         }
       }
@@ -59,7 +55,7 @@ export const reported = <A, E, R>(
       )
       return Effect.raceFirst(run(progress), watch).pipe(
         Effect.tap(() =>
-          !isLogged || tookMs() < PATIENCE_MS ? Effect.void : Effect.logInfo(`${what}: done after ${spanOf(tookMs())}.`)
+          tookMs() < PATIENCE_MS ? Effect.void : Effect.logInfo(`${what}: done after ${spanOf(tookMs())}.`)
         )
       )
     })

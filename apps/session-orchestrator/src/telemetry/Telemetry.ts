@@ -13,21 +13,19 @@ import { Observer } from "@holdfast/kernel"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Config, type Values } from "../config/Config.ts"
-import * as TelemetryChoice from "../config/TelemetryChoice.ts"
-import { proxiesOf } from "../config/ProxyChoice.ts"
+import { proxiesOf } from "../config/reading/Environment.ts"
+import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as Secrets from "../redaction/Secrets.ts"
 import * as QuietHours from "../delivery/QuietHours.ts"
 import { CallCounts, RecentCalls } from "../gate/RecentCalls.ts"
 import { IncidentStates } from "../storage/IncidentStates.ts"
 import { Outbox } from "../storage/Outbox.ts"
 import * as Notifications from "./incidents/Notifications.ts"
-import * as ThinkingLevel from "./traces/ThinkingLevel.ts"
-import type * as RetryLine from "./logs/RetryLine.ts"
 import * as RetryLog from "./logs/RetryLog.ts"
 import * as Traces from "./traces/Traces.ts"
 import * as TurnLog from "./logs/TurnLog.ts"
-import * as KnownLabels from "./metrics/KnownLabels.ts"
-import * as ProcessMetrics from "./metrics/ProcessMetrics.ts"
+import * as MetricLabels from "./metrics/MetricLabels.ts"
+import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
 /** The observer of all turns of the process, its notifications, and the calls that it has counted. */
@@ -41,18 +39,18 @@ export const layer: Layer.Layer<
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const { notifications, otlp, retryLog } = config.telemetry
     const context = yield* Effect.context<never>()
-    yield* ProcessMetrics.showBuild
+    yield* ServiceMetrics.showBuild
     const calls = new CallCounts(yield* Clock.currentTimeMillis)
     const listeners = [
       { attempt: counting(calls) },
-      TurnMetrics.observer(KnownLabels.of(config, redact), context),
+      TurnMetrics.observer(MetricLabels.ofConfig(config, redact), context),
       TurnLog.observer(redact, context)
     ]
     if (retryLog !== undefined) {
-      const surroundings: RetryLine.ServiceFacts = {
+      const surroundings: RetryLog.ServiceFacts = {
         cwd: process.cwd(),
         apiOf: (name) => config.providers.get(name)?.type,
-        thinkingOf: ({ model, provider }) => ThinkingLevel.of(config.providers.get(provider), model)
+        thinkingOf: ({ model, provider }) => RetryLog.thinkingLevelOf(config.providers.get(provider), model)
       }
       listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
     }
@@ -60,7 +58,7 @@ export const layer: Layer.Layer<
       listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
     }
     const notices = yield* Notifications.make({
-      after: notifications?.after ?? TelemetryChoice.DEFAULTS.notifications.after,
+      after: notifications?.after ?? DEFAULTS.notifications.after,
       isKept: notifications !== undefined,
       timer: yield* Timer.Timer,
       redact

@@ -9,7 +9,7 @@ import { Lists } from "../storage/Lists.ts"
 import { Store } from "../storage/Store.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Gates } from "../gate/Gates.ts"
-import { ParkingPlace } from "./ParkingPlace.ts"
+import { Ownership } from "./Ownership.ts"
 import { Providers } from "../conversation/Providers.ts"
 import { Quarantine } from "../pacing/Quarantine.ts"
 import type { Sessions } from "../session/Sessions.ts"
@@ -51,7 +51,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     journal,
     interruptions: yield* Interruptions.Interruptions,
     quarantine: yield* Quarantine,
-    place: yield* ParkingPlace,
+    ownership: yield* Ownership,
     providers,
     plans: TurnPlan.make(providers, defaults),
     gates: yield* Gates,

@@ -219,6 +219,23 @@ describe.concurrent("holdfast acp", () => {
     expect(await second.end()).toBe(0)
   })
 
+  it("rule X1: a second editor works through the first one's process, and goes on when that one ends", async () => {
+    const { cwd, provider } = await setup("two", {})
+    provider.fallback({ frames: answerFrames("openai", "Hello.") })
+    const first = new Editor(cwd)
+    await first.start()
+    const sessionId = await first.create()
+    expect(await first.prompt(sessionId, "Hi")).toEqual({ stopReason: "end_turn" })
+    const second = new Editor(cwd)
+    await second.start()
+    await second.load(sessionId)
+    await second.until(() => second.text === "Hello.")
+    expect(await first.end()).toBe(0)
+    expect(await second.prompt(sessionId, "And now?")).toEqual({ stopReason: "end_turn" })
+    expect(second.text).toBe("Hello.Hello.")
+    expect(await second.end()).toBe(0)
+  })
+
   it("carries out what one write has in its order, and answers a line that it cannot read", async () => {
     const { cwd, provider } = await setup("order", {
       schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }

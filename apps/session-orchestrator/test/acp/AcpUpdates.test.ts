@@ -3,7 +3,6 @@ import type { SessionUpdate } from "@agentclientprotocol/sdk"
 import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
 import * as ExampleTurn from "../../../../packages/wire/src/api/ExampleTurn.ts"
 import { assert, describe, it } from "@effect/vitest"
-import * as AcpPrompt from "../../src/acp/AcpPrompt.ts"
 import * as AcpUpdates from "../../src/acp/AcpUpdates.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
@@ -125,9 +124,9 @@ describe("session updates", () => {
 
 describe("prompts", () => {
   it("are text, files, and the addresses of what is linked", () => {
-    assert.strictEqual(AcpPrompt.of([{ type: "text", text: "Hi" }]), "Hi")
+    assert.strictEqual(AcpUpdates.promptOf([{ type: "text", text: "Hi" }]), "Hi")
     assert.deepStrictEqual(
-      AcpPrompt.of([
+      AcpUpdates.promptOf([
         { type: "text", text: "What is it?" },
         { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" },
         { type: "resource_link", name: "a.ts", uri: "file:///a.ts" },
@@ -143,9 +142,9 @@ describe("prompts", () => {
   })
 
   it("are refused where they are empty or have a file that is not valid", () => {
-    assert.isUndefined(AcpPrompt.of([]))
-    assert.isUndefined(AcpPrompt.of([{ type: "text", text: "" }]))
-    assert.isUndefined(AcpPrompt.of([{ type: "image", mimeType: "PNG", data: "?" }]))
+    assert.isUndefined(AcpUpdates.promptOf([]))
+    assert.isUndefined(AcpUpdates.promptOf([{ type: "text", text: "" }]))
+    assert.isUndefined(AcpUpdates.promptOf([{ type: "image", mimeType: "PNG", data: "?" }]))
   })
 })
 

@@ -45,6 +45,8 @@ const holdfast = (
     readonly interruptAfter?: RegExp
     /** Runs first, with the text that was written so far, and the process. */
     readonly before?: (stderr: string, pid: number | undefined) => Promise<void>
+    /** Gets the errors so far, after each piece. */
+    readonly watch?: (stderr: string) => void
     /** Sent instead of Ctrl-C. */
     readonly signal?: NodeJS.Signals
   } = {}
@@ -71,6 +73,7 @@ const holdfast = (
     })
     child.stderr.on("data", (chunk) => {
       stderr += String(chunk)
+      options.watch?.(stderr)
       watch()
     })
     child.on("error", reject)
@@ -161,57 +164,80 @@ describe("holdfast", () => {
       })
     })
 
-    it("beside a service a new turn runs, and a conversation of the service is refused with the service's address", async () => {
+    it("beside a service turns run through it: new ones, and those of its conversations", async () => {
       const outcomes: Array<Outcome> = []
       const before = async (): Promise<void> => {
-        for (const args of [["Hello"], ["--turn-id", "t-9", "Hello"], ["--conversation", "c-9", "Hello"]]) {
-          outcomes.push(await holdfast(["run", ...model, ...args], { env: env("served.db") }))
-        }
+        const run = (...args: ReadonlyArray<string>) =>
+          holdfast(["run", ...model, ...args, "Hello"], { env: env("served.db") })
+        const first = await run("--turn-id", "t-9")
+        const [, , conversation = ""] = HEAD.exec(first.stderr) ?? []
+        outcomes.push(first, await run("--turn-id", "t-9"), await run("--conversation", conversation))
       }
       await holdfast(["serve", "--port", "0"], { env: env("served.db"), interruptAfter: /Ctrl-C stops/, before })
-      expect(outcomes.map(({ code }) => code)).toEqual([0, 1, 1])
-      for (const { stderr, stdout } of outcomes.slice(1)) {
-        expect(stdout).toBe("")
-        expect(stderr).toMatch(/^holdfast: The database \S+served\.db belongs to another Holdfast \(process \d+ on /)
+      const [first, again, more] = outcomes
+      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
+      expect(again).toEqual(first)
+      expect(more).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
+    })
+
+    it("of runs that start at once one has the database, and the others work through it, or after it", async () => {
+      const runs = ["Hello", "Why?", "And now?"].map((prompt) =>
+        holdfast(["run", ...model, prompt], { env: env("at-once.db") }).then((outcome) => ({ prompt, ...outcome }))
+      )
+      for (const { code, prompt, stderr, stdout } of await Promise.all(runs)) {
+        expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(HEAD) })
+        expect(stdout).toContain(prompt)
       }
     })
 
-    it("rule X1: a conversation with an unfinished turn refuses another one, and that turn's id continues it", async () => {
-      const name = "unsealed.db"
-      const waiting = ["--model", "simulated/overloadedx*"]
-      const refused: Array<Outcome> = []
-      let conversation = ""
-      const first = { env: env(name), interruptAfter: /retry 1\/\d+ in/, signal: "SIGKILL" } as const
-      await holdfast(["run", ...waiting, "Hello"], {
-        ...first,
-        before: async (stderr) => {
-          const theirs = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
-          refused.push(await holdfast(["run", "--conversation", theirs, "Hello"], { env: env(name) }))
-        }
+    it("rule X1: a second run works through the first one's service, and goes on by itself when that one is killed", async () => {
+      const file = join(directory, "short.json")
+      writeFileSync(file, JSON.stringify({ retry: { schedule: { type: "steps", delays: ["2 seconds"] } } }))
+      const beside: Array<Promise<Outcome>> = []
+      const waits = /retry 1(\/\d+)? in/
+      const begun = (): Promise<void> =>
+        new Promise((resolve) => {
+          beside.push(
+            holdfast(["run", "--config", file, "--model", "simulated/outage-1", "--turn-id", "t-b", "Hello"], {
+              env: env("two.db"),
+              watch: (stderr) => {
+                if (waits.test(stderr)) resolve()
+              }
+            })
+          )
+        })
+      const first = await holdfast(["run", "--model", "simulated/overloadedx*", "Wait"], {
+        env: env("two.db"),
+        interruptAfter: waits,
+        signal: "SIGKILL",
+        before: begun
       })
-      await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
-        ...first,
+      expect(first.code).toBe(null)
+      const [second] = await Promise.all(beside)
+      expect(second).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
+      expect(second?.stderr.match(/^Turn t-b of conversation/gm)).toHaveLength(1)
+      expect(second?.stderr).not.toContain("bug")
+    })
+
+    it("rule X1: a turn whose run was killed goes on with its id, and in front of its conversation's next turn", async () => {
+      const name = "unsealed.db"
+      let conversation = ""
+      await holdfast(["run", "--model", "simulated/overloadedx*", "--turn-id", "t-4", "Hello"], {
+        env: env(name),
+        interruptAfter: /retry 1\/\d+ in/,
+        signal: "SIGKILL",
         before: async (stderr) => {
           conversation = /conversation (\S+)\./.exec(stderr)?.[1] ?? ""
         }
       })
-      refused.push(await holdfast(["run", "--conversation", conversation, "Hello"], { env: env(name) }))
-      expect(refused.map(({ code, stdout }) => ({ code, stdout }))).toEqual([
-        { code: 1, stdout: "" },
-        { code: 1, stdout: "" }
-      ])
-      expect(refused[0]?.stderr).toMatch(
-        /has not ended: another process runs it\. Wait for its end, and try again\.\n$/
-      )
-      expect(refused[1]?.stderr).toMatch(
-        /^holdfast: Turn t-4 of conversation \S+ has not ended, and no process runs it\./
-      )
-      const again = await holdfast(["run", ...waiting, "--turn-id", "t-4", "Hello"], {
+      const again = await holdfast(["run", "--model", "simulated/overloadedx*", "--turn-id", "t-4", "Hello"], {
         env: env(name),
         interruptAfter: /retry \d\/\d+ in/
       })
       expect(again).toMatchObject({ code: 130, stdout: "" })
       expect(again.stderr).toContain(`Turn t-4 of conversation ${conversation}.\n`)
+      const next = await holdfast(["run", ...model, "--conversation", conversation, "And now?"], { env: env(name) })
+      expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining("And now?") })
     })
 
     it("rule D8: an interrupted turn is named, and its id shows its end", async () => {

@@ -259,6 +259,18 @@ describe("holdfast", () => {
     expect(foreign.stderr).toContain(`Turn t-2 belongs to conversation ${conversation}, not to ${elsewhere}.`)
   })
 
+  it("run beside a database of runners, none of which answers, runs its turn in memory", async () => {
+    const env = {
+      HOLDFAST_DATABASE_URL: "postgres://u:p@127.0.0.1:1/h",
+      HOLDFAST_RUNNER_TOKEN: "a-token-of-the-runners-of-this-test",
+      HOLDFAST_PORT: "1"
+    }
+    expect(await holdfast(["run", ...model, "Hello"], { env })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("Hello")
+    })
+  })
+
   it("run --json prints the events, from turn-start to turn-end", async () => {
     const { code, stdout } = await holdfast(["run", "--json", "--model", "simulated/steady+instant", "Hello"])
     const types = stdout

@@ -1,19 +1,15 @@
 import { describe, expect, it } from "@effect/vitest"
-import { StorageError } from "@holdfast/journal"
-import { Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Conversations, type CreateOptions } from "../../src/conversation/Conversations.ts"
-import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
 import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
-import { type Period, PeriodTally } from "../../src/inspection/period/PeriodTally.ts"
-import type { TurnReport } from "../../src/inspection/TurnReport.ts"
+import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
+import type { TurnRow } from "../../src/storage/Lists.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
 import * as CommandLine from "./CommandLine.ts"
-import * as GivenTurn from "./GivenTurn.ts"
 
 const SECRET = "planted-planted-planted"
 const environment = { HOLDFAST_TOKEN: SECRET, HOLDFAST_DATABASE_PATH: "a.db" }
@@ -21,6 +17,13 @@ const postgres = { HOLDFAST_DATABASE_URL: "postgres://u:p@db/h", HOLDFAST_RUNNER
 
 const conversationId = Ids.ConversationId.make("c-1")
 const turnId = Ids.TurnId.make("t-1")
+
+/** What a period's report is read from, without a turn. */
+const NOTHING: Inspection["Service"]["sources"] = {
+  turns: () => Effect.succeed({ rows: [], next: undefined }),
+  answeredCalls: () => Effect.succeed([]),
+  records: () => Effect.succeed([])
+}
 
 describe("holdfast turns", () => {
   const turn = (over: Partial<TurnReport>): TurnReport => ({
@@ -65,10 +68,10 @@ describe("holdfast turns", () => {
       const inspection = Layer.succeed(Inspection, {
         database: "a.db",
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
-        evidence: () => Effect.succeedNone,
+        evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
-        period: () => Effect.die("not asked for"),
-        beginning: () => Effect.undefined,
+        conversation: () => Effect.succeedNone,
+        sources: NOTHING,
         service: Effect.succeed(service)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
@@ -156,21 +159,33 @@ describe("holdfast turns", () => {
 })
 
 describe("holdfast report", () => {
+  const beginning: TurnRow = {
+    position: { at: 0, number: 1 },
+    turn: { conversationId, turnId, acceptedAt: 1_000, prompt: "Why?", end: undefined },
+    model: "anthropic/claude",
+    hasChangedModel: false,
+    hasEvents: false,
+    labels: {}
+  }
   const report = (...args: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(1_933_000_000_000)
-      const periods: Array<Period> = []
       const inspection = Layer.succeed(Inspection, {
         database: "a.db",
         turns: () => Effect.succeed([]),
-        evidence: () => Effect.succeedNone,
+        evidence: () => Effect.undefined,
         recording: () => Effect.die("not asked for"),
-        period: (period) => Effect.sync(() => (periods.push(period), new PeriodTally(period).report())),
-        beginning: (id) => Effect.succeed(id === "c1" ? 1_000 : undefined),
+        conversation: () => Effect.succeedNone,
+        sources: {
+          ...NOTHING,
+          turns: ({ conversationId: id }) => Effect.succeed({ rows: id === "c1" ? [beginning] : [], next: undefined })
+        },
         service: Effect.succeed({ _tag: "None" } as const)
       })
-      return { ...(yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })), periods }
+      return yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })
     })
+  const inJson = (...args: ReadonlyArray<string>) =>
+    Effect.map(report("--json", ...args), ({ stdout }): { readonly [key: string]: number } => JSON.parse(stdout))
 
   it.effect("rule X12: reports the last twelve hours, or since a moment, as text, Markdown or JSON", () =>
     Effect.gen(function* () {
@@ -180,20 +195,19 @@ describe("holdfast report", () => {
         stderr: "",
         stdout: expect.stringMatching(/^0 answered, 0 failed\n\nFrom /)
       })
-      const { since, until } = text.periods[0] ?? expect.fail("nothing was read")
-      expect(until - since).toBe(12 * 3_600_000)
-      expect((yield* report("--since", "2 hours")).periods[0]?.since).toBe(until - 2 * 3_600_000)
-      const ofOne = yield* report("--conversation", "c1")
-      expect(ofOne.periods).toMatchObject([{ conversationId: "c1", since: 1_000 }])
-      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, periods: [] })
+      const until = 1_933_000_000_000
+      const line = "0 answered, 0 failed"
+      expect(yield* inJson()).toMatchObject({ since: until - 12 * 3_600_000, until, line })
+      expect(yield* inJson("--since", "2 hours")).toMatchObject({ since: until - 2 * 3_600_000, until })
+      expect(yield* inJson("--conversation", "c1")).toMatchObject({ since: 1_000, turns: { queued: 1 } })
+      expect(yield* report("--conversation", "c2")).toMatchObject({ code: 1, stdout: "" })
       expect((yield* report("--markdown")).stdout).toMatch(/^\*\*0 answered, 0 failed\*\*\n/)
-      expect(JSON.parse((yield* report("--json")).stdout)).toMatchObject({ since, until, line: "0 answered, 0 failed" })
     })
   )
 
   it.effect("refuses a moment that it cannot read, and a picture that it cannot write", () =>
     Effect.gen(function* () {
-      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "", periods: [] })
+      expect(yield* report("--since", "soon")).toMatchObject({ code: 2, stdout: "" })
       expect(yield* report("--svg", "nowhere/night.svg")).toMatchObject({
         code: 1,
         stdout: "",
@@ -224,10 +238,10 @@ describe("holdfast explain", () => {
         inspection: Layer.succeed(Inspection, {
           database: "a.db",
           turns: () => Effect.succeed([]),
-          evidence: (id) => Effect.succeed(id === turnId ? Option.some(evidence) : Option.none()),
+          evidence: (id) => Effect.succeed(id === turnId ? evidence : undefined),
           recording: () => Effect.die("not asked for"),
-          period: () => Effect.die("not asked for"),
-          beginning: () => Effect.undefined,
+          conversation: () => Effect.succeedNone,
+          sources: NOTHING,
           service: Effect.succeed({ _tag: "None" } as const)
         })
       }
@@ -347,118 +361,6 @@ describe("holdfast backup", () => {
 })
 
 describe("holdfast run", () => {
-  /** The calls of the service. */
-  type Asked = { readonly prompt?: Prompt.Prompt; readonly system?: CreateOptions["system"]; readonly where: string }
-
-  const run = (
-    args: ReadonlyArray<string>,
-    given: CommandLine.CommandInput = {},
-    status: TurnEvent.TurnStatus = "completed"
-  ) =>
-    Effect.gen(function* () {
-      const asked: Array<Asked> = []
-      const layer = (where: string) =>
-        Layer.mock(Conversations, {
-          create: ({ system }) => Effect.sync(() => asked.push({ where, system })).pipe(Effect.as(conversationId)),
-          prompt: (_, { prompt }) => Effect.sync(() => asked.push({ where, prompt })).pipe(Effect.as(turnId)),
-          watchTurn: () =>
-            Stream.make(GivenTurn.delta("Hello"), GivenTurn.end(status)).pipe(Stream.map(GivenTurn.frame))
-        })
-      const refusing = Layer.effectContext(Effect.fail(new StorageError({ message: "The database is another's." })))
-      const parts = { environment, conversations: layer("guest"), continued: refusing, ...given.parts }
-      return { ...(yield* CommandLine.run(["run", ...args], { ...given, parts })), asked }
-    })
-
-  it.effect("runs a turn in a new conversation, and its exit code is the turn's end", () =>
-    Effect.gen(function* () {
-      const { asked, code, stderr, stdout } = yield* run(["--system", "Be brief.", "Why?"])
-      expect({ code, stderr, stdout }).toEqual({
-        code: 0,
-        stderr: "Turn t-1 of conversation c-1.\n",
-        stdout: "Hello\n"
-      })
-      expect(asked).toEqual([
-        { where: "guest", system: "Be brief." },
-        { where: "guest", prompt: "Why?" }
-      ])
-      expect(yield* run(["Why?"], {}, "failed")).toMatchObject({ code: 1 })
-      expect(yield* run(["Why?"], {}, "aborted")).toMatchObject({ code: 130 })
-    })
-  )
-
-  it.effect("sends the files of --attach behind the prompt, and refuses one that is not there", () =>
-    Effect.gen(function* () {
-      const address = "https://a.example/b.png"
-      const { asked } = yield* run(["What is it?", "--attach", address, "--attach", "https://a.example/c.pdf"])
-      expect(asked.at(-1)?.prompt).toEqual([
-        { type: "text", text: "What is it?" },
-        { type: "file", mediaType: "image/png", url: address },
-        { type: "file", mediaType: "application/pdf", url: "https://a.example/c.pdf" }
-      ])
-      const refused = yield* run(["What is it?", "--attach", "https://a.example/b"])
-      expect(refused).toMatchObject({ code: 2, asked: [] })
-      expect(refused.stderr).toContain("--attach https://a.example/b: its name has no ending that gives its type")
-    })
-  )
-
-  it.effect("rule D13: prints beside the answer when the next retry is, in local time", () =>
-    Effect.gen(function* () {
-      const retryAt = new Date(2031, 3, 1, 2, 14, 5).getTime()
-      yield* TestClock.setTime(retryAt - 10_000)
-      const waits = Layer.mock(Conversations, {
-        create: () => Effect.succeed(conversationId),
-        prompt: () => Effect.succeed(turnId),
-        watchTurn: () =>
-          Stream.make(GivenTurn.retry({ delayMs: 10_000, retryAt }), GivenTurn.end("failed")).pipe(
-            Stream.map(GivenTurn.frame)
-          )
-      })
-      const { stderr } = yield* run(["Why?"], { parts: { environment, conversations: waits } })
-      expect(stderr).toContain("529 Overloaded - retry 1 in 10 s, at 02:14:05\n")
-    })
-  )
-
-  it.effect("prints the events for programs, and nothing else", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* run(["--json", "Why?"], {}, "failed")
-      expect({ code, stderr }).toEqual({ code: 1, stderr: "" })
-      expect(stdout.split("\n").map((line) => (line === "" ? "" : JSON.parse(line).type))).toEqual([
-        "text-delta",
-        "turn-end",
-        ""
-      ])
-    })
-  )
-
-  it.effect("locks the database if the turn or its conversation is named", () =>
-    Effect.gen(function* () {
-      for (const flag of ["--conversation", "--turn-id"]) {
-        expect(yield* run([flag, "x-1", "Why?"])).toMatchObject({
-          code: 1,
-          stdout: "",
-          stderr: "holdfast: The database is another's.\n",
-          asked: []
-        })
-      }
-    })
-  )
-
-  it.effect("reads the prompt from standard input without its last line break, and the system prompt from a file", () =>
-    Effect.gen(function* () {
-      for (const args of [[], ["-"]]) {
-        const { asked } = yield* run(["--system-file", "s.txt", ...args], {
-          stdin: "Why?\n\r\n",
-          files: { "s.txt": "Be\nbrief.\n" }
-        })
-        expect(asked).toEqual([
-          { where: "guest", system: "Be\nbrief." },
-          { where: "guest", prompt: "Why?\n" }
-        ])
-      }
-      expect((yield* run(["Why?"], { stdin: "Not this" })).asked.at(-1)).toEqual({ where: "guest", prompt: "Why?" })
-    })
-  )
-
   const refusals: ReadonlyArray<
     [what: string, args: ReadonlyArray<string>, given: CommandLine.CommandInput, stderr: RegExp]
   > = [
@@ -499,18 +401,20 @@ describe("holdfast run", () => {
       /^holdfast: --turn-id: with database\.url/
     ]
   ]
-  it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
+  it.effect("a conversation of runners is that of the runner that is named", () =>
     Effect.gen(function* () {
-      const { asked, code, stderr, stdout } = yield* run(args, given)
-      expect({ asked, code, stdout }).toEqual({ asked: [], code: 2, stdout: "" })
-      expect(stderr).toMatch(expected)
+      const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
+      const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
+      expect(code).toBe(1)
+      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer.")
     })
   )
 
-  it.effect("with runners runs the turn in a new conversation", () =>
+  it.effect.each(refusals)("refuses %s before anything is asked", ([, args, given, expected]) =>
     Effect.gen(function* () {
-      const { asked, code } = yield* run(["Why?"], { parts: { environment: postgres } })
-      expect([code, asked.length]).toEqual([0, 2])
+      const { code, stderr, stdout } = yield* CommandLine.run(["run", ...args], given)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr).toMatch(expected)
     })
   )
 })

@@ -34,8 +34,6 @@ export const run = (
     version: "1.2.3",
     environment: {},
     simulated: Simulated,
-    conversations: unused,
-    continued: unused,
     inspection: unused,
     backup: Effect.die("This command has no use for it."),
     service: unused,

@@ -20,6 +20,8 @@ import { dirname, join } from "node:path"
 import * as CommandLine from "./CommandLine.ts"
 
 const URL = "http://127.0.0.1:4747/to/anthropic"
+const FLAG = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
+const CEILING = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
 
 const parts = { environment: { HOME: "/home/a" } }
 
@@ -27,7 +29,7 @@ describe("holdfast connect", () => {
   it.effect("prints the line that starts the client", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* CommandLine.run(["connect", "claude"], { parts })
-      expect([code, stdout]).toEqual([0, `ANTHROPIC_BASE_URL=${URL} claude\n`])
+      expect([code, stdout]).toEqual([0, `${FLAG}=1 ${CEILING}=0 ANTHROPIC_BASE_URL=${URL} claude\n`])
       expect(stderr).toContain("~/.claude/settings.json")
       const other = yield* CommandLine.run(["connect", "codex", "--profile", "interactive", "--url", "http://box:9/"], {
         parts
@@ -60,6 +62,18 @@ describe("holdfast connect", () => {
       const { code, stderr, stdout } = yield* CommandLine.run(["connect", "pi"], { parts })
       expect([code, stdout]).toEqual([0, `providers.anthropic.baseUrl is ${URL}\n`])
       expect(stderr).toContain("--write sets it in ~/.pi/agent/models.json")
+    })
+  )
+
+  it.effect("refuses a provider of a format that the client does not call in", () =>
+    Effect.gen(function* () {
+      const claude = yield* CommandLine.run(["connect", "claude", "--provider", "openai"], { parts })
+      expect([claude.code, claude.stderr]).toEqual([
+        2,
+        expect.stringContaining('claude calls in the format anthropic, and "openai" has openai-compatible.')
+      ])
+      const codex = yield* CommandLine.run(["connect", "codex", "--provider", "anthropic", "--write"], { parts })
+      expect([codex.code, codex.stderr]).toEqual([2, expect.stringContaining("Nothing is translated")])
     })
   )
 
@@ -107,7 +121,10 @@ describe("holdfast connect --write", () => {
       has(CLAUDE, text, 0o640)
       expect((yield* connect("claude", "--write")).code).toBe(0)
       expect(textOf(CLAUDE)).toBe(
-        text.replace('"A": "1" // one', `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}"`)
+        text.replace(
+          '"A": "1" // one',
+          `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}",\r\n\t\t"${FLAG}": "1",\r\n\t\t"${CEILING}": "0"`
+        )
       )
       expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
       expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
@@ -120,21 +137,68 @@ describe("holdfast connect --write", () => {
     Effect.gen(function* () {
       const { connect, modeOf, names, textOf } = yield* homeOf
       expect((yield* connect("claude", "--write")).code).toBe(0)
-      expect(textOf(CLAUDE)).toBe(`{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}"\n  }\n}\n`)
+      expect(textOf(CLAUDE)).toBe(
+        `{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}",\n    "${FLAG}": "1",\n    "${CEILING}": "0"\n  }\n}\n`
+      )
       expect(modeOf(CLAUDE)).toBe(0o600)
       yield* connect("claude", "--undo")
       expect(names(".claude")).toEqual([])
     }).pipe(Effect.scoped)
   )
 
-  it.effect("--undo takes the value alone out of a file that was changed since", () =>
+  it.effect("--undo takes the values alone out of a file that was changed since, and puts former ones back", () =>
     Effect.gen(function* () {
       const { connect, has, textOf } = yield* homeOf
-      has(CLAUDE, '{ "env": { "A": "1" } }')
+      has(CLAUDE, `{ "env": { "A": "1", "${CEILING}": "5" } }`)
       yield* connect("claude", "--write")
       has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
       yield* connect("claude", "--undo")
-      expect(textOf(CLAUDE)).toBe('{ "env": { "A": "2" } }')
+      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2", "${CEILING}": "5" } }`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives Codex the provider of the login that it has", () =>
+    Effect.gen(function* () {
+      const { connect, has } = yield* homeOf
+      const lineOf = (login: unknown) => {
+        has(".codex/auth.json", typeof login === "string" ? login : JSON.stringify(login))
+        return Effect.map(connect("codex"), ({ stdout }) => stdout)
+      }
+      const tokens = { id_token: "i", access_token: "a", refresh_token: "r" }
+      for (const plan of [
+        { auth_mode: "chatgpt", tokens },
+        { OPENAI_API_KEY: null, tokens }
+      ]) {
+        expect(yield* lineOf(plan)).toBe("codex -c openai_base_url=http://127.0.0.1:4747/to/chatgpt\n")
+      }
+      for (const key of [{ auth_mode: "apikey", OPENAI_API_KEY: "k", tokens }, { OPENAI_API_KEY: "k" }, "no JSON"]) {
+        expect(yield* lineOf(key)).toContain("/to/openai")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("sets what belongs to Anthropic's own address only where calls go there", () =>
+    Effect.gen(function* () {
+      const { connect, has, textOf } = yield* homeOf
+      const mine = { type: "anthropic", baseUrl: "https://mine.example" }
+      has("holdfast.json", JSON.stringify({ model: "mine/m", providers: { mine } }))
+      yield* connect("claude", "--write", "--provider", "mine")
+      expect(Object.keys(JSON.parse(textOf(CLAUDE)).env)).toEqual(["ANTHROPIC_BASE_URL", CEILING])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("writes into the file of a client that has comments in its JSON, and makes no second one", () =>
+    Effect.gen(function* () {
+      const { connect, has, names, textOf } = yield* homeOf
+      const text = '{\n  // mine\n  "provider": {},\n}\n'
+      has(".config/opencode/opencode.jsonc", text)
+      expect((yield* connect("opencode", "--write")).stdout).toContain("~/.config/opencode/opencode.jsonc: provider")
+      expect(textOf(".config/opencode/opencode.jsonc")).toContain("// mine")
+      yield* connect("opencode", "--undo")
+      expect([names(".config/opencode"), textOf(".config/opencode/opencode.jsonc")]).toEqual([["opencode.jsonc"], text])
+      expect((yield* connect("pi", "--write")).code).toBe(0)
+      yield* connect("pi", "--undo")
+      expect(names(".pi/agent")).toEqual([])
     }).pipe(Effect.scoped)
   )
 

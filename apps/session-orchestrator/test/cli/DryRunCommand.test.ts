@@ -176,9 +176,13 @@ describe("holdfast dry-run --replay", () => {
         database: "a.db",
         turns: () => Effect.die("not asked for"),
         evidence: () => Effect.die("not asked for"),
-        period: () => Effect.die("not asked for"),
         recording: (since) => Effect.sync(() => (asked.push(since), given)),
-        beginning: () => Effect.undefined,
+        conversation: () => Effect.succeedNone,
+        sources: {
+          turns: () => Effect.die("not asked for"),
+          answeredCalls: () => Effect.die("not asked for"),
+          records: () => Effect.die("not asked for")
+        },
         service: Effect.succeed({ _tag: "None" } as const)
       })
       const written = new Map<string, string>()

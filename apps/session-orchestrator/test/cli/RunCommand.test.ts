@@ -3,21 +3,21 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RunCommand from "../../src/cli/RunCommand.ts"
-import { delta, end, frame, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
+import { delta, end, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 
 /** Shows a turn whose events the test emits. */
 const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
-  const frames = yield* Queue.unbounded<TurnEvent.TurnEvent>()
+  const events = yield* Queue.unbounded<TurnEvent.TurnEvent>()
   const ctrlC = yield* Deferred.make<void>()
   const aborted = yield* Deferred.make<void>()
   const keys: Array<string> = []
   const fiber = yield* Effect.forkChild(
     RunCommand.show({
-      frames: Stream.fromQueue(frames).pipe(
-        Stream.takeUntil((event) => event.type === "turn-end"),
-        Stream.map(frame)
-      ),
+      events: ({ onConnection }) => {
+        onConnection({ state: "open" })
+        return Stream.fromQueue(events).pipe(Stream.takeUntil((event) => event.type === "turn-end"))
+      },
       terminal: recorder.terminal,
       interrupted: Deferred.await(ctrlC),
       abort: Deferred.succeed(aborted, undefined),
@@ -31,8 +31,8 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
     })
   )
   return {
-    happens: (...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
-      Effect.andThen(Queue.offerAll(frames, events), TestClock.adjust(0)),
+    happens: (...happened: ReadonlyArray<TurnEvent.TurnEvent>) =>
+      Effect.andThen(Queue.offerAll(events, happened), TestClock.adjust(0)),
     passes: TestClock.adjust,
     keys,
     interrupt: Fiber.interrupt(fiber),

@@ -23,8 +23,15 @@ describe("a moment in the past", () => {
     assert.strictEqual(Since.parse("2026-11-21", NOW), Date.UTC(2026, 10, 21))
   })
 
+  it("is the beginning of a day", () => {
+    assert.strictEqual(Since.parse("today", NOW), new Date(2026, 10, 22).getTime())
+    assert.strictEqual(Since.parse("yesterday", NOW), new Date(2026, 10, 21).getTime())
+    const first = new Date(2026, 11, 1, 9).getTime()
+    assert.strictEqual(Since.parse("yesterday", first), new Date(2026, 10, 30).getTime())
+  })
+
   it("is nothing else", () => {
-    for (const text of ["", "yesterday", "24:00", "12:60", "2026-13-01", "Infinity", "22", "1 fortnight"])
+    for (const text of ["", "tomorrow", "24:00", "12:60", "2026-13-01", "Infinity", "22", "1 fortnight"])
       assert.isUndefined(Since.parse(text, NOW), text)
   })
 

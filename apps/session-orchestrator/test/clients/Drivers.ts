@@ -1,8 +1,10 @@
 /** Runs the scripts of `Disconnects` over one transport. */
-import type { HoldfastClient } from "@holdfast/client"
+import { type HoldfastClient, webSocket } from "@holdfast/client"
+import { type Client, make as makeClient } from "@holdfast/client/effect"
 import { type LineChannel, RpcClient, RpcError } from "@holdfast/client/stdio"
-import { Ids, type Message, type TurnEvent } from "@holdfast/wire"
+import type { Message, TurnEvent } from "@holdfast/wire"
 import { Context, Effect, type Fiber, Layer, type Scope, Stream } from "effect"
+import { HttpServer } from "effect/http"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import * as Net from "node:net"
@@ -11,7 +13,8 @@ import { join } from "node:path"
 import * as Composition from "../../src/Composition.ts"
 import { Config } from "../../src/config/Config.ts"
 import { Conversations } from "../../src/conversation/Conversations.ts"
-import * as LineOutput from "../../src/rpc/LineOutput.ts"
+import { Outlet } from "../../src/rpc/Outlet.ts"
+import * as RemoteConversation from "../../src/rpc/RemoteConversation.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
 import * as Configurations from "../config/Configurations.ts"
 import { type Cut, start as startProxy } from "./CuttingProxy.ts"
@@ -121,14 +124,17 @@ export const lineDriver: Effect.Effect<Driver, unknown, Scope.Scope> = Effect.ge
   )
   const config = Configurations.config({
     file: {
+      server: { port: 0 },
       database: { path: join(folder, "holdfast.db") },
       model: "simulated/ok+instant",
       retry: SimulatedService.QUICK
     }
   })
-  const context = yield* Layer.build(Composition.continued.pipe(Layer.provide(Layer.succeed(Config, config))))
+  const context = yield* Layer.build(Composition.service.pipe(Layer.provide(Layer.succeed(Config, config))))
   const conversations = Context.get(context, Conversations)
-  const port = yield* sessions(conversations)
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  const service = yield* makeClient({ url: HttpServer.formatAddress(address), transport: webSocket() })
+  const port = yield* sessions(service)
   const run = (scenario: Scenario) =>
     Effect.gen(function* () {
       const id = yield* conversations.create({})
@@ -153,9 +159,8 @@ const turnsEnded = (count: number) => {
 }
 
 /** Serves sessions; the first line of a connection has what a process has as its arguments. */
-const sessions = (conversations: Conversations["Service"]): Effect.Effect<number, never, Scope.Scope> =>
+const sessions = (service: Client["Service"]): Effect.Effect<number, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const runFork = Effect.runForkWith(Context.make(Conversations, conversations))
     const running = new Set<Fiber.Fiber<unknown, unknown>>()
     const server = yield* Effect.acquireRelease(
       Effect.promise(async () => {
@@ -168,14 +173,14 @@ const sessions = (conversations: Conversations["Service"]): Effect.Effect<number
             socket.pause()
             socket.unshift(first.subarray(end + 1))
             const input = Stream.fromAsyncIterable<Uint8Array, Error>(socket, () => new Error("cut"))
-            const { write } = LineOutput.make(socket)
+            const outlet = new Outlet(socket)
             const session = RpcSession.run({
-              conversationId: Ids.ConversationId.make(conversation),
+              service: RemoteConversation.make(service.conversation(conversation)),
               after,
               input,
-              write
+              write: (lines) => outlet.send(lines)
             })
-            const fiber = runFork(
+            const fiber = Effect.runFork(
               Effect.ensuring(
                 Effect.ignore(session),
                 Effect.sync(() => socket.destroy())

@@ -20,7 +20,7 @@ describe("Frames", () => {
     expect(arrived.map(Frames.isEnd)).toEqual([false, false, true])
   })
 
-  it("F2: are passed on without being read", () => {
+  it("are passed on without being read", () => {
     const [frame] = Frames.fromBatch([["no event at all", null]])
     expect(frame?.json).toBe("no event at all")
     expect(() => frame?.event).toThrow()

@@ -1,54 +1,49 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Sharding, type ShardId, TestRunner } from "effect/cluster"
+import { EntityId, Sharding, TestRunner } from "effect/cluster"
+import type { Ids } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Alarms from "../../src/cluster/Alarms.ts"
 import * as LocalId from "../../src/cluster/LocalId.ts"
 
 const SHARDS = 300
 
-/** The cluster's own placement of ids, for a runner with these shards. */
-const runnerWith = (shards: ReadonlySet<number>) =>
-  Effect.map(Sharding.Sharding, (sharding) => ({
-    ...sharding,
-    hasShardId: ({ id }: ShardId.ShardId) => shards.has(id)
-  }))
+/** The cluster's own placement of ids. */
+const placement = Effect.map(
+  Sharding.Sharding,
+  (sharding) =>
+    (id: Ids.ConversationId): number =>
+      sharding.getShardId(EntityId.make(id), "default").id
+)
 
 describe("the id of a new conversation", () => {
-  it.effect("LocalId.L1: is in a shard of the runner that was asked, whichever shards it has", () =>
+  it.effect("is in a shard of the runner that was asked, whichever shards it has", () =>
     Effect.gen(function* () {
-      const base = yield* runnerWith(new Set())
+      const shardOf = yield* placement
       // With a tenth of the shards, a draw in vain is rarer than one in 10^13.
       const sets = fc.uniqueArray(fc.integer({ min: 1, max: SHARDS }), { minLength: SHARDS / 10, maxLength: SHARDS })
       fc.assert(
         fc.property(sets, (shards) => {
-          const sharding = { ...base, hasShardId: ({ id }: ShardId.ShardId) => shards.includes(id) }
-          assert.include(shards, Alarms.shardOf(sharding, LocalId.next(sharding)))
+          assert.include(shards, shardOf(LocalId.next((id) => shards.includes(shardOf(id)))))
         })
       )
     }).pipe(Effect.provide(TestRunner.layer))
   )
 
-  it.effect(
-    "LocalId.L1: spreads over all shards of its runner, so that a runner that is added takes its share of them",
-    () =>
-      Effect.gen(function* () {
-        const shards = new Set(Array.from({ length: SHARDS / 10 }, (_, n) => 10 * n + 1))
-        const sharding = yield* runnerWith(shards)
-        const found = new Set(Array.from({ length: 2_000 }, () => Alarms.shardOf(sharding, LocalId.next(sharding))))
-        assert.deepStrictEqual(found, shards)
-      }).pipe(Effect.provide(TestRunner.layer))
-  )
-
-  it.effect("LocalId.L2: is any id on a runner without shards", () =>
+  it.effect("spreads over all shards of its runner, so that a runner that is added takes its share of them", () =>
     Effect.gen(function* () {
-      const sharding = yield* runnerWith(new Set())
-      const ids = Array.from({ length: 20 }, () => LocalId.next(sharding))
-      assert.strictEqual(new Set(ids).size, ids.length)
+      const shardOf = yield* placement
+      const shards = new Set(Array.from({ length: SHARDS / 10 }, (_, n) => 10 * n + 1))
+      const next = () => shardOf(LocalId.next((id) => shards.has(shardOf(id))))
+      assert.deepStrictEqual(new Set(Array.from({ length: 2_000 }, next)), shards)
     }).pipe(Effect.provide(TestRunner.layer))
   )
 
-  it("LocalId.L2: is the first that is local, or the last after a bounded number of draws", () => {
+  it("is any id on a runner without shards", () => {
+    const ids = Array.from({ length: 20 }, () => LocalId.next(() => false))
+    assert.strictEqual(new Set(ids).size, ids.length)
+  })
+
+  it("is the first that is local, or the last after a bounded number of draws", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 * LocalId.MOST_DRAWS }), (local) => {
         let draws = 0

@@ -5,12 +5,13 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber, Stream } from "effect"
 import { ClusterError, EntityAddress, EntityId, EntityType, ShardId } from "effect/cluster"
 import { TestClock } from "effect/testing"
-import type { Batch } from "../../src/cluster/ConversationEntity.ts"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as Owner from "../../src/cluster/Owner.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 
 const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
+type Batch = Frames.Batch
+
 const frame = (event: TurnEvent.TurnEvent, id: number | null = null): Batch => [[JSON.stringify(event), id]]
 const said = (delta: string): Batch => frame({ type: "text-delta", ...ids, delta })
 const begins = frame({ type: "step-start", ...ids, step: 0, target: "simulated/steady" })
@@ -23,9 +24,9 @@ const watchFrom = (after: number, ...owners: ReadonlyArray<ReadonlyArray<Batch>>
   Effect.gen(function* () {
     const asked: Array<number> = []
     const seen: Array<string> = []
-    const open = (after: number): Stream.Stream<Batch, never> => {
+    const open = (after: number) => {
       asked.push(after)
-      return Stream.fromIterable(owners[asked.length - 1] ?? [])
+      return Owner.received(Stream.fromIterable(owners[asked.length - 1] ?? []))
     }
     const fiber = yield* Owner.followed(after, open, Frames.isEnd).pipe(
       Stream.runForEach(({ event, id }) =>
@@ -235,10 +236,12 @@ describe("Owner.followed", () => {
   it.effect("O6: the request to a silent runner ends, and the request to a runner with signs of life continues", () =>
     Effect.gen(function* () {
       const asked: Array<number> = []
-      const signs = Stream.map(Stream.tick(Owner.SIGN_INTERVAL), (): Batch => [])
+      const signs = Stream.map(Stream.tick(Frames.SIGN_INTERVAL), (): Batch => [])
       const owners = [Stream.never, Stream.concat(Stream.take(signs, 5), Stream.never), signs]
-      const open = (): Stream.Stream<Batch> =>
-        Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
+      const open = () =>
+        Owner.received(
+          Stream.unwrap(Effect.map(Clock.currentTimeMillis, (now) => owners[asked.push(now) - 1] ?? Stream.empty))
+        )
       yield* Owner.followed(0, open, Frames.isEnd).pipe(Stream.runDrain, Effect.forkScoped)
       yield* TestClock.adjust("1 hour")
       expect(asked).toEqual([0, 10_200, 10_200 + 40_000 + 30_200])

@@ -4,7 +4,7 @@ import { Result } from "effect"
 import type { Values } from "../../src/config/Config.ts"
 import type { Environment } from "../../src/config/reading/Environment.ts"
 import * as Resolve from "../../src/config/Resolve.ts"
-import type * as Sources from "../../src/config/Sources.ts"
+import type * as Sources from "../../src/config/reading/Sources.ts"
 
 export const FILE = "holdfast.config.json"
 

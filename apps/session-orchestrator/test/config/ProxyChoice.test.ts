@@ -1,11 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
-import * as ProxyChoice from "../../src/config/ProxyChoice.ts"
+import * as Environment from "../../src/config/reading/Environment.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
 import * as Configurations from "./Configurations.ts"
 
 const proxiesOf = (environment: Readonly<Record<string, string>>) =>
-  ProxyChoice.proxiesOf(Configurations.config({ environment }))
+  Environment.proxiesOf(Configurations.config({ environment }))
 
 describe("proxies", () => {
   it("there are none if no variable is set, or only NO_PROXY", () => {

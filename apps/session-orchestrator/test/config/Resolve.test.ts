@@ -192,6 +192,15 @@ describe("Resolve", () => {
         ]
       ],
       [
+        "a secret of webhooks that is too short, and a key in place of its variable's name, without showing them",
+        { file: { webhooks: { secret: "planted", secretEnv: KEY, turnEnd: "planted" } } },
+        [
+          "webhooks.secret: found a string of 7 characters; expected a string of at least 16 characters.",
+          "webhooks.secretEnv: found a string of 18 characters; expected the name of an environment variable (not the key itself).",
+          'webhooks.turnEnd: found a string of 7 characters; expected an http or https address, such as "https://hooks.example.org/services/...".'
+        ]
+      ],
+      [
         "a header that would start another",
         { file: { providers: { openai: { type: "openai-compatible", headers: { "x-a": "b\r\nc: d" } } } } },
         [

@@ -123,7 +123,7 @@ describe("mistakes are named", () => {
     [
       "a size that is too small",
       { file: { telemetry: { retryLog: { maxBytes: 10 } } } },
-      ["telemetry.retryLog.maxBytes: found 10; expected an integer of 1000 or more."]
+      ["telemetry.retryLog.maxBytes: found 10; expected an integer of bytes, 1000 or more."]
     ],
     [
       "an unknown key",

@@ -68,6 +68,19 @@ describe("tools", () => {
     expect(redact(`it said ${TOKEN} of tracker.example`)).toBe(`it said ${Secrets.PLACEHOLDER} of tracker.example`)
   })
 
+  it("a literal value is a secret as a header, and in env if its name suggests one", () => {
+    const { tools: servers } = Configurations.config(
+      tools({
+        one: { command: "one", env: { API_KEY: TOKEN, LEVEL: "production" } },
+        two: { url: "http://localhost:1/mcp", headers: { "X-Tenant": "tenant-of-ours" } }
+      })
+    )
+    expect(servers.map(({ secrets }) => secrets.map((secret) => Redacted.value(secret)))).toEqual([
+      [TOKEN],
+      ["tenant-of-ours"]
+    ])
+  })
+
   it("a variable in env may have several lines, which no header can", () => {
     const reach = Configurations.config(tools({ one: { command: "one", env: { PEM: "${PEM}" } } }, { PEM: "a\nb" }))
       .tools[0]?.reach

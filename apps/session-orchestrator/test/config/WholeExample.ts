@@ -1,5 +1,10 @@
-/** An example configuration with every key, even with keys that exclude each other, because the schema allows both. */
-export const example = {
+/**
+ * An example configuration with every key, even with keys that exclude each other, because the schema allows both. A setting with a default
+ * that is not written here has its default.
+ */
+import { ROWS } from "../../src/config/reading/Settings.ts"
+
+const written = {
   $schema: "./holdfast.config.schema.json",
   server: {
     host: "0.0.0.0",
@@ -123,4 +128,14 @@ export const example = {
     secretEnv: "WEBHOOK_SECRET",
     turnEnd: "https://hooks.example.org/ends"
   }
+}
+
+/** The example, with the default of each setting that it does not write. */
+export const example: { readonly [section: string]: unknown } = { ...written }
+
+for (const { default: value, key } of ROWS.values()) {
+  const [section = "", name, ...deeper] = key.split(".")
+  const values = Object(example[section])
+  if (value !== undefined && name !== undefined && name !== "*" && deeper.length === 0 && !Object.hasOwn(values, name))
+    values[name] = value
 }

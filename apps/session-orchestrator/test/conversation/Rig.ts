@@ -26,7 +26,7 @@ import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Standings } from "../../src/storage/Standings.ts"
 import { Store } from "../../src/storage/Store.ts"
-import { Tenancy } from "../../src/storage/sqlite/Tenancy.ts"
+import { TurnIds } from "../../src/storage/TurnIds.ts"
 import { WatchingClient } from "../service/WatchingClient.ts"
 
 /**
@@ -270,7 +270,7 @@ export class Rig {
           note: (...note) => alive(interruptions.note(...note))
         }),
         Layer.succeed(ProcessName.ProcessName, `life ${this.deaths}`),
-        Layer.succeed(Tenancy, { newTurnId: () => Ids.TurnId.make(`own${this.own++}`), isElsewhere: () => false }),
+        Layer.succeed(TurnIds, () => Ids.TurnId.make(`own${this.own++}`)),
         Layer.succeed(Journal, {
           ...journal,
           append: (...append) => alive(journal.append(...append)),

@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as DailyTime from "../../src/text/DailyTime.ts"
-import * as PublicAddress from "../../src/delivery/PublicAddress.ts"
+import * as Posting from "../../src/delivery/Posting.ts"
 import * as QuietHours from "../../src/delivery/QuietHours.ts"
-import * as Signature from "../../src/delivery/Signature.ts"
+import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 
 const PRIVATE = [
   "http://127.0.0.1/",
@@ -23,6 +23,11 @@ const PRIVATE = [
   "http://[::]/",
   "http://[::ffff:127.0.0.1]/",
   "http://[::ffff:8.8.8.8]/",
+  "http://[::808:808]/",
+  "http://[64:ff9b:1::1]/",
+  "http://[fec0::1]/",
+  "http://[5f00::1]/",
+  "http://192.88.99.1/",
   "http://[64:ff9b::7f00:1]/",
   "http://[2002:7f00:1::]/",
   "http://[fe80::1]/",
@@ -34,20 +39,20 @@ const PRIVATE = [
 
 describe("an address in a request", () => {
   it.each(PRIVATE)("is refused if it is private: %s", (url) => {
-    expect(PublicAddress.refusalOf(url)).toMatch(/private/)
+    expect(Posting.refusalOf(url)).toMatch(/private/)
   })
 
   it.each(["ftp://example.org/", "file:///etc/passwd", "example.org", "http://user:key@example.org/", ""])(
     "is refused if it is none of http: %j",
     (url) => {
-      expect(PublicAddress.refusalOf(url)).toMatch(/expected/)
+      expect(Posting.refusalOf(url)).toMatch(/expected/)
     }
   )
 
   it.each(["https://example.org/hook?x=1", "http://8.8.8.8/", "https://[2606:4700::1111]/", "https://172.32.0.1/"])(
     "is accepted if it is public: %s",
     (url) => {
-      expect(PublicAddress.refusalOf(url)).toBeUndefined()
+      expect(Posting.refusalOf(url)).toBeUndefined()
     }
   )
 })
@@ -56,7 +61,7 @@ describe("Signature", () => {
   it("is that of Standard Webhooks", () => {
     const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     const at = 1_614_265_330_000
-    expect(Signature.headers(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
+    expect(ServiceDeliveries.signatureOf(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
       "webhook-timestamp": "1614265330",
       "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="

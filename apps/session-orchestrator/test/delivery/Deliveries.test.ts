@@ -7,10 +7,8 @@ import { TestClock } from "effect/testing"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Deliveries from "../../src/delivery/Deliveries.ts"
-import * as Patience from "../../src/delivery/Patience.ts"
+import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 import * as Posting from "../../src/delivery/Posting.ts"
-import * as Receivers from "../../src/delivery/Receivers.ts"
-import * as ReportNotices from "../../src/delivery/ReportNotices.ts"
 import { type Claimed, type NewMessage, Outbox } from "../../src/storage/Outbox.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
 import * as Night from "../inspection/period/Night.ts"
@@ -29,7 +27,7 @@ const receiver = (...answers: ReadonlyArray<Failure.Failure | "taken" | "hangs">
       const answer = answers[Math.min(taken.push([id, at]), answers.length) - 1] ?? "taken"
       return answer === "taken" ? Effect.void : answer === "hangs" ? Effect.never : Effect.fail(answer)
     })
-  const kind: Deliveries.Kind = { patience: Patience.OF_TURN_ENDS, send }
+  const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
   return { taken, kind, isCalled: Deferred.await(called) }
 }
 
@@ -141,7 +139,7 @@ describe("deliveries", () => {
       const all = yield* Deferred.make<void>()
       let left = 20
       const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
-      const kind: Deliveries.Kind = { patience: Patience.OF_TURN_ENDS, send }
+      const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
       // The clock stands still: no interval passes.
       yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
       yield* Deferred.await(all)
@@ -194,7 +192,7 @@ describe("the report of the day", () => {
             Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
         }
         const { kind, taken } = receiver("taken")
-        const run = Effect.forkChild(ReportNotices.run(options), { startImmediately: true })
+        const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
         const first = yield* run
         const second = yield* run
         yield* pass(kind, 1, "8 hours")
@@ -294,7 +292,7 @@ describe("hostile receivers", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("Receivers.R1: what is sent has no secret, whatever its template made of it", () =>
+  it.effect("what is sent has no secret, whatever its template made of it", () =>
     Effect.gen(function* () {
       const bodies: Array<string> = []
       const client = HttpClient.make((request) =>
@@ -304,7 +302,7 @@ describe("hostile receivers", () => {
         })
       )
       const redact = (text: string) => text.replaceAll("planted-key", "[redacted]")
-      const send = Receivers.webhook({ url: Redacted.make("http://a.test/"), headers: {} }, client, redact)
+      const send = Posting.webhook({ url: Redacted.make("http://a.test/"), headers: {} }, client, redact)
       yield* send({ id: "1", headers: {}, text: "The planted-key leaked." })
       assert.deepStrictEqual(bodies, ["The [redacted] leaked."])
     })

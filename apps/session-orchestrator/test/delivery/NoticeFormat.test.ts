@@ -1,7 +1,7 @@
 /** Tests the formats of notices. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as NoticeFormats from "../../src/config/reading/NoticeFormats.ts"
+import { EmailAddress, NoticeTemplate } from "../../src/config/reading/SettingTypes.ts"
 import * as NoticeFormat from "../../src/delivery/NoticeFormat.ts"
 
 const body: NoticeFormat.NoticeBody = {
@@ -65,7 +65,7 @@ describe("a notice", () => {
   })
 
   it("NoticeFormat.F1: a template names fields of a notice alone", () => {
-    const isTemplate = Schema.is(NoticeFormats.Template)
+    const isTemplate = Schema.is(NoticeTemplate)
     for (const template of [
       "{{secret}}",
       "{{constructor}}",
@@ -79,6 +79,6 @@ describe("a notice", () => {
     }
     expect(isTemplate("{{text}} {{at}} $HOME {x}")).toBe(true)
     expect(isTemplate('{"a":{"b":{"c":"{{text}}"}}}')).toBe(true)
-    expect(Schema.is(NoticeFormats.Email)({ from: "a@b\r\nBcc: c@d", to: "a@b" })).toBe(false)
+    expect(Schema.is(EmailAddress)("a@b\r\nBcc: c@d")).toBe(false)
   })
 })

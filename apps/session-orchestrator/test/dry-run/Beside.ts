@@ -19,8 +19,7 @@ import * as SimulatedReplies from "../../src/dry-run/SimulatedReplies.ts"
 import * as Gates from "../../src/gate/Gates.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
 import type * as SpendLimits from "../../src/spend/limits/SpendLimits.ts"
-import type { Recording } from "../../src/storage/Recording.ts"
-import * as RecordingTable from "../../src/storage/tables/RecordingTable.ts"
+import * as Recording from "../../src/storage/Recording.ts"
 import * as Orchestrator from "../../src/orchestrator/Orchestrator.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Standings } from "../../src/storage/Standings.ts"
@@ -106,8 +105,8 @@ export const served = (night: Night): Effect.Effect<ReadonlyArray<Account>, unkn
   )
 
 /** What the service has on record, as a replay reads it. */
-export const recorded = (night: Night): Effect.Effect<Recording, unknown> =>
-  inService(night, () => Effect.flatMap(SqlClient.SqlClient, (sql) => RecordingTable.read(sql, 0, 5_000)))
+export const recorded = (night: Night): Effect.Effect<Recording.Recording, unknown> =>
+  inService(night, () => Effect.flatMap(SqlClient.SqlClient, (sql) => Recording.read(sql, 0, 5_000)))
 
 /** The configuration of a night. */
 export const configOf = ({ isGated, retry }: Night): ConfiguredRun.Configured => ({

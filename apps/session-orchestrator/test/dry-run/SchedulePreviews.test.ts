@@ -5,7 +5,7 @@ import { Effect, Result } from "effect"
 import * as fc from "fast-check"
 import type { InvalidRequest } from "../../src/conversation/Conversations.ts"
 import * as SchedulePreviews from "../../src/dry-run/SchedulePreviews.ts"
-import * as TriedPolicy from "../../src/dry-run/TriedPolicy.ts"
+import * as DryRuns from "../../src/dry-run/DryRuns.ts"
 import { configOf } from "./Beside.ts"
 
 const config = configOf({ retry: {}, outages: [], turns: 0, gapMs: 0, spread: 0, isGated: true })
@@ -65,7 +65,7 @@ describe("POST /v1/schedule", () => {
       assert.strictEqual(present.rows.length, 21)
       assert.deepInclude(present.settings, { name: "budget", value: "8 h" })
       const chains = { routing: { type: "fallback-chain", chains: { default: ["two/m"] } } }
-      const tried = yield* TriedPolicy.of(config, { retry: { profile: "interactive", maxRetries: 5, ...chains } })
+      const tried = yield* DryRuns.tried(config, { retry: { profile: "interactive", maxRetries: 5, ...chains } })
       const changed = SchedulePreviews.of(tried)
       assert.deepStrictEqual(changed.retry, { profile: "interactive", maxRetries: 5, ...chains })
       assert.deepStrictEqual(
@@ -83,13 +83,13 @@ describe("POST /v1/schedule", () => {
   it.effect("names every faulty setting with its key", () =>
     Effect.gen(function* () {
       const retry = { budget: "8 hrs", schedule: { type: "steps", delays: ["5 seconds", "soon"] }, maxRetries: "x" }
-      const { faults = [] }: InvalidRequest = yield* Effect.flip(TriedPolicy.of(config, { retry }, ["against"]))
+      const { faults = [] }: InvalidRequest = yield* Effect.flip(DryRuns.tried(config, { retry }, ["against"]))
       assert.sameMembers(
         faults.map(({ path }) => path),
         ["against.retry.budget", "against.retry.schedule.delays[1]", "against.retry.maxRetries"]
       )
       assert.include(faults.find(({ path }) => path.endsWith("budget"))?.message, 'Did you mean "8 hours"?')
-      const both = yield* Effect.flip(TriedPolicy.of(config, { model: "nowhere/m", retry: { maxRetries: "x" } }))
+      const both = yield* Effect.flip(DryRuns.tried(config, { model: "nowhere/m", retry: { maxRetries: "x" } }))
       assert.match(both.message, /^model: expected .*nowhere.* retry\.maxRetries: /s)
       assert.deepStrictEqual(
         both.faults?.map(({ path }) => path),

@@ -1,24 +1,24 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect } from "effect"
 import * as fc from "fast-check"
 import { Limiter, type Permit } from "../../src/gate/Limiter.ts"
 import { ManualClock } from "../conversation/ManualClock.ts"
 
 /** A call that asks for a permit; `end` gives it back, or stops waiting. */
-const ask = Effect.fnUntraced(function* (limiter: Limiter, tokens = 0) {
-  const scope = yield* Scope.make()
-  const asked: { permit: Permit | undefined; readonly end: Effect.Effect<void> } = {
-    permit: undefined,
-    end: Effect.suspend(() => Effect.andThen(Fiber.interrupt(fiber), Scope.close(scope, Exit.void)))
-  }
-  const fiber = yield* Effect.forkDetach(
-    Effect.map(Scope.provide(limiter.permit(tokens), scope), (permit) => {
+const ask = (limiter: Limiter, tokens = 0) =>
+  Effect.sync(() => {
+    const asked: { permit: Permit | undefined; readonly end: Effect.Effect<void> } = {
+      permit: undefined,
+      end: Effect.sync(() => {
+        leave()
+        asked.permit?.release()
+      })
+    }
+    const leave = limiter.request(tokens, (permit) => {
       asked.permit = permit
-    }),
-    { startImmediately: true }
-  )
-  return asked
-})
+    })
+    return asked
+  })
 
 describe("Limiter", () => {
   it.effect(
@@ -129,7 +129,10 @@ describe("Limiter", () => {
   it("without limits no call waits, and none has to be measured", () => {
     const limiter = new Limiter({}, new ManualClock())
     expect(limiter.countsTokens).toBe(false)
-    Effect.runSync(Effect.scoped(Effect.andThen(limiter.permit(1e9), limiter.permit(1e9))))
+    const permits: Array<Permit> = []
+    for (const tokens of [1e9, 1e9]) limiter.request(tokens, (permit) => permits.push(permit))
+    expect(permits).toHaveLength(2)
+    for (const { release } of permits) release()
     expect(limiter.use.underway).toBe(0)
   })
 

@@ -3,7 +3,7 @@ import { StorageFailure } from "@holdfast/journal/sql"
 import { expect, it } from "@effect/vitest"
 import { Timer } from "@holdfast/journal"
 import type { Allowance } from "@holdfast/policy"
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../src/gate/Gates.ts"
 import { GateTable } from "../../src/storage/tables/GateTable.ts"
@@ -22,17 +22,16 @@ const runner = Effect.fnUntraced(function* (allowance: Allowance.Allowance) {
 })
 
 /** A call that begins once it has a permit. */
-const call = Effect.fnUntraced(function* (limiter: Effect.Success<ReturnType<typeof runner>>) {
-  const scope = yield* Scope.make()
-  const state = { hasBegun: false, end: Scope.close(scope, Exit.void) }
-  yield* Effect.forkScoped(
-    Effect.map(Scope.provide(limiter.permit(0), scope), () => {
+const call = (limiter: Effect.Success<ReturnType<typeof runner>>) =>
+  Effect.sync(() => {
+    let release = (): void => leave()
+    const state = { hasBegun: false, end: Effect.sync(() => release()) }
+    const leave = limiter.request(0, (permit) => {
       state.hasBegun = true
-    }),
-    { startImmediately: true }
-  )
-  return state
-})
+      release = permit.release
+    })
+    return state
+  })
 
 const aSecond = TestClock.adjust(1_000)
 

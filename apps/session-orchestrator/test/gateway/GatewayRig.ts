@@ -106,7 +106,7 @@ export const post = (
         )
       )
     })
-    request.end(typeof body === "string" ? body : JSON.stringify(body))
+    request.end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body))
     return Effect.sync(() => request.destroy())
   })
 

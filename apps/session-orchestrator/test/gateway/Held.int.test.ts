@@ -5,6 +5,7 @@ import { Duration, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import * as Zlib from "node:zlib"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import * as BodyBudget from "../../src/system/BodyBudget.ts"
@@ -403,6 +404,62 @@ describe("a held call", () => {
       expect(Number(answer.headers["x-holdfast-attempts"])).toBeGreaterThanOrEqual(calls)
       expect(callsOfFirst()).toBe(calls + 1)
       expect((yield* turnsOf(service)).length).toBe(2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rule X13: whose body is compressed is held, goes up as it came, and is known when it is asked again", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const plain = Buffer.from(JSON.stringify(ASK))
+      const bodies: ReadonlyArray<readonly [coding: string, body: Buffer]> = [
+        ["zstd", Zlib.zstdCompressSync(plain)],
+        ["gzip", Zlib.gzipSync(plain)],
+        ["br", Zlib.brotliCompressSync(plain)],
+        ["identity", plain]
+      ]
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => (n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)),
+        file: { gateway: { maxBodyBytes: 100_000 } }
+      })
+      for (const [coding, body] of bodies) {
+        const at = endpoint.calls.length
+        const headers = { ...KEY, "content-encoding": coding }
+        const answer = yield* GatewayRig.post(service.port, CHAT, body, headers)
+        expect([coding, answer.status, answer.body.equals(bytes)]).toEqual([coding, 200, true])
+        for (const call of endpoint.calls.slice(at)) {
+          expect(call.rawHeaders).toContain(coding)
+          expect(body.equals(yield* Effect.promise(() => call.body))).toBe(true)
+        }
+        expect(endpoint.calls.length).toBe(at + 2)
+      }
+      const bomb = Zlib.zstdCompressSync(Buffer.alloc(1_000_000, " "))
+      const refused = yield* GatewayRig.post(service.port, CHAT, bomb, { ...KEY, "content-encoding": "zstd" })
+      expect([refused.status, String(refused.body)]).toEqual([413, expect.stringContaining("100000 bytes")])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rule X13: whose login ends in the wait goes on in it with the renewed login", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      const of = (login: string, session: string) => ({ authorization: `Bearer ${login}`, "session-id": session })
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => {
+          if (n <= 2) GatewayRig.sendError(call, 503)
+          else if (call.rawHeaders.includes("Bearer old")) GatewayRig.sendError(call, 401)
+          else GatewayRig.sendStream(call, bytes)
+        }
+      })
+      const ended = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
+      expect([ended.status, endpoint.calls.length]).toEqual([401, 3])
+      const same = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
+      expect([same.status, endpoint.calls.length]).toEqual([401, 4])
+      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-1"))
+      expect([answer.status, answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual([200, "3", 5])
+      expect(answer.headers["x-holdfast-call"]).toBe(ended.headers["x-holdfast-call"])
+      expect(answer.body.equals(bytes)).toBe(true)
+      expect((yield* turnsOf(service)).map(({ status, attempts }) => [status, attempts])).toEqual([["completed", 3]])
+      const other = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-2"))
+      expect([other.status, other.headers["x-holdfast-call"]]).toEqual([200, undefined])
     }).pipe(Effect.scoped)
   )
 

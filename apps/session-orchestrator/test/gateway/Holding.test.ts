@@ -3,10 +3,13 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Fiber } from "effect"
+import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
+import type * as HeldCalls from "../../src/conversation/HeldCalls.ts"
+import * as Gates from "../../src/gate/Gates.ts"
 import type { Conversations, TurnResult } from "../../src/conversation/Conversations.ts"
+import * as Attempt from "../../src/gateway/Attempt.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Endpoints from "../../src/gateway/Endpoints.ts"
 import type { GatedCall } from "../../src/gateway/GatedCall.ts"
@@ -26,6 +29,7 @@ const call: GatedCall = {
   dialect: Dialects.byFormat.chat,
   asked: { format: "chat", framing: "events", model: "m" },
   body: Buffer.from(JSON.stringify(BODY)),
+  coded: undefined,
   digest: undefined,
   retry: undefined
 }
@@ -49,11 +53,13 @@ const client = () => {
 /** The calls that an endpoint which refuses everything gets, and what is done to turns. */
 const rig = Effect.gen(function* () {
   const done: Array<string> = []
+  const calls = new Map<Ids.ConversationId, HeldCalls.HeldCall>()
+  const endpoint = { status: 503 }
   const ended = yield* Deferred.make<TurnResult>()
   const send: RawCall.Send = (_request, listener) => {
     done.push("call")
     queueMicrotask(() => {
-      listener.head({ status: 503, statusText: "", headers: [] })
+      listener.head({ status: endpoint.status, statusText: "", headers: [] })
       listener.end()
     })
     return { resume: () => {}, close: () => {} }
@@ -68,7 +74,7 @@ const rig = Effect.gen(function* () {
   const holding = new Holding({
     send,
     endpoints: Endpoints.of(config),
-    calls: new Map(),
+    calls,
     waits: new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope),
     turns: {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
@@ -79,13 +85,14 @@ const rig = Effect.gen(function* () {
       resume: () => Effect.sync(() => (done.push("resume"), true)),
       unsealed: Effect.succeed([])
     },
-    gates: { of: () => undefined, limiterOf: () => undefined },
+    gates: Gates.noop,
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
     credentials: {},
     ended: () => {},
     redact: (text) => text
   })
-  const begin = (answer: ClientAnswer.ClientAnswer) => Effect.forkChild(holding.answer(call, answer))
+  const begin = (answer: ClientAnswer.ClientAnswer, headers = call.headers) =>
+    Effect.forkChild(holding.answer({ ...call, headers }, answer))
   const until = (what: string) =>
     Effect.promise(async () => {
       while (!done.includes(what)) await new Promise(setImmediate)
@@ -95,7 +102,7 @@ const rig = Effect.gen(function* () {
     const turnEnd = { type: "turn-end", status: "failed", error } as TurnEvent.TurnEnd
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
-  return { begin, done, end, until }
+  return { begin, calls, done, end, endpoint, until }
 })
 
 describe("a held call whose client has left", () => {
@@ -128,6 +135,31 @@ describe("a held call whose client has left", () => {
       yield* begin(client().answer)
       yield* until("accept")
       expect(done).toEqual(["call", "accept"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a held call whose login ends after a head of ours", () => {
+  it.effect("rule X13: is cut, so that its client renews the login, and goes on in its wait", () =>
+    Effect.gen(function* () {
+      const { begin, calls, done, endpoint, until } = yield* rig
+      const of = (login: string) => ["authorization", `Bearer ${login}`, "session-id", "s"]
+      const { answer, ends } = client()
+      const first = yield* begin(answer, of("old"))
+      yield* until("accept")
+      endpoint.status = 401
+      const [provider = assert.fail()] = calls.values()
+      const attempt = { ...Attempt.UNREAD, attempt: 1, target: { provider: "own~client", model: "m" } }
+      const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
+      yield* Effect.promise(async () => {
+        while (ends.length === 0) await new Promise(setImmediate)
+      })
+      expect([ends, read.pollUnsafe()]).toEqual([["cut"], undefined])
+      yield* Fiber.interrupt(first) // as its connection has ended
+      const renewed = yield* begin(client().answer, of("new"))
+      yield* until("resume")
+      expect(done).toEqual(["call", "accept", "call", "release", "resume"])
+      yield* Fiber.interruptAll([read, renewed])
     }).pipe(Effect.scoped)
   )
 })

@@ -1,7 +1,7 @@
 /**
- * A turn with an image in its prompt, as version 13 of the schema keeps it, resumed by this one in process.
+ * A turn with an image in its prompt, as a database of version 0.1.0 keeps it, resumed by this version in process.
  *
- * The recording beside this file is never made anew, as those of `Golden.e2e.test.ts`. A later format gets a file of its own:
+ * The recording beside this file is made as those of `Golden.e2e.test.ts`:
  * `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts golden/Files`.
  */
 import { assert, it } from "@effect/vitest"

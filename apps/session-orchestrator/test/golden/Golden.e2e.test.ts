@@ -1,9 +1,8 @@
 /**
- * Journals that an earlier version wrote, resumed by this one: every phase comes to the same end, on both databases.
+ * Databases of version 0.1.0, whose turns this version resumes: every phase comes to the same end, on both databases.
  *
- * The recordings beside this file were made by version 0.1.0 at bb06790, with `ends.json` as that version came to its ends over
- * them. They are never made anew: a change that cannot resume them breaks the databases of users. A later format gets a set of
- * its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
+ * After the release of 0.1.0 the recordings beside this file are never made anew: a change that cannot resume them breaks the databases of
+ * users. A later format gets a set of its own: `HOLDFAST_RECORD_GOLDEN=DIRECTORY vitest run --config vitest.workspace.ts Golden.e2e`.
  */
 import { SqliteClient } from "@holdfast/journal/sqlite"
 import { assert, describe, it } from "@effect/vitest"

@@ -1,13 +1,7 @@
 /** The rows of a database, as a JSON file keeps them. */
 import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
-import * as Migrations from "../../src/storage/migrations/Migrations.ts"
-import { migration as initial } from "../../src/storage/migrations/0001_initial.ts"
-import { migration as fewerRows } from "../../src/storage/migrations/0002_fewer_rows.ts"
-import { migration as standings } from "../../src/storage/migrations/0003_standings.ts"
-import { migration as gates } from "../../src/storage/migrations/0004_gates.ts"
-import { migration as writers } from "../../src/storage/migrations/0005_writers.ts"
-import { migration as numbers } from "../../src/storage/migrations/0006_numbers.ts"
+import * as DatabaseSchema from "../../src/storage/DatabaseSchema.ts"
 
 type Row = Readonly<Record<string, string | number | null>>
 
@@ -19,17 +13,10 @@ export interface Snapshot {
 }
 
 /** In the order in which they refer to each other. */
-const TABLES = ["conversations", "turns", "events", "journal", "standings"] as const
+const TABLES = ["conversations", "turns", "events", "journal", "interruptions", "standings"] as const
 
-/** The schema that recordings have. Released migrations are never edited, so it can be made for ever. */
-const VERSION_6 = {
-  "0001_initial": initial,
-  "0002_fewer_rows": fewerRows,
-  "0003_standings": standings,
-  "0004_gates": gates,
-  "0005_writers": writers,
-  "0006_numbers": numbers
-}
+/** The schema that recordings have. A released migration is never edited, so it can be made for ever. */
+const VERSION_25 = { "0025_tables": DatabaseSchema.versions.migrations["0025_tables"] }
 
 /** Reads all of it. */
 export const read = Effect.gen(function* () {
@@ -48,7 +35,7 @@ export const read = Effect.gen(function* () {
 export const write = Effect.fnUntraced(function* (snapshot: Snapshot, agoMs: number) {
   const shift = shifted(Date.now() - agoMs - snapshot.recordedAt)
   const sql = yield* SqlClient.SqlClient
-  yield* Migrator.make({})({ loader: Migrator.fromRecord(VERSION_6), table: Migrations.TABLE })
+  yield* Migrator.make({})({ loader: Migrator.fromRecord(VERSION_25), table: DatabaseSchema.versions.table })
   for (const table of TABLES) {
     for (const row of snapshot.tables[table] ?? []) yield* sql`INSERT INTO ${sql(table)} ${sql.insert(shift(row))}`
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { Headers } from "effect/http"
-import * as Cors from "../../src/http/Cors.ts"
+import * as Access from "../../src/http/Access.ts"
 import * as SocketClient from "./socket/SocketClient.ts"
 import * as TestServer from "./TestServer.ts"
 
@@ -87,7 +87,7 @@ it.effect("without allowed origins there is no header, and a preflight is refuse
 )
 
 it("headers that are no names are not sent back", () => {
-  const { preflight } = Cors.make([ORIGIN])
+  const { preflight } = Access.corsOf([ORIGIN])
   const { headers, method } = preflightOf(ORIGIN, "a\tb, c d")
   expect(preflight({ method, headers: Headers.fromInput(headers) }, ["GET"])).not.toHaveProperty(
     "access-control-allow-headers"

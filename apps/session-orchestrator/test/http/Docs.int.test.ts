@@ -4,9 +4,7 @@ import { Effect, Predicate, Redacted } from "effect"
 import { OpenApi } from "effect/http-api"
 import { gunzipSync } from "node:zlib"
 import * as DocsPage from "../../src/http/docs/DocsPage.ts"
-import * as DocsRoutes from "../../src/http/docs/DocsRoutes.ts"
 import * as ProblemsPage from "../../src/http/docs/ProblemsPage.ts"
-import * as ScalarScript from "../../src/http/docs/ScalarScript.ts"
 import * as TestServer from "./TestServer.ts"
 
 /** The addresses of the page's scripts, in order. */
@@ -59,15 +57,15 @@ it.effect("a browser caches its scripts for a year, under an address that names 
 
 it.effect("the script is Scalar's, read once", () =>
   Effect.gen(function* () {
-    const file = yield* Effect.promise(() => ScalarScript.load())
-    expect(yield* Effect.promise(() => ScalarScript.load())).toBe(file)
+    const file = yield* Effect.promise(() => DocsPage.script())
+    expect(yield* Effect.promise(() => DocsPage.script())).toBe(file)
     expect(gunzipSync(file.gzipped).toString()).toContain("createApiReference")
   })
 )
 
 it("a page without an inline script is an error, not an empty page", () => {
-  expect(ScalarScript.cut("<p><script>a('<b>')</script><script>b</script>")).toBe("a('<b>')")
-  expect(() => ScalarScript.cut(`<script src="x"></script>`)).toThrow("no inline script")
+  expect(DocsPage.cut("<p><script>a('<b>')</script><script>b</script>")).toBe("a('<b>')")
+  expect(() => DocsPage.cut(`<script src="x"></script>`)).toThrow("no inline script")
 })
 
 it.effect("the settings start Scalar over the API's document, with a token field and no other host", () =>
@@ -145,7 +143,7 @@ it.effect("no example of a body is refused as invalid by its call", () =>
 it.effect("a browser, which sends no token by itself, may read all of it; its calls need the token", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer.start({ token: Redacted.make("a-token-of-the-service") })
-    for (const path of DocsRoutes.paths) {
+    for (const path of DocsPage.paths) {
       expect([path, (yield* call({ path })).status]).toEqual([path, 200])
     }
     expect((yield* call({ path: "/openapi.json" })).status).toBe(401)

@@ -19,13 +19,12 @@ import {
 } from "../../src/conversation/Conversations.ts"
 import { DryRuns } from "../../src/dry-run/DryRuns.ts"
 import * as SchedulePreviews from "../../src/dry-run/SchedulePreviews.ts"
-import { Explanations } from "../../src/inspection/Explanations.ts"
 import { HealthReports } from "../../src/inspection/endpoints/HealthReports.ts"
 import { TurnNotFound } from "../../src/conversation/TurnNotFound.ts"
 import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/inspection/TurnLists.ts"
-import { TurnStates } from "../../src/inspection/TurnStates.ts"
+import { StoredTurns } from "../../src/inspection/StoredTurns.ts"
 import { BulkCommands } from "../../src/http/BulkCommands.ts"
 import { Removal } from "../../src/orchestrator/Removal.ts"
 import { Submissions } from "../../src/orchestrator/Submissions.ts"
@@ -246,12 +245,10 @@ export const make = () => {
     },
     layer: Layer.mergeAll(
       Layer.succeed(Conversations, service),
-      Layer.succeed(Explanations, {
+      Layer.succeed(StoredTurns, {
         courses: () => Effect.succeed([]),
         explain: (conversationId, turnId) =>
-          Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId })))
-      }),
-      Layer.succeed(TurnStates, {
+          Effect.andThen(existing(conversationId), Effect.fail(new TurnNotFound({ conversationId, turnId }))),
         find: (turnId) => Effect.fail(new TurnNotFound({ turnId })),
         conversationOf: (turnId) =>
           Effect.suspend(() => {
@@ -293,7 +290,6 @@ export const make = () => {
         turn: () => die,
         prompt: () => die,
         resumption: () => die,
-        resumptionOutline: () => die,
         lastTurn: () => die,
         unsealedTurnsOf: () => die,
         unsealedTurns: Effect.suspend(() =>

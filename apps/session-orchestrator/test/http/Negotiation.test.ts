@@ -1,4 +1,5 @@
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
 import * as Negotiation from "../../src/http/Negotiation.ts"
 
 const choose = (accept: string | undefined) =>
@@ -29,4 +30,85 @@ it("a higher q wins, and among equals the first named offer", () => {
 
 it("q=0 rules an offer out", () => {
   expect(choose("application/json;q=0, */*")).toBe("application/x-ndjson")
+})
+
+/** Characters of a token (RFC 9110, section 5.6.2). */
+const token = (most: number) =>
+  Schema.String.check(Schema.isPattern(new RegExp(`^[a-zA-Z0-9!#$%&'*+.^_|~-]{1,${most}}$`)))
+
+/** A header's text may have any of these between quotes. */
+const quotable = Schema.String.check(Schema.isPattern(/^[\t !-~]{0,8}$/))
+
+const blank = Schema.Literals(["", " ", "\t", "  "])
+
+const Preference = Schema.Struct({
+  name: Schema.Union([token(6), Schema.Literals(["respond-async", "Respond-Async", "wait", "return"])]),
+  value: Schema.Union([
+    Schema.Struct({ type: Schema.tag("none") }),
+    Schema.Struct({ type: Schema.tag("token"), value: token(6) }),
+    Schema.Struct({ type: Schema.tag("quoted"), value: quotable })
+  ]),
+  parameter: Schema.Union([token(6), quotable]),
+  blanks: Schema.Tuple([blank, blank, blank, blank])
+})
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+
+/** One preference as a client may write it. */
+const write = ({ blanks: [a, b, c, d], name, parameter, value }: typeof Preference.Type): string => {
+  const text = value.type === "none" ? "" : `${b}=${c}${value.type === "token" ? value.value : quoted(value.value)}`
+  return `${a}${name}${text}${parameter === "" ? "" : `${c};${d}p=${quoted(parameter)}`}${d}`
+}
+
+describe("Prefer", () => {
+  it.prop(
+    "reads names in any case, values as tokens or quoted, and the first of repeated preferences",
+    { preferences: Schema.Array(Preference) },
+    ({ preferences }) => {
+      const first = preferences.find(({ name }) => name.toLowerCase() === "respond-async")
+      const isAsked = first !== undefined && (first.value.type === "none" || first.value.value === "")
+      expect(Negotiation.isAsync(preferences.map(write).join(","))).toBe(isAsked)
+    }
+  )
+
+  it.prop(
+    "ignores unreadable parts at any position",
+    {
+      before: Schema.String.check(Schema.isPattern(/^[^",\\]{0,12}$/)),
+      after: Schema.String.check(Schema.isPattern(/^.{0,12}$/))
+    },
+    ({ after, before }) => {
+      const isTwice = /^\s*respond-async\s*(?:;|=|$)/i.test(before)
+      const isAsked = Negotiation.isAsync(`${before},respond-async,${after}`)
+      if (!isTwice) expect(isAsked).toBe(true)
+    }
+  )
+
+  it.for([
+    ["respond-async", true],
+    ["RESPOND-ASYNC", true],
+    ["respond-async, wait=10", true],
+    ["wait=10, respond-async", true],
+    ['return=minimal; foo="a, b", respond-async; x=y', true],
+    ["respond-async=", true],
+    ['respond-async = ""', true],
+    ["handling=lenient,, respond-async ,", true],
+    ["", false],
+    ["wait=10", false],
+    ["respond-asynchronously", false],
+    ["respond-async=no", false],
+    ["respond-async=no, respond-async", false],
+    ['note="respond-async"', false],
+    ['note="a, respond-async, b"', false],
+    ['note="a\\", respond-async"', false],
+    ['note="never closed, respond-async', false],
+    ["note; respond-async", false],
+    ["respond async", false]
+  ] as const)("%s: %s", ([header, expected]) => {
+    expect(Negotiation.isAsync(header)).toBe(expected)
+  })
+
+  it("no header prefers nothing", () => {
+    expect(Negotiation.isAsync(undefined)).toBe(false)
+  })
 })

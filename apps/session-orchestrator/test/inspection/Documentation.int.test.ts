@@ -1,4 +1,4 @@
-/** Checks that docs/explain.md shows real output and every rule in it. */
+/** Checks that docs/explain.md shows real output, and that docs/rules.md has every rule in it. */
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import * as LongTurn from "./LongTurn.ts"
@@ -12,12 +12,25 @@ const source = ["Explanation", "DecisionAccount", "Words"]
 
 describe("docs/explain.md", () => {
   it("rule X9: shows the night of the test turn", () => {
-    assert.include(page, `\`\`\`text\n${LongTurn.text.join("\n")}\n\`\`\``)
+    const shown = (/```text\n([^]*?)\n```/.exec(page)?.[1] ?? "").split("\n  …\n")
+    const text = LongTurn.text.join("\n")
+    assert.isTrue(text.startsWith(shown[0] ?? "?") && text.endsWith(shown.at(-1) ?? "?"))
+    // The parts stand in the text in their order.
+    shown.reduce((from, part) => {
+      const at = text.indexOf(part, from)
+      assert.isAtLeast(at, from, part)
+      return at + part.length
+    }, 0)
   })
 
-  it("has a row for every rule that an explanation names, and for no other", () => {
-    const named = new Set(Array.from(source.matchAll(/["(]([A-Z]\d+)[")]/g), ([, rule]) => rule))
-    const rows = Array.from(page.matchAll(/^\| `([A-Z]\d+)` \|/gm), ([, rule]) => rule)
-    assert.deepStrictEqual(rows.toSorted(), Array.from(named).toSorted())
+  it("links to the rules, which have each that an explanation names", () => {
+    const named = Array.from(source.matchAll(/["(]([A-Z]\d+)[")]/g), ([, rule]) => rule)
+    const rules = new Set(Array.from(read("docs/rules.md").matchAll(/^- \*\*([A-Z]\d+)\*\* /gm), ([, rule]) => rule))
+    assert.include(page, "[rules](rules.md)")
+    assert.isAbove(named.length, 20)
+    assert.deepStrictEqual(
+      named.filter((rule) => !rules.has(rule)),
+      []
+    )
   })
 })

@@ -4,8 +4,8 @@ import { Interruption } from "@holdfast/journal"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import type { StoredTurn } from "../../src/inspection/StoredTurn.ts"
-import * as Course from "../../src/inspection/Course.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
+import type { StoredTurn } from "../../src/inspection/TurnReport.ts"
 import * as Explanation from "../../src/inspection/Explanation.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -117,7 +117,7 @@ describe("an explanation", () => {
         }
       ])
       assert.deepStrictEqual(
-        Course.of(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
+        StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
         [[decidedAt + 2_000], undefined]
       )
     }).pipe(Effect.provide(ScriptedTurn.layer))

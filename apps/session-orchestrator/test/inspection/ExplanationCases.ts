@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Failure, TurnCourse, TurnExplanation } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
-import * as Course from "../../src/inspection/Course.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
 
 export interface Case {
@@ -79,7 +79,7 @@ export const down = (times: number, failure = overloaded) =>
 
 /** X9: the course has each attempt of the explanation, in spans that are in order and do not overlap. */
 const follows = (explanation: TurnExplanation.TurnExplanation): void => {
-  const course = Course.of(explanation, explanation.seal?.endedAt ?? explanation.acceptedAt + 86_400_000)
+  const course = StoredTurns.courseOf(explanation, explanation.seal?.endedAt ?? explanation.acceptedAt + 86_400_000)
   assert.isTrue(Schema.is(TurnCourse.TurnCourse)(course))
   const place = ({ attempt, target }: { readonly attempt: number; readonly target: string }, step: number) =>
     `${step}/${attempt} ${target}`

@@ -1,21 +1,20 @@
 /** Tests inspections of a file, with and without a running service. */
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { GivenRecords as Records } from "@holdfast/kernel/testing"
-import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Inspection from "../../src/inspection/Inspection.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
-import * as Migrations from "../../src/storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../../src/storage/DatabaseSchema.ts"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import * as Tenancy from "../../src/storage/sqlite/Tenancy.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
-import * as Upgrade from "../storage/Upgrade.ts"
 
 const defaults = { model: { provider: "simulated", model: "steady" }, models: {}, retry: {} }
 
@@ -136,36 +135,26 @@ it.effect("names a file that is no database", () =>
   })
 )
 
-it.effect(
-  "Migrations.V3: names a database of an older Holdfast with the way to upgrade it, and does not change it",
-  () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* DatabaseFile.prepare(filename)
-      yield* Effect.flatMap(SqliteClient.make({ filename }), Upgrade.write).pipe(
-        Effect.provide(Reactivity.layer),
-        Effect.scoped
-      )
-      const before = fs.readFileSync(filename)
-      const { message } = yield* Effect.flip(look(filename))
-      expect(message).toContain(`Could not use the database ${filename}: `)
-      expect(message).toContain("its schema has version 5")
-      expect(message).toContain("Start the service of this Holdfast on it once")
-      expect(fs.readFileSync(filename).equals(before)).toBe(true)
-    })
-)
-
-it.effect("Migrations.V2: names a database of a newer Holdfast with the version that can read it", () =>
+it.effect("names a database of another version with the way on, and does not change it", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
-    yield* Effect.flatMap(
-      SqliteClient.make({ filename }),
-      (sql) => sql`INSERT INTO ${sql(Migrations.TABLE)} ${sql.insert({ migration_id: 99, name: "later" })}`
-    ).pipe(Effect.provide(Reactivity.layer), Effect.scoped)
-    const { message } = yield* Effect.flip(look(filename))
-    expect(message).toContain(`Could not use the database ${filename}: `)
-    expect(message).toContain("version 99")
+    const version = (found: number) =>
+      Effect.flatMap(
+        SqliteClient.make({ filename }),
+        (sql) => sql`UPDATE ${sql(DatabaseSchema.versions.table)} SET migration_id = ${found}`
+      ).pipe(Effect.provide(Reactivity.layer), Effect.scoped)
+    for (const [found, advice] of [
+      [24, "set database.path (or database.url) to another database to begin anew"],
+      [99, "Start the newer Holdfast that made it"]
+    ] as const) {
+      yield* version(found)
+      const before = fs.readFileSync(filename)
+      const { message } = yield* Effect.flip(look(filename))
+      expect(message).toContain(`Could not use the database ${filename}: its schema has version ${found}`)
+      expect(message).toContain(advice)
+      expect(fs.readFileSync(filename).equals(before)).toBe(true)
+    }
   })
 )
 
@@ -175,12 +164,12 @@ it.effect("rule X9: has all stored data of a turn, and none for an unknown one",
     yield* Effect.provide(fill, SqlStore.layer({ path: filename }))
     const built = yield* Layer.build(Inspection.layerSqlite(filename, { defaults }))
     const { evidence } = Context.get(built, Inspection.Inspection)
-    const found = Option.getOrThrow(yield* evidence(NumberedData.turnId(1)))
+    const found = (yield* evidence(NumberedData.turnId(1))) ?? expect.fail("none")
     expect([found.turn.turnId, found.conversation.conversationId]).toEqual([
       NumberedData.turnId(1),
       NumberedData.conversationId(1)
     ])
     expect([found.records.length, found.events, found.interruption]).toEqual([2, [], undefined])
-    expect(Option.isNone(yield* evidence(NumberedData.turnId(9)))).toBe(true)
+    expect(yield* evidence(NumberedData.turnId(9))).toBeUndefined()
   }).pipe(Effect.scoped)
 )

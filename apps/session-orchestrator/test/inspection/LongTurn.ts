@@ -48,7 +48,7 @@ export const live = ({ pass, wake }: Hand): Effect.Effect<void> =>
     yield* pass(Duration.hours(2))
   })
 
-/** Its explanation; docs/explain.md contains it verbatim. */
+/** Its explanation; docs/explain.md shows parts of it. */
 export const text: ReadonlyArray<string> = `
 Turn t1 of conversation nightly: completed.
 Times are UTC.

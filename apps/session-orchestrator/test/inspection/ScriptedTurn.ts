@@ -19,8 +19,9 @@ import { Profile, RetryStrategies } from "@holdfast/policy"
 import { defined, Ids, type TurnExplanation } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Exit, Latch, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { Config, type Values } from "../../src/config/Config.ts"
 import * as Secrets from "../../src/redaction/Secrets.ts"
-import { Explanations, layer as explanations } from "../../src/inspection/Explanations.ts"
+import * as StoredTurns from "../../src/inspection/StoredTurns.ts"
 import { type Events, Journal } from "../../src/storage/EventJournal.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
 import { Store, type StoredEvent } from "../../src/storage/Store.ts"
@@ -61,8 +62,12 @@ export interface Hand {
 
 /** Keeps all records for one test. */
 export const layer = Layer.provideMerge(
-  explanations,
-  Layer.merge(MemoryStore.layer, Layer.succeed(Secrets.Secrets, Secrets.shapes))
+  StoredTurns.layer,
+  Layer.mergeAll(
+    MemoryStore.layer,
+    Layer.succeed(Secrets.Secrets, Secrets.shapes),
+    Layer.succeed(Config, { prices: {} } as unknown as Values)
+  )
 )
 
 /** The origin of a test's commands. */
@@ -76,7 +81,7 @@ export const happened = Effect.fnUntraced(function* (
   const startedAt = Date.parse(plan.startedAt ?? "2031-04-01T22:58:00Z")
   yield* TestClock.setTime(startedAt)
   const store = yield* Store
-  const { explain: explainTurn } = yield* Explanations
+  const { explain: explainTurn } = yield* StoredTurns.StoredTurns
   const explain = Effect.orDie(explainTurn(conversationId, turnId))
   yield* store.createConversation({
     conversationId,

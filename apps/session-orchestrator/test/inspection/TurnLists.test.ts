@@ -1,7 +1,8 @@
-/** Tests how many turns a page of a list reads, and that its pages have each turn once. */
-import { assert, describe, it } from "@effect/vitest"
+/** Tests how many turns a page of a list reads, that its pages have each turn once, and cursors. */
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { PriceTable } from "../../src/inspection/period/PriceTable.ts"
+import * as fc from "fast-check"
+import { Config, type Values } from "../../src/config/Config.ts"
 import * as TurnLists from "../../src/inspection/TurnLists.ts"
 import { Secrets } from "../../src/redaction/Secrets.ts"
 import { Store } from "../../src/storage/Store.ts"
@@ -39,7 +40,7 @@ const listed = <A>(
           Layer.succeed(Lists, lists as unknown as Lists["Service"]),
           Layer.succeed(Store, store as unknown as Store["Service"]),
           Layer.succeed(Secrets, { redact: String } as unknown as Secrets["Service"]),
-          Layer.succeed(PriceTable, {})
+          Layer.succeed(Config, { prices: {} } as unknown as Values)
         ])
       )
     )
@@ -87,4 +88,48 @@ describe("a page of turns that have not ended", () => {
       })
     )
   )
+})
+
+const position = fc.record({ at: fc.nat({ max: 2 ** 45 }), number: fc.nat({ max: 2 ** 45 }) })
+
+describe("a cursor", () => {
+  it("rule X15: leads back to its position, for its own filter alone", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), position, (query, other, position) => {
+        const cursor = TurnLists.cursorOf(query, position)
+        expect(cursor).toMatch(/^[\w-]+$/)
+        expect(TurnLists.positionIn(query, cursor)).toEqual(position)
+        if (JSON.stringify(query) !== JSON.stringify(other)) {
+          expect(TurnLists.positionIn(other, cursor)).toBeUndefined()
+        }
+      })
+    )
+  })
+
+  it("rule X15: is refused where it is garbage, whatever that is", () => {
+    const query = ["turns"]
+    const print: unknown = JSON.parse(
+      Buffer.from(TurnLists.cursorOf(query, { at: 0, number: 0 }), "base64url").toString()
+    )
+    const known = Array.isArray(print) ? print[1] : expect.fail("it has another form")
+    const forged = [
+      [1, known, -1, 1],
+      [1, known, 1, 2 ** 60],
+      [1, known, 0.5, 1],
+      [1, known, "1", 1],
+      [2, known, 1, 1],
+      [1, known, 1],
+      { at: 1 }
+    ]
+    for (const one of forged) {
+      const text = Buffer.from(JSON.stringify(one)).toString("base64url")
+      expect([one, TurnLists.positionIn(query, text)]).toEqual([one, undefined])
+    }
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.base64String()), (text) => {
+        expect(TurnLists.positionIn(query, text)).toBeUndefined()
+      })
+    )
+    expect(TurnLists.positionIn(query, "A".repeat(1_000_000))).toBeUndefined()
+  })
 })

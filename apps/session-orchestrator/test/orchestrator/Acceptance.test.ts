@@ -5,7 +5,10 @@ import { GivenRecords } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Exit, Logger } from "effect"
 import { TestClock } from "effect/testing"
+import * as Gates from "../../src/gate/Gates.ts"
 import * as Acceptance from "../../src/orchestrator/Acceptance.ts"
+import * as Startup from "../../src/orchestrator/Startup.ts"
+import * as Condition from "../../src/system/Condition.ts"
 import type { Parking } from "../../src/parking/Parking.ts"
 import { Sessions } from "../../src/session/Sessions.ts"
 import type { TurnQueue } from "../../src/orchestrator/TurnQueue.ts"
@@ -23,7 +26,6 @@ const given = Effect.gen(function* () {
   const interruptions = yield* Interruptions.Interruptions
   const done: Array<string> = []
   const has = new Set<string>()
-  const elsewhere = new Set<string>()
   const state: { isStopping: boolean; predecessor?: string } = { isStopping: false }
   const parking = {
     find: () => undefined,
@@ -38,6 +40,7 @@ const given = Effect.gen(function* () {
       }),
     hasten: () => {},
     release: () => Effect.void,
+    giveUp: () => Effect.succeed([]),
     readmit: () => {},
     sealOf: () => Effect.never,
     sealHere: () => Effect.never,
@@ -52,12 +55,9 @@ const given = Effect.gen(function* () {
     receivers: [],
     sessions: new Sessions(),
     queue,
-    tenancy: {
-      newTurnId: () => Ids.TurnId.make("new"),
-      isElsewhere: (id) => elsewhere.has(id),
-      predecessor: state.predecessor
-    },
-    gates: { of: () => undefined, limiterOf: () => undefined },
+    tenancy: { predecessor: state.predecessor },
+    newTurnId: () => Ids.TurnId.make("new"),
+    gates: Gates.noop,
     life: "life 2",
     isStopping: () => state.isStopping
   })
@@ -68,7 +68,7 @@ const given = Effect.gen(function* () {
   const died = (n: number, deaths: number) =>
     interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
   for (let of = 1; of <= 12; of++) yield* store.createConversation(NumberedData.conversation(of))
-  return { store, journal, dependencies, done, has, elsewhere, state, accepted, sealed, died }
+  return { store, journal, dependencies, done, has, state, accepted, sealed, died }
 })
 
 const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
@@ -81,11 +81,11 @@ const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>)
 }
 
 describe("turns that an earlier process has left", () => {
-  it.effect("rule X1: are parked if they wait and queued otherwise; turns that run elsewhere are left alone", () =>
+  it.effect("rule X1: are parked if they wait and queued otherwise", () =>
     logged((lines) =>
       Effect.gen(function* () {
-        const { accepted, dependencies, done, elsewhere, journal } = yield* given
-        yield* Acceptance.takeUp(dependencies())
+        const { accepted, dependencies, done, journal } = yield* given
+        yield* Startup.takeUp(dependencies(), Condition.make())
         assert.deepStrictEqual([done, lines], [[], []])
         yield* accepted(1, 1)
         yield* accepted(2, 1)
@@ -98,13 +98,18 @@ describe("turns that an earlier process has left", () => {
         ] as const) {
           yield* journal.append(turnId(n), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at))
         }
-        elsewhere.add(turnId(4))
         yield* TestClock.setTime(10_000)
-        yield* Acceptance.takeUp(dependencies())
+        yield* Startup.takeUp(dependencies(), Condition.make())
         // An overdue turn wakes now, at the beginning of a spread.
-        assert.deepStrictEqual(done, ["park turn-1 until 10000", "park turn-5 until 90000", "add turn-2", "add turn-3"])
+        assert.deepStrictEqual(done, [
+          "park turn-1 until 10000",
+          "park turn-5 until 90000",
+          "add turn-2",
+          "add turn-3",
+          "add turn-4"
+        ])
         assert.deepStrictEqual(lines, [
-          "Info Took up 4 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
+          "Info Took up 5 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
         ])
       })
     )
@@ -117,7 +122,7 @@ describe("turns that an earlier process has left", () => {
         yield* accepted(1, 1)
         yield* journal.append(turnId(1), 0, GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000))
         state.predecessor = "process 7 on mill"
-        yield* Acceptance.takeUp(dependencies())
+        yield* Startup.takeUp(dependencies(), Condition.make())
         assert.deepStrictEqual(lines, [
           "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
         ])
@@ -134,12 +139,12 @@ describe("turns that an earlier process has left", () => {
           yield* died(n, n === 5 ? 2 : 3)
         }
         yield* accepted(13, 1)
-        yield* Acceptance.takeUp(dependencies())
+        yield* Startup.takeUp(dependencies(), Condition.make())
         // The turns behind a suspect in its conversation wait too.
         const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
         assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
         const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
-        assert.deepStrictEqual(lines.slice(1), [
+        assert.deepStrictEqual(lines.slice(0, -1), [
           "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
             `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
         ])
@@ -155,8 +160,8 @@ describe("turns that an earlier process has left", () => {
           yield* accepted(n, n)
           yield* died(n, 3)
         }
-        yield* Acceptance.takeUp(dependencies())
-        assert.match(lines[1] ?? "", /: turn-1, .*, turn-10$/)
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        assert.match(lines[0] ?? "", /: turn-1, .*, turn-10$/)
       })
     )
   )
@@ -164,13 +169,12 @@ describe("turns that an earlier process has left", () => {
   it.effect("are recovered if no process has them", () =>
     logged(() =>
       Effect.gen(function* () {
-        const { accepted, dependencies, done, elsewhere, has } = yield* given
+        const { accepted, dependencies, done, has } = yield* given
         assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
         for (const n of [1, 2, 3]) yield* accepted(n, 1)
         has.add(turnId(1))
-        elsewhere.add(turnId(2))
         assert.isTrue(yield* Acceptance.recover(dependencies(), conversationId(1)))
-        assert.deepStrictEqual(done, ["add turn-3"])
+        assert.deepStrictEqual(done, ["add turn-2", "add turn-3"])
         assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
       })
     )
@@ -181,16 +185,15 @@ describe("a prompt", () => {
   it.effect("Acceptance.A4: is queued again for a known turn only if no process has that turn", () =>
     logged(() =>
       Effect.gen(function* () {
-        const { accepted, dependencies, done, elsewhere, sealed } = yield* given
+        const { accepted, dependencies, done, sealed } = yield* given
         const prompt = (n: number) =>
           Acceptance.prompt(dependencies(), conversationId(1), { prompt: `prompt ${n}`, turnId: turnId(n) })
         assert.strictEqual(yield* prompt(1), turnId(1))
         assert.strictEqual(yield* prompt(1), turnId(1))
         assert.deepStrictEqual(done.splice(0), ["add turn-1"])
-        for (const n of [2, 3, 4]) yield* accepted(n, 1)
-        elsewhere.add(turnId(3))
+        for (const n of [2, 4]) yield* accepted(n, 1)
         yield* sealed(4, 1, "completed")
-        for (const n of [2, 3, 4]) yield* prompt(n)
+        for (const n of [2, 4]) yield* prompt(n)
         assert.deepStrictEqual(done, ["add turn-2"])
       })
     )

@@ -13,11 +13,10 @@ const ticketOf = (done: Array<string>): GateTicket =>
   ({ heldMs: 0, giveBack: () => void done.push("gave back") }) as unknown as GateTicket // the parking uses nothing else of it
 
 /** A parking whose dependencies note their calls. */
-const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 60_000 } = {}) => {
+const given = ({ isOpen = true, isWanted = false } = {}) => {
   const done: Array<string> = []
   const alarms: Array<(isDue: boolean) => void> = []
   const reasons: Array<(turn: TurnLife) => void> = []
-  const places: Array<() => void> = []
   const sleepers: Array<Sleeper> = []
   const gatekeeper = {
     isOpen,
@@ -39,13 +38,6 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
       sleepUntil: () => Effect.never
     },
     {
-      take: ({ release, wakeAt }) => {
-        done.push(`place until ${wakeAt}`)
-        places.push(release)
-        return { startAt, ticket: hasTicket ? ticketOf(done) : undefined, left: () => void done.push("left its place") }
-      }
-    },
-    {
       takeUp: (_, turn, reason) => {
         done.push(`taken up: ${turn}`)
         reasons.push(reason)
@@ -56,7 +48,7 @@ const given = ({ hasTicket = false, isOpen = true, isWanted = false, startAt = 6
   )
   const awaited: GateWait = { gatekeeper, turnId, since: 0, waitMs: 1, notBefore: 0, isWanted, mayShare: true }
   const events = () => done.splice(0)
-  return { parking, alarms, reasons, places, sleepers, awaited, events, done }
+  return { parking, alarms, reasons, sleepers, awaited, events, done }
 }
 
 const ring = (alarms: ReadonlyArray<(isDue: boolean) => void>, isDue: boolean): void => alarms.at(-1)?.(isDue)
@@ -65,17 +57,17 @@ describe("a turn that is parked", () => {
   it("Parking.P2: leaves when its time has come, once, with its wait elapsed", () => {
     const { alarms, parking, reasons, events } = given()
     parking.park(conversationId, turnId, 50_000)
-    assert.deepStrictEqual(events(), ["place until 50000", `alarm at 60000, ${NEAR_MS} ahead`])
+    assert.deepStrictEqual(events(), [`alarm at 50000, ${NEAR_MS} ahead`])
     assert.strictEqual(parking.size, 1)
     assert.deepInclude(parking.find(conversationId), { turnId, wakeAt: 50_000, heldUntil: undefined })
     ring(alarms, true)
-    assert.deepStrictEqual(events(), ["left its place", "silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", `taken up: ${turnId}`])
     assert.strictEqual(parking.size, 0)
     const turn = new TurnLife(turnId)
     reasons[0]?.(turn)
     assert.isTrue(turn.wait.hasNews)
     ring(alarms, true)
-    assert.deepStrictEqual(events(), ["left its place"])
+    assert.deepStrictEqual(events(), [])
   })
 
   it("Parking.P2: leaves for a command, and only once", () => {
@@ -83,7 +75,7 @@ describe("a turn that is parked", () => {
     parking.park(conversationId, turnId, 50_000)
     events()
     assert.isTrue(parking.leave(conversationId, () => {}))
-    assert.deepStrictEqual(events(), ["silenced", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", `taken up: ${turnId}`])
     assert.isFalse(parking.leave(conversationId, () => {}))
     assert.isUndefined(parking.drop(conversationId))
     assert.deepStrictEqual(events(), [])
@@ -92,15 +84,15 @@ describe("a turn that is parked", () => {
   it("Parking.P4: with a gate is due there when its time has come, and leaves when it is admitted", () => {
     const { alarms, awaited, parking, reasons, events, sleepers } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(events().slice(2), ["entered"])
+    assert.deepStrictEqual(events().slice(1), ["entered"])
     ring(alarms, true)
-    assert.deepStrictEqual(events(), ["left its place", "due at the gate"])
+    assert.deepStrictEqual(events(), ["due at the gate"])
     sleepers[0]?.held(90_000)
     assert.strictEqual(parking.find(conversationId)?.heldUntil, 90_000)
     assert.deepStrictEqual(events(), ["held until 90000"])
     const ticket = ticketOf([])
     sleepers[0]?.wake(ticket)
-    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
+    assert.deepStrictEqual(events(), ["silenced", "left the gate", `taken up: ${turnId}`])
     const turn = new TurnLife(turnId)
     reasons[0]?.(turn)
     assert.strictEqual(turn.holds.ticket, ticket)
@@ -114,12 +106,6 @@ describe("a turn that is parked", () => {
     events()
     sleepers[0]?.wake(ticketOf(done))
     assert.deepStrictEqual(events(), ["gave back"])
-  })
-
-  it("Parking.P4: that was admitted before it was parked leaves at once, and does not enter the gate", () => {
-    const { awaited, parking, events } = given({ hasTicket: true })
-    parking.park(conversationId, turnId, 50_000, awaited)
-    assert.deepStrictEqual(events().slice(2), ["silenced", "left the gate", "left its place", `taken up: ${turnId}`])
   })
 
   it("Parking.P5: is near before its time, unless its gate would hold it", () => {
@@ -141,17 +127,11 @@ describe("a turn that is parked", () => {
   })
 
   it("is not taken up after all turns are released", () => {
-    const { awaited, parking, places, events } = given()
+    const { awaited, parking, events } = given()
     parking.park(conversationId, turnId, 50_000, awaited)
     events()
     parking.clear()
-    assert.deepStrictEqual(events(), ["silenced", "left the gate", "left its place"])
-    assert.strictEqual(parking.size, 0)
-    // Its parking place can release it too: then nothing wakes it, and it stays parked.
-    parking.park(conversationId, turnId, 50_000, awaited)
-    events()
-    places.at(-1)?.()
     assert.deepStrictEqual(events(), ["silenced", "left the gate"])
-    assert.strictEqual(parking.size, 1)
+    assert.strictEqual(parking.size, 0)
   })
 })

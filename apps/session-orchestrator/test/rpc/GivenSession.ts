@@ -5,7 +5,9 @@ import type { TurnEvent } from "@holdfast/wire"
 import { type Ids } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
 import { Array as Arr, type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
-import { Conversations } from "../../src/conversation/Conversations.ts"
+import { type ConversationNotFound, Conversations } from "../../src/conversation/Conversations.ts"
+import * as EventFeed from "../../src/rpc/EventFeed.ts"
+import * as RpcCommands from "../../src/rpc/RpcCommands.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
 import { type Options, withService } from "../conversation/ConversationSetup.ts"
 
@@ -58,7 +60,7 @@ export const withSession = <E>(
         watch: (...from) => (watches++, conversations.watch(...from))
       })
       const session = yield* RpcSession.run({
-        conversationId,
+        service: serviceOf(counted, conversationId),
         after: options.after ?? 0,
         // One text at a time: what the session has not taken stays in the queue.
         input: Stream.fromPull(Effect.succeed(Effect.map(Queue.take(input), Arr.of))),
@@ -67,7 +69,7 @@ export const withSession = <E>(
             Effect.sync(() => void written.push(lines)),
             Effect.asVoid(taken)
           )
-      }).pipe(Effect.provideService(Conversations, counted), Effect.forkScoped({ startImmediately: true }))
+      }).pipe(Effect.forkScoped({ startImmediately: true }))
 
       const lines = () => written.flatMap((lines) => lines.split("\n").slice(0, -1))
       const parsed: Array<RpcLines.RpcOutput> = []
@@ -113,3 +115,26 @@ export const withSession = <E>(
       })
     })
   )
+
+// --- internal
+
+/** The conversation in this process, as the service carries out the commands of its transports. */
+const serviceOf = (
+  conversations: Conversations["Service"],
+  conversationId: Ids.ConversationId
+): RpcSession.Service<ConversationNotFound> => ({
+  answer: (command) =>
+    command.type === "get_state"
+      ? RpcCommands.respond(
+          command,
+          Effect.map(conversations.state(conversationId), (state) => ({ ...state, lastEventId: 0 }))
+        )
+      : RpcCommands.respond(command, RpcCommands.run(conversations, conversationId, command, "a test")),
+  feed: (after, forward) =>
+    EventFeed.run({
+      watch: (from) => conversations.watch(conversationId, from),
+      after,
+      forward,
+      onInterruption: (message) => Effect.logWarning(message)
+    })
+})

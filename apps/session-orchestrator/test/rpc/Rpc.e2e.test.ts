@@ -75,6 +75,19 @@ describe("holdfast rpc", () => {
     })
   })
 
+  it("rule P16: a second process works through the first one's service, and goes on by itself when that one ends", async () => {
+    const first = start({ model: "simulated/steady+instant" })
+    expect(await first.prompt("Hi")).toMatchObject({ status: "completed" })
+    await using second = start({ model: "simulated/outage-1" })
+    const wait = next(second, "provider-retry")
+    const answered = second.prompt("Are you there?")
+    await wait
+    expect(await first.close()).toBe(0)
+    expect(await second.retryNow()).toBe(true)
+    expect(await answered).toMatchObject({ status: "completed" })
+    expect(await second.getState()).toMatchObject({ status: "idle", lastEventId: second.lastEventId })
+  })
+
   it("rule P16: a closed output ends the process; an error at its start is that of the first call", async () => {
     const child = spawn(process.execPath, [MAIN, "rpc", "--model", "simulated/slow"], {
       cwd: directory,

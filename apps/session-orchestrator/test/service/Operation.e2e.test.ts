@@ -33,25 +33,21 @@ describe.concurrent("the file of a running service", () => {
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
     }))
 
-  test("Tenancy.T2: lets a guest in, whose turn no starting service takes up while it lives", () =>
+  test("Tenancy.T1: is refused while a run has the database, and takes the turn up once that is killed", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* setup()
       provider.respond(ProcessSetup.overloaded)
       Process.writeConfig(directory, { server: { port: 0 }, ...config })
-      const guest = yield* Process.run({ args: ["run", "Hello"], directory })
-      yield* Process.eventually("the guest's wait", Effect.sync(guest.stderr), (text) =>
-        /retry 1(\/\d+)? in/.test(text)
+      const running = yield* Process.run({ args: ["run", "Hello"], directory })
+      yield* Process.eventually("the wait", Effect.sync(running.stderr), (text) => /retry 1(\/\d+)? in/.test(text))
+      const refused = yield* command(directory, "serve")
+      assert.strictEqual(refused.code, 1)
+      assert.match(
+        refused.stderr,
+        /belongs to another Holdfast \(process \d+ on \S+, at http:\/\/127\.0\.0\.1:\d+, since /
       )
-
-      const service = yield* start
-      const beside = yield* command(directory, "turns", "--json")
-      assert.include(beside.stdout, '"state":"waiting"')
-      // The service has no turns to run.
-      assert.include((yield* service.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 0')
-      yield* service.end("SIGKILL")
-
-      guest.child.kill("SIGKILL")
-      yield* guest.exit
+      running.child.kill("SIGKILL")
+      yield* running.exit
       const next = yield* start
       assert.include((yield* next.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 1')
       assert.strictEqual(provider.count(), 1)

@@ -66,8 +66,6 @@ const IMPATIENT = { ...RETRY, requestTimeout: { firstContent: "150 millis" } }
 const parts = {
   version: "0.0.0",
   simulated: Simulated,
-  conversations: Composition.conversations,
-  continued: Composition.continued,
   inspection: Composition.inspection,
   backup: Effect.succeed(Backup.make),
   service: Composition.service

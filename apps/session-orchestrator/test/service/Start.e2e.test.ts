@@ -6,7 +6,7 @@ import { Effect, type Scope, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as Migrations from "../../src/storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../../src/storage/DatabaseSchema.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -105,8 +105,8 @@ describe.concurrent("a start that cannot succeed", () => {
             database(
               path.join(directory, "holdfast.db"),
               `PRAGMA journal_mode = WAL;
-               CREATE TABLE ${Migrations.TABLE} (migration_id integer PRIMARY KEY NOT NULL, created_at datetime NOT NULL DEFAULT current_timestamp, name VARCHAR(255) NOT NULL);
-               INSERT INTO ${Migrations.TABLE} (migration_id, name) VALUES (9999, 'from_the_future')`
+               CREATE TABLE ${DatabaseSchema.versions.table} (migration_id integer PRIMARY KEY NOT NULL, created_at datetime NOT NULL DEFAULT current_timestamp, name VARCHAR(255) NOT NULL);
+               INSERT INTO ${DatabaseSchema.versions.table} (migration_id, name) VALUES (9999, 'from_the_future')`
             )
           ),
           { database: { path: "holdfast.db" } }

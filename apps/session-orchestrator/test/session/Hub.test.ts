@@ -178,7 +178,7 @@ describe("a hub", () => {
     const subscriber = hub.subscribe()
     hub.persisted([stored(1)])
     const deleted = new ConversationNotFound({ conversationId: ids.conversationId })
-    hub.deleted(deleted)
+    hub.ended(deleted)
     assert.deepStrictEqual(await endOf(subscriber), [1])
     assert.strictEqual(await endOf(subscriber), deleted)
   })

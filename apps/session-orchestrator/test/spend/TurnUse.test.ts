@@ -4,8 +4,8 @@ import { Prices } from "@holdfast/policy"
 import type { TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Usage from "../../src/spend/Usage.ts"
 import * as TurnUse from "../../src/inspection/TurnUse.ts"
+import * as SpendSums from "../../src/spend/limits/SpendSums.ts"
 
 const usage = fc.record({ inputTokens: fc.nat(1000), outputTokens: fc.nat(1000) })
 
@@ -36,7 +36,7 @@ describe("TurnUse.U1: the tokens of a turn's calls", () => {
 
   it("are unknown where the provider reported none", () => {
     const end = { status: "completed", endedAt: 9, usage: {} } as TurnEvent.TurnEnd
-    expect(Usage.rest(end, Prices.NO_TOKENS, "test/m")).toEqual([
+    expect(SpendSums.restOf(end, Prices.NO_TOKENS, "test/m")).toEqual([
       { target: "test/m", tokens: Prices.NO_TOKENS, at: 9, isUnreported: true }
     ])
   })

@@ -5,6 +5,7 @@ import { type StorageError } from "@holdfast/journal"
 import { JournalSuite } from "@holdfast/journal/testing"
 import { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
 import { Effect, type Layer, Option, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { type Events, Journal } from "../../src/storage/EventJournal.ts"
@@ -23,6 +24,37 @@ const given = <K extends Records.Kind>(
   name: Records.nameOf(kind, step, number),
   value: JSON.stringify(Schema.encodeSync(Records.kinds[kind].schema)(value as never))
 })
+
+const USAGE = { inputTokens: 7, outputTokens: 9 }
+
+type Content = Extract<Records.ValueOf<"Attempt">, { readonly _tag: "Completed" }>["content"]
+
+const completed = (content: Content): Records.ValueOf<"Attempt"> => ({
+  _tag: "Completed",
+  content,
+  usage: USAGE,
+  endedAt: 5,
+  finishReason: "tool-calls"
+})
+
+/** The record of an attempt that was answered with a text. */
+export const attempt = (step: number, text: string) => given("Attempt", step, 0, completed([{ type: "text", text }]))
+
+/** The message of that answer, at the position of its step. */
+export const messageOf = (step: number, text: string, n = 1): Events => {
+  const { conversationId, turnId } = NumberedData.turn(n, 1)
+  const message = {
+    role: "assistant" as const,
+    id: Ids.messageIdOf(turnId, step + 1),
+    turnId,
+    createdAt: 5,
+    content: [{ type: "text" as const, text }],
+    target: { provider: "openai", model: "m" },
+    finishReason: "tool-calls" as const,
+    usage: USAGE
+  }
+  return { conversationId, events: [{ conversationId, turnId, type: "message", message }], position: step }
+}
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
 export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageError>) => {
@@ -78,30 +110,43 @@ export const suite = (name: string, layer: Layer.Layer<Store | Journal, StorageE
       const store = yield* Store
       const { turnId } = NumberedData.turn(1, 1)
       const long = "a\0\u{1f6f6}".repeat(20_000)
-      const usage = { inputTokens: 7, outputTokens: 9 }
-      const answer = (text: string) => ({ content: [{ type: "text" as const, text }], usage, endedAt: 5 })
-      const short = given("Attempt", 1, 0, { _tag: "Completed", ...answer("short"), finishReason: "stop" })
-      const records = [
-        given("Attempt", 0, 0, { _tag: "Completed", ...answer(long), finishReason: "tool-calls" }),
+      const [answered, ...tools] = [
+        attempt(0, long),
         given("Tool", 0, 0, { output: long, isError: false, endedAt: 6 }),
-        given("Tool", 0, 1, { output: "short", isError: false, endedAt: 6 }),
-        short
+        given("Tool", 0, 1, { output: "short", isError: false, endedAt: 6 })
       ] as const
-      yield* journal.append(turnId, 0, ...records)
+      yield* journal.appendWith(turnId, 0, [answered], messageOf(0, long))
+      yield* journal.append(turnId, 1, ...tools)
+      yield* journal.appendWith(turnId, 3, [attempt(1, "short")], messageOf(1, "short"))
       const [first, ...rest] = yield* store.recordOutline(turnId)
-      expect(first && Records.valueOf("Attempt", first)).toEqual({
-        _tag: "Completed",
-        content: [],
-        usage,
-        endedAt: 5,
-        finishReason: "tool-calls"
-      })
-      expect(rest).toEqual([records[2], short])
+      expect(first && Records.valueOf("Attempt", first)).toEqual(completed([]))
+      expect(rest).toEqual([tools[1], attempt(1, "short")])
+      expect(yield* journal.load(turnId)).toEqual([answered, ...tools, attempt(1, "short")])
       expect(yield* store.recordOutline(NumberedData.turnId(9))).toEqual([])
-      const failure = { reason: "network" as const, message: "cut", retryable: true }
-      const cut = { _tag: "Failed" as const, ...answer(long), failure, contentSeen: true, spread: 0 }
-      yield* journal.append(turnId, records.length, given("Attempt", 2, 0, cut)) // has no such end, so all is read
-      expect(yield* store.recordOutline(turnId)).toEqual(yield* journal.load(turnId))
+    }))
+
+  test("the records of answers come back as they were, whatever text, other turn or order of writing is beside them", (journal) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      const texts = ["=1", ',"target":{"provider":"a"}', '"content":[', "", "a\0\u{1f6f6}"]
+      for (const [step, text] of texts.entries()) {
+        yield* journal.appendWith(NumberedData.turnId(1), step, [attempt(step, text)], messageOf(step, text))
+        // The record of another answer than the event's is stored whole.
+        yield* journal.appendWith(NumberedData.turnId(2), step, [attempt(step, `${text}!`)], messageOf(step, text, 2))
+      }
+      const of = (end: string) => texts.map((text, step) => attempt(step, text + end))
+      expect(yield* journal.load(NumberedData.turnId(1))).toEqual(of(""))
+      expect(yield* journal.load(NumberedData.turnId(2))).toEqual(of("!"))
+      const tails = (yield* store.unsealedTurns).map(({ tail }) => tail)
+      expect(tails).toEqual([of("").at(-1), of("!").at(-1)])
+      // As after a lost result.
+      const [first = ""] = texts
+      yield* journal.appendWith(NumberedData.turnId(1), 0, [attempt(0, first)], messageOf(0, first))
+      const other = yield* Effect.flip(
+        journal.appendWith(NumberedData.turnId(1), 0, [attempt(0, "other")], messageOf(0, first))
+      )
+      expect(other._tag).toBe("JournalConflict")
     }))
 
   test("J2: records and the events that follow from them are stored together and once, also when they are written again", (journal) =>

@@ -6,18 +6,17 @@ import { GivenRecords } from "@holdfast/kernel/testing"
 import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
-import * as PeriodRows from "../../src/inspection/period/PeriodRows.ts"
+import * as PeriodReports from "../../src/inspection/period/PeriodReports.ts"
 import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
 import { Journal } from "../../src/storage/EventJournal.ts"
 import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as EventTable from "../../src/storage/tables/EventTable.ts"
-import * as OutboxTable from "../../src/storage/tables/OutboxTable.ts"
+import * as Outbox from "../../src/storage/Outbox.ts"
 import * as SealTable from "../../src/storage/tables/SealTable.ts"
 import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
-import * as TurnSearch from "../../src/storage/tables/TurnSearch.ts"
 import * as NumberedData from "./NumberedData.ts"
 
 type Storage = Store | Lists | Journal | AnsweredCalls | SqlClient.SqlClient
@@ -254,7 +253,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n } })
       yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
       // More than two pages; they waited, so that their records are read.
-      for (let n = 1; n <= 2 * PeriodRows.PAGE + 5; n++) yield* ended(n, 0, "completed")
+      for (let n = 1; n <= 2 * PeriodReports.PAGE + 5; n++) yield* ended(n, 0, "completed")
       yield* ended(300, 1, "failed")
       yield* journal.append(NumberedData.turnId(1), 0, GivenRecords.failed(0, 100_000))
       yield* journal.append(NumberedData.turnId(1), 1, GivenRecords.retry(0, 500_000, 600_000))
@@ -282,7 +281,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
       ])
       expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
-      const sources: PeriodRows.Sources = {
+      const sources: PeriodReports.Sources = {
         turns: lists.turns,
         answeredCalls: answeredCalls.between,
         records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
@@ -295,7 +294,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         keyVariables: () => [],
         redact: (text: string) => text
       }
-      const report = yield* PeriodRows.report(sources, period)
+      const report = yield* PeriodReports.read(sources, period)
       expect(report).toMatchObject({
         turns: { answered: 205, failed: 1, waiting: 1 },
         waitedMs: 550_000,
@@ -319,10 +318,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect((yield* lists.recording(0, 2)).isCut).toBe(true)
       const conversationId = NumberedData.conversationId(0)
       expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
-      const ofOne = yield* PeriodRows.report(sources, { ...period, conversationId })
+      const ofOne = yield* PeriodReports.read(sources, { ...period, conversationId })
       expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
-      expect(yield* PeriodRows.beginning(lists.turns, conversationId)).toBe(1)
-      expect(yield* PeriodRows.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
+      expect(yield* PeriodReports.beginning(lists.turns, conversationId)).toBe(1)
+      expect(yield* PeriodReports.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
     })
   )
 
@@ -351,11 +350,11 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       }
       const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
       expect(byModel).toMatch("events_model_change")
-      const released = yield* planOf(sql, OutboxTable.ofEnded(sql, 99_990))
+      const released = yield* planOf(sql, Outbox.ofEnded(sql, 99_990))
       expect(released).toMatch("turns_by_end")
       expect(released).not.toMatch("outbox_due")
       for (const statement of [
-        TurnSearch.candidates(sql, [10, 50_000], "disk"),
+        TurnListTable.candidates(sql, [10, 50_000], "disk"),
         sql`SELECT c.conversation_id, e.payload ${EventTable.untilEnd(sql, NumberedData.turnId(1))}`
       ]) {
         const plan = yield* planOf(sql, statement)
@@ -452,7 +451,7 @@ const seed = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, count: numbe
   yield* sql`INSERT INTO events (conversation, event_id, turn, position, type, payload)
     SELECT n, 1, n, 0, 'turn-end', CAST(${end} AS TEXT) FROM (${numbers}) AS numbers WHERE n % 2 = 1`
   yield* sql`INSERT INTO outbox (id, lane, receiver, turn, state, attempts, due_at, claimed_until)
-    SELECT 'm-' || n, 'm-' || n, 'webhook', n, 'pending', 0, ${OutboxTable.NOT_YET}, 0 FROM (${numbers}) AS numbers WHERE n % 100 = 0`
+    SELECT 'm-' || n, 'm-' || n, 'webhook', n, 'pending', 0, ${Outbox.NOT_YET}, 0 FROM (${numbers}) AS numbers WHERE n % 100 = 0`
   yield* sql`ANALYZE`
 })
 

@@ -83,14 +83,10 @@ describe("docs/prometheus-alerts.yml", () => {
     assert.match(expr, /^min_over_time\(/)
   })
 
-  it("each rule has a unique name, a severity, the event and what to do, and a row in operations.md", () => {
+  it("each rule has a unique name, a severity, the event and what to do, and operations.md names the file", () => {
     assert.isAbove(rules.length, 8)
     assert.strictEqual(new Set(rules.map(({ alert }) => alert)).size, rules.length)
-    const rows = Array.from(docs("operations.md").matchAll(/^\| `(Holdfast\w+)` \|/gm), ([, alert = ""]) => alert)
-    assert.deepStrictEqual(
-      rows,
-      rules.map(({ alert }) => alert)
-    )
+    assert.include(docs("operations.md"), "(prometheus-alerts.yml)")
     for (const { alert, annotations, for: lasting = "1m", labels } of rules) {
       assert.include(["page", "ticket"], labels["severity"], alert)
       assert.match(lasting, /^\d+[smh]$/, alert)

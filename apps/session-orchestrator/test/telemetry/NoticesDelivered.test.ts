@@ -6,7 +6,6 @@ import { type Failure, Ids } from "@holdfast/wire"
 import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Deliveries from "../../src/delivery/Deliveries.ts"
-import * as Patience from "../../src/delivery/Patience.ts"
 import * as ServiceDeliveries from "../../src/delivery/ServiceDeliveries.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
 import * as MemoryStore from "../storage/MemoryStore.ts"
@@ -112,7 +111,7 @@ describe("a notice", () => {
             redact: (text) => text.replaceAll("planted", "[redacted]"),
             kindOf: ({ receiver }) => {
               const send = sends[receiver]
-              return send && { patience: Patience.OF_NOTICES, send }
+              return send && { patience: Deliveries.OF_NOTICES, send }
             },
             onEnd: ServiceDeliveries.count
           }

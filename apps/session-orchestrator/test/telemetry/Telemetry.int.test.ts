@@ -9,7 +9,6 @@ import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import * as TelemetryChoice from "../../src/config/TelemetryChoice.ts"
 import { Labels } from "../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Process from "../service/Process.ts"
@@ -66,7 +65,6 @@ const everything = Effect.gen(function* () {
     apiKey: KEY,
     telemetry: {
       notifications: {
-        ...TelemetryChoice.DEFAULTS.notifications,
         after: Duration.zero,
         webhook: { url: Redacted.make(webhook.url), headers: {} },
         command: undefined
@@ -452,7 +450,6 @@ const began = (database: string, what: string, isWanted: (row: ReturnType<typeof
 describe("notifications", () => {
   const notified = (webhook: string, command?: readonly [string, ...Array<string>]) => ({
     notifications: {
-      ...TelemetryChoice.DEFAULTS.notifications,
       after: Duration.zero,
       webhook: { url: Redacted.make(webhook), headers: { authorization: Redacted.make("Bearer planted-0123") } },
       command

@@ -4,6 +4,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
+import * as Gates from "../../src/gate/Gates.ts"
 import * as Admission from "../../src/turn/Admission.ts"
 import { Gatekeeper, type GateTicket } from "../../src/gate/Gatekeeper.ts"
 import * as TurnLife from "../../src/session/TurnLife.ts"
@@ -81,7 +82,7 @@ describe("Admission", () => {
       Effect.gen(function* () {
         const [left, taken] = [gatekeeper(), gatekeeper()]
         const turn = holding(left.admit())
-        const gates = { of: () => taken, limiterOf: () => undefined }
+        const gates = { ...Gates.noop, of: () => taken }
         const scripted = ScriptedProvider.make([ScriptedProvider.answer("Hello")])
         const provider = Admission.throughGates(scripted, gates, turn, () => true, false)
         yield* Stream.runDrain(provider.stream(request))

@@ -111,8 +111,33 @@ const commands = async (rig: Rig): Promise<void> => {
     await button(page, "Retry now").click()
     await seen(page, "Good morning.")
     await seen(page, "Answered at retry 2.")
+    const why = button(page, "Why?")
+    await why.press("Enter")
+    await seen(page.getByRole("region", { name: "Explanation" }), /429/)
+    await page.keyboard.press("Escape")
+    await why.waitFor()
     await page.context().close()
   })
+  await show(
+    "a draft survives navigation and reload, and goes when it is sent; the tab's title has the wait",
+    async () => {
+      const page = await waiting(rig, "draft")
+      await page.waitForFunction(() => /^\(\d.* (?:s|min)\) /u.test(document.title))
+      const field = page.getByLabel("Prompt", { exact: true })
+      await field.fill("Not yet sent")
+      await page.goBack()
+      await page.goForward()
+      same(await field.inputValue(), "Not yet sent", "the draft after navigation")
+      await page.reload()
+      same(await field.inputValue(), "Not yet sent", "the draft after a reload")
+      await button(page, "Send").click()
+      await seen(page, "1 more prompt is queued behind this turn.")
+      await seen(page.locator(".entry.selected"), /waits \d/)
+      await page.reload()
+      same(await field.inputValue(), "", "the draft that was sent")
+      await page.context().close()
+    }
+  )
   await show("a screen reader gets a wait once, and not each second", async () => {
     const page = await waiting(rig, "quiet")
     await page.evaluate(

@@ -2,10 +2,13 @@
 import type { ReactNode, RefObject } from "react"
 import { AttachButton } from "./AttachButton.tsx"
 import { AttachedList } from "./AttachedList.tsx"
+import * as Draft from "./Draft.ts"
 import type { AttachedFiles } from "./useAttached.ts"
 
 interface PromptBoxProps {
   readonly id: string
+  /** The name of its draft (`Draft`). */
+  readonly draft: string
   readonly field: RefObject<HTMLTextAreaElement | null>
   readonly attached: AttachedFiles
   readonly rows: number
@@ -16,7 +19,7 @@ interface PromptBoxProps {
 }
 
 /** The field, in a form of its parent, which has the label. */
-export const PromptBox = ({ attached, children, field, id, isPending, placeholder, rows }: PromptBoxProps) => (
+export const PromptBox = ({ attached, children, draft, field, id, isPending, placeholder, rows }: PromptBoxProps) => (
   <div className="prompt-box">
     <AttachedList
       attached={attached}
@@ -27,11 +30,14 @@ export const PromptBox = ({ attached, children, field, id, isPending, placeholde
       }}
     />
     <textarea
+      key={draft}
       id={id}
       ref={field}
       name="prompt"
       rows={rows}
       placeholder={placeholder}
+      defaultValue={Draft.of(draft)}
+      onInput={({ currentTarget }) => Draft.keep(draft, currentTarget.value)}
       onPaste={attached.paste}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return

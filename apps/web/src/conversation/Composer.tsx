@@ -1,6 +1,7 @@
 /** The next prompt of a conversation, with its files. */
-import { useMutation } from "@tanstack/react-query"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useId, useRef } from "react"
+import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
 import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
@@ -19,13 +20,17 @@ export const Composer = ({ children, conversationId, isBusy }: ComposerProps) =>
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
   const attached = useAttached()
+  const queries = useQueryClient()
   const sending = useMutation({
     // The same id again is the same turn: a prompt whose response was lost is sent again.
     mutationFn: async ({ turnId, ...draft }: Sending.Draft & { readonly turnId: string }) =>
       Service.client.conversation(conversationId).prompt(await Sending.promptOf(draft), { turnId }),
     onSuccess: () => {
+      Draft.keep(conversationId, "")
       if (field.current !== null) field.current.value = ""
       attached.clear()
+      // A prompt that is queued changes nothing of the turn that the page follows.
+      void queries.invalidateQueries({ queryKey: ["state", conversationId] })
     }
   })
   return (
@@ -44,6 +49,7 @@ export const Composer = ({ children, conversationId, isBusy }: ComposerProps) =>
       </label>
       <PromptBox
         id={id}
+        draft={conversationId}
         field={field}
         attached={attached}
         rows={1}

@@ -17,6 +17,7 @@ import { Title } from "./Title.tsx"
 import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
 import { useConversation } from "./useConversation.ts"
+import { Why } from "./Why.tsx"
 import { WaitNotice } from "./WaitNotice.tsx"
 import "./conversation.css"
 
@@ -56,6 +57,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
         // That of the next prompt, or of the turn that runs.
         model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
         prompt={firstPromptOf(view.history)}
+        retry={view.retry}
         toolAnswers={state.data?.toolAnswers}
       />
       <div className="scroller" ref={scroller} tabIndex={0} role="region" aria-label="Messages">
@@ -84,6 +86,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
               />
             )}
           </div>
+          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
           {queued > 0 && (
             <p className="quiet line">
               {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.

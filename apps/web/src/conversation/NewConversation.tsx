@@ -1,6 +1,7 @@
 /** Opens a conversation with its first prompt. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useId, useRef } from "react"
+import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
 import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
@@ -20,6 +21,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
     mutationFn: async ({ files, text, ...options }: Opening) =>
       Service.client.submit(await Sending.promptOf({ files, text }), options),
     onSuccess: async (turn) => {
+      Draft.keep(NEW, "")
       const { conversationId } = await turn.getState()
       void queries.invalidateQueries({ queryKey: ["conversations"] })
       Route.go({ page: "conversation", conversationId })
@@ -51,6 +53,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
       </label>
       <PromptBox
         id={`${id}-prompt`}
+        draft={NEW}
         field={prompt}
         attached={attached}
         rows={4}
@@ -84,6 +87,9 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
 }
 
 // --- internal
+
+/** The draft of the first prompt: no conversation has this id. */
+const NEW = "+"
 
 interface Opening extends Sending.Draft {
   readonly turnId: string

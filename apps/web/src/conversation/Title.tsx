@@ -1,4 +1,5 @@
 /** The title of a conversation, which a person can change, and its model. */
+import { ConversationView } from "@holdfast/client"
 import { type ConversationState, HeldCall } from "@holdfast/wire"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
@@ -6,6 +7,8 @@ import { flushSync } from "react-dom"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
 import * as Route from "../shell/Route.ts"
+import * as Durations from "../text/Durations.ts"
+import { useNow } from "../time/Now.ts"
 import { LineForm } from "./LineForm.tsx"
 import { Model } from "./Model.tsx"
 import { CommandFailure } from "./CommandFailure.tsx"
@@ -18,12 +21,14 @@ interface TitleProps {
   readonly model: string | undefined
   /** Answers of a person that hold for every call of a tool. */
   readonly toolAnswers: ConversationState.ToolAnswers | undefined
+  /** The wait of its turn. */
+  readonly retry: ConversationView.PendingRetry | undefined
   /** Shown where the list does not reach back to the conversation. */
   readonly prompt: string | undefined
 }
 
 /** The head of a conversation. */
-export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps) => {
+export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: TitleProps) => {
   const [isEdited, setIsEdited] = useState(false)
   const rename = useRef<HTMLButtonElement>(null)
   const queries = useQueryClient()
@@ -47,9 +52,6 @@ export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps
     "This conversation",
     isHeld ? [] : [{ name: "Rename", words: "title", run: () => setIsEdited(true) }]
   )
-  useEffect(() => {
-    document.title = `${shown} · Holdfast`
-  }, [shown])
   const close = (): void => {
     flushSync(() => setIsEdited(false))
     // The field that had the focus is gone.
@@ -57,6 +59,7 @@ export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps
   }
   return (
     <div className="title">
+      {retry === undefined ? <TabTitle text={shown} /> : <WaitingTabTitle retry={retry} text={shown} />}
       <a className="back" href={Route.format({ page: "conversations" })}>
         <span aria-hidden="true">←</span> <span className="hidden">All conversations</span>
       </a>
@@ -99,6 +102,20 @@ export const Title = ({ conversationId, model, prompt, toolAnswers }: TitleProps
 }
 
 // --- internal
+
+const TabTitle = ({ text }: { readonly text: string }) => {
+  useEffect(() => {
+    document.title = `${text} · Holdfast`
+  }, [text])
+  return null
+}
+
+/** The title of a tab that is not looked at: when its turn goes on, or that it asks. */
+const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.PendingRetry; readonly text: string }) => {
+  const left = ConversationView.remainingMs(retry, useNow())
+  const wait = retry.asks !== undefined ? "asks" : left > 0 ? Durations.countdown(left) : "now"
+  return <TabTitle text={`(${wait}) ${text}`} />
+}
 
 const ASK_AGAIN_MS = 3_000
 

@@ -8,7 +8,9 @@ import * as Route from "../shell/Route.ts"
 import "./explanation.css"
 
 interface ExplanationProps {
-  readonly turn: Pick<TurnState.TurnState, "turnId" | "conversationId" | "status">
+  readonly turn: Pick<TurnState.TurnState, "status"> & { readonly turnId: string; readonly conversationId: string }
+  /** It is shown in its conversation. */
+  readonly isHere?: boolean
   /** The attempt that a person asked about; absent: the turn as a whole. */
   readonly at?: Place | undefined
   readonly onClose: () => void
@@ -21,7 +23,7 @@ interface Place {
 }
 
 /** The explanation of a turn, which takes the focus when it opens. */
-export const Explanation = ({ at, onClose, turn }: ExplanationProps) => {
+export const Explanation = ({ at, isHere = false, onClose, turn }: ExplanationProps) => {
   const part = useRef<HTMLElement>(null)
   const head = useRef<HTMLHeadingElement>(null)
   const { data, error } = useQuery({
@@ -50,7 +52,9 @@ export const Explanation = ({ at, onClose, turn }: ExplanationProps) => {
         <h2 ref={head} tabIndex={-1}>
           Why
         </h2>
-        <a href={Route.format({ page: "conversation", conversationId: turn.conversationId })}>Conversation</a>
+        {!isHere && (
+          <a href={Route.format({ page: "conversation", conversationId: turn.conversationId })}>Conversation</a>
+        )}
         <button type="button" className="small" onClick={onClose}>
           Close
         </button>

@@ -88,10 +88,16 @@ const read = async ({ most, search, tag }: Filter, signal: AbortSignal): Promise
           .getState({ signal })
           .catch(() => undefined))
       if (turn !== undefined && ENDS.has(turn.status)) ended.set(lastTurnId, turn)
-      return { conversation, turn }
+      if (turn?.status !== "queued") return { conversation, turn }
+      // What the conversation does is what the turn before does.
+      const first = turns.find(
+        ({ conversationId, status }) => conversationId === turn.conversationId && ACTS.has(status)
+      )
+      return { conversation, turn: first ?? turn }
     })
   )
   return { entries, hasMore: conversations.length > most }
 }
 
+const ACTS: ReadonlySet<string> = new Set(["waiting", "running"])
 const ENDS: ReadonlySet<string> = new Set(["completed", "failed", "aborted"])

@@ -40,6 +40,7 @@ import type {
   EventOptions,
   AnswerOptions,
   RefusalOptions,
+  RunOptions,
   SteerOptions,
   TurnOptions
 } from "../Conversation.ts"
@@ -52,6 +53,7 @@ import {
   type SubmitOptions,
   type TurnFilter
 } from "../HoldfastClient.ts"
+import type { ConversationCommand } from "../transport/Transport.ts"
 import type { Turn as PromiseTurn } from "../Turn.ts"
 import type { TurnResult } from "../TurnResult.ts"
 import type { ConversationView } from "../view/ConversationView.ts"
@@ -65,6 +67,10 @@ type Plain<Options> = Omit<Options, "signal">
 /** A turn of the service. */
 export interface Turn {
   readonly id: string
+  /** Absent where only the turn's id is known. */
+  readonly conversationId: string | undefined
+  /** Of a turn that was submitted: false where the same turn was submitted before. */
+  readonly isNew: boolean | undefined
   /** Its events from the first one to `turn-end`, whenever the stream begins. */
   readonly events: (options?: Plain<StreamOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
   /** Its end, after all its retries. A turn that fails is a result too. */
@@ -78,7 +84,11 @@ export interface Turn {
 export interface Conversation {
   readonly id: string
   readonly prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) => Call<Turn>
+  /** Runs a turn and streams it by one call. */
+  readonly run: (prompt: Prompt.Prompt, options?: Plain<RunOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
   readonly retry: (options?: { readonly turnId?: string }) => Call<Turn>
+  /** Sends a command by its name in `holdfast rpc`. Over a WebSocket it succeeds with the data of the response. */
+  readonly command: (command: ConversationCommand) => Call<unknown>
   /** A turn of this conversation, by its id. */
   readonly turn: (turnId: string) => Turn
   /** Its events from the first one, or behind `after`, and then live ones without end. */
@@ -164,6 +174,8 @@ const stream = <A>(
 
 const turnOf = (turn: PromiseTurn): Turn => ({
   id: turn.id,
+  conversationId: turn.conversationId,
+  isNew: turn.isNew,
   events: (options) => stream((own) => turn.events({ ...options, ...own })),
   result: call((own) => turn.result(own)),
   getState: call((own) => turn.getState(own)),
@@ -171,18 +183,15 @@ const turnOf = (turn: PromiseTurn): Turn => ({
   abort: call((own) => turn.abort(own))
 })
 
+const begun = (make: (options: { readonly signal: AbortSignal }) => Promise<PromiseTurn>): Call<Turn> =>
+  Effect.map(call(make), turnOf)
+
 const conversationOf = (conversation: PromiseConversation): Conversation => ({
   id: conversation.id,
-  prompt: (prompt, options) =>
-    Effect.map(
-      call((own) => conversation.prompt(prompt, { ...options, ...own })),
-      turnOf
-    ),
-  retry: (options) =>
-    Effect.map(
-      call((own) => conversation.retry({ ...options, ...own })),
-      turnOf
-    ),
+  prompt: (prompt, options) => begun((own) => conversation.prompt(prompt, { ...options, ...own })),
+  run: (prompt, options) => stream((own) => conversation.run(prompt, { ...options, ...own })),
+  retry: (options) => begun((own) => conversation.retry({ ...options, ...own })),
+  command: (command) => call(({ signal }) => conversation.command(command, signal)),
   turn: (turnId) => turnOf(conversation.turn(turnId)),
   events: (options) => stream((own) => conversation.events({ ...options, ...own })),
   views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
@@ -205,16 +214,9 @@ const conversationOf = (conversation: PromiseConversation): Conversation => ({
 
 const of = (client: HoldfastClient): Client["Service"] => ({
   createConversation: (options) =>
-    Effect.map(
-      call((own) => client.createConversation({ ...options, ...own })),
-      conversationOf
-    ),
+    call((own) => client.createConversation({ ...options, ...own })).pipe(Effect.map(conversationOf)),
   conversation: (id) => conversationOf(client.conversation(id)),
-  submit: (prompt, options) =>
-    Effect.map(
-      call((own) => client.submit(prompt, { ...options, ...own })),
-      turnOf
-    ),
+  submit: (prompt, options) => begun((own) => client.submit(prompt, { ...options, ...own })),
   turn: (id) => turnOf(client.turn(id)),
   listTurns: (filter) => stream((own) => client.listTurns({ ...filter, ...own })),
   listConversations: (filter) => stream((own) => client.listConversations({ ...filter, ...own })),

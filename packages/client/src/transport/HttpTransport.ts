@@ -6,7 +6,7 @@
  * intervals of keep-alives is cut. Time in which the reader is busy does not count.
  */
 import type { Sse } from "@holdfast/wire"
-import { ClientError, type ProblemCode, type ProblemDetails } from "../ClientError.ts"
+import { ClientError, type ProblemCode, type ProblemDetails, wordsOf } from "../ClientError.ts"
 import * as ClockSkew from "../stream/ClockSkew.ts"
 import * as Cursor from "../stream/Cursor.ts"
 import { type SseFrame, SseReader } from "../stream/SseFrames.ts"
@@ -98,7 +98,7 @@ class HttpTransport implements Transport {
     }
   }
 
-  async command(id: string, command: ConversationCommand, signal: AbortSignal | undefined): Promise<void> {
+  async command(id: string, command: ConversationCommand, signal: AbortSignal | undefined): Promise<unknown> {
     const { type, ...rest } = command
     const at = `/v1/conversations/${encodeURIComponent(id)}`
     const [method, path] = PATHS[type]
@@ -106,7 +106,7 @@ class HttpTransport implements Transport {
     // A repeated abort could end the turn behind its own.
     const isRepeatable = type !== "abort"
     const headers = type === "prompt" || type === "retry" ? { headers: SUBMITTED } : undefined
-    await this.call({ method, path: at + path, body, isRepeatable, signal, ...headers })
+    return await this.call({ method, path: at + path, body, isRepeatable, signal, ...headers })
   }
 
   async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
@@ -125,7 +125,7 @@ class HttpTransport implements Transport {
     }
     let reader: BodyReader | undefined
     try {
-      const { body } = await lively(this.request("GET", pathOf(subscription), signal, { accept: "text/event-stream" }))
+      const { body } = await lively(this.subscribe(subscription, signal))
       yield []
       reader = body?.getReader()
       const frames = new SseReader()
@@ -148,6 +148,15 @@ class HttpTransport implements Transport {
       reader?.cancel().catch(() => {})
       connection.abort()
     }
+  }
+
+  private subscribe(subscription: Subscription, signal: AbortSignal): Promise<FetchResponse> {
+    const { after, body, conversationId } = subscription
+    const head = { accept: "text/event-stream" }
+    if (body === undefined || after > 0) return this.request("GET", pathOf(subscription), signal, head)
+    // The same turn again is the same turn.
+    const path = `/v1/conversations/${encodeURIComponent(conversationId)}/turns`
+    return this.request("POST", path, signal, { ...head, body: JSON.stringify(body) })
   }
 
   /** One request. Rejects with a `ClientError` for a response that is no success. */
@@ -283,8 +292,3 @@ const problemOf = (text: string): ProblemDetails | undefined => {
     return undefined
   }
 }
-
-const wordsOf = ({ detail, errors = [], title }: ProblemDetails): string =>
-  errors.length === 0
-    ? (detail ?? title)
-    : errors.map(({ message, path }) => (path === "" ? message : `${path}: ${message}`)).join("; ")

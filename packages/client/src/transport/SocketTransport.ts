@@ -69,7 +69,11 @@ class SocketTransport implements Transport {
     for (const connection of this.connections) connection.close(this.closed)
   }
 
-  async command(conversationId: string, command: ConversationCommand, signal: AbortSignal | undefined): Promise<void> {
+  async command(
+    conversationId: string,
+    command: ConversationCommand,
+    signal: AbortSignal | undefined
+  ): Promise<unknown> {
     const isRepeatable = command.type !== "abort"
     const beganAt = Date.now()
     let cursor = Cursor.start()
@@ -77,8 +81,7 @@ class SocketTransport implements Transport {
       signal?.throwIfAborted()
       const connection = this.any()
       try {
-        await abortable(connection.request({ conversationId, ...command }), signal)
-        return
+        return await abortable(connection.request({ conversationId, ...command }), signal)
       } catch (error) {
         signal?.throwIfAborted()
         if (!(error instanceof ConnectionLost)) throw error
@@ -96,7 +99,8 @@ class SocketTransport implements Transport {
   }
 
   async *open(subscription: Subscription, signal: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
-    const { conversationId } = subscription
+    const { body, conversationId } = subscription
+    if (body !== undefined) return yield* this.http.open(subscription, signal)
     const connection = this.free(conversationId)
     const { feed, subscribed } = connection.subscribe(subscription)
     const abort = () => feed.fail(signal.reason)

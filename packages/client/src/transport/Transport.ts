@@ -29,18 +29,20 @@ export interface Subscription {
   readonly turnId: string | undefined
   /** The last event that the client has. */
   readonly after: number
+  /** The prompt of the turn, with its id: the first connection hands it in. */
+  readonly body?: { readonly prompt: unknown; readonly turnId: string }
 }
 
 /** Carries calls and streams. */
 export interface Transport {
   /** Makes a call, and again where it may; resolves to the body of its response. */
   readonly call: (call: Call) => Promise<unknown>
-  /** Sends a command; resolves once it is on disk. */
+  /** Sends a command; resolves once it is on disk, over a WebSocket to the data of its response. */
   readonly command: (
     conversationId: string,
     command: ConversationCommand,
     signal: AbortSignal | undefined
-  ) => Promise<void>
+  ) => Promise<unknown>
   /**
    * One connection to a stream: the frames of each read, an empty read first when it is open. Ends or throws when the connection does; a throw
    * of `ConnectionLost` may be followed by another connection, any other error is final.

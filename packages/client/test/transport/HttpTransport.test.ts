@@ -142,4 +142,30 @@ describe("a stream of a client", () => {
     }
     assert.include(asked[1]?.[0], "after=1")
   })
+
+  it("of a turn that it runs hands the prompt in first, and goes on with the turn's events when it breaks off", async () => {
+    const ending = (text: string) => async () => {
+      const pieces = [new TextEncoder().encode(text)]
+      const read = async () => {
+        const value = pieces.shift()
+        return value === undefined ? { done: true } : { done: false, value }
+      }
+      return { ...(await response(200, "")()), body: { getReader: () => ({ read, cancel: async () => {} }) } }
+    }
+    const { asked, client } = answering(
+      response(503, ""),
+      ending(frame("turn-start", 7)),
+      ending(frame("turn-start", 7) + frame("turn-end", 8))
+    )
+    const types: Array<string> = []
+    for await (const { type } of client.conversation("c").run("Hi", { turnId: "t" })) types.push(type)
+    assert.deepStrictEqual(types, ["turn-start", "turn-end"])
+    assert.deepStrictEqual(
+      asked.map(([url, { body, method }]) => [method, url.slice("http://service.test".length), body]),
+      [
+        ...Array.from({ length: 2 }, () => ["POST", "/v1/conversations/c/turns", '{"prompt":"Hi","turnId":"t"}']),
+        ["GET", "/v1/turns/t/events", undefined]
+      ]
+    )
+  })
 })

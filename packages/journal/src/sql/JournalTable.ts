@@ -2,13 +2,28 @@
 import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import type { SqlClient } from "effect/sql"
+import type * as Schema from "effect/Schema"
+import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../Journal.ts"
-import * as IdList from "./IdList.ts"
-import { insertAll } from "./Inserts.ts"
+import * as Rows from "./Rows.ts"
 import * as InterruptionTable from "./InterruptionTable.ts"
-import * as RowNumbers from "./RowNumbers.ts"
-import type { TableError, Tables } from "./Tables.ts"
+
+/**
+ * The tables' names. They need at least these columns, and may have more:
+ *
+ * - `turns`: `number` (its primary key, ascending in the order of insertion), `turn_id` (unique text)
+ * - `journal`: `turn` (a number of `turns`), `seq`, `name`, `value`; the primary key is (turn, seq), which is the fence (`Journal.J2`); on a
+ *   database that several processes write to, `writer` (text or null)
+ * - `interruptions`: `turn` (its primary key), and the columns of `InterruptionTable.Row`
+ */
+export interface Tables {
+  readonly turns: string
+  readonly journal: string
+  readonly interruptions: string
+}
+
+/** The errors of a statement: the database refused it, or a row does not hold what was written. */
+export type TableError = SqlError.SqlError | Schema.SchemaError
 
 /**
  * Writes records whose numbers are free, and returns for each append whether the table holds it now. A record that is repeated is there
@@ -29,7 +44,7 @@ export const append =
       })
       if (repeated.length === 0 && ends.size === appends.length) {
         // Each append is of another turn, and behind its last record: almost all groups.
-        yield* insertAll(sql, tables.journal, wanted.flat())
+        yield* Rows.insertAll(sql, tables.journal, wanted.flat())
         return appends.map(() => true)
       }
       const taken = new Map((yield* findTaken(sql, tables, repeated, writer)).map((row) => [keyOf(row), row]))
@@ -44,7 +59,7 @@ export const append =
         }
         return true
       })
-      yield* insertAll(sql, tables.journal, added)
+      yield* Rows.insertAll(sql, tables.journal, added)
       return holds
     })
 
@@ -56,7 +71,7 @@ export const load =
       // The columns are text and NOT NULL, so there is nothing to decode.
       sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
         SELECT t.turn_id, j.name, j.value FROM ${sql.literal(tables.turns)} t JOIN ${sql.literal(tables.journal)} j ON j.turn = t.number
-        WHERE ${IdList.has(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
+        WHERE ${Rows.have(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
       (rows) => {
         const journals = new Map<Ids.TurnId, Array<Records.Stored>>(ids.map((id) => [id, []]))
         for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
@@ -71,7 +86,7 @@ export const forget =
     Effect.forEach(turns, (ids) =>
       Effect.andThen(
         sql`DELETE FROM ${sql.literal(tables.journal)} WHERE turn IN (
-          SELECT t.number FROM ${sql.literal(tables.turns)} t WHERE ${IdList.has(sql, "t.turn_id", ids)})`,
+          SELECT t.number FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(sql, "t.turn_id", ids)})`,
         InterruptionTable.forget(sql, tables, ids)
       )
     )
@@ -83,9 +98,9 @@ const findEnds = (sql: SqlClient.SqlClient, tables: Tables, appends: ReadonlyArr
   Effect.map(
     // Keys and numbers, so there is nothing to decode.
     sql<End>`
-      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
+      SELECT t.turn_id AS "turnId", ${Rows.number(sql, "t.number")} AS "number",
         (SELECT max(j.seq) FROM ${sql.literal(tables.journal)} j WHERE j.turn = t.number) AS "lastSeq"
-      FROM ${sql.literal(tables.turns)} t WHERE ${IdList.has(
+      FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(
         sql,
         "t.turn_id",
         appends.map(({ turnId }) => turnId)
@@ -106,8 +121,8 @@ type Row = {
   readonly seq: number
   readonly name: string
   readonly value: string
-  /** A column on PostgreSQL only; null in rows older than the column. */
-  readonly writer?: string | null
+  /** A column on PostgreSQL only. */
+  readonly writer?: string
 }
 
 const rowsOf = (
@@ -135,7 +150,7 @@ const findTaken = (
   const found = Effect.forEach(
     rows,
     ({ seq, turn }) => sql<Row>`
-      SELECT ${RowNumbers.read(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)} WHERE turn = ${turn} AND seq = ${seq}`
+      SELECT ${Rows.number(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)} WHERE turn = ${turn} AND seq = ${seq}`
   )
   return Effect.map(found, (found) => found.flat())
 }

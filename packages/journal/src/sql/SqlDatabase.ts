@@ -15,7 +15,7 @@ import * as GroupCommit from "./GroupCommit.ts"
 import * as GroupRead from "./GroupRead.ts"
 import * as DatabaseWait from "./DatabaseWait.ts"
 import * as StorageFailure from "./StorageFailure.ts"
-import type { TableError } from "./Tables.ts"
+import type { TableError } from "./JournalTable.ts"
 
 /** How a database is used. */
 export interface Options {

@@ -1,8 +1,9 @@
 /**
  * The `Journal` on a SQL database, and with it an application's own statements in the same commit.
  *
- * SqlJournal.S1. An append and its statements are one write (`JournalWrites.A1`). Statements of many appends run together, so an
- *     application can insert their rows at once.
+ * SqlJournal.S1. An append and its statements are stored both or neither: when the records collide (`Journal.J2`), the statements do not run.
+ * SqlJournal.S2. The writes of a group are made together. When a write is refused, each is made in a savepoint of its own
+ *     (`GroupCommit.G2`), so S1 holds for each, and the refused write leaves the others alone.
  */
 import type { Ids } from "@holdfast/wire"
 import * as Arr from "effect/Array"
@@ -10,12 +11,18 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { type AppendError, type AppendWith, type Journal, JournalConflict, type JournalWith } from "../Journal.ts"
+import {
+  type Append,
+  type AppendError,
+  type AppendWith,
+  type Journal,
+  JournalConflict,
+  type JournalWith
+} from "../Journal.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
 import * as JournalTable from "./JournalTable.ts"
-import * as JournalWrites from "./JournalWrites.ts"
 import type { SqlDatabase } from "./SqlDatabase.ts"
-import type { TableError, Tables } from "./Tables.ts"
+import type { TableError, Tables } from "./JournalTable.ts"
 
 /** Small rows a query. */
 const READS_AT_ONCE = 64
@@ -63,7 +70,7 @@ export const make = Effect.fnUntraced(function* <In, Out>(
     beforeAppend === undefined
       ? appendRows(appends)
       : Effect.andThen(beforeAppend(appends.map(({ turnId }) => turnId)), appendRows(appends))
-  const write = lane(JournalWrites.write(append, statements))
+  const write = lane(writes(append, statements))
   const forget = lane(JournalTable.forget(sql, tables))
   const one = (append: AppendWith<In>) =>
     write(writeOf(append)).pipe(failed(recording(append)), Effect.flatMap(unlessTaken(append.turnId)))
@@ -99,7 +106,7 @@ export const make = Effect.fnUntraced(function* <In, Out>(
 const recording = ({ records, turnId }: Pick<AppendWith<unknown>, "turnId" | "records">): string =>
   `record ${records.map(({ name }) => name).join(", ") || "what follows"} of turn ${turnId}`
 
-const writeOf = <In>({ records, seq, statements, turnId }: AppendWith<In>): JournalWrites.JournalWrite<In> => ({
+const writeOf = <In>({ records, seq, statements, turnId }: AppendWith<In>): JournalWrite<In> => ({
   records: Arr.isReadonlyArrayNonEmpty(records) ? { turnId, seq, records } : undefined,
   statements
 })
@@ -107,8 +114,54 @@ const writeOf = <In>({ records, seq, statements, turnId }: AppendWith<In>): Jour
 /** J2 */
 const unlessTaken =
   (turnId: Ids.TurnId) =>
-  <Out>(written: JournalWrites.Written<Out>): Exit.Exit<Out | undefined, JournalConflict> =>
+  <Out>(written: Written<Out>): Exit.Exit<Out | undefined, JournalConflict> =>
     Option.isNone(written) ? Exit.fail(new JournalConflict({ turnId })) : Exit.succeed(written.value)
 
 /** The result of statements, which a write with statements has. */
-const resultOf = <Out>(written: JournalWrites.Written<Out>): Out => Option.getOrThrow(written) as Out
+const resultOf = <Out>(written: Written<Out>): Out => Option.getOrThrow(written) as Out
+
+/** One write of a turn. */
+interface JournalWrite<In> {
+  readonly records?: Append | undefined
+  readonly statements?: In | undefined
+}
+
+/** The result of a write's statements, if it had any; none: another process has written records under its numbers, and nothing was written. */
+type Written<Out> = Option.Option<Out | undefined>
+
+/**
+ * Makes the writes of a group.
+ *
+ * @param append writes records, and returns for each append whether the table holds it now
+ * @param run runs the statements of the writes that have some
+ */
+const writes =
+  <In, Out>(
+    append: (appends: ReadonlyArray<Append>) => Effect.Effect<ReadonlyArray<boolean>, TableError>,
+    run: GroupCommit.Apply<In, Out, TableError>
+  ) =>
+  (writes: Arr.NonEmptyReadonlyArray<JournalWrite<In>>): Effect.Effect<ReadonlyArray<Written<Out>>, TableError> =>
+    Effect.gen(function* () {
+      const isHeld = yield* partOf(
+        writes.map(({ records }) => records),
+        append
+      )
+      const results = yield* partOf(
+        writes.map(({ statements }, i) => (isHeld[i] === false ? undefined : statements)), // SqlJournal.S1
+        run
+      )
+      return writes.map((_, i) => (isHeld[i] === false ? Option.none() : Option.some(results[i])))
+    })
+
+/** Makes the parts that are there, and returns the result of each in its place. */
+const partOf = <Part, Out>(
+  parts: ReadonlyArray<Part | undefined>,
+  make: (parts: Arr.NonEmptyReadonlyArray<Part>) => Effect.Effect<ReadonlyArray<Out>, TableError>
+): Effect.Effect<ReadonlyArray<Out | undefined>, TableError> => {
+  const present = parts.filter((part) => part !== undefined)
+  if (!Arr.isReadonlyArrayNonEmpty(present)) return Effect.succeed([])
+  return Effect.map(make(present), (outs) => {
+    let next = 0
+    return parts.map((part) => (part === undefined ? undefined : outs[next++]))
+  })
+}

@@ -39,8 +39,6 @@ export interface Config {
   readonly filename: string
   /** Opens an existing file for reading alone. */
   readonly readonly?: boolean | undefined
-  /** The bytes of another database (`DatabaseSync.serialize`), of which one in memory is a copy. */
-  readonly image?: Uint8Array | undefined
 }
 
 /**
@@ -111,7 +109,6 @@ const open = (config: Config): DatabaseSync => {
   const { DatabaseSync } = NodeSqlite.load()
   const database = new DatabaseSync(config.filename, { readOnly: config.readonly ?? false })
   try {
-    if (config.image !== undefined) database.deserialize(config.image)
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     database.exec("PRAGMA foreign_keys = ON")
     database.exec(`PRAGMA cache_size = -${CACHE_KIB}`)

@@ -16,17 +16,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { Migrator, SqlClient, SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { Interruptions } from "../Interruptions.ts"
 import { Journal, type JournalWith } from "../Journal.ts"
 import type * as GroupCommit from "../sql/GroupCommit.ts"
-import * as DatabaseWait from "../sql/DatabaseWait.ts"
+import * as SchemaVersion from "../sql/SchemaVersion.ts"
 import * as SqlDatabase from "../sql/SqlDatabase.ts"
-import * as SqlInterruptions from "../sql/SqlInterruptions.ts"
+import * as InterruptionTable from "../sql/InterruptionTable.ts"
 import * as SqlJournal from "../sql/SqlJournal.ts"
 import * as StorageFailure from "../sql/StorageFailure.ts"
-import type { TableError, Tables } from "../sql/Tables.ts"
-import { StorageError } from "../StorageError.ts"
+import type { TableError, Tables } from "../sql/JournalTable.ts"
+import type { StorageError } from "../StorageError.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function* <In, Out>(
     StorageFailure.explain(path, "open the database", error)
   )
   const sql = Context.get(context, SqlClient.SqlClient)
-  yield* Effect.provideService(migrate(path), SqlClient.SqlClient, sql)
+  yield* Effect.provideService(SchemaVersion.bring(path, VERSIONS), SqlClient.SqlClient, sql)
   const database = yield* Effect.provideService(SqlDatabase.make({ database: path }), SqlClient.SqlClient, sql)
   const { journal } = yield* SqlJournal.make(database, {
     tables: TABLES,
@@ -74,7 +74,7 @@ export const make = Effect.fnUntraced(function* <In, Out>(
     beforeAppend: addTurns(sql),
     sealed: sealed(sql)
   })
-  return { sql, journal, interruptions: SqlInterruptions.make(database, TABLES) }
+  return { sql, journal, interruptions: InterruptionTable.make(database, TABLES) }
 })
 
 /** The ports on a file, for an application without statements of its own. */
@@ -88,61 +88,32 @@ export const layer = (config: Config): Layer.Layer<Journal | Interruptions, Stor
 
 // --- internal
 
-/** Where the file records its versions. */
-const MIGRATIONS = "holdfast_journal_migrations"
-
-const migrations = {
-  "0001_initial": Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`CREATE TABLE holdfast_turns (number INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE)`
-    yield* sql`CREATE TABLE holdfast_journal (
-      turn INTEGER NOT NULL REFERENCES holdfast_turns (number),
-      seq INTEGER NOT NULL,
-      name TEXT NOT NULL,
-      value TEXT NOT NULL,
-      PRIMARY KEY (turn, seq)
-    )`
-    yield* sql`CREATE TABLE holdfast_interruptions (
-      turn INTEGER PRIMARY KEY NOT NULL REFERENCES holdfast_turns (number),
-      life TEXT NOT NULL,
-      seen INTEGER NOT NULL,
-      deaths INTEGER NOT NULL,
-      is_alone INTEGER NOT NULL,
-      is_orderly INTEGER NOT NULL,
-      defects INTEGER NOT NULL
-    )`
-  })
+const VERSIONS: SchemaVersion.Versions = {
+  table: "holdfast_journal_migrations",
+  another: "use another file",
+  migrations: {
+    "0001_initial": Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`CREATE TABLE holdfast_turns (number INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE)`
+      yield* sql`CREATE TABLE holdfast_journal (
+        turn INTEGER NOT NULL REFERENCES holdfast_turns (number),
+        seq INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (turn, seq)
+      )`
+      yield* sql`CREATE TABLE holdfast_interruptions (
+        turn INTEGER PRIMARY KEY NOT NULL REFERENCES holdfast_turns (number),
+        life TEXT NOT NULL,
+        seen INTEGER NOT NULL,
+        deaths INTEGER NOT NULL,
+        is_alone INTEGER NOT NULL,
+        is_orderly INTEGER NOT NULL,
+        defects INTEGER NOT NULL
+      )`
+    })
+  }
 }
-
-const VERSION = Object.keys(migrations).length
-
-const migrate = (path: string): Effect.Effect<void, StorageError, SqlClient.SqlClient> =>
-  Effect.gen(function* () {
-    yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: MIGRATIONS })
-    const sql = yield* SqlClient.SqlClient
-    const [newest] = yield* sql<{ readonly found: number }>`SELECT max(migration_id) AS found FROM ${sql(MIGRATIONS)}`
-    return newest?.found ?? 0
-  }).pipe(
-    DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
-    Effect.mapError((error) => {
-      // A migration that failed wraps the database's error.
-      const cause = error._tag === "MigrationError" ? error.cause : error
-      return SqlError.isSqlError(cause)
-        ? StorageFailure.explain(path, "prepare the tables", cause)
-        : new StorageError({ message: `Could not use the database ${path}: ${error.message}` })
-    }),
-    Effect.flatMap((found) =>
-      found <= VERSION
-        ? Effect.void
-        : Effect.fail(
-            new StorageError({
-              message:
-                `Could not use the database ${path}: its journal has version ${found}, and this version reads up to ${VERSION}. ` +
-                "Use the newer version that changed it, or another file. Nothing was changed."
-            })
-          )
-    )
-  )
 
 const addTurns =
   (sql: SqlClient.SqlClient) =>

@@ -9,7 +9,7 @@ import * as Interruption from "../../src/Interruption.ts"
 import { Journal } from "../../src/Journal.ts"
 import * as JournalCheckpoint from "../../src/JournalCheckpoint.ts"
 import type * as GroupCommit from "../../src/sql/GroupCommit.ts"
-import type { TableError } from "../../src/sql/Tables.ts"
+import type { TableError } from "../../src/sql/JournalTable.ts"
 import * as SqliteJournal from "../../src/sqlite/SqliteJournal.ts"
 import { JournalSuite, TemporaryFile } from "../../testing/index.ts"
 
@@ -68,7 +68,7 @@ const ordersIn = (sql: SqlClient.SqlClient) =>
   )
 
 describe("an application's statements", () => {
-  it.effect("JournalWrites.A1: are committed with their records, and are there after opening again", () =>
+  it.effect("SqlJournal.S1: are committed with their records, and are there after opening again", () =>
     Effect.gen(function* () {
       const path = yield* TemporaryFile.temporaryFile
       yield* Effect.scoped(
@@ -85,7 +85,7 @@ describe("an application's statements", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("JournalWrites.A1: do not run when their records collide; a refused statement keeps its records out", () =>
+  it.effect("SqlJournal.S1: do not run when their records collide; a refused statement keeps its records out", () =>
     Effect.gen(function* () {
       const { journal, sql } = yield* opened(yield* TemporaryFile.temporaryFile)
       yield* journal.append(turnId(1), 0, record(0, "another process's"))
@@ -104,7 +104,7 @@ describe("an application's statements", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("JournalWrites.A1: of several appends a refused one leaves the others alone", () =>
+  it.effect("SqlJournal.S1: of several appends a refused one leaves the others alone", () =>
     Effect.gen(function* () {
       const { journal, sql } = yield* opened(yield* TemporaryFile.temporaryFile)
       yield* journal.append(turnId(1), 0, record(0, "another process's"))
@@ -180,7 +180,10 @@ describe("a SQLite file of a journal", () => {
         )
       )
       const error = yield* Effect.flip(opened(path))
-      assert.match(error.message, /journal has version 2, and this version reads up to 1\. Use the newer version/)
+      assert.match(
+        error.message,
+        /its schema has version 2, and this Holdfast reads version 1\. Start the newer Holdfast that made it, or use another file\./
+      )
     }).pipe(Effect.scoped)
   )
 })

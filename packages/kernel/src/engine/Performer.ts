@@ -270,7 +270,7 @@ const tool = (
   { life }: Life
 ): Effect.Effect<Records.ToolResult> => {
   const isIdempotent = toolbox.definitions.find(({ name }) => name === call.toolName)?.isIdempotent === true
-  const isMine = begun === undefined || (begun !== true && begun.life === life)
+  const isMine = begun === undefined || begun.life === life
   const isReport = report !== undefined && Judging.isReport(report, call)
   const answer = Effect.suspend(() => {
     if (approval?.refusal !== undefined) return Effect.succeed({ output: approval.refusal, isError: true })

@@ -102,8 +102,8 @@ export const ToolResult = Schema.Struct({
 })
 export type ToolResult = typeof ToolResult.Type
 
-/** The life of the turn that began a tool call; `true`, written by earlier versions: a life that has ended. */
-export const Begun = Schema.Union([Schema.Struct({ life: Schema.String }), Schema.Literal(true)])
+/** The life of the turn that began a tool call. */
+export const Begun = Schema.Struct({ life: Schema.String })
 export type Begun = typeof Begun.Type
 
 // --- decisions and waits

@@ -19,11 +19,7 @@ const Spent = Schema.Struct({
   elapsedMs: Schema.Finite,
   extendedMs: Schema.optionalKey(Schema.Finite),
   /** The part spent on failures of this reason; present if the reason has its own limit (X11). */
-  onReason: Schema.optionalKey(
-    Schema.Struct({ retries: Schema.Int, sleptMs: Schema.Finite, elapsedMs: Schema.Finite })
-  ),
-  /** Only in older records. */
-  spread: Schema.optionalKey(Schema.Finite)
+  onReason: Schema.optionalKey(Schema.Struct({ retries: Schema.Int, sleptMs: Schema.Finite, elapsedMs: Schema.Finite }))
 })
 
 /** The limits in force; absent means no limit. */
@@ -55,7 +51,7 @@ export type ConsideredTarget = typeof ConsideredTarget.Type
 
 const RoutingType = Schema.Literals(["fallback-chain", "round-robin"])
 
-/** `limits` is absent in records of older versions; `ways` and `routing` are absent if there was only one target. */
+/** Absent: `limits` of a strategy without a policy, `ways` and `routing` if there was only one target. */
 const common = {
   spent: Spent,
   limits: Schema.optionalKey(Limits),
@@ -77,11 +73,11 @@ export const Basis = Schema.Union([
     clipped: Schema.optionalKey(Schema.Boolean),
     /** The policy has its own rule for waits of this reason. */
     byReason: Schema.optionalKey(Schema.Literal(true)),
-    /** The failure does not concern the endpoint (`Gate.concerns`); absent: it does, or the record is older. */
+    /** The failure does not concern the endpoint (`Gate.concerns`); absent: it does. */
     ofEndpoint: Schema.optionalKey(Schema.Literal(false)),
     /** After this wait the policy refuses a further retry: the turn calls, and shares no failure of another (X5). */
     isLast: Schema.optionalKey(Schema.Literal(true)),
-    /** What the gate keeps of the turn (`Sleepers.Remembered`); absent: no refusal was the turn's own, or the record is older. */
+    /** What the gate keeps of the turn (`Sleepers.Remembered`); absent: no refusal was the turn's own. */
     past: Schema.optionalKey(Schema.Struct({ odd: Schema.Finite, restsUntil: Schema.Finite })),
     ...common
   }),

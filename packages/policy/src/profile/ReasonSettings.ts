@@ -2,30 +2,46 @@
 import { defined, Failure } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import * as Counts from "./Counts.ts"
 import * as Durations from "./Durations.ts"
 import type { ReasonRule, ReasonRules } from "../decision/ReasonLimits.ts"
-import { BudgetSettings, toBudget } from "./BudgetSettings.ts"
-import { MidStreamSettings } from "./MidStreamSettings.ts"
+import { budget, type BudgetSettings, countFrom, MidStreamSettings, toBudget } from "./LimitSettings.ts"
 import { Schedule, toSchedule } from "./ScheduleSettings.ts"
+import { setting } from "./Setting.ts"
 
 const Reason = Schema.Struct({
-  /** Absent: that of the policy. */
-  schedule: Schema.optionalKey(
+  schedule: setting(
     Schema.Union([Schema.Literal("none"), Schedule]).annotate({
       message: 'Expected "none", or a schedule: an object whose "type" is "steps", "exponential" or "linear"'
-    })
+    }),
+    {
+      doc: 'a schedule as in `retry.schedule`, or `"none"`: at once, as long as a `maxRetries` ends it, its own or the policy\'s; otherwise `retry.schedule`',
+      unset: "`retry.schedule`"
+    }
   ),
-  /** The effect of a provider's hint on the schedule's delay. Absent: it can only lengthen it. */
-  hint: Schema.optionalKey(Schema.Literals(["lengthen", "replace", "ignore"])),
-  atLeast: Schema.optionalKey(Durations.NotNegative),
-  atMost: Schema.optionalKey(Durations.Positive),
-  /** Within the policy's limit, counted as the policy's `counts`. */
-  maxRetries: Schema.optionalKey(Counts.from(0)),
-  /** Within the policy's (X11). */
-  budget: Schema.optionalKey(BudgetSettings),
-  /** Absent: that of the policy (X7). */
-  midStream: Schema.optionalKey(MidStreamSettings)
+  hint: setting(Schema.Literals(["lengthen", "replace", "ignore"]), {
+    doc: "a provider's own delay can `lengthen` the schedule's, `replace` it (then at least a second), or be ignored (`ignore`)",
+    default: "lengthen"
+  }),
+  atLeast: setting(Durations.NotNegative, { doc: "a shorter wait becomes this long" }),
+  atMost: setting(Durations.Positive, { doc: "a longer wait becomes this long, a provider's own as well" }),
+  maxRetries: setting(countFrom(0), {
+    doc: "retries of a step after failures of this kind; `retry.counts` holds for them too",
+    unset: "no limit"
+  }),
+  budget: setting(
+    budget(
+      { doc: "the same, in the object", unset: "no limit" },
+      { doc: "cut the last wait to the rest of the budget", unset: "`retry.budget.clip`" }
+    ),
+    {
+      doc: "how much waiting for failures of this kind may cost a step: a duration, or an object; `retry.measure` holds for it too",
+      unset: "no limit"
+    }
+  ),
+  midStream: setting(MidStreamSettings, {
+    doc: "what follows when an answer breaks off with a failure of this kind",
+    unset: "`retry.midStream`"
+  })
 }).check(
   Schema.makeFilter(({ atLeast, atMost }) =>
     atLeast === undefined || atMost === undefined || !Duration.isGreaterThan(atLeast, atMost)
@@ -54,7 +70,7 @@ export const toReasons = (reasons: typeof Reasons.Type): ReasonRules =>
 const isReason = (name: string): boolean => Failure.Reason.literals.some((reason) => reason === name)
 
 /** An infinite budget is no budget. */
-const limitOf = (settings: typeof BudgetSettings.Type | undefined): Pick<ReasonRule, "budget"> => {
+const limitOf = (settings: BudgetSettings | undefined): Pick<ReasonRule, "budget"> => {
   const { totalMs = Infinity, clip } = toBudget(settings)
   return Number.isFinite(totalMs) ? { budget: { totalMs, ...defined({ clip }) } } : {}
 }

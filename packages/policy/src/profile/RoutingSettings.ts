@@ -2,6 +2,7 @@
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
+import { required, setting } from "./Setting.ts"
 import { ANY_PRIMARY, noChains, type Routing } from "../routing/Routing.ts"
 
 const EXPECTED = 'a provider and a model, such as "openai/gpt-5"'
@@ -31,9 +32,8 @@ const Targets = Schema.Array(TargetName).check(
 )
 
 const FallbackChain = Schema.Struct({
-  type: Schema.Literal("fallback-chain"),
-  /** By primary, or by `ANY_PRIMARY`: its fallbacks, best first (P8). */
-  chains: Schema.optionalKey(
+  type: required(Schema.Literal("fallback-chain"), { doc: "`fallback-chain` or `round-robin`" }),
+  chains: setting(
     Schema.Record(Schema.String, Targets).check(
       Schema.makeFilter(
         (chains) =>
@@ -45,18 +45,27 @@ const FallbackChain = Schema.Struct({
             })),
         { toJsonSchema: () => ({ propertyNames: { anyOf: [{ const: ANY_PRIMARY }, { pattern: Target.PATTERN }] } }) }
       )
-    )
+    ),
+    {
+      doc: "fallback-chain: lists of 100 targets at most, best first, each by the primary that it stands in for, or by `default` for every other primary"
+    }
   ),
-  /** When a later step returns to the primary (P9). Absent: when its cooldown is over. */
-  revert: Schema.optionalKey(Schema.Literals(["cooldown-expiry", "never"])),
-  /** The shortest cooldown of a target that failed (P8). Absent: 5 minutes. */
-  cooldown: Schema.optionalKey(Durations.Positive)
+  revert: setting(Schema.Literals(["cooldown-expiry", "never"]), {
+    doc: "fallback-chain: `cooldown-expiry` goes back to the primary with the first step after its cooldown; `never` stays",
+    default: "cooldown-expiry"
+  }),
+  cooldown: setting(Durations.Positive, {
+    doc: "fallback-chain: how long a target that failed is skipped; longer if the provider asks for it",
+    default: "5 minutes"
+  })
 })
 
 const RoundRobin = Schema.Struct({
   type: Schema.Literal("round-robin"),
-  /** Absent: only the turn's own target. */
-  targets: Schema.optionalKey(Targets)
+  targets: setting(Targets, {
+    doc: "round-robin: the targets in order, 100 at most; a model that is not among them comes first",
+    unset: "none: the turn's own"
+  })
 })
 
 /** The `routing` of a `retry` object. */

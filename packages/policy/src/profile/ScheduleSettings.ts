@@ -4,13 +4,14 @@ import { Checks } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Backoff from "../decision/Backoff.ts"
 import * as Durations from "./Durations.ts"
+import { required, setting } from "./Setting.ts"
 
 const Steps = Schema.Struct({
-  type: Schema.Literal("steps"),
-  /** The first delays, one by one. */
-  delays: Schema.Array(Durations.NotNegative).check(Checks.hasSome("Expected at least one delay")),
-  /** The delay of all further retries. Absent: the last of `delays`. */
-  tail: Schema.optionalKey(Durations.Positive)
+  type: required(Schema.Literal("steps"), { doc: "`steps`, `exponential` or `linear`" }),
+  delays: required(Schema.Array(Durations.NotNegative).check(Checks.hasSome("Expected at least one delay")), {
+    doc: "steps: the waits one by one"
+  }),
+  tail: setting(Durations.Positive, { doc: "steps: then this, again and again", unset: "the last of `delays`" })
 }).check(
   Schema.makeFilter(({ delays, tail }) =>
     tail !== undefined || Duration.toMillis(delays.at(-1) ?? 1) >= Durations.SHORTEST_MS
@@ -21,16 +22,20 @@ const Steps = Schema.Struct({
 
 const Exponential = Schema.Struct({
   type: Schema.Literal("exponential"),
-  base: Durations.Positive,
-  /** Absent: 2 (P4). */
-  factor: Schema.optionalKey(Schema.Finite.check(Checks.isWithin(1, "Expected a factor of 1 or more")))
+  base: required(Durations.Positive, { doc: "exponential, linear: the first wait" }),
+  factor: setting(Schema.Finite.check(Checks.isWithin(1, "Expected a factor of 1 or more")), {
+    doc: "exponential: each wait is so many times the one before it",
+    default: 2
+  })
 })
 
 const Linear = Schema.Struct({
   type: Schema.Literal("linear"),
   base: Durations.Positive,
-  /** Absent: `base`, so that the nth wait is n times as long. */
-  increment: Schema.optionalKey(Durations.NotNegative)
+  increment: setting(Durations.NotNegative, {
+    doc: "linear: each wait is so much longer than the one before it",
+    unset: "`base`"
+  })
 })
 
 /** The `schedule` of a `retry` object. */

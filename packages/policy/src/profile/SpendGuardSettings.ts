@@ -2,19 +2,28 @@
 import { Checks, defined } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
+import { setting } from "./Setting.ts"
 import * as SpendGuard from "../decision/SpendGuard.ts"
 
 const Tokens = Schema.Int.check(Checks.isWithin(0, "Expected a number of tokens, 0 or more"))
 
 const Guard = Schema.Struct({
-  /** Absent: an hour. */
-  after: Schema.optionalKey(Durations.NotNegative),
-  /** The limit of the next request, as estimated. */
-  maxInputTokens: Schema.optionalKey(Tokens),
-  /** The limit of the turn so far, in and out. */
-  maxTurnTokens: Schema.optionalKey(Tokens),
-  /** Absent: 8 hours. */
-  answerWithin: Schema.optionalKey(Durations.Positive)
+  after: setting(Durations.NotNegative, {
+    doc: "how long a step must have waited, in one wait or several, since a person's last decision",
+    default: "1 hour"
+  }),
+  maxInputTokens: setting(Tokens, {
+    doc: "ask if the next request is larger, by its provider's last count and an estimate of later text",
+    unset: "no limit"
+  }),
+  maxTurnTokens: setting(Tokens, {
+    doc: "ask if the turn has used more until then, input and output together",
+    unset: "no limit"
+  }),
+  answerWithin: setting(Durations.Positive, {
+    doc: "the time limit for an answer; then the turn fails with that reason",
+    default: "8 hours"
+  })
 }).check(
   Schema.makeFilter(
     ({ maxInputTokens, maxTurnTokens }) =>

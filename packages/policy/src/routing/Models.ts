@@ -2,6 +2,7 @@
 import type { Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
+import { setting } from "../profile/Setting.ts"
 
 /** A media type, or all of one kind. */
 const MEDIA_TYPES = /^[a-z]+\/(?:[a-z0-9][a-z0-9.+_-]*|\*)$/u
@@ -9,18 +10,23 @@ const FILES = 'a media type such as "application/pdf", or "image/*" for every im
 
 /** The capabilities of one model. Absent: no limit is known. */
 export const Capabilities = Schema.Struct({
-  /** Tokens, of the request and the answer together. */
-  contextWindow: Schema.optionalKey(
-    Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" }))
+  contextWindow: setting(
+    Schema.Int.check(Schema.isGreaterThan(0, { message: "Expected a number of tokens above 0" })),
+    {
+      doc: "tokens, of the request and the answer together. A request is counted by its provider's last count, and beyond that by an estimate",
+      unset: "not known"
+    }
   ),
-  /** Whether it can call tools. */
-  tools: Schema.optionalKey(Schema.Boolean),
-  /** The files that it takes: none, all, or some media types, such as `image/*`. */
-  files: Schema.optionalKey(
+  tools: setting(Schema.Boolean, { doc: "`false`: it can call none", default: true }),
+  files: setting(
     Schema.Union([
       Schema.Boolean,
       Schema.Array(Schema.String.check(Schema.isPattern(MEDIA_TYPES, { message: `Expected ${FILES}` })))
-    ]).annotate({ message: `Expected true, false, or a list of media types: ${FILES}` })
+    ]).annotate({ message: `Expected true, false, or a list of media types: ${FILES}` }),
+    {
+      doc: 'the [files](configuration.md#files-in-prompts) that it takes: `false` (none), `true`, or a list of media types such as `["image/*", "application/pdf"]`',
+      unset: "`true`: all that its provider's format has"
+    }
   )
 })
 export type Capabilities = typeof Capabilities.Type

@@ -23,7 +23,7 @@ export const Pause = Schema.Struct({
   retryable: Schema.Boolean,
   /** The end of the provider's hint, in epoch milliseconds: no attempt is made before (P5). */
   askedUntil: Schema.optionalKey(Schema.Finite),
-  /** When it was found, in epoch milliseconds. Absent in entries of older versions: it counts as older than every success. */
+  /** When it was found, in epoch milliseconds. Absent: it counts as older than every success. */
   since: Schema.optionalKey(Schema.Finite)
 })
 export type Pause = typeof Pause.Type

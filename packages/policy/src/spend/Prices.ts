@@ -6,6 +6,7 @@
  */
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
+import { required, setting } from "../profile/Setting.ts"
 import * as KnownPrices from "./KnownPrices.ts"
 
 const Dollars = Schema.Finite.check(
@@ -14,12 +15,10 @@ const Dollars = Schema.Finite.check(
 
 /** The price of one model, in US dollars per million tokens. */
 export const Price = Schema.Struct({
-  input: Dollars,
-  output: Dollars,
-  /** Input that the provider read from its prompt cache; absent: as `input`. */
-  cachedInput: Schema.optionalKey(Dollars),
-  /** Input that the provider wrote to its prompt cache; absent: as `input`. */
-  cacheWrite: Schema.optionalKey(Dollars)
+  input: required(Dollars, { doc: "input tokens", unset: "that of a well-known model" }),
+  output: required(Dollars, { doc: "output tokens, reasoning included", unset: "that of a well-known model" }),
+  cachedInput: setting(Dollars, { doc: "input that the provider read from its prompt cache", unset: "`input`" }),
+  cacheWrite: setting(Dollars, { doc: "input that the provider wrote to its prompt cache", unset: "`input`" })
 })
 export type Price = typeof Price.Type
 

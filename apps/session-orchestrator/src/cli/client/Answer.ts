@@ -1,15 +1,22 @@
-/** `holdfast answer ID`: prints the answer of a turn that was left, or what the turn is at. */
-import { Effect, Option } from "effect"
+/**
+ * `holdfast answer ID`: prints the answer of a turn that was left, or what the turn is at. `--files` writes the answer's files to a folder.
+ *
+ * A file's name begins with the turn's id and a number, so no two of them are one, and no name leaves the folder.
+ */
+import type { ClientError } from "@holdfast/client"
+import { FilePart, type Ids, type Message, type TurnState } from "@holdfast/wire"
+import { Effect, FileSystem, Option, type PlatformError } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import * as path from "node:path"
+import { causeOf } from "../../system/PlatformFailure.ts"
 import * as Prose from "../../text/Prose.ts"
-import { Ended } from "../Ended.ts"
+import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
+import * as MediaTypes from "../MediaTypes.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
-import * as Setup from "../Setup.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
-import * as AnswerFiles from "./AnswerFiles.ts"
-import * as ServiceClient from "./ServiceClient.ts"
-import * as TurnCalls from "./TurnCalls.ts"
+import * as LeftTurns from "./LeftTurns.ts"
+import * as Service from "./Service.ts"
 
 /** The command `holdfast answer`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -21,32 +28,33 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print the turn as JSON: status, answer or error, attempts, usage; times in milliseconds"),
         Flag.withDefault(false)
       ),
-      files: AnswerFiles.flag,
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      files: Flag.String("files").pipe(
+        Flag.withMetavar("FOLDER"),
+        Flag.withDescription("Write the files of the answer, such as images, to this folder"),
+        Flag.optional
+      ),
+      ...Service.flags
     },
-    ({ config, files, json, turn, url }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
+    ({ files, json, turn, ...given }) =>
+      Service.use(parts, given, (client) =>
         Effect.gen(function* () {
-          const turnId = yield* TurnCalls.idOf(turn)
+          const turnId = yield* LeftTurns.idOf(turn)
           const terminal = yield* Terminal
-          const client = yield* ServiceClient.of(url, parts.environment, server)
-          const state = yield* TurnCalls.read(client, turnId)
-          if (json) terminal.stdout(`${TurnCalls.inJson(state)}\n`)
+          const state = yield* client.turn(turnId).getState
+          if (json) terminal.stdout(`${LeftTurns.inJson(state)}\n`)
           else if (state.text !== undefined) {
             const text = terminal.isStdoutTerminal ? Prose.harmless(state.text) : state.text
             terminal.stdout(text.endsWith("\n") || (text === "" && state.files !== undefined) ? text : `${text}\n`)
           } else {
-            const color = TurnCalls.hasEnded(state) ? "red" : "yellow"
-            terminal.stderr(`${paint(terminal.colors.stderr, color, `Turn ${turnId}: ${TurnCalls.inWords(state)}`)}\n`)
+            const color = LeftTurns.hasEnded(state) ? "red" : "yellow"
+            terminal.stderr(`${paint(terminal.colors.stderr, color, `Turn ${turnId}: ${LeftTurns.inWords(state)}`)}\n`)
           }
           const folder = Option.getOrUndefined(files)
           const { files: returned = [] } = state
-          const written =
-            folder === undefined || returned.length === 0 ? [] : yield* AnswerFiles.write(client, state, folder)
-          const lines = [...written, ...AnswerFiles.unwritten(returned, folder)]
+          const written = folder === undefined || returned.length === 0 ? [] : yield* write(client, state, folder)
+          const lines = [...written, ...unwritten(returned, folder)]
           if (!json || folder !== undefined) for (const line of lines) terminal.stderr(`${Prose.oneLine(line)}\n`)
-          const exitCode = TurnCalls.exitCodeOf([state])
+          const exitCode = LeftTurns.exitCodeOf([state])
           if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
         })
       )
@@ -64,3 +72,49 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
       { command: "holdfast answer --json weekly-1 | jq .usage", description: "For programs" }
     ])
   )
+
+/** The lines of the files that are not written: with a folder those at an address, which nothing reads; without one all. */
+export const unwritten = (
+  files: ReadonlyArray<TurnState.AnswerFile>,
+  folder: string | undefined
+): ReadonlyArray<string> =>
+  files
+    .filter(({ sizeBytes }) => folder === undefined || sizeBytes === undefined)
+    .map((file) => `${lineOf(file)}${file.sizeBytes === undefined ? "" : " (--files FOLDER writes it)"}`)
+
+/** Writes the files of a turn's answer that have bytes, and returns their paths. */
+export const write = Effect.fnUntraced(function* (
+  client: Pick<Service.Client, "conversation">,
+  { conversationId, turnId }: Pick<TurnState.TurnState, "conversationId" | "turnId">,
+  folder: string
+): Effect.fn.Return<ReadonlyArray<string>, Refused | ClientError, FileSystem.FileSystem> {
+  const disk = yield* FileSystem.FileSystem
+  const messages = yield* client.conversation(conversationId).getMessages
+  const refused = (error: PlatformError.PlatformError) =>
+    new Refused({ message: `--files: ${folder} cannot be written: ${causeOf(error)}.`, exitCode: ExitCode.FAILED })
+  yield* Effect.mapError(disk.makeDirectory(folder, { recursive: true }), refused)
+  return yield* Effect.forEach(bytesOf(messages, turnId), (file, at) => {
+    const to = path.join(folder, nameOf(turnId, file, at))
+    return Effect.as(Effect.mapError(disk.writeFile(to, Buffer.from(file.data, "base64")), refused), to)
+  })
+})
+
+// --- internal
+
+/** A file on one line: its type, size and name. */
+const lineOf = ({ mediaType, name, sizeBytes, url }: TurnState.AnswerFile): string => {
+  const where = sizeBytes === undefined ? `at ${url}` : FilePart.formatBytes(sizeBytes)
+  return [mediaType, where, name].filter((word) => word !== undefined).join(" ")
+}
+
+/** The files with bytes in the last answer of a turn. */
+const bytesOf = (messages: ReadonlyArray<Message.Message>, turnId: Ids.TurnId) => {
+  const answer = messages.findLast((message) => message.role === "assistant" && message.turnId === turnId)
+  return answer?.role === "assistant"
+    ? answer.content.flatMap((part) => (part.type === "file" && "data" in part ? [part] : []))
+    : []
+}
+
+/** `at` is 0-based. */
+const nameOf = (turnId: Ids.TurnId, { mediaType, name }: Message.ModelFile, at: number): string =>
+  `${turnId}-${at + 1}${name === undefined ? `.${MediaTypes.endingOf(mediaType) ?? "bin"}` : `-${name}`}`

@@ -4,18 +4,16 @@
  * Each turn is printed with what became of it. The command continues page by page until the filter names no more turns. A filter is
  * required; `--dry-run` prints the turns and does nothing.
  */
-import { defined } from "@holdfast/wire"
-import { BulkCommands } from "@holdfast/wire/api"
-import { Clock, Effect, Option } from "effect"
+import type { BulkCommands } from "@holdfast/wire/api"
+import { Clock, Effect, type Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Prose from "../../text/Prose.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
-import * as Setup from "../Setup.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
 import * as Filter from "./Filter.ts"
-import * as ServiceClient from "./ServiceClient.ts"
+import * as Service from "./Service.ts"
 
 const flags = {
   ...Filter.flags("turns"),
@@ -24,8 +22,7 @@ const flags = {
     Flag.withDefault(false)
   ),
   json: Flag.Boolean("json").pipe(Flag.withDescription("Print one JSON object a line"), Flag.withDefault(false)),
-  url: ServiceClient.urlFlag,
-  config: Setup.configFlag
+  ...Service.flags
 }
 
 /** The command `holdfast retry`. */
@@ -89,30 +86,20 @@ const run = <E extends StartFailure>(
   command: BulkCommands.BulkCommand,
   status: NonNullable<BulkCommands.BulkFilter["status"]>
 ) =>
-  Setup.withConfig(parts, { file: Option.getOrUndefined(given.config) }, ({ server }) =>
+  Service.use(parts, given, (client) =>
     Effect.gen(function* () {
       const named = yield* Filter.of(given, yield* Clock.currentTimeMillis)
       if (Object.keys(named).length === 0) {
         return yield* refused("Name the turns: --since, --model or --tag. Several of them narrow the choice.")
       }
-      const client = yield* ServiceClient.of(given.url, parts.environment, server)
-      const filter = { ...named, status }
       let hasRefused = false
       let count = 0
-      let cursor: string | undefined
-      do {
-        const body: BulkCommands.RunBulk = { command, filter, ...defined({ cursor }), dryRun: given.dryRun }
-        const report: BulkCommands.BulkReport = yield* client.call(
-          { method: "POST", path: "/v1/turns/commands", body },
-          BulkCommands.BulkReport
-        )
-        count += report.turns.length
-        for (const turn of report.turns) {
-          hasRefused ||= turn.outcome === "refused"
-          yield* print(turn, given.json)
-        }
-        cursor = report.next
-      } while (cursor !== undefined)
+      const request = { command, filter: { ...named, status }, dryRun: given.dryRun }
+      yield* Stream.runForEach(client.commandTurns(request), (turn) => {
+        count++
+        hasRefused ||= turn.outcome === "refused"
+        return print(turn, given.json)
+      })
       if (count === 0 && !given.json) {
         const { colors, stderr } = yield* Terminal
         stderr(`${paint(colors.stderr, "dim", `No ${status} turn matches.`)}\n`)

@@ -4,16 +4,14 @@
  * Conversations come newest first, each as soon as it is read. A conversation that is deleted meanwhile is left out. Files are
  * placeholders in both forms: an export is for reading, and a file may have megabytes.
  */
-import { type ConversationState, defined, Message } from "@holdfast/wire"
-import { ConversationsGroup, Listing } from "@holdfast/wire/api"
-import { Clock, Effect, Option } from "effect"
+import { type ConversationState, Message } from "@holdfast/wire"
+import { Clock, Effect, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Prose from "../../text/Prose.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
-import * as Setup from "../Setup.ts"
 import { Terminal } from "../terminal/Terminal.ts"
 import * as Filter from "./Filter.ts"
-import * as ServiceClient from "./ServiceClient.ts"
+import * as Service from "./Service.ts"
 import * as Transcript from "./Transcript.ts"
 
 /** The command `holdfast export`. */
@@ -26,15 +24,13 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("jsonl: one conversation a line, with its messages; markdown: for people"),
         Flag.withDefault("jsonl")
       ),
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      ...Service.flags
     },
     ({ config, format, url, ...filter }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(config) }, ({ server }) =>
+      Service.use(parts, { config, url }, (client) =>
         Effect.gen(function* () {
           const terminal = yield* Terminal
           const query = yield* Filter.of(filter, yield* Clock.currentTimeMillis)
-          const client = yield* ServiceClient.of(url, parts.environment, server)
           const write = (conversation: ConversationState.ConversationSummary) =>
             Effect.map(messagesOf(client, conversation), (messages) => {
               if (messages === undefined) return
@@ -44,15 +40,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
                   : `${Transcript.inMarkdown(conversation, messages)}\n`
               terminal.stdout(terminal.isStdoutTerminal ? Prose.harmless(text) : text)
             })
-          let cursor: string | undefined
-          do {
-            const page: Listing.ConversationPage = yield* client.call(
-              { path: `/v1/conversations?${queryOf({ ...query, cursor })}` },
-              Listing.ConversationPage
-            )
-            yield* Effect.forEach(page.conversations, write, { discard: true })
-            cursor = page.next
-          } while (cursor !== undefined)
+          yield* Stream.runForEach(client.listConversations(query), write)
         })
       )
   ).pipe(
@@ -66,17 +54,10 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 
 // --- internal
 
-const queryOf = (query: Readonly<Record<string, string | number | undefined>>): string =>
-  new URLSearchParams(
-    Object.entries(defined(query)).map(([key, value]): [string, string] => [key, String(value)])
-  ).toString()
-
 /** The history; `undefined` for a conversation that was deleted since the list was read. */
-const messagesOf = (client: ServiceClient.ServiceClient, { conversationId }: ConversationState.ConversationSummary) =>
-  client.call({ path: `/v1/conversations/${conversationId}/messages` }, ConversationsGroup.Messages).pipe(
-    Effect.map(({ messages }) => messages),
-    Effect.catchIf(
-      (error) => error._tag === "Refusal" && error.status === 404,
-      () => Effect.undefined
-    )
+const messagesOf = (client: Service.Client, { conversationId }: ConversationState.ConversationSummary) =>
+  Effect.catchIf(
+    client.conversation(conversationId).getMessages,
+    ({ status }) => status === 404,
+    () => Effect.undefined
   )

@@ -1,22 +1,15 @@
 /**
  * `holdfast chat`: a conversation in the terminal, of the running service, or of a service in this process.
  *
- * Without `--url` and `HOLDFAST_URL`, where no service answers at the configured address, this process runs the service until the
- * terminal is left. Its log goes to a file beside the database, because the screen is taken. The terminal's program is loaded by this
+ * Its own service (`NearService`) runs until the terminal is left. Its log goes to a file beside the database, because the screen is taken. The terminal's program is loaded by this
  * command alone: no other command starts slower for it.
  */
-import { ConversationState, Ids } from "@holdfast/wire"
-import { Listing } from "@holdfast/wire/api"
-import { Context, Effect, Layer, Option, Result } from "effect"
+import { Ids } from "@holdfast/wire"
+import { Effect, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
-import { appendFileSync } from "node:fs"
-import { dirname, join, relative } from "node:path"
 import type { Values } from "../../config/Config.ts"
-import * as Environment from "../../config/reading/Environment.ts"
 import * as ExplanationText from "../../inspection/ExplanationText.ts"
 import * as PeriodText from "../../inspection/period/PeriodText.ts"
-import * as SafeLogger from "../../redaction/SafeLogger.ts"
 import * as LocalTime from "../../text/LocalTime.ts"
 import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
@@ -24,8 +17,8 @@ import type { Parts, StartFailure } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
 import * as Signals from "../Signals.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
-import * as Address from "./Address.ts"
-import * as ServiceClient from "./ServiceClient.ts"
+import * as NearService from "./NearService.ts"
+import * as Service from "./Service.ts"
 
 /** The command `chat`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -41,17 +34,16 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Go on with the newest conversation"),
         Flag.withDefault(false)
       ),
-      model: ServiceClient.modelFlag,
+      model: Service.modelFlag,
       plain: Flag.Boolean("plain").pipe(
         Flag.withDescription("Write line by line and repaint nothing, for screen readers"),
         Flag.withDefault(false)
       ),
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      ...Service.flags
     },
     (flags) =>
       Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, (config) =>
-        Effect.scoped(converse(parts, flags, config)).pipe(Effect.provide(Signals.layer))
+        converse(parts, flags, config).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
       )
   ).pipe(
     Command.withDescription(
@@ -79,9 +71,14 @@ interface Flags {
 const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, flags: Flags, config: Values) {
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
-  const { isOwn, url } = yield* serviceOf(parts, flags, config)
-  const address = yield* addressOf(Option.some(url), parts, config)
-  const conversationId = yield* conversationOf(flags, ServiceClient.make(address))
+  const { address, isOwn } = yield* NearService.find(
+    parts,
+    flags.url,
+    config,
+    NearService.logged(parts, terminal, "chat.log"),
+    true
+  )
+  const conversationId = yield* conversationOf(flags, yield* Service.connect(address))
   const program = yield* Effect.promise(load)
   const leaving = new AbortController()
   const opened = Effect.tryPromise({
@@ -124,66 +121,8 @@ const converse = Effect.fnUntraced(function* <E extends StartFailure>(parts: Par
   if (isSignalled) return yield* new Ended({ exitCode: ExitCode.ABORTED })
 })
 
-const addressOf = <E extends StartFailure>(url: Option.Option<string>, parts: Parts<E>, { server }: Values) =>
-  Effect.mapError(
-    Effect.fromResult(Address.of(Option.getOrUndefined(url), parts.environment, server)),
-    (message) => new Refused({ message, exitCode: ExitCode.USAGE })
-  )
-
-/** The running service, or a service in this process. */
-const serviceOf = Effect.fnUntraced(function* <E extends StartFailure>(
-  parts: Parts<E>,
-  flags: Pick<Flags, "url">,
-  config: Values
-) {
-  const isNamed = Option.isSome(flags.url) || Environment.get(parts.environment, Environment.URL_VARIABLE) !== undefined
-  if (isNamed) {
-    const { url } = yield* addressOf(flags.url, parts, config)
-    if (yield* answers(url)) return { isOwn: false, url }
-    return yield* new Refused({
-      message: `The service at ${url} does not answer. Start it with \`holdfast serve\`; without an address this terminal runs its own.`,
-      exitCode: ExitCode.FAILED
-    })
-  }
-  const known = Address.of(undefined, parts.environment, config.server)
-  if (Result.isSuccess(known) && (yield* answers(known.success.url))) {
-    return { isOwn: false, url: known.success.url }
-  }
-  if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
-  const terminal = yield* Terminal
-  const log = join(dirname(config.database.path), "chat.log")
-  terminal.stderr(
-    `${paint(terminal.colors.stderr, "dim", `No service is running: this terminal runs its own. Log: ${near(log)}`)}\n`
-  )
-  const logger = SafeLogger.layer({
-    format: "json",
-    colors: false,
-    write: (line) => appendFileSync(log, line, { mode: 0o600 })
-  })
-  const { address } = Context.get(yield* Layer.build(Layer.provide(parts.service, logger)), HttpServer.HttpServer)
-  return { isOwn: true, url: HttpServer.formatAddress(address) }
-})
-
-/** A path as short as it can be written here. */
-const near = (path: string): string => {
-  const short = relative(process.cwd(), path)
-  return short.startsWith("..") ? path : short
-}
-
-/** Whether a Holdfast service is at an address. */
-const answers = (url: string): Effect.Effect<boolean> =>
-  Effect.promise(() =>
-    fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
-      (response) => response.ok,
-      () => false
-    )
-  )
-
-/** A service on this machine answers sooner, also while it is busy. */
-const PATIENCE_MS = 2_000
-
 /** The conversation that the flags name. A mistake is reported before the screen is taken. */
-const conversationOf = Effect.fnUntraced(function* (flags: Flags, client: ServiceClient.ServiceClient) {
+const conversationOf = Effect.fnUntraced(function* (flags: Flags, client: Service.Client) {
   const given = Option.getOrUndefined(flags.conversation)
   if (given !== undefined) {
     if (!Ids.ID_PATTERN.test(given)) {
@@ -192,12 +131,12 @@ const conversationOf = Effect.fnUntraced(function* (flags: Flags, client: Servic
         exitCode: ExitCode.USAGE
       })
     }
-    yield* client.call({ path: `/v1/conversations/${given}` }, ConversationState.ConversationState)
+    yield* client.conversation(given).getState
     return given
   }
   if (!flags.continue) return undefined
-  const { conversations } = yield* client.call({ path: "/v1/conversations?limit=1" }, Listing.ConversationPage)
-  return conversations[0]?.conversationId
+  const newest = yield* Stream.runHead(client.listConversations({ limit: 1 }))
+  return Option.getOrUndefined(newest)?.conversationId
 })
 
 /** React reads `NODE_ENV` as it is loaded: its version for developers is many times slower. Tools that are started later do not get it. */

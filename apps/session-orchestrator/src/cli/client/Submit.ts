@@ -7,7 +7,7 @@
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Ids, Labels } from "@holdfast/wire"
-import { WorkGroup } from "@holdfast/wire/api"
+import type { WorkGroup } from "@holdfast/wire/api"
 import { Effect, FileSystem, Option, Result, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as OrderedId from "../../storage/OrderedId.ts"
@@ -16,12 +16,10 @@ import { Ended, Refused } from "../Ended.ts"
 import * as ExitCode from "../ExitCode.ts"
 import type { Parts, StartFailure } from "../Parts.ts"
 import * as RunInput from "../RunInput.ts"
-import * as Setup from "../Setup.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
 import * as Attachments from "../Attachments.ts"
 import * as PromptFile from "./PromptFile.ts"
-import * as ServiceClient from "./ServiceClient.ts"
-import * as SubmitProgress from "./SubmitProgress.ts"
+import * as Service from "./Service.ts"
 
 /** The command `holdfast submit`. */
 export const command = <E extends StartFailure>(parts: Parts<E>) =>
@@ -49,7 +47,7 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.optional
       ),
       attach: Attachments.flag,
-      model: ServiceClient.modelFlag,
+      model: Service.modelFlag,
       profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
         Flag.withDescription("Retry profile instead of the service's own"),
         Flag.optional
@@ -65,16 +63,11 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
         Flag.withDescription("Print one JSON object a line: turnId, conversationId, isNew"),
         Flag.withDefault(false)
       ),
-      url: ServiceClient.urlFlag,
-      config: Setup.configFlag
+      ...Service.flags
     },
     (flags) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, ({ server }) =>
-        Effect.gen(function* () {
-          const entries = yield* readEntries(flags, server)
-          const client = yield* ServiceClient.of(flags.url, parts.environment, server)
-          yield* submitAll(client, entries, flags.json)
-        })
+      Service.use(parts, flags, (client, server) =>
+        Effect.flatMap(readEntries(flags, server), (entries) => submitAll(client, entries, flags.json))
       )
   ).pipe(
     Command.withDescription(
@@ -164,13 +157,9 @@ interface Entry {
   readonly turn: WorkGroup.SubmitTurn
 }
 
-const submitAll = Effect.fnUntraced(function* (
-  client: ServiceClient.ServiceClient,
-  entries: ReadonlyArray<Entry>,
-  isJson: boolean
-) {
+const submitAll = Effect.fnUntraced(function* (client: Service.Client, entries: ReadonlyArray<Entry>, isJson: boolean) {
   const terminal = yield* Terminal
-  const progress = SubmitProgress.make(terminal, entries.length)
+  const progress = progressOn(terminal, entries.length)
   const note = (color: "red" | "dim", text: string) =>
     terminal.stderr(`${paint(terminal.colors.stderr, color, Prose.plain(text))}\n`)
   let done = 0
@@ -178,13 +167,16 @@ const submitAll = Effect.fnUntraced(function* (
   let failed = 0
   const outcomes = Stream.fromIterable(entries).pipe(
     Stream.mapEffect(
-      (entry) =>
-        client.call({ method: "POST", path: "/v1/turns", body: entry.turn }, WorkGroup.TurnSubmitted).pipe(
-          Effect.map((submitted) => ({ entry, submitted })),
-          Effect.catchTag("Refusal", (refusal) =>
-            OF_ONE.has(refusal.status) ? Effect.succeed({ entry, refusal }) : Effect.fail(refusal)
+      (entry) => {
+        const { prompt, ...options } = entry.turn
+        return client.submit(prompt, options).pipe(
+          Effect.map(({ conversationId, id, isNew }) => ({ entry, submitted: { turnId: id, conversationId, isNew } })),
+          Effect.catchIf(
+            ({ status }) => OF_ONE.has(status ?? 0),
+            (refusal) => Effect.succeed({ entry, refusal })
           )
-        ),
+        )
+      },
       { concurrency: AT_ONCE }
     )
   )
@@ -195,7 +187,7 @@ const submitAll = Effect.fnUntraced(function* (
       if ("refusal" in outcome) {
         failed++
         const { line } = outcome.entry
-        note("red", `${line === undefined ? "" : `line ${line}: `}${outcome.refusal.message}`)
+        note("red", `${line === undefined ? "" : `line ${line}: `}${Service.wordsOf(outcome.refusal)}`)
       } else {
         if (!outcome.submitted.isNew) known++
         terminal.stdout(`${isJson ? Prose.inJson(JSON.stringify(outcome.submitted)) : outcome.submitted.turnId}\n`)
@@ -204,20 +196,33 @@ const submitAll = Effect.fnUntraced(function* (
     })
   ).pipe(
     Effect.ensuring(Effect.sync(progress.clear)),
-    Effect.mapError(
-      ({ message }) =>
-        new Refused({
-          message:
-            done === 0
-              ? message
-              : `${message} ${done - failed} of ${entries.length} are submitted; the same command again submits the rest.`,
-          exitCode: ExitCode.FAILED
-        })
-    )
+    Effect.mapError((error) => {
+      const message = Service.wordsOf(error)
+      const rest = `${done - failed} of ${entries.length} are submitted; the same command again submits the rest.`
+      return new Refused({ message: done === 0 ? message : `${message} ${rest}`, exitCode: ExitCode.FAILED })
+    })
   )
   if (known > 0) note("dim", knownText(known, entries.length))
   if (failed > 0) return yield* new Ended({ exitCode: ExitCode.FAILED })
 })
+
+/** On a terminal, how many turns have been submitted: one line that is repainted. */
+const progressOn = (terminal: Terminal["Service"], total: number) => {
+  // Ids on a terminal show the progress themselves.
+  const isShown = terminal.isStderrTerminal && !terminal.isStdoutTerminal && total > 1
+  const erase = () => terminal.stderr("\r\u001b[J")
+  return {
+    done: (count: number) => {
+      if (!isShown) return
+      erase()
+      terminal.stderr(paint(terminal.colors.stderr, "dim", `${count} of ${total} submitted`))
+    },
+    /** Takes the line away before something else is written. */
+    clear: () => {
+      if (isShown) erase()
+    }
+  }
+}
 
 const knownText = (known: number, all: number): string => {
   if (all === 1) return "It had been submitted before."

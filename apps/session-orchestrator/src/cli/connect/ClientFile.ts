@@ -10,6 +10,8 @@ export interface Place {
   /** Below the home directory. */
   readonly file: string
   readonly format: "json" | "toml" | "env"
+  /** The client reads a file of the same name that ends in `.jsonc`, too. */
+  readonly hasComments?: boolean
   /** A path of names; one name in the formats of lines. */
   readonly key: ReadonlyArray<string>
 }

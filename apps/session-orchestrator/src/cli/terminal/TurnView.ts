@@ -20,6 +20,11 @@ export interface ViewState {
   readonly waits: number
   /** Text of the step in progress was written. */
   readonly isAnswering: boolean
+  /** What was written of the step in progress: characters, and files. */
+  readonly written: Written
+  /** What a new connection sends again of it, and is left out. */
+  readonly again: Written
+  readonly step: number | undefined
   /** Text of an earlier step was written. */
   readonly hasAnswered: boolean
   /** The person has pressed Ctrl-C. */
@@ -27,11 +32,21 @@ export interface ViewState {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
+interface Written {
+  readonly text: number
+  readonly files: number
+}
+
+const NOTHING: Written = { text: 0, files: 0 }
+
 /** The state before the first event. */
 export const initial: ViewState = {
   wait: undefined,
   waits: 0,
   isAnswering: false,
+  written: NOTHING,
+  again: NOTHING,
+  step: undefined,
   hasAnswered: false,
   isAborting: false,
   end: undefined
@@ -50,28 +65,52 @@ type Update = readonly [ViewState, ReadonlyArray<Output>]
 /** Folds an event into the state and returns the permanent output. */
 export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => {
   switch (event.type) {
-    case "text-delta":
-      return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), { _tag: "Answer", text: event.delta }]]
-    case "file":
-      return [{ ...state, wait: undefined, isAnswering: true }, [...over(state), fileLine(event.file)]]
+    case "text-delta": {
+      const { again, written } = state
+      const text = event.delta.slice(again.text)
+      const rest = { ...again, text: Math.max(0, again.text - event.delta.length) }
+      if (text === "") return [{ ...state, again: rest }, []]
+      const next = { ...written, text: written.text + text.length }
+      return [
+        { ...state, wait: undefined, isAnswering: true, written: next, again: rest },
+        [...over(state), { _tag: "Answer", text }]
+      ]
+    }
+    case "file": {
+      const { again, written } = state
+      if (again.files > 0) return [{ ...state, again: { ...again, files: again.files - 1 } }, []]
+      const next = { ...written, files: written.files + 1 }
+      return [{ ...state, wait: undefined, isAnswering: true, written: next }, [...over(state), fileLine(event.file)]]
+    }
     case "provider-retry":
+      // A connection that was made anew announces its wait again.
+      if (isSame(state.wait, event)) return [state, []]
       // A wait that asks continues the wait before it, which has led to no retry yet.
       return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
     case "reasoning-delta":
     case "retry-end":
       return [{ ...state, wait: undefined }, over(state)]
     case "step-start":
+      // A connection that was made anew sends the step in progress from its beginning.
+      if (state.isAnswering && event.step === state.step) return [{ ...state, again: state.written }, []]
       // Two answers of one turn are two paragraphs.
       return [
-        { ...state, isAnswering: false, hasAnswered: false },
+        { ...state, isAnswering: false, hasAnswered: false, step: event.step, written: NOTHING, again: NOTHING },
         hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
       ]
     case "message": {
-      // Its text was shown as deltas, unless the step had ended before this process watched the turn.
-      const text = state.isAnswering || event.message.role !== "assistant" ? "" : Message.textOf(event.message)
-      const next = { ...state, isAnswering: false, hasAnswered: hasText(state) || text !== "" }
+      // Its text was shown as deltas, as far as this process was connected while they came.
+      const shown = state.isAnswering ? state.written.text : 0
+      const text = event.message.role === "assistant" ? Message.textOf(event.message).slice(shown) : ""
+      const next = {
+        ...state,
+        isAnswering: false,
+        hasAnswered: hasText(state) || text !== "",
+        written: NOTHING,
+        again: NOTHING
+      }
       const answer: ReadonlyArray<Output> =
-        text === "" ? [] : [{ _tag: "Answer", text: hasText(state) ? `\n${text}` : text }]
+        text === "" ? [] : [{ _tag: "Answer", text: state.hasAnswered && shown === 0 ? `\n${text}` : text }]
       return [next, state.isAnswering ? answer : [...answer, ...filesOf(event.message)]]
     }
     case "tools-missing": {
@@ -83,7 +122,7 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
       return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
     case "step-discarded":
       return [
-        { ...state, isAnswering: false },
+        { ...state, isAnswering: false, written: NOTHING, again: NOTHING },
         [line("notice", `What was shown is void: ${event.message} It is answered anew.`)]
       ]
     case "model-change":
@@ -182,6 +221,12 @@ const fileLine = (file: Message.ModelFile): Output => line("notice", Prose.oneLi
 
 const filesOf = (message: Message.Message): ReadonlyArray<Output> =>
   message.role === "assistant" ? message.content.flatMap((part) => (part.type === "file" ? [fileLine(part)] : [])) : []
+
+const isSame = (wait: TurnEvent.ProviderRetry | undefined, event: TurnEvent.ProviderRetry): boolean =>
+  wait !== undefined &&
+  wait.attempt === event.attempt &&
+  wait.retryAt === event.retryAt &&
+  wait.asks?.message === event.asks?.message
 
 const hasText = ({ hasAnswered, isAnswering }: ViewState): boolean => isAnswering || hasAnswered
 

@@ -12,7 +12,6 @@ import type { Parts, StartFailure } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
 import * as Since from "../Since.ts"
 import { paint, Terminal } from "../terminal/Terminal.ts"
-import * as TurnsFilter from "./TurnsFilter.ts"
 import * as TurnsTable from "./TurnsTable.ts"
 
 /** The command `turns`. */
@@ -21,26 +20,15 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     "turns",
     {
       config: Setup.configFlag,
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print one JSON object a line; times in milliseconds"),
-        Flag.withDefault(false)
+      json: Setup.switchFlag("json", "Print one JSON object a line; times in milliseconds"),
+      all: Setup.switchFlag("all", "Print ended turns too").pipe(Flag.withAlias("a")),
+      failed: Setup.switchFlag("failed", "Print failed turns only"),
+      since: Setup.textFlag(
+        "since",
+        "MOMENT",
+        `Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`
       ),
-      all: Flag.Boolean("all").pipe(
-        Flag.withAlias("a"),
-        Flag.withDescription("Print ended turns too"),
-        Flag.withDefault(false)
-      ),
-      failed: Flag.Boolean("failed").pipe(Flag.withDescription("Print failed turns only"), Flag.withDefault(false)),
-      since: Flag.String("since").pipe(
-        Flag.withMetavar("MOMENT"),
-        Flag.withDescription(`Print turns accepted or ended since then, ended ones too: ${Since.EXPECTED}`),
-        Flag.optional
-      ),
-      model: Flag.String("model").pipe(
-        Flag.withMetavar("PROVIDER/MODEL"),
-        Flag.withDescription("Print turns of this model, or of this provider"),
-        Flag.optional
-      ),
+      model: Setup.textFlag("model", "PROVIDER/MODEL", "Print turns of this model, or of this provider"),
       limit: Flag.Int("limit").pipe(
         Flag.withMetavar("N"),
         Flag.withDescription("Print the newest N of these turns"),
@@ -69,6 +57,23 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
     ])
   )
 
+/** The conditions; a turn must meet all of them. */
+export interface Filter {
+  readonly failed: boolean
+  /** The turn was accepted or ended since then, or has not ended; epoch milliseconds. */
+  readonly since: number | undefined
+  /** `provider/model`, or a provider. */
+  readonly model: string | undefined
+  /** The number of turns at most; the newest are kept. */
+  readonly limit: number | undefined
+}
+
+/** The turns that meet the conditions, in their order. */
+export const filtered = (turns: ReadonlyArray<TurnReport>, filter: Filter): ReadonlyArray<TurnReport> => {
+  const passing = turns.filter((turn) => passes(turn, filter))
+  return filter.limit === undefined ? passing : passing.slice(-filter.limit)
+}
+
 // --- internal
 
 const print = Effect.fnUntraced(function* ({
@@ -78,17 +83,14 @@ const print = Effect.fnUntraced(function* ({
   now
 }: {
   readonly all: boolean
-  readonly filter: TurnsFilter.Filter
+  readonly filter: Filter
   readonly json: boolean
   readonly now: number
 }) {
   const inspection = yield* Inspection
   const terminal = yield* Terminal
   const { redact } = yield* Secrets
-  const turns = TurnsFilter.apply(
-    yield* inspection.turns({ all: all || filter.failed || filter.since !== undefined }),
-    filter
-  )
+  const turns = filtered(yield* inspection.turns({ all: all || filter.failed || filter.since !== undefined }), filter)
   if (json) {
     for (const turn of turns) terminal.stdout(`${Prose.inJson(redact(JSON.stringify(turn)))}\n`)
     return
@@ -108,7 +110,7 @@ const filterOf = Effect.fnUntraced(function* (
     readonly since: Option.Option<string>
   },
   now: number
-): Effect.fn.Return<TurnsFilter.Filter, Refused> {
+): Effect.fn.Return<Filter, Refused> {
   const since = Option.isNone(flags.since) ? undefined : yield* Since.orRefused(flags.since.value, now)
   const limit = Option.getOrUndefined(flags.limit)
   if (limit !== undefined && limit < 1) {
@@ -139,3 +141,8 @@ const noteOf = (turns: ReadonlyArray<TurnReport>, service: Service): string | un
     ? "No service runs on this database: its turns continue when `holdfast serve` is started."
     : undefined
 }
+
+const passes = ({ acceptedAt, endedAt, model, state }: TurnReport, filter: Filter): boolean =>
+  (!filter.failed || state === "failed") &&
+  (filter.since === undefined || endedAt === undefined || Math.max(acceptedAt, endedAt) >= filter.since) &&
+  (filter.model === undefined || model === filter.model || model.startsWith(`${filter.model}/`))

@@ -7,10 +7,10 @@
  */
 import { Quote } from "@holdfast/wire"
 import { SchemaIssue } from "effect"
-import * as LengthOfTime from "../../text/LengthOfTime.ts"
-import * as FormerNames from "./FormerNames.ts"
+import * as DurationText from "../../text/DurationText.ts"
 import type { Position } from "./JsonText.ts"
 import { nearest } from "./Nearest.ts"
+import { ROWS } from "./Settings.ts"
 
 /** One problem. */
 export interface Problem {
@@ -120,7 +120,7 @@ const leafOf = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>, over
 const formatLeaf = SchemaIssue.makeFormatterDefault()
 
 const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
-  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path, valueAt(input, path))
+  if (issue._tag === "UnexpectedKey") return unknownKey(issue, path)
   if (issue._tag === "MissingKey") return "missing."
   const said = override ?? formatLeaf(issue)
   // A check that is not about a value has a complete message.
@@ -128,8 +128,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const told = said.slice("Expected ".length)
   const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
-  const advice = Array.isArray(found) ? FormerNames.adviceFor(path, found) : undefined
-  const hint = advice === undefined ? suggestionFor(found, expected) : ` ${advice}`
+  const hint = suggestionFor(found, expected)
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
@@ -141,9 +140,7 @@ const TYPES: { readonly [type: string]: string } = {
   object: "an object"
 }
 
-const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>, found: unknown): string => {
-  const advice = FormerNames.adviceFor(path, found)
-  if (advice !== undefined) return `unknown key. ${advice}`
+const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
   const near = nearest(String(path.at(-1)), known)
   const visible = known.filter((name) => !name.startsWith("$"))
@@ -158,7 +155,7 @@ const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<Proper
 const suggestionFor = (found: unknown, expected: string): string => {
   if (typeof found !== "string") return ""
   const near = expected.includes("duration")
-    ? LengthOfTime.spelledOut(found)
+    ? DurationText.spelledOut(found)
     : nearest(
         found,
         Array.from(expected.matchAll(/"([^"]*)"/g), (match) => match[1] ?? "").filter((word) => /^[a-z-]+$/.test(word))
@@ -166,21 +163,12 @@ const suggestionFor = (found: unknown, expected: string): string => {
   return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
 }
 
-/** ConfigProblem.P2. These keys contain headers, bodies, options, variables and their names, arguments, a webhook or a database's password. */
-const SECRET_KEYS = new Set<PropertyKey>([
-  "token",
-  "tokenEnv",
-  "headers",
-  "body",
-  "options",
-  "apiKeyEnv",
-  "url",
-  "env",
-  "args",
-  "webhook",
-  "webhookEnv",
-  "command"
-])
+/** ConfigProblem.P2. The names of settings that are secret. */
+const SECRET_KEYS = new Set<PropertyKey>(
+  Array.from(ROWS.values()).flatMap(({ isSecret, key }) =>
+    isSecret === true ? [key.slice(key.lastIndexOf(".") + 1)] : []
+  )
+)
 
 const isSecretPlace = (path: ReadonlyArray<PropertyKey>, found: unknown): boolean =>
   path.some((key) => SECRET_KEYS.has(key)) || (path.length === 0 && typeof found === "string")

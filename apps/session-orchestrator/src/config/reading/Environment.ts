@@ -1,10 +1,14 @@
 /**
- * Reads the `HOLDFAST_*` environment variables, which override the file.
+ * Reads environment variables: those that override settings, those that name no setting, and the common ones of proxies.
  *
  * Command-line flags override the variables. Providers' keys have other names (`BuiltIn.ts`). An empty variable counts as not set.
  */
-import { nearest } from "./Nearest.ts"
+import type { Setting } from "@holdfast/policy"
+import type { Proxies } from "@holdfast/providers/proxy"
+import { Redacted, SchemaAST } from "effect"
 import type { Problem } from "./ConfigProblem.ts"
+import { nearest } from "./Nearest.ts"
+import { ROWS } from "./Settings.ts"
 
 /** The environment variables of a process, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -14,32 +18,6 @@ export const get = (environment: Environment, name: string): string | undefined 
   const value = environment[name]
   return value === undefined || value === "" ? undefined : value
 }
-
-interface Override {
-  readonly name: string
-  /** The key of the file that it overrides. */
-  readonly path: readonly [string, string?]
-  /** Converts the text to the value that the file would have. Other text stays as it is, and the schema refuses it. */
-  readonly read?: (text: string) => unknown
-}
-
-/** Every variable that overrides a key of the file. */
-export const overrides: ReadonlyArray<Override> = [
-  { name: "HOLDFAST_HOST", path: ["server", "host"] },
-  { name: "HOLDFAST_PORT", path: ["server", "port"], read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text) },
-  { name: "HOLDFAST_TOKEN", path: ["server", "token"] },
-  { name: "HOLDFAST_DATABASE_PATH", path: ["database", "path"] },
-  { name: "HOLDFAST_DATABASE_URL", path: ["database", "url"] },
-  { name: "HOLDFAST_CLUSTER_RUNNER", path: ["cluster", "runner"] },
-  { name: "HOLDFAST_MODEL", path: ["model"] },
-  { name: "HOLDFAST_LOG_LEVEL", path: ["log", "level"] },
-  { name: "HOLDFAST_RETRY_PROFILE", path: ["retry", "profile"] },
-  {
-    name: "HOLDFAST_RETRY_ENABLED",
-    path: ["retry", "enabled"],
-    read: (text) => (text === "true" ? true : text === "false" ? false : text)
-  }
-]
 
 /** The variable that names the file; `--config` overrides it. */
 export const CONFIG_VARIABLE = "HOLDFAST_CONFIG"
@@ -55,26 +33,29 @@ export const names: ReadonlyArray<string> = [
   CONFIG_VARIABLE,
   LOG_FORMAT_VARIABLE,
   URL_VARIABLE,
-  ...overrides.map(({ name }) => name)
+  ...Array.from(ROWS.values()).flatMap(({ env }) => env ?? [])
 ]
 
-/** The variables that are set, in the shape of the file, not checked yet. */
-export const toSettings = (environment: Environment): Readonly<Record<string, unknown>> => {
+/** Variables or flags that are set, in the shape of the file, not checked yet. */
+export const overrides = (
+  by: "env" | "flag",
+  valueOf: (name: string) => string | number | undefined,
+  rows: ReadonlyMap<string, Setting.Row> = ROWS
+): Readonly<Record<string, unknown>> => {
   const settings: Record<string, unknown> = {}
-  for (const { name, path, read } of overrides) {
-    const text = get(environment, name)
-    if (text === undefined) continue
-    const value = read === undefined ? text : read(text)
-    const [section, key] = path
-    if (key === undefined) settings[section] = value
-    else settings[section] = { ...Object(settings[section]), [key]: value }
+  for (const { key, type, [by]: name } of rows.values()) {
+    const value = name === undefined ? undefined : valueOf(name)
+    if (value === undefined) continue
+    const [section = "", inner] = key.split(".")
+    settings[section] =
+      inner === undefined ? converted(type, value) : { ...Object(settings[section]), [inner]: converted(type, value) }
   }
   return settings
 }
 
-/** The variable behind a path of `toSettings`. */
-export const variableOf = (path: ReadonlyArray<PropertyKey>): string =>
-  overrides.find((override) => override.path.every((key, index) => key === path[index]))?.name ?? path.join(".")
+/** The variable or the flag of the setting at a path. */
+export const nameOf = (by: "env" | "flag", path: string): string | undefined =>
+  Array.from(ROWS.values()).find((row) => row[by] !== undefined && `${path}.`.startsWith(`${row.key}.`))?.[by]
 
 /** The formats of the log. */
 export const LOG_FORMATS = ["pretty", "json"] as const
@@ -107,6 +88,51 @@ export const unknownVariables = (environment: Environment, named: ReadonlySet<st
       return `${name} is set, and Holdfast does not read it.${near === undefined ? "" : ` Did you mean ${PREFIX}${near}?`}`
     })
 
+/** The proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. An address may contain a user and a password: they are secrets. */
+export interface Proxy {
+  readonly http: Redacted.Redacted | undefined
+  readonly https: Redacted.Redacted | undefined
+  /** Hosts that are reached directly, as `NO_PROXY` lists them. */
+  readonly exceptions: string
+}
+
+/** Reads the variables of proxies. The lower-case name overrides the upper-case one, as in curl. No proxy: every server is reached directly. */
+export const proxy = (environment: Environment, problems: Array<Problem>): Proxy | undefined => {
+  const find = (name: string) =>
+    [name.toLowerCase(), name].find((known) => get(environment, known) !== undefined) ?? name
+  const addressIn = (variable: string): Redacted.Redacted | undefined => {
+    const name = find(variable)
+    const text = get(environment, name)
+    if (text === undefined) return undefined
+    // `host:port` alone is an http address, as in curl.
+    const url = URL.parse(text.includes("://") ? text : `http://${text}`)
+    if (url !== null && /^https?:$/.test(url.protocol) && url.hostname !== "") return Redacted.make(url.href)
+    problems.push({ place: name, message: `expected ${PROXY_ADDRESS}.` })
+    return undefined
+  }
+  const http = addressIn("HTTP_PROXY")
+  const https = addressIn("HTTPS_PROXY")
+  const exceptions = get(environment, find("NO_PROXY")) ?? ""
+  return http === undefined && https === undefined ? undefined : { http, https, exceptions }
+}
+
+/** The proxies for the HTTP client, with their passwords. */
+export const proxiesOf = ({ proxy }: { readonly proxy?: Proxy | undefined }): Proxies | undefined =>
+  proxy && {
+    http: proxy.http && Redacted.value(proxy.http),
+    https: proxy.https && Redacted.value(proxy.https),
+    exceptions: proxy.exceptions
+  }
+
 // --- internal
 
 const PREFIX = "HOLDFAST_"
+
+const PROXY_ADDRESS = 'the address of an HTTP proxy, such as "http://proxy.example.org:3128"'
+
+/** The value that the file would have for a text. Other text stays as it is, and the schema refuses it. */
+const converted = (type: SchemaAST.AST, value: string | number): unknown => {
+  const written = SchemaAST.toEncoded(type)
+  if (SchemaAST.isNumber(written) && typeof value === "string" && /^\d{1,9}$/.test(value)) return Number(value)
+  return SchemaAST.isBoolean(written) && (value === "true" || value === "false") ? value === "true" : value
+}

@@ -1,534 +1,416 @@
 /**
- * Defines the schema of `holdfast.config.json`.
+ * Declares every setting of `holdfast.config.json`: its type, default, variable and flag, whether it is secret, and a sentence.
  *
- * Every key is optional, because this schema decodes the file, the environment and the command line separately before they are merged.
- * `Resolve.ts` checks relations between keys. docs/configuration.md describes each key with its default and unit; a test compares it
- * with this schema.
+ * The file's schema for editors, docs/settings.md, the variables, the flags and the configuration in force are made from this. All keys
+ * are optional, because the file, the environment and the command line are decoded separately before they are merged. `Resolve.ts`
+ * checks relations between keys.
  */
-import { Durations, Models, Prices, RetrySettings } from "@holdfast/policy"
+import { Durations, Models, Prices, RetrySettings, Setting } from "@holdfast/policy"
+import { DefaultAddress } from "@holdfast/wire"
+import { Schema, type SchemaAST } from "effect"
 import * as SpendLimits from "../../spend/limits/SpendLimits.ts"
-import { DefaultAddress, Target } from "@holdfast/wire"
-import { Duration, Schema, type SchemaAST } from "effect"
-import * as NoticeFormats from "./NoticeFormats.ts"
-import { Body } from "./RequestSettings.ts"
+import * as Types from "./SettingTypes.ts"
 
-/** Characters. A shorter token could be guessed, and could not be redacted without false alarms. */
-export const SHORTEST_TOKEN = 16
-
-const text = (expected: string) => Schema.String.annotate({ message: `Expected ${expected}` })
-
-const filled = (expected: string) => matching(/\S/u, expected)
-
-const matching = (pattern: RegExp, expected: string) =>
-  text(expected).check(Schema.isPattern(pattern, { message: `Expected ${expected}` }))
-
-/** A text that code checks; `pattern` is the part of the check for editors. */
-const checked = (isGood: (value: string) => boolean, pattern: string, expected: string) =>
-  text(expected).check(
-    Schema.makeFilter((value) => isGood(value) || `Expected ${expected}`, { toJsonSchema: () => [{ pattern }, true] })
-  )
-
-/** A secret is wrapped when it is read. Only this decoder has its plain text. */
-const Secret = text(`a string of at least ${SHORTEST_TOKEN} characters`)
-  .check(
-    Schema.isMinLength(SHORTEST_TOKEN, {
-      message: `Expected a string of at least ${SHORTEST_TOKEN} characters`,
-      // A header carries the token, so it is ASCII, and a code point is a character.
-      toJsonSchema: () => ({ minLength: SHORTEST_TOKEN })
-    })
-  )
-  .pipe(Schema.RedactedFromValue)
-
-const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u
-
-const VariableName = matching(VARIABLE_NAME, "the name of an environment variable (not the key itself)")
-
-/** The value of a header (RFC 9110, section 5.5): visible characters and blanks. A line break would start another header. */
-export const HEADER_VALUE = /^[\x20-\x7e]*$/u
-
-const HeaderValue = matching(HEADER_VALUE, "a header's value: printable ASCII on one line").pipe(
-  Schema.RedactedFromValue
-)
-
-/** Names whose values are taken for secrets, of variables and of options. */
-export const SECRET_NAME = /key|token|secret|passw|credential|auth|cookie|pat$/i
-
-/** The name of a header (RFC 9110, section 5.6.2). */
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/u
-
-/** The name of a provider, which is the part of `provider/model` before the first `/`. */
-const PROVIDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/u
-
-/** A record with a check of each key, under the key's own path. */
-const named = <V extends Schema.Constraint>(pattern: RegExp, expected: string, value: V) =>
-  Schema.Record(Schema.String, value).check(
-    Schema.makeFilter(
-      (record) =>
-        Object.keys(record)
-          .filter((name) => !pattern.test(name))
-          .map((name) => ({ path: [name], issue: `this name is not valid; expected ${expected}.` })),
-      { toJsonSchema: () => ({ propertyNames: { pattern: pattern.source } }) }
-    )
-  )
-
-const Headers = named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)
-
-/** The expectation of an address, for messages. */
-export const BASE_URL =
-  'an http or https address such as "https://api.openai.com/v1", without a user and without a fragment'
-
-/** Whether a text is an http or https address without a user and without a fragment. */
-export const isBaseUrl = (text: string): boolean => {
-  const url = URL.parse(text)
-  return isWebhook(text) && url?.username === "" && url.password === "" && url.hash === ""
-}
-
-/** Whether a text is an http or https address, which a webhook may be. */
-export const isWebhook = (text: string): boolean => {
-  const protocol = URL.parse(text)?.protocol
-  return protocol === "https:" || protocol === "http:"
-}
-
-/** The beginning of addresses, in upper or lower case; `URL` ignores blanks before it. */
-const HTTP = "^\\s*[Hh][Tt][Tt][Pp][Ss]?:"
-
-/** The address of a provider. */
-export const BaseUrl = checked(isBaseUrl, HTTP, BASE_URL)
-
-const PORT = "an integer from 0 to 65535"
-
-/** No provider takes a larger request, and a text of this length can still be handled as one. */
-export const MOST_FILE_BYTES = 100_000_000
-const MOST_BODY_BYTES = 200_000_000
-
-const bytesUpTo = (most: number) => {
-  const message = `Expected an integer of bytes from 1024 to ${most}`
-  return Schema.Number.annotate({ message }).check(
-    Schema.isInt({ message }),
-    Schema.isBetween({ minimum: 1_024, maximum: most }, { message })
-  )
-}
-
-const ORIGIN =
-  'the origin of pages, such as "https://app.example.org": scheme, host and port as a browser sends them, without a path and without *'
-
-const ORIGIN_PATTERN = "^[a-z][a-z0-9+.-]*://[^/\\s*?#@]+$"
-
-/** Pages of an app may have a scheme of their own. */
-const isOrigin = (text: string): boolean =>
-  new RegExp(ORIGIN_PATTERN, "u").test(text) && (!/^https?:/.test(text) || URL.parse(text)?.origin === text)
+const { required, secret, setting } = Setting
 
 const ServerSettings = Schema.Struct({
-  host: Schema.optionalKey(filled('an address to listen on, such as "127.0.0.1"')),
-  port: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${PORT}` }).check(
-      Schema.isInt({ message: `Expected ${PORT}` }),
-      Schema.isBetween({ minimum: 0, maximum: 65_535 }, { message: `Expected ${PORT}` })
-    )
+  host: setting(Types.filled('an address to listen on, such as "127.0.0.1"'), {
+    doc: "address to listen on; any but a loopback address needs a token",
+    default: DefaultAddress.HOST,
+    env: "HOLDFAST_HOST",
+    flag: "--host"
+  }),
+  port: setting(Types.integer(0, 65_535), {
+    doc: "port from 0 to 65535; 0 takes any that is free, and the start prints which",
+    default: DefaultAddress.PORT,
+    env: "HOLDFAST_PORT",
+    flag: "--port"
+  }),
+  hostnames: setting(
+    Schema.Array(Types.matching(/^[A-Za-z0-9.-]+$/u, 'a host\'s name without a port, such as "holdfast.example.org"')),
+    {
+      doc: "list of further names, without ports, that clients reach the service by, such as that of a proxy before it; requests for other names are refused",
+      default: []
+    }
   ),
-  hostnames: Schema.optionalKey(
-    Schema.Array(matching(/^[A-Za-z0-9.-]+$/u, 'a host\'s name without a port, such as "holdfast.example.org"'))
-  ),
-  /** Pages that may call the service, besides its own. */
-  allowedOrigins: Schema.optionalKey(Schema.Array(checked(isOrigin, ORIGIN_PATTERN, ORIGIN))),
-  token: Schema.optionalKey(Secret),
-  tokenEnv: Schema.optionalKey(VariableName),
-  /** The most bytes of a file in a prompt. */
-  maxFileBytes: Schema.optionalKey(bytesUpTo(MOST_FILE_BYTES)),
-  /** The most bytes of a request with a prompt, files as base64 included. */
-  maxBodyBytes: Schema.optionalKey(bytesUpTo(MOST_BODY_BYTES))
+  allowedOrigins: setting(Schema.Array(Types.PageOrigin), {
+    doc: "list of origins whose pages may call the service from a browser, such as `https://app.example.org`: scheme, host and port, without a path; pages of other origins are refused ([pages of your own](operations.md#pages-of-your-own))",
+    default: []
+  }),
+  token: secret(Types.Secret, {
+    doc: `what clients must send as \`Authorization: Bearer\`; ${Types.SHORTEST_TOKEN} characters at least`,
+    env: "HOLDFAST_TOKEN"
+  }),
+  tokenEnv: secret(Types.VariableName, {
+    doc: "the name of a variable that holds the token, so that it need not stand in the file; instead of `server.token`"
+  }),
+  // Above the limits of providers for one image; a request of three such files is near the limit of theirs, which is below the most here.
+  maxFileBytes: setting(Types.bytesUpTo(100_000_000), {
+    doc: "the most bytes of one file in a prompt, from 1024 to 100000000; a larger one is 413 `file-too-large`, with its place, its size and this limit",
+    default: 10_485_760
+  }),
+  maxBodyBytes: setting(Types.bytesUpTo(200_000_000), {
+    doc: "the most bytes of a request with a prompt, from 1024 to 200000000; a larger one is 413 `body-too-large`. A file takes a third more there than its bytes, because it is base64. Other requests have 1 MiB at most",
+    default: 33_554_432
+  })
 })
 
-/** The expectation of a database's address, for messages. */
-const DATABASE_URL = 'the address of a PostgreSQL database, such as "postgres://user@host:5432/holdfast"'
-
 const DatabaseSettings = Schema.Struct({
-  path: Schema.optionalKey(filled('a file\'s path, such as "./.holdfast/holdfast.db"')),
-  retention: Schema.optionalKey(Durations.Limit),
-  deleteConversations: Schema.optionalKey(
+  path: setting(Types.filled('a file\'s path, such as "./.holdfast/holdfast.db"'), {
+    doc: "SQLite file with conversations, messages and events, made where there is none; relative to the configuration file, or in the variable to the working directory; `:memory:` keeps nothing",
+    default: "./.holdfast/holdfast.db",
+    env: "HOLDFAST_DATABASE_PATH"
+  }),
+  retention: setting(Durations.Limit, {
+    doc: 'how long a turn\'s journal, which serves to resume and explain it, is kept after its end; `"Infinity"` keeps it. History and events always stay',
+    default: "30 days"
+  }),
+  deleteConversations: setting(
     Schema.Array(
       Schema.Struct({
         after: Durations.Limit,
-        tag: Schema.optionalKey(matching(/^[A-Za-z0-9_.:/@+-]{1,64}$/u, 'a tag of conversations, such as "nightly"'))
+        tag: Schema.optionalKey(
+          Types.matching(/^[A-Za-z0-9_.:/@+-]{1,64}$/u, 'a tag of conversations, such as "nightly"')
+        )
       })
-    )
+    ),
+    {
+      doc: "conversations to delete whole, so long after the end of their newest turn: a list of `{after, tag?}`. A rule without `tag` means all. A conversation with a turn that has not ended stays. Rounds are at the start and once a day",
+      default: []
+    }
   ),
-  /** It may contain a password. */
-  url: Schema.optionalKey(
-    checked((value) => isDatabaseUrl(value), "^\\s*[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?:", DATABASE_URL).pipe(
-      Schema.RedactedFromValue
-    )
-  )
+  url: secret(Types.DatabaseUrl, {
+    doc: "PostgreSQL database to use instead, for several processes that share the work: `postgres://user:password@host:port/database`. The database must be there; its tables are made. The password counts as a secret",
+    env: "HOLDFAST_DATABASE_URL"
+  })
 })
-
-const RUNNER = 'a host and a port, such as "10.0.0.5:4748"'
-
-const RUNNER_PATTERN = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/u
-
-/** The most shards: each is a lock that its runner checks every few seconds. */
-const MOST_SHARDS = 10_000
-const SHARDS = `an integer from 1 to ${MOST_SHARDS}`
 
 const ClusterSettings = Schema.Struct({
-  runner: Schema.optionalKey(checked((value) => parseRunner(value) !== undefined, RUNNER_PATTERN.source, RUNNER)),
-  shards: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${SHARDS}` }).check(
-      Schema.isInt({ message: `Expected ${SHARDS}` }),
-      Schema.isBetween({ minimum: 1, maximum: MOST_SHARDS }, { message: `Expected ${SHARDS}` })
-    )
-  )
+  runner: setting(Types.RunnerAddress, {
+    doc: "`host:port` where the other runners reach this one, and where it listens for them; no two may have the same. These connections are neither encrypted nor protected: keep them in a network of their own",
+    default: "127.0.0.1:4748",
+    env: "HOLDFAST_CLUSTER_RUNNER",
+    flag: "--runner"
+  }),
+  // A dozen or more per runner for more runners than a cluster will have. Each is a lock that its runner checks every few seconds.
+  shards: setting(Types.integer(1, 10_000), {
+    doc: "how many parts the conversations are dealt out in, from 1 to 10000; the same for all runners, and only changed while none runs",
+    default: 300
+  })
 })
-
-/** Reads `host:port`; an IPv6 address is in brackets. */
-export const parseRunner = (text: string): { readonly host: string; readonly port: number } | undefined => {
-  const [, bracketed, plain, port] = RUNNER_PATTERN.exec(text) ?? []
-  const host = bracketed ?? plain
-  return host === undefined || Number(port) < 1 || Number(port) > 65_535 ? undefined : { host, port: Number(port) }
-}
 
 /** The log levels, from the most lines to the fewest. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const
 
 const LogSettings = Schema.Struct({
-  level: Schema.optionalKey(
-    Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' })
-  )
+  // One line per failed turn and per change of the service's state.
+  level: setting(Schema.Literals(LOG_LEVELS).annotate({ message: 'Expected "debug", "info", "warn" or "error"' }), {
+    doc: 'the least severe lines that are logged: `"debug"`, `"info"`, `"warn"` or `"error"`; `--log-level` overrides it',
+    default: "info",
+    env: "HOLDFAST_LOG_LEVEL"
+  })
 })
 
 const GateSettings = Schema.Struct({
-  enabled: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" }))
+  enabled: setting(Types.Switch, {
+    doc: "`false`: each turn keeps to its schedule, whatever other turns find. `providers.*.limits` still apply",
+    default: true
+  })
 })
-
-/** The most bytes of a call through the gateway that may be configured: its body is in memory while it waits. */
-const MOST_GATEWAY_BYTES = 1_073_741_824
 
 const GatewaySettings = Schema.Struct({
-  maxBodyBytes: Schema.optionalKey(bytesUpTo(MOST_GATEWAY_BYTES))
+  // A conversation with images, as the providers take it. The body of a call is in memory while it waits.
+  maxBodyBytes: setting(Types.bytesUpTo(1_073_741_824), {
+    doc: "the most bytes of a call's body, from 1024 to 1073741824; a larger one is 413",
+    default: 67_108_864
+  })
 })
 
-const atLeastOne = (expected: string) =>
-  Schema.Number.annotate({ message: `Expected ${expected}` }).check(
-    Schema.isInt({ message: `Expected ${expected}` }),
-    Schema.isGreaterThanOrEqualTo(1, { message: `Expected ${expected}` })
-  )
-
-const LimitSettings = Schema.Struct({
-  calls: Schema.optionalKey(atLeastOne("an integer of calls, 1 or more")),
-  requestsPerMinute: Schema.optionalKey(atLeastOne("an integer of requests, 1 or more")),
-  tokensPerMinute: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more"))
-})
-
-/** Arguments of a function of the AI SDK. They may contain keys. */
-const Options = Schema.Record(Schema.String, Schema.Json)
-  .annotate({ message: 'Expected an object of options, such as { "region": "eu-central-1" }' })
-  .pipe(Schema.RedactedFromValue)
+/** The keys of requests that providers of one type alone have, or all. */
+const REQUEST = {
+  body: secret(Types.Body, {
+    doc: "[fields of every request](configuration.md#fields-of-requests): JSON that is merged into them"
+  }),
+  maxTokens: setting(Types.integerFrom(1, "tokens"), {
+    doc: "`anthropic` only: the most tokens of an answer, which this API requires",
+    unset: "4096 for Claude 3, 8192 for Claude 3.5, otherwise 32000"
+  }),
+  promptCaching: setting(Types.Switch, {
+    doc: "`anthropic` only: mark the system prompt and the last message for the provider's cache",
+    default: true
+  })
+}
 
 /** An entry of `providers`. */
 export const ProviderSettings = Schema.Struct({
-  type: Schema.Literals([
-    "openai-compatible",
-    "anthropic",
-    "openai-responses",
-    "gemini",
-    "ai-sdk",
-    "simulated"
-  ]).annotate({
-    message: 'Expected "openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk" or "simulated"'
-  }),
-  /** AI SDK: the package, or a module of the operator by its path. */
-  package: Schema.optionalKey(filled('a package of the AI SDK, such as "@ai-sdk/google"')),
-  /** AI SDK: the export of the package that makes the provider. */
-  factory: Schema.optionalKey(filled('the name of an exported function, such as "createGoogleGenerativeAI"')),
-  /** AI SDK: what the factory is called with. */
-  options: Schema.optionalKey(Options),
-  baseUrl: Schema.optionalKey(BaseUrl),
-  apiKeyEnv: Schema.optionalKey(
-    Schema.Union([VariableName, Schema.Array(VariableName)]).annotate({
-      message: "Expected the name of an environment variable, or a list of such names"
-    })
+  type: required(
+    Schema.Literals(["openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk", "simulated"]).annotate({
+      message: 'Expected "openai-compatible", "anthropic", "openai-responses", "gemini", "ai-sdk" or "simulated"'
+    }),
+    {
+      doc: "`openai-compatible` (chat completions), `anthropic` (messages), `openai-responses`, `gemini`, `ai-sdk` ([a package of the AI SDK](configuration.md#packages-of-the-ai-sdk)) or `simulated`"
+    }
   ),
-  headers: Schema.optionalKey(Headers),
-  /** Merged into every request body. */
-  body: Schema.optionalKey(Body),
-  /** Anthropic: the most tokens of an answer. */
-  maxTokens: Schema.optionalKey(atLeastOne("an integer of tokens, 1 or more")),
-  /** Anthropic: whether the prompt is marked for the provider's cache. */
-  promptCaching: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
-  limits: Schema.optionalKey(LimitSettings)
+  package: setting(Types.filled('a package of the AI SDK, such as "@ai-sdk/google"'), {
+    doc: "`ai-sdk` only: the package, such as `@ai-sdk/google`, or the path of a module, relative to the configuration file",
+    unset: "required for `ai-sdk`"
+  }),
+  factory: setting(Types.filled('the name of an exported function, such as "createGoogleGenerativeAI"'), {
+    doc: "`ai-sdk` only: the exported function that makes the provider",
+    unset: "the only export whose name begins with `create`"
+  }),
+  options: secret(Types.Options, {
+    doc: "`ai-sdk` only: what that function is called with, such as `region`; `${NAME}` stands for the variable of that name, at any depth, whose value is a secret"
+  }),
+  baseUrl: setting(Types.BaseUrl, {
+    doc: "its address: the part before `/chat/completions`, `/v1/messages`, `/responses` or `/v1beta/models`; the values of its query count as secrets, but for `api-version`",
+    unset:
+      "that of the built-in provider of this name; for `anthropic`, `openai-responses` and `gemini` that of Anthropic, OpenAI and Google"
+  }),
+  apiKeyEnv: secret(
+    Schema.Union([Types.VariableName, Schema.Array(Types.VariableName)]).annotate({
+      message: "Expected the name of an environment variable, or a list of such names"
+    }),
+    {
+      doc: "the name of the variable that holds its key, or a list of names, of which all that are set are its credentials, in order; never the key itself",
+      unset: "that of the built-in provider, as long as there is no `baseUrl`; otherwise it needs no key"
+    }
+  ),
+  headers: secret(Types.Headers, {
+    doc: "sent with every request, over Holdfast's own; values count as secrets. `${NAME}` stands for the variable of that name, whose value is a secret too; a variable that is not set stops the start"
+  }),
+  ...REQUEST,
+  limits: Schema.optionalKey(
+    Schema.Struct({
+      calls: setting(Types.integerFrom(1, "calls"), {
+        doc: "calls at once ([limits](configuration.md#limits))",
+        unset: "no limit"
+      }),
+      requestsPerMinute: setting(Types.integerFrom(1, "requests"), {
+        doc: "calls that begin in any 60 seconds",
+        unset: "no limit"
+      }),
+      tokensPerMinute: setting(Types.integerFrom(1, "tokens"), {
+        doc: "tokens in any 60 seconds, input and output together",
+        unset: "no limit"
+      })
+    })
+  )
 })
 export type ProviderSettings = typeof ProviderSettings.Type
 
-/** The expectation of a collector's endpoint, for messages. */
-export const OTLP_ENDPOINT =
-  'an http or https address such as "http://127.0.0.1:4318", without a user and without a fragment'
+/** The keys of a provider's entry that are added to its requests as written. */
+export type RequestSettings = Pick<ProviderSettings, keyof typeof REQUEST>
 
-/** The expectation of a webhook, for messages. */
-export const WEBHOOK = 'http or https address, such as "https://hooks.example.org/services/..."'
-
-const BYTES = "an integer of 1000 or more"
-const KEEP = "an integer from 0 to 1000"
+/** The capabilities of a model, and the additions to its requests. */
+const ModelSettings = Schema.Struct({
+  ...Models.Capabilities.fields,
+  body: secret(Types.Body, {
+    doc: "[fields of its requests](configuration.md#fields-of-requests): JSON that is merged into them"
+  })
+})
+export type ModelSettings = typeof ModelSettings.Type
 
 const RetryLogSettings = Schema.Struct({
-  path: Schema.optionalKey(filled('a file\'s path, such as "./retries.jsonl"')),
-  maxBytes: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${BYTES}` }).check(
-      Schema.isInt({ message: `Expected ${BYTES}` }),
-      Schema.isGreaterThanOrEqualTo(1_000, { message: `Expected ${BYTES}` })
-    )
-  ),
-  /** The number of older files. */
-  keep: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${KEEP}` }).check(
-      Schema.isInt({ message: `Expected ${KEEP}` }),
-      Schema.isBetween({ minimum: 0, maximum: 1_000 }, { message: `Expected ${KEEP}` })
-    )
-  )
+  path: setting(Types.filled('a file\'s path, such as "./retries.jsonl"'), {
+    doc: "the file; relative to the configuration file",
+    unset: "`retries.jsonl` beside the database"
+  }),
+  // Some 30,000 lines. With `keep` older files, 60 MB at most.
+  maxBytes: setting(Types.integerFrom(1_000, "bytes"), {
+    doc: "the size at which a new file begins; 1000 at least",
+    default: 10_000_000
+  }),
+  keep: setting(Types.integer(0, 1_000), { doc: "how many older files stay beside it, from 0 to 1000", default: 5 })
 })
 
-/** A time of day of this machine's time zone. */
-const TimeOfDay = matching(/^(?:[01]\d|2[0-3]):[0-5]\d$/u, 'a time of day, such as "07:00"')
+const NotificationSettings = Schema.Struct({
+  // A shorter outage is over before an operator can act.
+  after: setting(Durations.NotNegative, {
+    doc: "how long an endpoint that turns wait for must answer no turn before it is an incident",
+    default: "5 minutes"
+  }),
+  webhook: secret(Types.Webhook, { doc: "address that notices are posted to; it counts as a secret" }),
+  webhookEnv: secret(Types.VariableName, {
+    doc: "the name of a variable that holds that address, so that it need not stand in the file"
+  }),
+  headers: secret(Types.Headers, { doc: "sent with every notice; values count as secrets" }),
+  command: secret(
+    Schema.NonEmptyArray(Schema.String).annotate({
+      message: 'Expected a program and its arguments, such as ["notify", "--stdin"]'
+    }),
+    { doc: "program and arguments, as a list, that get each notice on standard input; no shell" }
+  ),
+  format: setting(Types.NoticeFormatName, {
+    doc: 'how the webhook gets a notice: `"json"`, `"slack"`, `"ntfy"`, `"email"` or `"template"` ([formats](telemetry.md#formats))',
+    default: "json"
+  }),
+  commandFormat: setting(Types.NoticeFormatName, { doc: "how the command gets a notice", default: "json" }),
+  email: Schema.optionalKey(
+    Schema.Struct({
+      from: required(Types.EmailAddress, { doc: 'sender of notices in the format `"email"`', unset: "none" }),
+      to: required(Types.EmailAddress, { doc: 'recipient of notices in the format `"email"`', unset: "none" })
+    })
+  ),
+  template: setting(Types.NoticeTemplate, { doc: 'text of notices in the format `"template"`' }),
+  report: setting(Types.TimeOfDay, {
+    doc: 'time of day at which the [report](report.md) of a day is sent to both, such as `"07:00"`, in the time zone of the service'
+  }),
+  quiet: Schema.optionalKey(
+    Schema.Struct({
+      from: required(Types.TimeOfDay, {
+        doc: "time of day from which notices of incidents and failed turns wait",
+        unset: "none"
+      }),
+      to: required(Types.TimeOfDay, { doc: "time of day at which they are sent", unset: "none" })
+    })
+  )
+})
 
 const TelemetrySettings = Schema.Struct({
-  retryLog: Schema.optionalKey(Schema.Union([Schema.Literal(false), RetryLogSettings])),
+  retryLog: setting(Schema.Union([Schema.Literal(false), RetryLogSettings]), {
+    doc: "every retry as a line of JSON; `false` switches it off",
+    unset: "on, but for a database in memory or shared by `database.url`, where it needs a `path`"
+  }),
   otlp: Schema.optionalKey(
     Schema.Struct({
-      endpoint: Schema.optionalKey(checked(isBaseUrl, HTTP, OTLP_ENDPOINT)),
-      headers: Schema.optionalKey(Headers)
+      endpoint: setting(Types.OtlpEndpoint, {
+        doc: "an OpenTelemetry collector that traces are posted to, at `/v1/traces` below it",
+        unset: "that of the variables, or none"
+      }),
+      headers: secret(Types.Headers, {
+        doc: "sent with every batch; values count as secrets",
+        unset: "those of the variables"
+      })
     })
   ),
-  notifications: Schema.optionalKey(
-    Schema.Struct({
-      /** How long an endpoint must have answered no turn before it is an incident. */
-      after: Schema.optionalKey(Durations.NotNegative),
-      /** A secret: every client with the address can post to it. */
-      webhook: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue)),
-      webhookEnv: Schema.optionalKey(VariableName),
-      headers: Schema.optionalKey(Headers),
-      command: Schema.optionalKey(
-        Schema.NonEmptyArray(Schema.String).annotate({
-          message: 'Expected a program and its arguments, such as ["notify", "--stdin"]'
-        })
-      ),
-      /** How the webhook gets a notice. */
-      format: Schema.optionalKey(NoticeFormats.FormatName),
-      /** How the command gets a notice. */
-      commandFormat: Schema.optionalKey(NoticeFormats.FormatName),
-      email: Schema.optionalKey(NoticeFormats.Email),
-      template: Schema.optionalKey(NoticeFormats.Template),
-      /** When the report of the day is sent. */
-      report: Schema.optionalKey(TimeOfDay),
-      /** When no notice of an incident or of failed turns is sent. */
-      quiet: Schema.optionalKey(Schema.Struct({ from: TimeOfDay, to: TimeOfDay }))
-    })
-  )
+  notifications: Schema.optionalKey(NotificationSettings)
 })
 
-/** Messages to receivers of turns' ends. */
 const WebhookSettings = Schema.Struct({
-  /** Signs every message; a client may name a receiver only if there is one. */
-  secret: Schema.optionalKey(Secret),
-  secretEnv: Schema.optionalKey(VariableName),
-  /** Gets the end of every turn. A secret: every client with the address can post to it. */
-  turnEnd: Schema.optionalKey(checked(isWebhook, HTTP, `an ${WEBHOOK}`).pipe(Schema.RedactedFromValue))
+  secret: secret(Types.Secret, {
+    doc: 'signs each message: `whsec_` and base64, as the libraries of Standard Webhooks take it, or any 16 characters or more, which are the key as they stand (`format: "raw"` in such a library). Without it no client can name a receiver'
+  }),
+  secretEnv: secret(Types.VariableName, { doc: "the name of a variable that holds that secret" }),
+  turnEnd: secret(Types.Webhook, {
+    doc: "address that gets the end of every turn; it counts as a secret, and needs `webhooks.secret`"
+  })
 })
-
-const EXECUTABLE = 'a program to start, such as "npx"; its arguments go into args'
-
-/** A user in the address, or another scheme, would not work. */
-const TOOLS_URL = 'an http or https address such as "http://localhost:3001/mcp", without a user and without a fragment'
-
-/** Names of tools; `*` matches any text. */
-const ToolNames = Schema.Array(filled('a tool\'s name, or a pattern such as "read_*"'))
-
-/** The least `maxOutput`: below this not even an error fits. */
-export const MIN_OUTPUT_BYTES = 1_024
-/** The largest `maxOutput`: above this one output would fill a model's context. */
-export const MAX_OUTPUT_BYTES = 1_048_576
-const OUTPUT = `an integer of bytes from ${MIN_OUTPUT_BYTES} to ${MAX_OUTPUT_BYTES}`
 
 /** An entry of `tools`. */
 export const ToolServerSettings = Schema.Struct({
-  command: Schema.optionalKey(filled(EXECUTABLE)),
-  args: Schema.optionalKey(Schema.Array(text("a string"))),
-  env: Schema.optionalKey(
-    named(VARIABLE_NAME, "the name of an environment variable", text("a string").pipe(Schema.RedactedFromValue))
-  ),
-  cwd: Schema.optionalKey(filled("a directory's path")),
-  url: Schema.optionalKey(checked(isBaseUrl, HTTP, TOOLS_URL)),
-  headers: Schema.optionalKey(named(HEADER_NAME, "a header: letters, digits and '-'", HeaderValue)),
-  /** How long a call may take. */
-  timeout: Schema.optionalKey(Durations.Positive),
-  /** How long it may take from the start to the list of tools. */
-  startTimeout: Schema.optionalKey(Durations.Positive),
-  required: Schema.optionalKey(Schema.Boolean.annotate({ message: "Expected true or false" })),
-  /** The most bytes of an output that the model gets. */
-  maxOutput: Schema.optionalKey(
-    Schema.Number.annotate({ message: `Expected ${OUTPUT}` }).check(
-      Schema.isInt({ message: `Expected ${OUTPUT}` }),
-      Schema.isBetween({ minimum: MIN_OUTPUT_BYTES, maximum: MAX_OUTPUT_BYTES }, { message: `Expected ${OUTPUT}` })
-    )
-  ),
-  /** These tools run again after a crash (X8). */
-  idempotent: Schema.optionalKey(ToolNames),
-  /** A person has to approve each call of these tools. */
-  confirm: Schema.optionalKey(ToolNames),
-  /** The time for an answer; after it the call counts as refused. */
-  answerWithin: Schema.optionalKey(Durations.Positive),
-  allow: Schema.optionalKey(ToolNames),
-  /** Tools that are not offered, even if `allow` lists them. */
-  deny: Schema.optionalKey(ToolNames)
+  command: secret(Types.filled('a program to start, such as "npx"; its arguments go into args'), {
+    doc: "the program to start, found by `PATH` as in a shell. It and all processes that it starts end with the service",
+    unset: "required, or `url`"
+  }),
+  args: setting(Schema.Array(Types.text("a string")), {
+    doc: "its arguments. Other users of the machine can see them: keys belong into `env`. Where the configuration is shown, values of arguments such as `--token` are left out",
+    default: [],
+    isSecret: true
+  }),
+  env: secret(Types.Variables, {
+    doc: "variables for it. It has these, `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`, and none of Holdfast's own keys"
+  }),
+  cwd: setting(Types.filled("a directory's path"), {
+    doc: "the directory that it is started in, relative to the configuration file",
+    unset: "the service's"
+  }),
+  url: secret(Types.ToolsUrl, {
+    doc: "where it is: `http` or `https`, with the path; the values of its query count as secrets",
+    unset: "required, or `command`"
+  }),
+  headers: secret(Types.Headers, { doc: "sent with every request; values count as secrets" }),
+  // Most tools are faster, and a person waits this long.
+  timeout: setting(Durations.Positive, { doc: "how long a call may take", default: "60 seconds" }),
+  // The first start by `npx` downloads the server.
+  startTimeout: setting(Durations.Positive, {
+    doc: "how long it may take to start and to list its tools",
+    default: "30 seconds"
+  }),
+  required: setting(Types.Switch, {
+    doc: "`true`: turns do not run without its tools. A turn that begins while it is down is held until it is up, for 10 minutes at most, and then fails; otherwise a turn runs without them, and reports that ([operations](operations.md#tools))",
+    default: false
+  }),
+  // Some 16,000 tokens. Below the least not even an error fits; above the most one output would fill a model's context.
+  maxOutput: setting(Types.bytesUpTo(1_048_576), {
+    doc: "how much of an output a model gets, images and files not counted (a message of a server has 8 MiB at most), in bytes from 1024 to 1048576. A cut output is marked",
+    default: 65_536
+  }),
+  idempotent: setting(Types.ToolNames, {
+    doc: "list of tools for which a second run has no further effect: a call that was under way when Holdfast died is made again. A call of any other tool is not; the model gets a result with unknown outcome",
+    default: []
+  }),
+  confirm: setting(Types.ToolNames, {
+    doc: "list of tools that run once a person has approved the call ([operations](api.md#tool-calls-that-need-approval))",
+    default: []
+  }),
+  // A question at night can be answered in the morning.
+  answerWithin: setting(Durations.Positive, {
+    doc: "the time for an answer about such a call; after it the call counts as refused",
+    default: "8 hours"
+  }),
+  allow: setting(Types.ToolNames, { doc: "list of tools that are offered; without it all", unset: "all" }),
+  deny: setting(Types.ToolNames, {
+    doc: "list of tools that are not offered, also where `allow` has them",
+    default: []
+  })
 })
 export type ToolServerSettings = typeof ToolServerSettings.Type
 
-/** The server's name is a prefix of a tool's name if two servers have a tool of that name; providers allow 64 characters in total. */
-const TOOL_SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/u
-
-const SYSTEM_PROMPT_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/u
-
-/** The capabilities of a model, and the additions to its requests. */
-export const ModelSettings = Schema.Struct({ ...Models.Capabilities.fields, body: Schema.optionalKey(Body) })
-export type ModelSettings = typeof ModelSettings.Type
-
-const MODEL = 'a provider and a model, such as "openai/gpt-5"'
-
-/** A record by `provider/model`. */
-const byModel = <V extends Schema.Constraint>(value: V) =>
-  Schema.Record(Schema.String, value).check(
-    Schema.makeFilter(
-      (entries) =>
-        Object.keys(entries)
-          .filter((name) => Target.parse(name) === undefined)
-          .map((name) => ({ path: [name], issue: `this name is not valid; expected ${MODEL}.` })),
-      { toJsonSchema: () => ({ propertyNames: { pattern: Target.PATTERN } }) }
-    )
-  )
-
 /** The whole file. */
 export const Settings = Schema.Struct({
-  /** The address of the schema, for editors. Holdfast ignores it. */
-  $schema: Schema.optionalKey(text("a string")),
+  $schema: setting(Types.text("a string"), { doc: "for your editor; Holdfast does not read it" }),
   server: Schema.optionalKey(ServerSettings),
   database: Schema.optionalKey(DatabaseSettings),
   cluster: Schema.optionalKey(ClusterSettings),
-  providers: Schema.optionalKey(named(PROVIDER_NAME, "letters, digits, '.', '_' and '-'", ProviderSettings)),
-  model: Schema.optionalKey(checked((value) => Target.parse(value) !== undefined, Target.PATTERN, MODEL)),
-  models: Schema.optionalKey(byModel(ModelSettings)),
-  /** US dollars per million tokens. */
-  prices: Schema.optionalKey(byModel(Prices.Price)),
-  /** What may be spent a day. */
-  spend: Schema.optionalKey(Schema.Array(SpendLimits.SpendLimit)),
-  /** System prompts that conversations may name. */
-  systemPrompts: Schema.optionalKey(
-    named(SYSTEM_PROMPT_NAME, "at most 64 letters, digits, '_' and '-'", text("a text"))
+  providers: Schema.optionalKey(
+    Types.named("^[A-Za-z0-9][A-Za-z0-9._-]*$", "letters, digits, '.', '_' and '-'", ProviderSettings)
+  ),
+  model: setting(Types.Model, {
+    doc: "what answers when a conversation names no model, as `provider/model`; the flag is one of `run`",
+    unset: "[by the keys in the environment](configuration.md#model)",
+    env: "HOLDFAST_MODEL",
+    flag: "--model"
+  }),
+  models: Schema.optionalKey(Types.byModel(ModelSettings)),
+  prices: Schema.optionalKey(Types.byModel(Prices.Price)),
+  spend: setting(Schema.Array(SpendLimits.SpendLimit), {
+    doc: "[limits](configuration.md#spend): each with `per`, `money` or `tokens` or both, and `then`; perhaps `tag` and `answerWithin`"
+  }),
+  systemPrompts: setting(
+    Types.named("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", "at most 64 letters, digits, '_' and '-'", Types.text("a text")),
+    { doc: "texts by name; a name has at most 64 letters, digits, `_` and `-`" }
   ),
   retry: Schema.optionalKey(RetrySettings.RetrySettings),
   gate: Schema.optionalKey(GateSettings),
   gateway: Schema.optionalKey(GatewaySettings),
-  tools: Schema.optionalKey(named(TOOL_SERVER_NAME, "at most 32 letters, digits, '_' and '-'", ToolServerSettings)),
+  // A server's name is a prefix of a tool's name if two servers have a tool of that name; providers allow 64 characters in total.
+  tools: Schema.optionalKey(
+    Types.named("^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$", "at most 32 letters, digits, '_' and '-'", ToolServerSettings)
+  ),
   log: Schema.optionalKey(LogSettings),
   telemetry: Schema.optionalKey(TelemetrySettings),
   webhooks: Schema.optionalKey(WebhookSettings)
 })
 export type Settings = typeof Settings.Type
 
-/** Keys that need more than a default: they are resolved together with other keys or with the environment. */
-interface Joined {
-  readonly server: "token" | "tokenEnv"
-  readonly database: "path" | "url"
-  readonly cluster: "runner"
-  readonly gate: never
-  readonly gateway: never
-  readonly log: never
+/** All settings, by key. */
+export const ROWS: ReadonlyMap<string, Setting.Row> = Setting.rows(Settings)
+
+/** The values without a file, by section and for each entry. */
+export const DEFAULTS = {
+  server: Setting.defaults(ServerSettings),
+  database: Setting.defaults(DatabaseSettings),
+  cluster: Setting.defaults(ClusterSettings),
+  gate: Setting.defaults(GateSettings),
+  gateway: Setting.defaults(GatewaySettings),
+  log: Setting.defaults(LogSettings),
+  tool: Setting.defaults(ToolServerSettings),
+  retryLog: Setting.defaults(RetryLogSettings),
+  notifications: Setting.defaults(NotificationSettings)
 }
-
-/** The other keys of a section: the written value or the default is in force. */
-export type Plain<Section extends keyof Joined> = Omit<Required<NonNullable<Settings[Section]>>, Joined[Section]>
-
-/** The keys of a tool server's entry that are in force as written, or by their default. */
-export type PlainTool = Required<
-  Omit<ToolServerSettings, "command" | "args" | "env" | "cwd" | "url" | "headers" | "required" | "allow">
->
-
-/** The keys of a provider's entry that are added to its requests as written. */
-export type PlainRequest = Omit<
-  ProviderSettings,
-  "type" | "baseUrl" | "apiKeyEnv" | "headers" | "limits" | "package" | "factory" | "options"
->
-
-type TelemetrySection = NonNullable<Settings["telemetry"]>
-
-/** The keys of the retry log that have a default; its path is resolved together with the database's. */
-export type PlainRetryLog = Omit<Required<Exclude<TelemetrySection["retryLog"], false | undefined>>, "path">
-
-/** The keys of notifications that have a default; the others are resolved together or with the environment. */
-export type PlainNotifications = Required<
-  Omit<
-    NonNullable<TelemetrySection["notifications"]>,
-    | "webhook"
-    | "webhookEnv"
-    | "headers"
-    | "command"
-    | "report"
-    | "quiet"
-    | "format"
-    | "commandFormat"
-    | "email"
-    | "template"
-  >
->
-
-/** The defaults of plain keys. A key that is missing here does not compile. */
-export const DEFAULTS: { readonly [Section in keyof Joined]: Plain<Section> } = {
-  server: {
-    host: DefaultAddress.HOST,
-    port: DefaultAddress.PORT,
-    hostnames: [],
-    allowedOrigins: [],
-    // Above the limits of providers for one image; a request of three such files is near the limit of theirs.
-    maxFileBytes: 10_485_760,
-    maxBodyBytes: 33_554_432
-  },
-  // A turn can be explained for this long.
-  database: { retention: Duration.days(30), deleteConversations: [] },
-  // A dozen or more per runner for more runners than a cluster will have, so the shards can be divided evenly.
-  cluster: { shards: 300 },
-  gate: { enabled: true },
-  // A conversation with images, as the providers take it.
-  gateway: { maxBodyBytes: 67_108_864 },
-  // One line per failed turn and per change of the service's state.
-  log: { level: "info" }
-}
+/** The values in force of settings with a default; `Config` has them as they are. */
+export type Defaults = typeof DEFAULTS
 
 /** An unknown key is an error, and all errors are reported at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
-
-/** Merges settings: `high` overrides `low` key by key; `retry` primitive by primitive, a provider or a tool server as a whole. */
-export const merge = (low: Settings, high: Settings): Settings => {
-  // A token of `high` replaces the one of `low`, in either of its two forms.
-  const { token: _token, tokenEnv: _tokenEnv, ...lowServer } = low.server ?? {}
-  const isTokenAbove = high.server?.token !== undefined || high.server?.tokenEnv !== undefined
-  return {
-    ...low,
-    ...high,
-    server: { ...(isTokenAbove ? lowServer : low.server), ...high.server },
-    database: { ...low.database, ...high.database },
-    cluster: { ...low.cluster, ...high.cluster },
-    gate: { ...low.gate, ...high.gate },
-    gateway: { ...low.gateway, ...high.gateway },
-    providers: { ...low.providers, ...high.providers },
-    prices: { ...low.prices, ...high.prices },
-    systemPrompts: { ...low.systemPrompts, ...high.systemPrompts },
-    retry: { ...low.retry, ...high.retry },
-    tools: { ...low.tools, ...high.tools },
-    log: { ...low.log, ...high.log },
-    telemetry: { ...low.telemetry, ...high.telemetry },
-    webhooks: { ...low.webhooks, ...high.webhooks }
-  }
-}
-
-// --- internal
-
-const isDatabaseUrl = (text: string): boolean => {
-  const url = URL.parse(text)
-  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.hostname !== "" && url.pathname.length > 1
-}

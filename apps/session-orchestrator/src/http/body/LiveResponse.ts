@@ -8,14 +8,13 @@
  *     Nothing is pulled after that.
  * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses
  *     share.
- * LiveResponse.L3. Memory is bounded: no item is pulled while the client has not taken the data that was written. A client that takes
- *     nothing for `STALL_LIMIT` is dropped; the source of the items may drop it earlier.
+ * LiveResponse.L3. No item is pulled while the client has not taken the data that was written (`Outlet`). A client that takes nothing is dropped;
+ *     the source of the items may drop it earlier.
  * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
  * LiveResponse.L5. A client that disconnects ends the pulling, and nothing else.
  * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
  *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
  *     read it, for `FAREWELL_LIMIT`.
- * LiveResponse.L7. All responses share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
@@ -38,14 +37,11 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
 import { LoopBudget } from "../../pacing/LoopBudget.ts"
 import type { Drain } from "../../system/Drain.ts"
-import type * as Encoding from "./Encoding.ts"
+import { Outlet, STALL_LIMIT, type Text } from "../../rpc/Outlet.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
 
 /** How long a response may be silent. Half of the shortest common limit of proxies (30 s). */
 export const KEEP_ALIVE_INTERVAL = Duration.seconds(15)
-
-/** How long a client may take none of the data that was written for it (LiveResponse.L3). */
-export const STALL_LIMIT = Duration.seconds(60)
 
 /** How long a client has to read the farewell. A client that is gone holds its socket that much longer. */
 export const FAREWELL_LIMIT = Duration.seconds(5)
@@ -70,7 +66,7 @@ interface Options<A, E> {
   /** The text that is written while there are no items (LiveResponse.L2). */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
-  readonly encode: (items: ReadonlyArray<A>) => Encoding.Text
+  readonly encode: (items: ReadonlyArray<A>) => Text
   /** Whether no item follows in a stream that is not endless: its end need not be awaited then. */
   readonly isLast?: (item: A) => boolean
   /** The stream never ends by itself, so its end cannot be mistaken for completeness (LiveResponse.L4). */
@@ -90,10 +86,12 @@ export const send = Effect.fnUntraced(function* <A, E>(
 
   const response = nodeResponse(request)
   response.writeHead(200, headers)
-  let hasHeadLeft = false
+  const stalled = Effect.suspend(() => Effect.fail(new ClientStalled()))
+  const outlet = new Outlet(response, { budget, stalled })
+  let isFlushed = false
   const flush = (): void => {
-    if (!hasHeadLeft) response.flushHeaders()
-    hasHeadLeft = true
+    if (!isFlushed && !outlet.hasBegun) response.flushHeaders()
+    isFlushed = true
   }
   // Items that are there already take the head along.
   process.nextTick(() => response.destroyed || flush())
@@ -113,20 +111,11 @@ export const send = Effect.fnUntraced(function* <A, E>(
     // A write after a disconnect makes Node emit an error, which without a listener would end the process.
     if (response.destroyed) return Effect.interrupt
     quiet = false
-    const text = options.encode(items)
     const last = options.endless ? undefined : items.at(-1)
     const isLast = last !== undefined && options.isLast?.(last) === true
-    if (budget.allows(text.length)) return written(text, isLast)
-    return Effect.flatMap(budget.turn(text.length), () => written(text, isLast) ?? Effect.void) // LiveResponse.L7
-  }
-  const written = (text: Encoding.Text, isLast: boolean): Writing | undefined => {
-    if (response.destroyed) return Effect.interrupt
-    hasHeadLeft = true
-    if (isLast) {
-      response.end(text)
-      return Cause.done() // LiveResponse.L1
-    }
-    return response.write(text) ? undefined : untilRead(response) // LiveResponse.L3
+    const later = outlet.write(options.encode(items), isLast)
+    if (!isLast) return later
+    return later === undefined ? Cause.done() : Effect.andThen(later, Cause.done()) // LiveResponse.L1
   }
   const signOfLife = (): void => {
     if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive) // LiveResponse.L2
@@ -172,7 +161,13 @@ export const send = Effect.fnUntraced(function* <A, E>(
     Effect.onInterrupt(() => cut)
   )
   if (broken === undefined || response.writableEnded) yield* end(response, "", STALL_LIMIT)
-  else yield* leave(response, cut, options.farewell?.(broken) ?? "", options.endless)
+  else if (options.endless) yield* end(response, options.farewell?.(broken) ?? "", FAREWELL_LIMIT)
+  else {
+    // LiveResponse.L4, LiveResponse.L6
+    const farewell = options.farewell?.(broken) ?? ""
+    if (farewell !== "" && !response.destroyed) yield* outlet.flushed(farewell, FAREWELL_LIMIT)
+    yield* cut
+  }
   // The response is already written; this one is for the metrics.
   return HttpServerResponse.empty({ status: 200 })
 })
@@ -183,7 +178,7 @@ export const MOST_AT_ONCE = 1024 * 1024
 /** The cost of a write besides its bytes, in bytes: a call of the operating system. */
 const PER_WRITE = 4 * 1024
 
-/** One event loop has one budget (LiveResponse.L7). */
+/** One event loop has one budget, for all clients on the network. */
 export const budget = new LoopBudget(MOST_AT_ONCE, PER_WRITE)
 
 // --- internal
@@ -243,14 +238,6 @@ const whyOf = (cause: Cause.Cause<unknown>): Sse.Reconnect => {
   return code !== undefined && error instanceof Error ? { code, message: error.message } : UNEXPECTED
 }
 
-/** Waits until a client has taken the written data, for `STALL_LIMIT` at most (LiveResponse.L3). */
-const untilRead = (response: ServerResponse): Effect.Effect<void, ClientStalled> =>
-  Effect.callback<void>((resume) => {
-    const onDrain = () => resume(Effect.void)
-    response.once("drain", onDrain)
-    return Effect.sync(() => response.off("drain", onDrain))
-  }).pipe(Effect.timeoutOrElse({ duration: STALL_LIMIT, orElse: () => Effect.fail(new ClientStalled()) }))
-
 const isOpen = ({ destroyed, writableEnded }: ServerResponse): boolean => !destroyed && !writableEnded
 
 /** Writes a last text and ends the response, unless it is ended. Cuts it if the client does not take the text in time. */
@@ -264,16 +251,3 @@ const end = (response: ServerResponse, last: string, limit: Duration.Duration): 
       return Effect.sync(() => response.off("finish", onEnded).off("close", onEnded))
     }).pipe(Effect.timeoutOrElse({ duration: limit, orElse: () => Effect.sync(() => response.destroy()) }))
   })
-
-/** Closes a response before its end (LiveResponse.L4, LiveResponse.L6). */
-const leave = (
-  response: ServerResponse,
-  cut: Effect.Effect<void>,
-  farewell: string,
-  endless: boolean
-): Effect.Effect<void> => {
-  if (endless) return end(response, farewell, FAREWELL_LIMIT)
-  if (farewell === "" || response.destroyed) return cut
-  const told = Effect.callback<void>((resume) => void response.write(farewell, () => resume(Effect.void)))
-  return Effect.andThen(Effect.timeoutOption(told, FAREWELL_LIMIT), cut)
-}

@@ -1,8 +1,6 @@
 /**
  * Serves the page at `/docs`: Scalar over the API's document, with forms for calls.
  *
- * The page has a field for the token and a form for each call.
- *
  * DocsPage.D1. It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
  * DocsPage.D2. Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into
  *     attributes, which have no hash that a policy could name; therefore styles, and only styles, may be inline.
@@ -11,12 +9,12 @@
  * DocsPage.D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
  */
 import { Api, CodeSamples } from "@holdfast/wire/api"
-import { HttpServerResponse } from "effect/http"
-import { OpenApi } from "effect/http-api"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApi, OpenApi } from "effect/http-api"
 import * as ProblemsPage from "./ProblemsPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
-import * as ScalarScript from "./ScalarScript.ts"
 import * as StaticFile from "../body/StaticFile.ts"
+import { Effect, Layer } from "effect"
 
 /** The path of Scalar's script. */
 export const SCRIPT_PATH = `${Api.DOCS_PATH}/scalar.js`
@@ -24,17 +22,49 @@ export const SCRIPT_PATH = `${Api.DOCS_PATH}/scalar.js`
 /** The path of the script with the settings and the document. */
 export const SETTINGS_PATH = `${Api.DOCS_PATH}/settings.js`
 
-/** The page. The first request for it loads the script (`ScalarScript.S1`). */
+/** The page. The first request for it loads the script. */
 export const page = async (): Promise<HttpServerResponse.HttpServerResponse> => {
-  const [script, start] = await Promise.all([ScalarScript.load(), settings()])
+  const [renderer, start] = await Promise.all([script(), settings()])
   return HttpServerResponse.setHeaders(
-    HttpServerResponse.html(render(StaticFile.urlOf(SETTINGS_PATH, start), StaticFile.urlOf(SCRIPT_PATH, script))),
+    HttpServerResponse.html(render(StaticFile.urlOf(SETTINGS_PATH, start), StaticFile.urlOf(SCRIPT_PATH, renderer))),
     ResponseHeaders.page(POLICY)
   )
 }
 
 /** The settings and the document as a script, which starts Scalar. */
 export const settings = (): Promise<StaticFile.StaticFile> => (made ??= StaticFile.make(start()))
+
+/**
+ * Loads the script of Scalar as a file to serve. A failure is not kept: the next call tries again.
+ *
+ * `effect` contains the script inside the page that `HttpApiScalar.layer` renders, inline, which a strict policy forbids: it is cut out of that
+ * page. It is loaded at the first visit, and compressed once on another thread: 0.2 s of CPU time, which stops turns for 10 to 70 ms. The
+ * process is some 35 MB larger from then on, because the module with the text stays loaded.
+ */
+export const script = (): Promise<StaticFile.StaticFile> =>
+  (loadingScript ??= readScript().catch((error: unknown) => {
+    loadingScript = undefined
+    throw error
+  }))
+
+/** The first inline script of a page. Throws if there is none. */
+export const cut = (html: string): string => {
+  const from = html.indexOf(OPEN)
+  const to = html.indexOf(CLOSE, from)
+  if (from === -1 || to === -1) throw new Error("The page of effect's HttpApiScalar has no inline script to cut out.")
+  return html.slice(from + OPEN.length, to)
+}
+
+/** The paths of these pages. */
+export const paths = [Api.DOCS_PATH, SCRIPT_PATH, SETTINGS_PATH, ProblemsPage.PATH] as const
+
+/** The routes. */
+export const layer = Layer.mergeAll(
+  HttpRouter.add("GET", Api.DOCS_PATH, Effect.promise(page)),
+  HttpRouter.add("GET", SCRIPT_PATH, Effect.flatMap(Effect.promise(script), StaticFile.serve)),
+  HttpRouter.add("GET", SETTINGS_PATH, Effect.flatMap(Effect.promise(settings), StaticFile.serve)),
+  HttpRouter.add("GET", ProblemsPage.PATH, Effect.sync(ProblemsPage.response))
+)
 
 // --- internal
 
@@ -104,3 +134,21 @@ const start = (): string => `"use strict";
   )
 })()
 `
+
+const OPEN = "<script>"
+const CLOSE = "</script>"
+
+let loadingScript: Promise<StaticFile.StaticFile> | undefined = undefined
+
+const readScript = async (): Promise<StaticFile.StaticFile> => {
+  const { layer } = await import("effect/http-api/HttpApiScalar")
+  const { dispose, handler } = HttpRouter.toWebHandler(layer(HttpApi.make("empty"), { path: "/" }), {
+    disableLogger: true
+  })
+  try {
+    const page = await handler(new Request("http://localhost/"))
+    return await StaticFile.make(cut(await page.text()))
+  } finally {
+    await dispose()
+  }
+}

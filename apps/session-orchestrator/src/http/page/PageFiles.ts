@@ -1,5 +1,5 @@
 /**
- * Finds the built files of the page (`apps/web`): beside the bundle of the service, or in the checkout.
+ * Finds the built files of the page (`apps/web`): beside the bundle of the service, or in the checkout, where it builds them.
  *
  * PageFiles.F1. A build replaces its folder as a whole, and every name but the index's has a hash of the content. So a file that was read is never
  *     read again, and the index is read again when it has changed.
@@ -8,6 +8,9 @@
 import { readFile, stat } from "node:fs/promises"
 import { extname, join } from "node:path"
 import * as StaticFile from "../body/StaticFile.ts"
+import { Effect } from "effect"
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
 
 /** Whether this process runs the sources of a checkout. */
 export const isCheckout = import.meta.filename.endsWith(".ts")
@@ -59,6 +62,28 @@ export const make = (folder: string): PageFiles => {
   }
 }
 
+/**
+ * Builds the page beside the running service, if this process runs a checkout; ends when the build has ended. A failure is logged.
+ *
+ * The build is a process of its own with a low priority, so it delays no turn. It builds nothing where the built page is that of the present sources.
+ */
+export const build: Effect.Effect<void> = Effect.suspend(() => {
+  const program = join(SOURCES, "tools/build.ts")
+  if (!isCheckout || !existsSync(program)) return Effect.void
+  return built(program).pipe(
+    Effect.flatMap((failure) =>
+      failure === undefined
+        ? Effect.void
+        : Effect.annotateLogs(
+            Effect.logWarning(
+              "The page at / could not be built; everything else runs. `node apps/web/tools/build.ts` repeats the build."
+            ),
+            { failure }
+          )
+    )
+  )
+})
+
 // --- internal
 
 /** PageFiles.F2 */
@@ -75,3 +100,11 @@ const absent = (error: unknown): undefined => {
   if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
   throw error
 }
+
+/** Runs the build; returns what it printed where it failed. */
+const built = (program: string): Effect.Effect<string | undefined> =>
+  Effect.callback((resume, signal) => {
+    execFile(process.execPath, [program, "--in-background"], { signal }, (error, stdout, stderr) =>
+      resume(Effect.succeed(error === null ? undefined : `${stdout}${stderr}`.trim() || error.message))
+    )
+  })

@@ -3,13 +3,12 @@ import { defined, Labels } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
 import type { SocketMessages } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
-import { Conversations, ShuttingDown } from "../../conversation/Conversations.ts"
+import { Conversations } from "../../conversation/Conversations.ts"
 import { TurnNotFound } from "../../conversation/TurnNotFound.ts"
-import { TurnStates } from "../../inspection/TurnStates.ts"
+import { StoredTurns } from "../../inspection/StoredTurns.ts"
 import * as RpcCommands from "../../rpc/RpcCommands.ts"
 import type { Drain } from "../../system/Drain.ts"
-import { goingDown } from "../CommandContext.ts"
-import * as FileLimit from "../FileLimit.ts"
+import * as CommandContext from "../CommandContext.ts"
 import { MOST_SUBSCRIPTIONS, type Subscriptions } from "./Subscriptions.ts"
 
 type Command = SocketMessages.SocketCommand
@@ -35,13 +34,17 @@ export interface Options {
 /** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
 export interface Services {
   readonly conversations: Conversations["Service"]
-  readonly states: TurnStates["Service"]
+  readonly states: StoredTurns["Service"]
   readonly mostFileBytes: number
 }
 
 /** The services of the context. */
-export const services: Effect.Effect<Services, never, Conversations | TurnStates> = Effect.gen(function* () {
-  return { conversations: yield* Conversations, states: yield* TurnStates, mostFileBytes: yield* FileLimit.FileLimit }
+export const services: Effect.Effect<Services, never, Conversations | StoredTurns> = Effect.gen(function* () {
+  return {
+    conversations: yield* Conversations,
+    states: yield* StoredTurns,
+    mostFileBytes: yield* CommandContext.FileLimit
+  }
 })
 
 /** Makes the function from a command to its execution. */
@@ -49,14 +52,12 @@ export const make = (
   { conversations, mostFileBytes, states }: Services,
   { drain, origin, send, subscriptions }: Options
 ): ((command: Command) => Execution) => {
-  const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
-    hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
-  )
+  const unlessGoingDown = CommandContext.unlessGoingDown(drain)
 
   /** The checks that every transport makes before a new turn. */
   const admitted = (command: RpcCommands.Change) => {
     if (command.type !== "prompt") return command.type === "retry" ? unlessGoingDown : Effect.void
-    const files = FileLimit.check(command.prompt, mostFileBytes)
+    const files = CommandContext.checkFiles(command.prompt, mostFileBytes)
     return Effect.andThen(unlessGoingDown, files)
   }
 
@@ -110,7 +111,7 @@ export const make = (
       default: {
         const { conversationId } = command
         const changed = RpcCommands.run(conversations, conversationId, command, origin)
-        const orRefused = Effect.raceFirst(changed, Effect.andThen(drain.ended, Effect.fail(goingDown)))
+        const orRefused = Effect.raceFirst(changed, Effect.andThen(drain.ended, Effect.fail(CommandContext.goingDown)))
         return { key: conversationId, effect: answer(Effect.andThen(admitted(command), orRefused)) }
       }
     }

@@ -11,7 +11,7 @@ import { Drain } from "../../system/Drain.ts"
 import { budget, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as CommandContext from "../CommandContext.ts"
 import * as SocketCommands from "./SocketCommands.ts"
-import { SocketOutput } from "./SocketOutput.ts"
+import { Outlet } from "../../rpc/Outlet.ts"
 import * as SocketSession from "./SocketSession.ts"
 
 /** The handlers of the `socket` group. */
@@ -27,15 +27,16 @@ export const layer = HttpApiBuilder.group(
           const refusal = refusalOf(request)
           if (refusal !== undefined) return yield* Effect.fail(refusal)
           const { socket } = NodeHttpServerRequest.toIncomingMessage(request)
+          const destroyed = Effect.sync(() => void socket.destroy())
           const upgraded = yield* Effect.orDie(request.upgrade)
           yield* Effect.gen(function* () {
             const { pull } = yield* upgraded.reader
             const writer = yield* upgraded.writer
             const isGoingDown = yield* SocketSession.run(services, {
               input: Stream.fromPull(Effect.succeed(pull)),
-              output: new SocketOutput(socket, budget),
+              output: new Outlet(socket, { budget, stalled: destroyed }),
               received: () => (socket.isPaused() ? undefined : socket.bytesRead),
-              destroy: () => void socket.destroy(),
+              destroyed,
               origin: `WebSocket from ${CommandContext.addressOf(request)}`,
               drain
             })

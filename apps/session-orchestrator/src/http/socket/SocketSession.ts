@@ -9,14 +9,13 @@
  * SocketSession.S5. A shutdown refuses the commands that are not on disk, and sends `reconnect` as the last message.
  */
 import { SocketMessages } from "@holdfast/wire/rpc"
-import { Clock, Duration, Effect, Result, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Result, type Scope, Semaphore, Stream } from "effect"
 import { LAST_ANSWERS, MOST_WAITING } from "../../rpc/RpcSession.ts"
 import type { Drain } from "../../system/Drain.ts"
 import { FAREWELL_LIMIT, GOING_DOWN } from "../body/LiveResponse.ts"
-import * as CommandOrder from "./CommandOrder.ts"
 import * as SocketCommands from "./SocketCommands.ts"
-import * as SocketFrames from "./SocketFrames.ts"
-import type { SocketOutput } from "./SocketOutput.ts"
+import type { Outlet } from "../../rpc/Outlet.ts"
+import * as EventStreams from "../EventStreams.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 
 /** Pings that a client may leave unanswered (SocketSession.S4). */
@@ -29,11 +28,11 @@ export const SILENCE_LIMIT = Duration.millis(MOST_SILENT * SocketMessages.KEEP_A
 export interface Options<E> {
   /** Ends, or fails, when the socket closes. */
   readonly input: Stream.Stream<string | Uint8Array, E>
-  readonly output: SocketOutput
+  readonly output: Outlet
   /** The bytes that were read so far; `undefined` while the service does not read. */
   readonly received: () => number | undefined
   /** Ends the connection at once. */
-  readonly destroy: () => void
+  readonly destroyed: Effect.Effect<void>
   /** The origin in the record of a command (rule X4). */
   readonly origin: string
   readonly drain: Drain["Service"]
@@ -41,11 +40,11 @@ export interface Options<E> {
 
 /** Runs the session to the end of its input, or of the service. Returns whether the service ended it. Its subscriptions end with the scope. */
 export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Services, options: Options<E>) {
-  const { destroy, drain, input, origin, output, received } = options
-  const order = yield* CommandOrder.make(MOST_WAITING)
+  const { destroyed, drain, input, origin, output, received } = options
+  const order = yield* commandOrder(MOST_WAITING)
   const subscriptions = new Subscriptions(services.conversations, output, yield* Effect.scope)
   const send = (message: SocketMessages.SocketMessage): Effect.Effect<void> =>
-    Effect.suspend(() => output.write(SocketFrames.ofMessages([JSON.stringify(message)])) ?? Effect.void)
+    Effect.suspend(() => output.send(frameOf(message)))
   const execution = SocketCommands.make(services, { subscriptions, send, origin, drain })
 
   const receive = (message: string | Uint8Array): Effect.Effect<void> => {
@@ -62,15 +61,14 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
       const now = yield* Clock.currentTimeMillis
       // A client that has not taken the last ones gets no more of them.
       if (output.isFree) {
-        yield* send({ type: "keep-alive", now })
-        output.write(SocketFrames.PING)
+        yield* output.send(Buffer.concat([frameOf({ type: "keep-alive", now }), EventStreams.PING]))
       }
       yield* Effect.sleep(Duration.millis(SocketMessages.KEEP_ALIVE_MS))
       const bytes = received()
       if (bytes === undefined || bytes !== last) silent = -1
       last = bytes
     }
-    destroy() // SocketSession.S4
+    yield* destroyed // SocketSession.S4
     return yield* Effect.never
   })
 
@@ -82,6 +80,55 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
   )
 })
 
+interface KeyQueue {
+  readonly oneAtATime: Semaphore.Semaphore
+  commands: number
+}
+
+/** The commands of one socket. */
+export interface CommandOrder {
+  /** Accepts a command; returns as soon as it is accepted, and its place in the order is fixed. */
+  readonly accept: (key: string, command: Effect.Effect<void>) => Effect.Effect<void>
+  /** Waits until no command is under way. */
+  readonly idle: Effect.Effect<void>
+}
+
+/**
+ * Makes an order whose commands end with the scope: those of one key run one after the other, as they came. At most `most` are under way; a further
+ * one waits to be accepted, so that its socket is not read on.
+ */
+export const commandOrder = (most: number): Effect.Effect<CommandOrder, never, Scope.Scope> =>
+  Effect.map(FiberSet.make<void>(), (fibers) => {
+    const room = Semaphore.makeUnsafe(most)
+    const queues = new Map<string, KeyQueue>()
+    const queued = (key: string, command: Effect.Effect<void>): Effect.Effect<void> => {
+      const queue = queues.get(key) ?? { oneAtATime: Semaphore.makeUnsafe(1), commands: 0 }
+      queues.set(key, queue)
+      queue.commands++
+      return Effect.ensuring(
+        queue.oneAtATime.withPermits(1)(command),
+        Effect.sync(() => {
+          queue.commands--
+          if (queue.commands === 0) queues.delete(key)
+        })
+      )
+    }
+    return {
+      accept: (key, command) =>
+        Effect.andThen(
+          room.take(1),
+          Effect.asVoid(
+            Effect.suspend(() =>
+              FiberSet.run(fibers, Effect.ensuring(queued(key, command), room.release(1)), { startImmediately: true })
+            )
+          )
+        ),
+      idle: FiberSet.awaitEmpty(fibers)
+    }
+  })
+
 // --- internal
+
+const frameOf = (message: SocketMessages.SocketMessage): Buffer => EventStreams.ofMessages([JSON.stringify(message)])
 
 const BINARY = "The message is binary, and was not read. Expected a text with one JSON object."

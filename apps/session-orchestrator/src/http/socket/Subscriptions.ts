@@ -11,8 +11,8 @@ import type { Scope } from "effect"
 import { Effect, Fiber, Stream } from "effect"
 import type { Conversations, Frame } from "../../conversation/Conversations.ts"
 import * as EventFeed from "../../rpc/EventFeed.ts"
-import * as SocketFrames from "./SocketFrames.ts"
-import type { SocketOutput } from "./SocketOutput.ts"
+import type { Outlet } from "../../rpc/Outlet.ts"
+import * as EventStreams from "../EventStreams.ts"
 
 /** More than a page shows, and few enough that one client cannot fill the memory. */
 export const MOST_SUBSCRIPTIONS = 1_024
@@ -38,11 +38,11 @@ interface Subscription {
 /** The subscriptions of one socket. */
 export class Subscriptions {
   private readonly conversations: Conversations["Service"]
-  private readonly output: SocketOutput
+  private readonly output: Outlet
   private readonly scope: Scope.Scope
   private readonly byKey = new Map<string, Subscription>()
 
-  constructor(conversations: Conversations["Service"], output: SocketOutput, scope: Scope.Scope) {
+  constructor(conversations: Conversations["Service"], output: Outlet, scope: Scope.Scope) {
     this.conversations = conversations
     this.output = output
     this.scope = scope
@@ -72,7 +72,7 @@ export class Subscriptions {
     const { conversationId, turnId } = subject
     const key = keyOf(subject)
     const subscription: Subscription = { lastEventId: after, fiber: undefined }
-    const encode = bare === undefined ? SocketFrames.full : SocketFrames.bare(bare)
+    const encode = bare === undefined ? EventStreams.messages : EventStreams.bareMessages(bare)
     const feed = EventFeed.run({
       watch: (from) =>
         turnId === undefined
@@ -87,7 +87,7 @@ export class Subscriptions {
     }).pipe(
       Effect.catch(({ message }) => {
         const ended = { type: "unsubscribed", ...subject, code: "conversation-deleted", message } as const
-        return output.write(SocketFrames.ofMessages([JSON.stringify(ended)])) ?? Effect.void
+        return output.send(EventStreams.ofMessages([JSON.stringify(ended)]))
       }),
       Effect.ensuring(
         Effect.sync(() => {

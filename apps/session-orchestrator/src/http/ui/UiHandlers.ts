@@ -9,20 +9,20 @@
  * UiHandlers.C4. A stream that is resumed is that of the chat's turn from its beginning, also where it has ended: the page may have been away at its
  *     end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
-import type { Ids } from "@holdfast/wire"
-import { Api, type UiMessagesGroup, Problem } from "@holdfast/wire/api"
-import { Effect, Result } from "effect"
+import { type Ids, Sse } from "@holdfast/wire"
+import { Api, Problem, UiMessagesGroup } from "@holdfast/wire/api"
+import { Array as Arr, Effect, Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Conversations, ShuttingDown, TurnConflict } from "../../conversation/Conversations.ts"
+import { Conversations, type Frame, TurnConflict } from "../../conversation/Conversations.ts"
 import { orProblem } from "../../conversation/DomainProblems.ts"
-import { TurnStates } from "../../inspection/TurnStates.ts"
+import { StoredTurns } from "../../inspection/StoredTurns.ts"
 import { Drain } from "../../system/Drain.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
 import * as Commands from "../CommandContext.ts"
-import * as FileLimit from "../FileLimit.ts"
 import * as UiMessages from "./UiMessages.ts"
-import * as UiStream from "./UiStream.ts"
+import * as UiMessageParts from "@holdfast/ai-sdk/parts"
+import { Push } from "@holdfast/kernel/host"
 
 /** The handlers of the `chat` group. */
 export const layer = HttpApiBuilder.group(
@@ -30,13 +30,11 @@ export const layer = HttpApiBuilder.group(
   "chat",
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
-    const states = yield* TurnStates
+    const states = yield* StoredTurns
     const drain = yield* Drain
-    const mostFileBytes = yield* FileLimit.FileLimit
+    const mostFileBytes = yield* Commands.FileLimit
 
-    const unlessGoingDown = Effect.flatMap(drain.hasBegun, (hasBegun) =>
-      hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void
-    )
+    const unlessGoingDown = Commands.unlessGoingDown(drain)
 
     /** UiHandlers.C1 */
     const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
@@ -68,15 +66,15 @@ export const layer = HttpApiBuilder.group(
 
     const stream = (request: HttpServerRequest.HttpServerRequest, turnId: Ids.TurnId, within: Ids.ConversationId) =>
       LiveResponse.send(request, drain, {
-        ...UiStream.format,
-        items: UiStream.ofTurn(conversations.watchTurn(turnId, within))
+        ...format,
+        items: ofTurn(conversations.watchTurn(turnId, within))
       })
 
     return handlers.handleAll({
       send: Effect.fnUntraced(function* ({ payload, request }) {
         const asked = UiMessages.asked(payload)
         if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
-        yield* FileLimit.check(asked.success.prompt, mostFileBytes)
+        yield* Commands.checkFiles(asked.success.prompt, mostFileBytes)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
         const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
           Effect.andThen(accept(payload.id, asked.success)),
@@ -111,3 +109,39 @@ const CHANGED = {
 const EARLIER = {
   message: "Only the last message can be answered again: the service keeps the history and does not change it."
 }
+
+/** How such a stream is sent. A stream that breaks off is cut, and `useChat` takes that for a disconnect. */
+const format = {
+  contentType: Sse.CONTENT_TYPE,
+  headers: UiMessagesGroup.STREAM_HEADER,
+  keepAlive: Sse.KEEP_ALIVE,
+  endless: false,
+  encode: (texts: ReadonlyArray<string>) => texts.join("")
+} as const
+
+/** The stream of one turn, from its first event to its `turn-end`. Events that are pushed (`Push`) stay pushed: text costs no fiber here. */
+const ofTurn = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<string, E> =>
+  Stream.transformPull(frames, (pull) =>
+    Effect.sync(() => {
+      let state = UiMessageParts.initial
+      const texts = (chunk: ReadonlyArray<Frame>): Arr.NonEmptyReadonlyArray<string> | undefined => {
+        const all: Array<string> = []
+        for (const { event } of chunk) {
+          const [after, parts] = UiMessageParts.next(state, event)
+          state = after
+          for (const part of parts) all.push(Sse.frame(JSON.stringify(part)))
+          if (event.type === "turn-end") all.push(DONE)
+        }
+        return Arr.isReadonlyArrayNonEmpty(all) ? all : undefined
+      }
+      const next: typeof mapped = Effect.flatMap(pull, (chunk) => {
+        const some = texts(chunk)
+        return some === undefined ? next : Effect.succeed(some)
+      })
+      const mapped: Effect.Effect<Arr.NonEmptyReadonlyArray<string>, Effect.Error<typeof pull>> = next
+      return Push.through(mapped, pull, texts)
+    })
+  )
+
+/** The last frame, by which the AI SDK knows the end. */
+const DONE = Sse.frame("[DONE]")

@@ -1,5 +1,5 @@
 /**
- * Joins what is known of each endpoint into a report. Pure.
+ * Joins what is known of each endpoint into a report, and writes it for a terminal. Pure.
  *
  * EndpointReports.E1. An endpoint is listed if the configuration names its model, if it has a gate, if it was called in the last hour, or if its
  *     model is paused. A model is listed with every credential of its provider.
@@ -8,13 +8,14 @@
  */
 import type { Route } from "@holdfast/kernel"
 import { type News, RetrySettings, Standing } from "@holdfast/policy"
-import { defined, Failure, type Health, Target } from "@holdfast/wire"
+import { Count, defined, Failure, type Health, Target } from "@holdfast/wire"
 import type { Values } from "../../config/Config.ts"
 import type { GateView } from "../../gate/Gatekeeper.ts"
-import type { KnownGate } from "../../gate/KnownGates.ts"
+import type { KnownGate } from "../../gate/Gates.ts"
 import * as RecentCalls from "../../gate/RecentCalls.ts"
+import * as DurationText from "../../text/DurationText.ts"
+import * as Prose from "../../text/Prose.ts"
 import * as ProviderName from "../../text/ProviderName.ts"
-import * as GateWords from "./GateWords.ts"
 
 /** The findings that are joined. */
 export interface Findings {
@@ -67,6 +68,41 @@ export const of = (
     findings.calls.map((counted) => [keyOf({ ...counted, credential: credentialOf(config, counted) }), counted])
   )
   return routes.map((route) => reportOf(config, findings, route, calls.get(keyOf(route))))
+}
+
+/** Which turns a gate lets through, in one or two sentences. */
+export const gateWords = ({
+  held,
+  phase,
+  room,
+  waiting
+}: Pick<GateView, "phase" | "waiting" | "held" | "room">): string => {
+  const waits = waiting === 1 ? "1 turn waits" : `${waiting} turns wait`
+  const all = `${waits}${held === 0 ? "" : `, ${held} of them after the end of their wait`}.`
+  const words: { readonly [P in GateView["phase"]]: readonly [none: string, some: string] } = {
+    open: ["Every turn may call.", `Every turn may call. ${waits} for a time of its own.`],
+    shut: [
+      "No turn waits. A new turn calls as usual.",
+      `${all} A few are let through, to find out whether the endpoint answers.`
+    ],
+    ramp: [growing(room), `${growing(room)} ${all}`]
+  }
+  return words[phase][waiting === 0 ? 0 : 1]
+}
+
+/** The report in lines; `moment` is the local form of a moment. */
+export const lines = (health: Health.Health, moment: (at: number) => string): ReadonlyArray<string> => {
+  const { at, countedSince, endpoints, limits, runner } = health
+  const hour = at - countedSince >= HOUR_MS ? "last hour" : `since ${moment(countedSince)}`
+  return [
+    ...(runner === undefined ? [] : [`Runner ${runner}: gates and calls are its own.`, ""]),
+    ...endpoints.flatMap((endpoint, index) => [
+      ...(index === 0 ? [] : [""]),
+      ...ofEndpoint(endpoint, hour, at, moment)
+    ]),
+    ...(limits.length === 0 ? [] : [""]),
+    ...limits.map(ofLimits)
+  ]
 }
 
 // --- internal
@@ -166,7 +202,7 @@ const gateReport = (view: GateView): Health.GateReport => {
     underway,
     ...(phase === "open" ? {} : { room }),
     ...(nextTryAt === Infinity || waiting === 0 ? {} : { nextTryAt }),
-    words: GateWords.of(view)
+    words: gateWords(view)
   }
 }
 
@@ -205,4 +241,57 @@ const stateOf = ({ calls, failedAt = 0, lastAnswerAt = 0, pauses, view }: Standi
   if (view?.phase === "ramp") return "recovering"
   if (view?.phase === "shut" || failedAt > lastAnswerAt) return "failing"
   return calls > 0 ? "answering" : "idle"
+}
+
+const growing = (room: number): string =>
+  `It answers again: up to ${Count.of(room, "retry", "retries")} at once are let through, and more with each answer.`
+
+const HOUR_MS = 3_600_000
+
+const ofEndpoint = (
+  endpoint: Health.EndpointReport,
+  hour: string,
+  now: number,
+  moment: (at: number) => string
+): ReadonlyArray<string> => {
+  const { credential, elsewhere, gate, lastAnswerAt, lastFailure, lastHour, pauses, state, target } = endpoint
+  const next = gate?.nextTryAt
+  const answer = lastAnswerAt === undefined ? "" : `; last answer ${moment(lastAnswerAt)}`
+  return [
+    `${state.toUpperCase().padEnd(10)}  ${target}${credential === undefined ? "" : `, ${credential}`}`,
+    gate && `  gate    ${gate.phase}. ${gate.words}${next === undefined ? "" : ` Next by ${moment(next)}.`}`,
+    ...pauses.map((pause) => `  pause   ${ofPause(pause, now, moment)}`),
+    `  calls   ${lastHour.calls} ${hour}, ${lastHour.failed} failed${answer}`,
+    lastFailure && `  failed  ${ofFailure(lastFailure, moment)}`,
+    elsewhere?.failure && `  others  ${ofFailure(elsewhere.failure, moment)}`
+  ].filter((line) => line !== undefined)
+}
+
+const PAUSED = {
+  target: "cooldown of the model",
+  model: "limit of the model with this key",
+  credential: "quota of the key is used up",
+  account: "limit of the key for every model"
+} as const
+
+const ofPause = ({ isAsked, of, reason, until }: Health.PauseReport, now: number, moment: (at: number) => string) =>
+  `${PAUSED[of]} (${reason}) until ${moment(until)}, in ${DurationText.rough(until - now)}${isAsked ? ", named by the provider" : ""}`
+
+const ofFailure = (
+  { askedUntil, at, code, message, reason }: Health.LastFailure,
+  moment: (at: number) => string
+): string =>
+  Prose.oneLine(
+    `${moment(at)} ${reason}${code === undefined ? "" : ` ${code}`}: ${message}${
+      askedUntil === undefined ? "" : ` (it asked for no call before ${moment(askedUntil)})`
+    }`
+  )
+
+const ofLimits = ({ calls, provider, requestsPerMinute, tokensPerMinute, waiting }: Health.LimitReport): string => {
+  const used = [
+    { ...calls, words: "calls at once" },
+    { ...requestsPerMinute, words: "requests a minute" },
+    { ...tokensPerMinute, words: "tokens a minute" }
+  ].flatMap(({ limit, used, words }) => (limit === undefined ? [] : [`${used} of ${limit} ${words}`]))
+  return `Limits of ${provider}: ${[...used, ...(waiting === 0 ? [] : [`${waiting} waiting`])].join(", ")}`
 }

@@ -4,7 +4,7 @@ import type { Route } from "@holdfast/kernel"
 import { defined, type EffectiveConfiguration, type Health } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Config } from "../../config/Config.ts"
-import { KnownGates } from "../../gate/KnownGates.ts"
+import { Gates } from "../../gate/Gates.ts"
 import { RecentCalls } from "../../gate/RecentCalls.ts"
 import { Secrets } from "../../redaction/Secrets.ts"
 import { Standings } from "../../storage/Standings.ts"
@@ -23,12 +23,12 @@ export class HealthReports extends Context.Service<
 >()("@holdfast/session-orchestrator/inspection/HealthReports") {}
 
 /** Over the gates and counts of this process, and the pauses on disk. */
-export const layer: Layer.Layer<HealthReports, never, Config | KnownGates | RecentCalls | Secrets | Standings> =
+export const layer: Layer.Layer<HealthReports, never, Config | Gates | RecentCalls | Secrets | Standings> =
   Layer.effect(
     HealthReports,
     Effect.gen(function* () {
       const config = yield* Config
-      const gates = yield* KnownGates
+      const gates = yield* Gates
       const counts = yield* RecentCalls
       const { redact } = yield* Secrets
       const standings = yield* Standings

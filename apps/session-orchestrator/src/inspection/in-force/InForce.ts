@@ -6,63 +6,74 @@
  * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted
  *     after that.
  */
-import { Profile } from "@holdfast/policy"
+import type { ToolServerConfig } from "@holdfast/mcp"
+import { type Models, type Prices, Profile } from "@holdfast/policy"
 import { Count, defined, type EffectiveConfiguration, Target } from "@holdfast/wire"
 import { Duration, Predicate, Redacted } from "effect"
-import type { ProviderConfig, Values } from "../../config/Config.ts"
+import type { ProviderConfig, RequestOptions, Values } from "../../config/Config.ts"
 import * as ProviderTable from "../../config/ProviderTable.ts"
-import * as Settings from "../../config/reading/Settings.ts"
-import * as Secrets from "../../redaction/Secrets.ts"
+import { ROWS } from "../../config/reading/Settings.ts"
+import { make, ofConfig, PLACEHOLDER, type Secrets } from "../../redaction/Secrets.ts"
 import * as DatabaseUrl from "../../storage/sql/DatabaseUrl.ts"
+import type * as SpendLimits from "../../spend/limits/SpendLimits.ts"
 import * as DurationText from "../../text/DurationText.ts"
 import * as PolicyText from "../../text/PolicyText.ts"
-import * as Models from "./Models.ts"
-import * as Servers from "./Servers.ts"
 
 /** The configuration in force. */
 export const of = (config: Values): EffectiveConfiguration.EffectiveConfiguration => {
-  const secrets = Secrets.make(Secrets.ofConfig(config))
+  const { redact } = make(ofConfig(config))
   return {
     ...defined({ file: config.file }),
-    entries: rowsOf(config, secrets).map(([key, value]) => ({
+    entries: rowsOf(config, redact).map(([key, value]) => ({
       key,
-      value: secrets.redact(value), // InForce.I1
+      value: redact(value), // InForce.I1
       source: sourceOf(config, key)
     })),
     unused: Array.from(config.providers.values())
       .filter((provider) => !isInUse(config, provider))
       .map(({ name }) => name),
-    notices: config.notices.map(secrets.redact)
+    notices: config.notices.map(redact)
   }
 }
 
+/** A key and its value in words. */
+export type Row = readonly [key: string, value: string]
+
+/** The settings of a section that have a value, in words; a secret by its presence alone. An empty list is left out. */
+export const section = (name: string, values: Readonly<Record<string, unknown>>, rows = ROWS): ReadonlyArray<Row> =>
+  Object.keys(values).flatMap((inner): ReadonlyArray<Row> => {
+    const row = rows.get(`${name}.${inner}`)
+    const value = values[inner]
+    if (row === undefined || (Array.isArray(value) && value.length === 0)) return []
+    if (row.isSecret === true) return [[row.key, value === undefined ? "none" : PLACEHOLDER]]
+    return [[row.key, shown(value)]]
+  })
+
 // --- internal
 
-type Row = readonly [key: string, value: string]
+type Redact = Secrets["Service"]["redact"]
 
-const rowsOf = (config: Values, secrets: Secrets.Secrets["Service"]): ReadonlyArray<Row> => [
-  ...plain(config, "server"),
-  ["server.token", config.server.token === undefined ? "none" : Secrets.PLACEHOLDER],
+const rowsOf = (config: Values, redact: Redact): ReadonlyArray<Row> => [
+  ...section("server", config.server),
   ...place(config),
-  ...plain(config, "database"),
   ["model", config.model === undefined ? "none" : Target.format(config.model)],
-  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, Models.capabilities(model)] as const),
-  ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, Models.price(price)] as const),
-  ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, Models.spendLimit(limit)] as const),
+  ...Object.entries(config.models).map(([name, model]) => [`models.${name}`, capabilities(model)] as const),
+  ...Object.entries(config.prices).map(([name, price]) => [`prices.${name}`, priceOf(price)] as const),
+  ...(config.spend ?? []).map((limit, index) => [`spend[${index}]`, spendLimit(limit)] as const),
   ...Object.entries(config.systemPrompts).map(
     ([name, { length }]) => [`systemPrompts.${name}`, `${length} characters`] as const
   ),
   ...Array.from(config.providers.values())
     .filter((provider) => isInUse(config, provider))
-    .map((provider) => [`providers.${provider.name}`, Servers.providerOf(provider, secrets)] as const),
-  ...plain(config, "gate"),
-  ...plain(config, "gateway"),
+    .map((provider) => [`providers.${provider.name}`, providerOf(provider, redact)] as const),
+  ...section("gate", config.gate),
+  ...section("gateway", config.gateway),
   ...proxies(config),
-  ...plain(config, "log"),
-  ...config.tools.map((server) => [`tools.${server.name}`, Servers.toolsOf(server, secrets)] as const),
+  ...section("log", config.log),
+  ...config.tools.map((server) => [`tools.${server.name}`, toolsOf(server, redact)] as const),
   ...retry(config),
   ...telemetry(config),
-  ...webhooks(config)
+  ...section("webhooks", config.webhooks ?? {})
 ]
 
 const sourceOf = (config: Values, key: string): EffectiveConfiguration.Source => {
@@ -82,7 +93,7 @@ const sourceOf = (config: Values, key: string): EffectiveConfiguration.Source =>
 /** The source of a key that is in no file, flag, or variable of Holdfast. */
 const sourceOfUnset = ({ providers, retry }: Values, section: string, key: string): EffectiveConfiguration.Source => {
   if (section === "retry" && key !== "retry.profile") return { from: "profile", name: retry.profile ?? "overnight" }
-  if (PROXIES.has(key)) return { from: "environment", name: key }
+  if (/^[A-Z]+_PROXY$/.test(key)) return { from: "environment", name: key }
   const [variable] = section === "providers" ? ProviderTable.keyNames(providers.get(key.slice(section.length + 1))) : []
   return variable === undefined ? { from: "default" } : { from: "environment", name: variable }
 }
@@ -91,16 +102,6 @@ const isInUse = (config: Values, provider: ProviderConfig): boolean =>
   provider.name === config.model?.provider ||
   config.origins.has(`providers.${provider.name}`) ||
   ProviderTable.hasKey(provider)
-
-/** The plain keys of a section; an empty list is left out. */
-const plain = (config: Values, section: keyof typeof Settings.DEFAULTS): ReadonlyArray<Row> => {
-  const values: Readonly<Record<string, unknown>> = config[section]
-  return Object.keys(Settings.DEFAULTS[section]).flatMap((key): ReadonlyArray<Row> => {
-    const value = values[key]
-    if (Array.isArray(value) && value.length === 0) return []
-    return [[`${section}.${key}`, shown(value)]]
-  })
-}
 
 /** A rule of `database.deleteConversations`, or any other element of a list. */
 const element = (value: unknown): string =>
@@ -114,30 +115,25 @@ const shown = (value: unknown): string => {
   return Array.isArray(value) ? value.map(element).join(", ") : String(value)
 }
 
-/** The variables of proxies, which have no key in the file. */
-const PROXIES: ReadonlySet<string> = new Set(["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
+const NO_PROXIES = { http: undefined, https: undefined, exceptions: "" }
 
-/** The proxies of the environment, under the names of their variables. */
-const proxies = ({ proxy }: Values): ReadonlyArray<Row> => {
-  if (proxy === undefined) return []
-  const { exceptions, http, https } = proxy
-  return [
-    ...(http === undefined ? [] : [["HTTP_PROXY", Redacted.value(http)] as const]),
-    ...(https === undefined ? [] : [["HTTPS_PROXY", Redacted.value(https)] as const]),
-    ...(exceptions === "" ? [] : [["NO_PROXY", exceptions] as const])
-  ]
-}
+/** The proxies of the environment, which have no key in the file, under the names of their variables. */
+const proxies = ({ proxy: { exceptions, http, https } = NO_PROXIES }: Values) =>
+  [
+    ["HTTP_PROXY", http && Redacted.value(http)],
+    ["HTTPS_PROXY", https && Redacted.value(https)],
+    ["NO_PROXY", exceptions === "" ? undefined : exceptions]
+  ].flatMap(([name = "", value]): ReadonlyArray<Row> => (value === undefined ? [] : [[name, value]]))
 
 /** The place of the data, and the cluster that shares it. */
-const place = (config: Values): ReadonlyArray<Row> => {
-  const { cluster, database } = config
-  return database.url === undefined
-    ? [["database.path", database.path]]
-    : [
-        ["database.url", DatabaseUrl.nameOf(database.url)],
-        ["cluster.runner", `${cluster.runner.host}:${cluster.runner.port}`],
-        ...plain(config, "cluster")
-      ]
+const place = ({ cluster, database: { path, url, ...database } }: Values): ReadonlyArray<Row> => {
+  if (url === undefined) return section("database", { path, ...database })
+  const runner = `${cluster.runner.host}:${cluster.runner.port}`
+  return [
+    ["database.url", DatabaseUrl.nameOf(url)],
+    ...section("cluster", { ...cluster, runner }),
+    ...section("database", database)
+  ]
 }
 
 const retry = (config: Values): ReadonlyArray<Row> => [
@@ -163,24 +159,96 @@ const receiversOf = ({
   quiet,
   report,
   webhook
-}: NonNullable<Values["telemetry"]["notifications"]>): string => {
-  const receivers = [
-    ...(webhook === undefined ? [] : ["by a webhook"]),
-    ...(command === undefined ? [] : [`by ${command[0]}`])
-  ]
-  return [
+}: NonNullable<Values["telemetry"]["notifications"]>): string =>
+  list(
     `after ${DurationText.format(Duration.toMillis(after))}`,
-    receivers.join(" and "),
-    ...(report === undefined ? [] : [`report at ${report}`]),
-    ...(quiet === undefined ? [] : [`quiet from ${quiet.from} to ${quiet.to}`])
-  ].join(", ")
+    [webhook && "by a webhook", command && `by ${command[0]}`].filter((way) => way !== undefined).join(" and "),
+    report !== undefined && `report at ${report}`,
+    quiet !== undefined && `quiet from ${quiet.from} to ${quiet.to}`
+  )
+
+/** The parts that there are, separated by commas. */
+const list = (...parts: ReadonlyArray<string | false>): string => parts.filter((part) => part !== false).join(", ")
+
+/** What a model can take. */
+const capabilities = ({ contextWindow, files, tools }: Models.Capabilities): string =>
+  list(
+    contextWindow !== undefined && `${contextWindow} tokens`,
+    tools !== undefined && (tools ? "tools" : "no tools"),
+    files !== undefined && (files === true ? "files" : (files || []).join(", ") || "no files")
+  ) || "nothing is known"
+
+/** What a model costs. */
+const priceOf = ({ cacheWrite, cachedInput, input, output }: Prices.Price): string =>
+  `${list(
+    `$${input} of input`,
+    `$${output} of output`,
+    cachedInput !== undefined && `$${cachedInput} of cached input`,
+    cacheWrite !== undefined && `$${cacheWrite} of input written to the cache`
+  )} per million tokens`
+
+/** How much may be spent. */
+const spendLimit = ({ money, per, tag, then, tokens }: SpendLimits.SpendLimit): string =>
+  list(
+    `a ${per}${tag === undefined ? "" : ` ${tag}`}`,
+    money !== undefined && `$${money}`,
+    tokens !== undefined && `${tokens} tokens`,
+    `then ${then}`
+  )
+
+/** The address or the command of a tool server, without the values of its variables, headers and arguments that are secrets. */
+const toolsOf = ({ reach, timeout }: ToolServerConfig, redact: Redact): string =>
+  list(
+    redact(reach.type === "http" ? reach.url : [reach.command, ...withoutSecrets(reach.args)].join(" ")),
+    ...(reach.type === "http" ? headersOf(reach.headers) : Object.keys(reach.env).map(variableOf)),
+    `${Duration.format(timeout)} a call`
+  )
+
+/** A provider with its address and the names of its keys, headers, limits and additions, without their values. */
+const providerOf = (provider: ProviderConfig, redact: Redact): string => {
+  if (provider.type === "simulated") return "simulated"
+  const { apiKeyEnv, baseUrl, credentials, headers, limits = {}, request, type } = provider
+  const set = credentials.map(({ name }) => name)
+  const [packageName, options] =
+    provider.type === "ai-sdk"
+      ? [[provider.package, provider.factory ?? ""], provider.optionNames.map((name) => `${name}: ${PLACEHOLDER}`)]
+      : [[], []]
+  const { calls, requestsPerMinute, tokensPerMinute } = limits
+  return list(
+    redact(
+      [type, ...packageName, baseUrl === undefined ? "" : `at ${baseUrl}`].filter((part) => part !== "").join(" ")
+    ),
+    ...set.map(variableOf),
+    ...apiKeyEnv.filter((name) => !set.includes(name)).map((name) => `${name} not set`),
+    ...headersOf(headers),
+    ...options,
+    calls !== undefined && `${calls} calls at once`,
+    requestsPerMinute !== undefined && `${requestsPerMinute} requests a minute`,
+    tokensPerMinute !== undefined && `${tokensPerMinute} tokens a minute`,
+    ...(request === undefined ? [] : requestOf(request).map((part) => part !== false && redact(part)))
+  )
 }
 
-/** The receiver of every turn's end: its address is a secret too. */
-const webhooks = ({ webhooks }: Values): ReadonlyArray<Row> =>
-  webhooks === undefined
-    ? []
-    : [
-        ["webhooks.secret", Secrets.PLACEHOLDER],
-        ["webhooks.turnEnd", webhooks.turnEnd === undefined ? "none" : Secrets.PLACEHOLDER]
-      ]
+/** The operator's additions to requests. */
+const requestOf = ({ body, maxTokens, modelBody, promptCaching }: RequestOptions): ReadonlyArray<string | false> => [
+  maxTokens !== undefined && `${maxTokens} tokens an answer`,
+  promptCaching !== undefined && (promptCaching ? "prompt caching" : "no prompt caching"),
+  body !== undefined && `body ${JSON.stringify(body)}`,
+  ...Array.from(modelBody, ([model, body]) => `body of ${model} ${JSON.stringify(body)}`)
+]
+
+const headersOf = (headers: object): ReadonlyArray<string> =>
+  Object.keys(headers).map((name) => `${name}: ${PLACEHOLDER}`)
+
+const variableOf = (name: string): string => `${name}=${PLACEHOLDER}`
+
+/** Arguments whose values are secrets: keys, and headers that may have one. `-H` is a header. */
+const SECRET_ARGUMENT = /^(?:-H$|--?[\w-]*(?:key|token|secret|passw|auth|credential|cookie|header)[\w-]*)/i
+
+const withoutSecrets = (args: ReadonlyArray<string>): ReadonlyArray<string> =>
+  args.map((arg, i) => {
+    const before = args[i - 1] ?? ""
+    if (SECRET_ARGUMENT.exec(before)?.[0] === before) return PLACEHOLDER
+    const [name] = SECRET_ARGUMENT.exec(arg) ?? []
+    return name !== undefined && name !== arg ? variableOf(name) : arg
+  })

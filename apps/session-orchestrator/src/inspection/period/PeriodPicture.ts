@@ -4,7 +4,7 @@ import * as LocalTime from "../../text/LocalTime.ts"
 import * as Prose from "../../text/Prose.ts"
 import * as Svg from "../../text/Svg.ts"
 import * as Outages from "./Outages.ts"
-import * as PeriodLine from "./PeriodLine.ts"
+import * as PeriodText from "./PeriodText.ts"
 
 /** Endpoints that get a lane. */
 const MOST_LANES = 12
@@ -61,7 +61,7 @@ export const svg = (report: PeriodReport.PeriodReport): string => {
             return Svg.bar(
               { x: from, y: y + 3, width, height: LANE - 8 },
               "bad",
-              `${target} ${PeriodLine.down(outage, moment)}`
+              `${target} ${PeriodText.down(outage, moment)}`
             )
           })
       ]

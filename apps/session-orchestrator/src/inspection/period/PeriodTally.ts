@@ -12,12 +12,11 @@ import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import type { TurnRow } from "../../storage/Lists.ts"
 import * as TurnReport from "../TurnReport.ts"
 import * as TurnUse from "../TurnUse.ts"
-import * as Intervals from "./Intervals.ts"
 import * as Outages from "./Outages.ts"
-import * as PeriodLine from "./PeriodLine.ts"
+import * as PeriodText from "./PeriodText.ts"
 import * as Remedies from "./Remedies.ts"
 import { SpendTally } from "./SpendTally.ts"
-import { Timeline } from "./Timeline.ts"
+import * as Timeline from "./Timeline.ts"
 
 /** The period, and what the figures depend on beside the turns. Times are in epoch milliseconds. */
 export interface Period {
@@ -48,8 +47,8 @@ export class PeriodTally {
   private readonly tags = new Map<string, SpendTally>()
   /** What one turn of a conversation used, or several turns together: most have one. */
   private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<TurnUse.TargetUse> | SpendTally>()
-  private readonly timeline: Timeline
-  private spans: Array<Intervals.Span> = []
+  private readonly timeline: Timeline.Timeline
+  private spans: Array<Timeline.Span> = []
   private turnWaitedMs = 0
   private waited = 0
   private calls = 0
@@ -59,7 +58,7 @@ export class PeriodTally {
 
   constructor(period: Period) {
     this.period = period
-    this.timeline = new Timeline(period.since, period.until)
+    this.timeline = new Timeline.Timeline(period.since, period.until)
   }
 
   /** Adds a turn with what its records come to (PeriodTally.P1). A turn that ended before the period is left out (PeriodTally.P2). */
@@ -68,7 +67,7 @@ export class PeriodTally {
     if (end !== undefined && end.endedAt < this.period.since) return
     const { attempts, wait } = history
     const state = TurnReport.stateOf(end, history, row.hasEvents)
-    const last = TurnReport.targetOf(history) ?? row.model
+    const last = TurnUse.targetOf(history) ?? row.model
     this.turns[COUNTED[state]]++
     this.calls += end?.attempts ?? History.callsOf(history)
     this.savedCalls += attempts.filter(isSaved).length
@@ -115,7 +114,7 @@ export class PeriodTally {
       until,
       timeZone,
       turns: { ...this.turns, retried: causes.reduce((sum, { retried }) => sum + retried, 0) },
-      waitedMs: Intervals.length(Intervals.union(this.spans)),
+      waitedMs: Timeline.length(Timeline.union(this.spans)),
       turnWaitedMs: this.turnWaitedMs,
       waited: this.waited,
       calls: this.calls,
@@ -142,7 +141,7 @@ export class PeriodTally {
       forgotten: this.forgotten,
       timeline: this.timeline.parts()
     }
-    return { ...report, line: PeriodLine.of(report) }
+    return { ...report, line: PeriodText.line(report) }
   }
 
   private openQuestion({ asks, conversationId, since, turnId, until }: Asking): PeriodReport.OpenQuestion {
@@ -166,16 +165,16 @@ export class PeriodTally {
     this.switches.set(key, { from, to, count: (this.switches.get(key)?.count ?? 0) + 1 })
   }
 
-  private addWaits(waits: ReadonlyArray<Intervals.Span>): void {
+  private addWaits(waits: ReadonlyArray<Timeline.Span>): void {
     const spans = waits.flatMap(
-      (wait) => Intervals.within(wait, { from: this.period.since, to: this.period.until }) ?? []
+      (wait) => Timeline.within(wait, { from: this.period.since, to: this.period.until }) ?? []
     )
     if (spans.length === 0) return
     this.waited++
-    this.turnWaitedMs += Intervals.length(spans)
+    this.turnWaitedMs += Timeline.length(spans)
     this.timeline.waited(spans)
     this.spans.push(...spans)
-    if (this.spans.length > MOST_SPANS) this.spans = [...Intervals.union(this.spans)]
+    if (this.spans.length > MOST_SPANS) this.spans = [...Timeline.union(this.spans)]
   }
 
   private addEnd(

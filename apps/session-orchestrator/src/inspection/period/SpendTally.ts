@@ -5,7 +5,7 @@
  */
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport } from "@holdfast/wire"
-import * as PriceOf from "../../spend/limits/PriceOf.ts"
+import { priceOf } from "../../spend/limits/SpendSums.ts"
 import type { AnsweredCallsRow } from "../../storage/AnsweredCalls.ts"
 import type { TargetUse } from "../TurnUse.ts"
 
@@ -41,7 +41,7 @@ export class SpendTally {
   /** The tokens and the cost of each model, by its name. */
   byModel(prices: Prices.Prices): ReadonlyArray<PeriodReport.NamedSpend> {
     return Array.from(this.models, ([name, { tokens, turns, unreported }]) => {
-      const price = PriceOf.target(prices, name)
+      const price = priceOf(prices, name)
       const isAnyKnown = tokens.input > 0 || tokens.output > 0
       const isKnown = price !== undefined && (isAnyKnown || unreported === 0)
       return {

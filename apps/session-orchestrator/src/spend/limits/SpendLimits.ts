@@ -9,8 +9,7 @@ import type { Prices } from "@holdfast/policy"
 import { Durations } from "@holdfast/policy"
 import { Count, Labels } from "@holdfast/wire"
 import { Schema } from "effect"
-import * as PriceOf from "./PriceOf.ts"
-import type { Spent } from "./SpendSums.ts"
+import { priceOf, type Spent } from "./SpendSums.ts"
 
 const Dollars = Schema.Finite.check(
   Schema.isGreaterThanOrEqualTo(0, { message: "Expected US dollars, 0 or more" })
@@ -106,7 +105,7 @@ export const uncheckable = (
   prices: Prices.Prices,
   target: string
 ): string | undefined => {
-  if (PriceOf.target(prices, target) !== undefined) return undefined
+  if (priceOf(prices, target) !== undefined) return undefined
   const places = limits.flatMap(({ money }, index) => (money === undefined ? [] : [`spend[${index}].money`]))
   if (places.length === 0) return undefined
   return (

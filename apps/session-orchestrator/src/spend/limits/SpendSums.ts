@@ -1,12 +1,13 @@
 /**
- * Adds up the tokens of one day: of all turns, and of the turns with each tag. Not shared between processes.
+ * Reads the tokens of calls and turns, and adds up those of one day: of all turns, and of the turns with each tag. Not shared between processes.
  *
  * SpendSums.S1. Tokens are added as whole numbers by model, and multiplied by prices when they are read: the order of additions changes no
  *     figure, and sums equal a recount.
  * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
 import { Prices } from "@holdfast/policy"
-import * as PriceOf from "./PriceOf.ts"
+import { type Message, Target, type TurnEvent } from "@holdfast/wire"
+import * as ProviderName from "../../text/ProviderName.ts"
 
 /** Tokens that were used at a target. */
 export interface Use {
@@ -52,7 +53,7 @@ export class SpendSum {
     const unpriced: Array<string> = []
     for (const [target, sum] of this.targets) {
       const ofTarget = sum.tokens.input + sum.tokens.output
-      const price = PriceOf.target(prices, target)
+      const price = priceOf(prices, target)
       tokens += ofTarget
       unreported += sum.unreported
       if (price !== undefined) money += Prices.costOf(price, sum.tokens)
@@ -92,6 +93,44 @@ export class SpendSums {
     return (sum ?? new SpendSum()).spent(prices)
   }
 }
+
+/** The price of `provider/model`; a call with a client's own key costs what others cost. `undefined`: it is not known. */
+export const priceOf = (prices: Prices.Prices, name: string): Prices.Price | undefined => {
+  const parsed = Target.parse(name)
+  return Prices.find(
+    prices,
+    parsed === undefined ? name : Target.format({ ...parsed, provider: ProviderName.configured(parsed.provider) })
+  )
+}
+
+/** The tokens of a turn's end that were not counted before. */
+export const restOf = (end: TurnEvent.TurnEnd, counted: Prices.Tokens, target: string): ReadonlyArray<Use> => {
+  const tokens = missing(tokensOf(end.usage), counted)
+  const hasNone = isUnreported(end)
+  return hasNone || Object.values(tokens).some((n) => n > 0)
+    ? [{ target, tokens, at: end.endedAt, ...(hasNone ? { isUnreported: true } : undefined) }]
+    : []
+}
+
+/** The tokens of a total that are not in a part of it. */
+export const missing = (total: Prices.Tokens, part: Prices.Tokens): Prices.Tokens => ({
+  input: Math.max(0, total.input - part.input),
+  output: Math.max(0, total.output - part.output),
+  cachedInput: Math.max(0, total.cachedInput - part.cachedInput),
+  cacheWrite: Math.max(0, total.cacheWrite - part.cacheWrite)
+})
+
+/** Whether a turn was answered, and its provider did not report the tokens. */
+export const isUnreported = ({ status, usage }: TurnEvent.TurnEnd): boolean =>
+  status === "completed" && (usage.inputTokens === undefined || usage.outputTokens === undefined)
+
+/** The tokens of a usage; a number that the provider did not report counts as 0. */
+export const tokensOf = (usage: Message.Usage): Prices.Tokens => ({
+  input: usage.inputTokens ?? 0,
+  output: usage.outputTokens ?? 0,
+  cachedInput: usage.cachedInputTokens ?? 0,
+  cacheWrite: usage.cacheWriteTokens ?? 0
+})
 
 // --- internal
 

@@ -14,7 +14,7 @@ import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
 import { type Acceptance, openingOf as firstEventsOf, type StoredEvent, type Turn } from "../Store.ts"
 import * as LabelTable from "../tables/LabelTable.ts"
-import * as OutboxTable from "../tables/OutboxTable.ts"
+import * as Outbox from "../Outbox.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 
 /** A turn to accept, and the first of its events, encoded. */
@@ -88,7 +88,7 @@ const add = Effect.fnUntraced(function* (
     "turn",
     labelled.map(({ labels, turnId }) => ({ number: numbers.get(turnId) ?? 0, labels }))
   )
-  yield* OutboxTable.addOfTurns(
+  yield* Outbox.addOfTurns(
     sql,
     turns.flatMap(({ conversationId, notify = [], turnId }) =>
       notify.map((receiver) => ({

@@ -7,13 +7,13 @@
  * Histories.H1. Messages of more than `LONG` bytes are left out of the joined row: one string cannot hold the files of a long conversation.
  *     They are read in batches of at most `BATCH` bytes, one batch at a time over all turns; a longer message is a batch of its own.
  */
-import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Message } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import * as EventTable from "../tables/EventTable.ts"
 import * as EventText from "../tables/EventText.ts"
-import * as PromptTable from "../tables/PromptTable.ts"
+import * as TurnTable from "../tables/TurnTable.ts"
 
 /** Bytes of a message, or of a prompt, that is read by itself: most messages of text are shorter. */
 export const LONG = 64 * 1024
@@ -119,7 +119,7 @@ const turnFactsOf = (
       SELECT CAST(t.number AS TEXT) AS number, t.turn_id AS "turnId", t.accepted_at AS "acceptedAt",
         ${short("t.prompt")}, ${short("p.content")}, COALESCE(octet_length(p.content), octet_length(t.prompt), 0) AS bytes
       FROM turns t LEFT JOIN turn_prompts p ON p.turn = t.number
-      WHERE t.conversation IN (SELECT number FROM conversations WHERE ${IdList.has(sql, "conversation_id", ids)})`,
+      WHERE t.conversation IN (SELECT number FROM conversations WHERE ${Rows.have(sql, "conversation_id", ids)})`,
     (rows) => new Map(rows.map((row) => [row.number, row]))
   )
 }
@@ -185,7 +185,7 @@ const readBatch =
       sql<OmittedRow>`
         SELECT m.event_id AS "eventId", m.payload, t.turn_id AS "turnId", t.accepted_at AS "acceptedAt",
           CASE m.payload WHEN '' THEN t.prompt END AS prompt,
-          CASE m.payload WHEN '' THEN ${sql.literal(PromptTable.COLUMN)} END AS content
+          CASE m.payload WHEN '' THEN ${sql.literal(TurnTable.PROMPT)} END AS content
         FROM conversations c JOIN events m ON m.conversation = c.number JOIN turns t ON t.number = m.turn
         WHERE c.conversation_id = ${conversationId} AND m.event_id IN ${sql.in(eventIds)}`,
       (rows) => {

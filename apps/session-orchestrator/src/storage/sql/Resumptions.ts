@@ -4,12 +4,12 @@
  * Every turn is read here each time it is taken up. What is long is read by itself behind the others: messages (`Histories.H1`), and the
  * turn's own prompt.
  */
-import { IdList, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import { defined, type Ids } from "@holdfast/wire"
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import type { Conversation, Resumption, ResumptionOutline, Turn } from "../Store.ts"
+import type { Conversation, Resumption, Turn } from "../Store.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as Histories from "./Histories.ts"
 
@@ -17,8 +17,6 @@ import * as Histories from "./Histories.ts"
 export interface Resumptions {
   /** Everything that a turn needs to run; `undefined` for a turn that was never accepted. */
   readonly find: (id: Ids.TurnId) => Effect.Effect<Resumption | undefined, TableError>
-  /** The same without messages and files. */
-  readonly outline: (id: Ids.TurnId) => Effect.Effect<ResumptionOutline | undefined, TableError>
 }
 
 /** Makes the reads, with their queues. */
@@ -27,7 +25,6 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Resumptions> {
   const { sql, together } = database
   const turns = yield* together(AT_ONCE, findAll(sql))
-  const outline = yield* together(AT_ONCE, outlines(sql))
   const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findAll(sql, ids))
   const complete = yield* Histories.complete(database)
   return {
@@ -43,8 +40,7 @@ export const make = Effect.fnUntraced(function* (
         // A damaged history is read as a whole, with the turn's own messages.
         history: messages.filter(({ turnId }) => turnId !== id)
       }
-    }),
-    outline
+    })
   }
 })
 
@@ -53,8 +49,10 @@ export const make = Effect.fnUntraced(function* (
 /** Conversations whose messages are read in one query: some ten milliseconds of the thread when they have a hundred each. */
 const AT_ONCE = 64
 
+type Facts = Omit<Resumption, "history">
+
 /** A turn without what is long. */
-interface Outline extends Omit<Resumption, "history"> {
+interface Outline extends Facts {
   readonly history: Histories.Outline
   /** Its prompt is left out. */
   readonly isLong: boolean
@@ -80,7 +78,7 @@ const findAll =
           octet_length(p.content) AS bytes, c.conversation_id AS "conversationId",
           ${Histories.column(sql, sql`m.conversation = t.conversation AND m.turn <> t.number`)}
         FROM ${sql.literal(TurnTable.TABLES)} LEFT JOIN turn_prompts p ON p.turn = t.number
-        WHERE ${IdList.has(sql, "t.turn_id", ids)}`
+        WHERE ${Rows.have(sql, "t.turn_id", ids)}`
       const histories = yield* Histories.read(sql, rows)
       return inOrder(ids, yield* readRows(rows), (resumption, i) => ({
         ...resumption,
@@ -89,20 +87,8 @@ const findAll =
       }))
     })
 
-const outlines =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ResumptionOutline | undefined>, TableError> =>
-    Effect.gen(function* () {
-      const rows = yield* sql<Pick<Row, "types">>`
-        SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)}, ${types(sql)}
-        FROM ${sql.literal(TurnTable.TABLES)} WHERE ${IdList.has(sql, "t.turn_id", ids)}`
-      return inOrder(ids, yield* readRows(rows), (resumption) => resumption)
-    })
-
 /** The turns in rows with the columns of turns and conversations. */
-const readRows = (
-  rows: ReadonlyArray<Pick<Row, "types">>
-): Effect.Effect<ReadonlyArray<ResumptionOutline>, TableError> =>
+const readRows = (rows: ReadonlyArray<Pick<Row, "types">>): Effect.Effect<ReadonlyArray<Facts>, TableError> =>
   Effect.zipWith(TurnTable.read(rows), ConversationTable.read(rows), (turns, conversations) =>
     Arr.zipWith(turns, conversations, (turn, conversation) => ({ turn, conversation: asOf(turn, conversation) })).map(
       (found, i) => ({ ...found, persisted: rows[i]?.types?.split(",") ?? [] })
@@ -111,8 +97,8 @@ const readRows = (
 
 const inOrder = <A>(
   ids: ReadonlyArray<Ids.TurnId>,
-  found: ReadonlyArray<ResumptionOutline>,
-  make: (outline: ResumptionOutline, i: number) => A
+  found: ReadonlyArray<Facts>,
+  make: (outline: Facts, i: number) => A
 ): ReadonlyArray<A | undefined> => {
   const byId = new Map(found.map((outline, i) => [outline.turn.turnId, make(outline, i)]))
   return ids.map((id) => byId.get(id))

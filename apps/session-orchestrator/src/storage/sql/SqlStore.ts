@@ -4,46 +4,41 @@
  * The SQL is common to SQLite and PostgreSQL; where they differ, in column types, in joining texts and in splitting lists, the code
  * branches on the dialect. `SqlDatabase` groups writes and reads; events are the statements that `SqlJournal` commits with records.
  */
-import { Interruptions, StorageError } from "@holdfast/journal"
+import { Interruptions, type StorageError } from "@holdfast/journal"
 import {
   DatabaseWait,
+  SchemaVersion,
   SqlDatabase,
-  SqlInterruptions,
+  InterruptionTable,
   SqlJournal,
   StorageFailure,
   type TableError
 } from "@holdfast/journal/sql"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
-import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { Array as Arr, Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import { type Events, Journal } from "../EventJournal.ts"
-import * as Migrations from "../migrations/Migrations.ts"
+import * as DatabaseSchema from "../DatabaseSchema.ts"
 import * as Damage from "../sqlite/Damage.ts"
-import { Standings } from "../Standings.ts"
+import * as Standings from "../Standings.ts"
 import { promptOf, Store } from "../Store.ts"
 import * as ConversationTable from "../tables/ConversationTable.ts"
-import * as DeathTable from "../tables/DeathTable.ts"
 import * as EventTable from "../tables/EventTable.ts"
 import * as SealTable from "../tables/SealTable.ts"
-import * as StandingTable from "../tables/StandingTable.ts"
 import * as TurnTable from "../tables/TurnTable.ts"
 import * as Acceptances from "./Acceptances.ts"
 import * as DatabaseCheck from "./DatabaseCheck.ts"
 import * as PostgresTransaction from "./PostgresTransaction.ts"
 import * as Resumptions from "./Resumptions.ts"
-import { AnsweredCalls } from "../AnsweredCalls.ts"
-import { Deletions } from "../Deletions.ts"
-import { IncidentStates } from "../IncidentStates.ts"
+import * as AnsweredCalls from "../AnsweredCalls.ts"
+import * as Deletions from "../Deletions.ts"
+import * as IncidentStates from "../IncidentStates.ts"
 import { Lists } from "../Lists.ts"
-import { Outbox } from "../Outbox.ts"
-import * as AnsweredCallTable from "../tables/AnsweredCallTable.ts"
-import * as DeletionTable from "../tables/DeletionTable.ts"
+import * as Recording from "../Recording.ts"
+import * as Outbox from "../Outbox.ts"
 import * as ConversationListTable from "../tables/ConversationListTable.ts"
-import * as IncidentTable from "../tables/IncidentTable.ts"
-import * as OutboxTable from "../tables/OutboxTable.ts"
-import * as RecordOutlines from "../tables/RecordOutlines.ts"
-import * as RecordingTable from "../tables/RecordingTable.ts"
+import * as RecordTable from "../tables/RecordTable.ts"
 import * as TurnListTable from "../tables/TurnListTable.ts"
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
@@ -56,13 +51,13 @@ const READS_AT_ONCE = 64
 export type Storage =
   | Store
   | Journal
-  | Standings
+  | Standings.Standings
   | Interruptions.Interruptions
   | Lists
-  | Deletions
-  | Outbox
-  | IncidentStates
-  | AnsweredCalls
+  | Deletions.Deletions
+  | Outbox.Outbox
+  | IncidentStates.IncidentStates
+  | AnsweredCalls.AnsweredCalls
 
 /** The time limit of `Store.check`, shorter than the limit after which a database counts as silent. */
 const CHECK_LIMIT = Duration.millis(1500)
@@ -114,7 +109,7 @@ export const layerSql = (database: string, file?: string): Layer.Layer<Storage, 
 const make = Effect.fnUntraced(function* (name: string, file: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const damage = file === undefined ? Damage.none : yield* Damage.make(file)
-  yield* migrate(name)
+  yield* SchemaVersion.bring(name, DatabaseSchema.versions)
   const writer = sql.onDialectOrElse({
     pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),
     orElse: () => undefined
@@ -131,16 +126,15 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
   const setAutoRetry = lane(ConversationTable.setAutoRetry(sql))
   const setModel = lane(ConversationTable.setModel(sql))
   const setToolAnswers = lane(ConversationTable.setToolAnswers(sql))
-  const noteDeath = lane((foundAt: ReadonlyArray<number>) => DeathTable.add(sql, foundAt))
+  const noteDeath = lane(SealTable.addDeaths(sql))
   const accept = lane(Acceptances.accept(sql))
   const journaling = yield* SqlJournal.make(database, {
-    tables: SealTable.TABLES,
+    tables: RecordTable.TABLES,
     statements: EventTable.append(sql),
     sealed: (after, limit) => SealTable.sealed(sql, after, limit),
     writer
   })
-  const note = lane(StandingTable.note(sql))
-  const interruptions = SqlInterruptions.make(database, SealTable.TABLES)
+  const interruptions = InterruptionTable.make(database, RecordTable.TABLES)
   const probe = lane((times: ReadonlyArray<number>) =>
     Effect.as(
       sql`UPDATE probe SET probed_at = ${Math.max(...times)} WHERE probe_id = 1`,
@@ -160,7 +154,8 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     Effect.map(ConversationTable.findAll(sql, ids), (found) => ids.map((id) => Option.fromUndefinedOr(found.get(id))))
   )
   const resumptions = yield* Resumptions.make(database)
-  const recordOutline = yield* together(READS_AT_ONCE, RecordOutlines.load(sql))
+  const loadRecords = yield* together(READS_AT_ONCE, RecordTable.load(sql))
+  const recordOutline = yield* together(READS_AT_ONCE, RecordTable.outlines(sql))
   const findTurn = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findEach(sql, ids))
   const findLast = yield* together(READS_AT_ONCE, (ids: ReadonlyArray<Ids.ConversationId>) =>
     TurnTable.lastEach(sql, ids)
@@ -207,8 +202,6 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       ),
     resumption: (id) =>
       Effect.map(resumptions.find(id), Option.fromUndefinedOr).pipe(failed(`read what turn ${id} goes on with`)),
-    resumptionOutline: (id) =>
-      Effect.map(resumptions.outline(id), Option.fromUndefinedOr).pipe(failed(`read how far turn ${id} is`)),
     lastTurn: (id) =>
       Effect.map(findLast(id), Option.fromUndefinedOr).pipe(failed(`read the last turn of conversation ${id}`)),
     unsealedTurnsOf: (id) => findUnsealed(id).pipe(failed(`read the unsealed turns of conversation ${id}`)),
@@ -229,41 +222,31 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
     recordOutline: (id) => recordOutline(id).pipe(failed(`read the journal of turn ${id}`)),
     messages: (id) => EventTable.messages(sql, id).pipe(read(`the messages of conversation ${id}`)),
     noteDeath: (foundAt) => noteDeath(foundAt).pipe(failed("record that the last process died")),
-    deaths: (since) => DeathTable.since(sql, since).pipe(read("the deaths of the service")),
+    deaths: (since) => SealTable.deaths(sql, since).pipe(read("the deaths of the service")),
     check: Effect.andThen(damage.refuse, failed("read and write")(check))
   })
   const statementsOf = (turnId: Ids.TurnId, { conversationId, events, position }: Events) =>
     Effect.map(Effect.forEach(events, encoded), (events) => ({ conversationId, turnId, position, events }))
   const journal = Journal.of({
     ...journaling.journal,
+    load: (turnId) => loadRecords(turnId).pipe(failed(`read the journal of turn ${turnId}`)),
     appendWith: (turnId, seq, records, events) =>
       Effect.flatMap(statementsOf(turnId, events), (statements) =>
-        journaling.journal.appendWith(turnId, seq, records, statements)
+        journaling.journal.appendWith(turnId, seq, Arr.map(records, RecordTable.pack(statements)), statements)
       ),
     appendAll: (appends) =>
       Effect.flatMap(
-        Effect.forEach(appends, ({ statements: given, ...append }) =>
-          Effect.map(given ? statementsOf(append.turnId, given) : Effect.undefined, (statements) => ({
-            ...append,
-            statements
-          }))
+        Effect.forEach(appends, ({ statements: events, ...append }) =>
+          events === undefined
+            ? Effect.succeed(append)
+            : Effect.map(statementsOf(append.turnId, events), (statements) => ({
+                ...append,
+                records: append.records.map(RecordTable.pack(statements)),
+                statements
+              }))
         ),
         journaling.journal.appendAll
       )
-  })
-  const loadStandings = yield* together(READS_AT_ONCE, StandingTable.loadEach(sql))
-  const standings = Standings.of({
-    load: (now) => loadStandings(now).pipe(failed("read which targets and credentials are better left alone")),
-    note: (changes, now) =>
-      note({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
-  })
-  const claim = lane((queries: ReadonlyArray<Parameters<Outbox["Service"]["claim"]>>) =>
-    Effect.forEach(queries, (query) => OutboxTable.claim(sql, ...query))
-  )
-  const remove = lane(DeletionTable.conversations(sql))
-  const deletions = Deletions.of({
-    conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
-    scrub: DeletionTable.scrub(sql).pipe(failed("take deleted text out of the log"))
   })
   const setTitle = lane(ConversationTable.setTitle(sql))
   const lists = Lists.of({
@@ -271,41 +254,18 @@ const make = Effect.fnUntraced(function* (name: string, file: string | undefined
       setTitle({ conversationId, title }).pipe(failed(`set the title of conversation ${conversationId}`)),
     turns: (...query) => TurnListTable.page(sql, ...query).pipe(read("a list of turns")),
     conversations: (...query) => ConversationListTable.page(sql, ...query).pipe(read("a list of conversations")),
-    recording: (since, most) => RecordingTable.read(sql, since, most).pipe(read("the record of turns")),
+    recording: (since, most) => Recording.read(sql, since, most).pipe(read("the record of turns")),
     labelsOf: (turnId) => TurnListTable.labelsOf(sql, turnId).pipe(read(`the labels of turn ${turnId}`))
-  })
-  /** Writes of messages: one effect each, within the transaction that their group has. */
-  const write = lane((writes: ReadonlyArray<Effect.Effect<void, SqlError.SqlError>>) => Effect.all(writes))
-  const outbox = Outbox.of({
-    add: (messages) => write(OutboxTable.add(sql, messages)).pipe(failed("add messages to the outbox")),
-    release: (since, now) =>
-      write(OutboxTable.release(sql, since, now)).pipe(failed("release messages of ended turns")),
-    claim: (...query) => claim(query).pipe(failed("claim messages of the outbox")),
-    settle: (...change) => write(OutboxTable.settle(sql, ...change)).pipe(failed("end a message of the outbox")),
-    postpone: (...change) =>
-      write(OutboxTable.postpone(sql, ...change)).pipe(failed("postpone a message of the outbox")),
-    forget: (now) => write(OutboxTable.forget(sql, now)).pipe(failed("delete old messages of the outbox"))
-  })
-  const changeIncidents = lane((changes: ReadonlyArray<IncidentTable.Change>) => IncidentTable.change(sql, changes))
-  const incidents = IncidentStates.of({
-    load: IncidentTable.load(sql).pipe(read("incidents")),
-    hasOpenTurn: (target) => IncidentTable.hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
-    uncounted: (...query) => IncidentTable.uncounted(sql, ...query).pipe(read("turns that have failed")),
-    change: (decide, turns) => changeIncidents({ decide, turns }).pipe(failed("record incidents"))
-  })
-  const answeredCalls = AnsweredCalls.of({
-    add: (rows) => write(AnsweredCallTable.add(sql, rows)).pipe(failed("count answered calls")),
-    between: (...period) => AnsweredCallTable.between(sql, ...period).pipe(read("the answered calls"))
   })
   return Context.make(Store, store).pipe(
     Context.add(Journal, journal),
-    Context.add(Standings, standings),
+    Context.add(Standings.Standings, yield* Standings.make(database)),
     Context.add(Interruptions.Interruptions, interruptions),
     Context.add(Lists, lists),
-    Context.add(Deletions, deletions),
-    Context.add(Outbox, outbox),
-    Context.add(IncidentStates, incidents),
-    Context.add(AnsweredCalls, answeredCalls)
+    Context.add(Deletions.Deletions, Deletions.make(database)),
+    Context.add(Outbox.Outbox, Outbox.make(database)),
+    Context.add(IncidentStates.IncidentStates, IncidentStates.make(database)),
+    Context.add(AnsweredCalls.AnsweredCalls, AnsweredCalls.make(database))
   )
 })
 
@@ -316,15 +276,3 @@ const encoded = (event: TurnEvent.PersistedEvent) =>
     if (TurnEvent.fate[type] !== "persisted") throw new Error(`${type} is transient: it is never stored`)
     return Effect.map(LongJson.stringify(event), (json) => ({ event, json }))
   })
-
-const migrate = (database: string) =>
-  Migrations.run.pipe(
-    DatabaseWait.whileBusy((error) => SqlError.isSqlError(error) && SqlDatabase.isBusy(error)),
-    Effect.mapError((error) => {
-      // A migration that failed wraps the database's error.
-      const cause = error._tag === "MigrationError" ? error.cause : error
-      return SqlError.isSqlError(cause)
-        ? StorageFailure.explain(database, "prepare the tables", cause)
-        : new StorageError({ message: `Could not use the database ${database}: ${error.message}` })
-    })
-  )

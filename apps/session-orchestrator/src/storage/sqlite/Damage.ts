@@ -7,14 +7,14 @@
  * Damage.D1. A statement's error that reports damage of the file is remembered: a damaged file does not repair itself.
  * Damage.D2. The file is checked before a turn is accepted and by `Store.check`, at most once a second: it exists, it is the file that was
  *     opened, it begins as a SQLite file does, and it has not shrunk.
- * Damage.D3. A file that had content before it was opened is read from end to end once, by another thread (`Integrity`).
+ * Damage.D3. A file that had content before it was opened is read from end to end once, by another thread (`QuickCheck`).
  */
 import { StorageFailure } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
 import { Clock, Effect, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
+import { Worker } from "node:worker_threads"
 import * as fs from "node:fs"
-import * as Integrity from "./Integrity.ts"
 
 /** The watch over one database. */
 export interface Damage {
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return
   })
 
   if (opened.size > ONE_PAGE) {
-    yield* Integrity.faultOf(file).pipe(
+    yield* faultOf(file).pipe(
       Effect.flatMap((fault) => {
         if (fault === undefined) return Effect.void
         const error = damagedFile(file, `its check says "${fault}"`)
@@ -81,6 +81,17 @@ export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return
     refuse
   }
 })
+
+/** The damage of a file, in SQLite's words, found in a thread: a gigabyte takes seconds, and turns run meanwhile. `undefined` without damage, and for a file that cannot be checked. */
+export const faultOf = (file: string): Effect.Effect<string | undefined> =>
+  Effect.callback((resume) => {
+    const worker = new Worker(new URL("./IntegrityThread.ts", import.meta.url), { workerData: file })
+    worker.once("message", (fault: unknown) => resume(Effect.succeed(typeof fault === "string" ? fault : undefined)))
+    // A thread that could not be started, or stopped early, has no result.
+    worker.once("error", () => resume(Effect.succeed(undefined)))
+    worker.once("exit", () => resume(Effect.succeed(undefined)))
+    return Effect.promise(() => worker.terminate())
+  })
 
 // --- internal
 

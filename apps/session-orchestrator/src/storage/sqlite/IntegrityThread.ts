@@ -1,4 +1,4 @@
-/** The thread of `Integrity`: checks one file, and replies with its damage, if any. */
+/** The thread of `Damage`: checks one file, and replies with its damage, if any. */
 import { parentPort, workerData } from "node:worker_threads"
 import * as QuickCheck from "./QuickCheck.ts"
 

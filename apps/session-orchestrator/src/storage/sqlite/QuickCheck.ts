@@ -1,5 +1,5 @@
 /**
- * Reads a SQLite file from end to end, and reports its damage. It is synchronous: `Integrity` runs it in a thread.
+ * Reads a SQLite file from end to end, and reports its damage. It is synchronous: `Damage` runs it in a thread.
  *
  * Read: https://www.sqlite.org/pragma.html#pragma_quick_check.
  */

@@ -1,26 +1,19 @@
 /**
- * Decides which process runs the turns of a SQLite file: its owner, or a guest.
- *
- * The owner (`serve`) runs every turn in the file except those of guests. A guest (`run`) runs its own turns only.
+ * Keeps a SQLite file to one process: its owner, which runs every turn in it. Other processes work through the owner.
  *
  * Tenancy.T1. A file has one owner. A second process is refused with an error that names the owner and the next step.
- * Tenancy.T2. A guest can start and end at any time, and an owner can start beside it: a guest's turn has the guest's name in its id
- *     from its acceptance on, and no other process runs it while that guest lives.
- * Tenancy.T3. A process that dies, also of `kill -9`, holds nothing any more: its file can be owned, and the next start of an owner takes
- *     up a guest's turns.
+ * Tenancy.T3. A process that dies, also of `kill -9`, holds nothing any more: its file can be owned, and its turns are taken up.
  * Tenancy.T4. A file with a second name (a hard link) is refused: its lock, and SQLite's log, would exist under one of the names only.
  *
- * Both hold locks beside the database (`FileLock`): `FILE.lock` is the owner's, `FILE.run-NAME` a guest's. The files exist while the
- * locks are held, and after a `kill -9`.
+ * The lock is `FILE.lock` beside the database (`FileLock`); its note names where the owner listens. It exists while the lock is held, and
+ * after a `kill -9`.
  */
 import { DatabaseFile } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
-import { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as FileLock from "./FileLock.ts"
-import * as TurnIds from "../TurnIds.ts"
 
 /** The process that holds a lock, as its note describes it. */
 export const Holder = Schema.Struct({
@@ -30,33 +23,26 @@ export const Holder = Schema.Struct({
   hostname: Schema.String,
   /** Epoch milliseconds. */
   since: Schema.Finite,
-  /** The URL on which it listens, if that was known beforehand. */
+  /** The URL on which it listens, by which other processes on this machine reach it. */
   url: Schema.optionalKey(Schema.String)
 })
 export type Holder = typeof Holder.Type
 
-/** The role of this process on its database. */
+/** What an owner knows of its file. */
 export interface TenancyService {
   /** A description of the process that owned the file before and died; absent if the last owner stopped in order. */
   readonly predecessor?: string | undefined
-  /** A new turn's id; it identifies a guest that runs the turn (Tenancy.T2). */
-  readonly newTurnId: () => Ids.TurnId
-  /** Whether another living process runs a turn without a seal. */
-  readonly isElsewhere: (turnId: Ids.TurnId) => boolean
 }
 
 /** The default, without a layer: no other process can reach the data, or another mechanism ensures that turns run once. */
 export const Tenancy = Context.Reference<TenancyService>("@holdfast/session-orchestrator/storage/Tenancy", {
-  defaultValue: () => ({
-    newTurnId: TurnIds.make,
-    isElsewhere: () => false
-  })
+  defaultValue: () => ({})
 })
 
 /**
  * Owns a file for as long as the layer lives; must be built before anything is written to the file (Tenancy.T1).
  *
- * @param url the URL on which the process will listen; a refused process reports it
+ * @param url the URL on which the process listens; other processes use it, or report it
  */
 export const layerOwner = (options: {
   readonly path: string
@@ -69,29 +55,7 @@ export const layerOwner = (options: {
         Effect.gen(function* () {
           const file = yield* fileOf(options.path)
           const left = yield* own(file, options.path, options.url)
-          return {
-            predecessor: left && describe(left),
-            newTurnId: TurnIds.make,
-            isElsewhere: (turnId) => isGuestAlive(file, turnId)
-          }
-        })
-      )
-
-/** Holds a guest's lock for as long as the layer lives. */
-export const layerGuest = (options: { readonly path: string }): Layer.Layer<never, StorageError> =>
-  options.path === DatabaseFile.MEMORY
-    ? Layer.empty
-    : Layer.effect(
-        Tenancy,
-        Effect.gen(function* () {
-          const file = yield* fileOf(options.path)
-          const name = globalThis.crypto.randomUUID().slice(0, GUEST_NAME_LENGTH)
-          yield* checkIn(file, options.path, name)
-          return {
-            newTurnId: () => Ids.TurnId.make(`${GUEST}-${name}-${TurnIds.make()}`),
-            // A guest takes up no turns of other processes.
-            isElsewhere: () => false
-          }
+          return { predecessor: left && describe(left) }
         })
       )
 
@@ -104,12 +68,7 @@ export const ownerOf = (path: string): Effect.Effect<Holder | "unnamed" | undefi
 
 // --- internal
 
-const GUEST = "run"
-const GUEST_NAME_LENGTH = 8
-const GUEST_ID = new RegExp(`^${GUEST}-([0-9a-f]{${GUEST_NAME_LENGTH}})-`)
-
 const lockOf = (file: string): string => `${file}.lock`
-const guestOf = (file: string, name: string): string => `${file}.${GUEST}-${name}`
 
 /** The file itself, without symbolic links; created if it is missing. */
 const fileOf = (path: string): Effect.Effect<string, StorageError> =>
@@ -137,37 +96,6 @@ const own = Effect.fnUntraced(function* (
   )
   return readHolder(left)
 })
-
-const checkIn = Effect.fnUntraced(function* (
-  file: string,
-  path: string,
-  name: string
-): Effect.fn.Return<void, StorageError, Scope.Scope> {
-  const lock = guestOf(file, name)
-  const note = yield* noteOf(undefined)
-  yield* Effect.acquireRelease(
-    locking(path, () => FileLock.acquireUnsafe(lock, note)),
-    (attempt) =>
-      Effect.sync(() => {
-        if (attempt._tag === "Held") attempt.release()
-      })
-  )
-})
-
-/** Tenancy.T2. The lock of a dead guest is deleted (Tenancy.T3). */
-const isGuestAlive = (file: string, turnId: Ids.TurnId): boolean => {
-  const name = GUEST_ID.exec(turnId)?.[1]
-  if (name === undefined) return false
-  const lock = guestOf(file, name)
-  try {
-    if (FileLock.holderUnsafe(lock) !== undefined) return true
-    fs.rmSync(lock, { force: true })
-    return false
-  } catch {
-    // If the lock cannot be read the turn is left alone: running a turn late is better than running it twice.
-    return true
-  }
-}
 
 const noteOf = (url: string | undefined): Effect.Effect<string> =>
   Effect.map(Clock.currentTimeMillis, (since) => {

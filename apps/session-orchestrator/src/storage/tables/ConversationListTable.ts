@@ -1,11 +1,10 @@
 /** Pages of conversations, by the index of their creation (`Lists`). */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type ConversationFilter, type ConversationRow, type Page, type Position, PROMPT_CHARACTERS } from "../Lists.ts"
 import * as HeldCallIds from "../HeldCallIds.ts"
-import * as Contains from "./Contains.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
 
@@ -61,8 +60,8 @@ const matching = (
       ? []
       : [
           // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
-          sql`(${Contains.text(sql, "COALESCE(c.title, '')", search)} OR (
-            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Contains.text(sql, "t.prompt", search)} LIMIT 1) = 1)`
+          sql`(${Keyset.containsText(sql, "COALESCE(c.title, '')", search)} OR (
+            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Keyset.containsText(sql, "t.prompt", search)} LIMIT 1) = 1)`
         ])
   ]
   return conditions.length === 0 ? undefined : sql.and(conditions)
@@ -88,7 +87,7 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* decodeRows(
     yield* sql`
-      SELECT ${RowNumbers.read(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
+      SELECT ${Rows.number(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
         COALESCE(c.title, (SELECT substr(t.prompt, 1, ${PROMPT_CHARACTERS}) FROM turns t
           WHERE t.conversation = c.number AND t.prompt IS NOT NULL ORDER BY t.number LIMIT 1)) AS title,
         (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,

@@ -1,5 +1,5 @@
 /** Reads and writes the rows of conversations. */
-import { IdList, Inserts, RowNumbers } from "@holdfast/journal/sql"
+import { Rows } from "@holdfast/journal/sql"
 import { ConversationState, Ids } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -17,7 +17,7 @@ export const insert =
   (sql: SqlClient.SqlClient) =>
   (conversations: ReadonlyArray<Conversation>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
     Effect.gen(function* () {
-      const rows = yield* Inserts.insertAll<{ readonly conversation_id: string; readonly number: number }>(
+      const rows = yield* Rows.insertAll<{ readonly conversation_id: string; readonly number: number }>(
         sql,
         "conversations",
         conversations.map((conversation) => ({
@@ -30,7 +30,7 @@ export const insert =
           title: conversation.title ?? null,
           tools: conversation.tools === undefined ? null : JSON.stringify(conversation.tools)
         })),
-        sql`RETURNING conversation_id, ${RowNumbers.read(sql, "number")} AS "number"`
+        sql`RETURNING conversation_id, ${Rows.number(sql, "number")} AS "number"`
       )
       const numbers = new Map(rows.map(({ conversation_id, number }) => [conversation_id, number]))
       yield* LabelTable.insert(
@@ -122,9 +122,9 @@ export const tails = (
   Effect.map(
     // Keys and numbers, so there is nothing to decode.
     sql<Tail & { readonly id: Ids.ConversationId }>`
-      SELECT c.conversation_id AS id, ${RowNumbers.read(sql, "c.number")} AS "number",
+      SELECT c.conversation_id AS id, ${Rows.number(sql, "c.number")} AS "number",
         COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
-      FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+      FROM conversations c WHERE ${Rows.have(sql, "c.conversation_id", ids)}`,
     (rows) => new Map(rows.map((row) => [row.id, row]))
   )
 
@@ -134,7 +134,7 @@ export const findAll = (
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyMap<Ids.ConversationId, Conversation>, SqlError.SqlError | Schema.SchemaError> =>
   Effect.flatMap(
-    sql`SELECT ${sql.literal(COLUMNS)} FROM conversations c WHERE ${IdList.has(sql, "c.conversation_id", ids)}`,
+    sql`SELECT ${sql.literal(COLUMNS)} FROM conversations c WHERE ${Rows.have(sql, "c.conversation_id", ids)}`,
     (rows) => Effect.map(read(rows), (found) => new Map(found.map((each) => [each.conversationId, each])))
   )
 

@@ -5,16 +5,16 @@
  *     query reads the next id and the turn's last position. A process that has not seen another's event would use that event's id
  *     again, and the key refuses that.
  * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
+ * EventTable.E3. The ids of a conversation are 1, 2, 3 … in the order of its appends. An event whose (turn, position) is taken, on disk or
+ *     earlier in the group, is dropped; the earlier event is returned instead, with its id (`Store.W2`).
  */
-import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
+import { Rows, type TableError } from "@holdfast/journal/sql"
 import { Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import { type SqlClient, SqlError, type Statement } from "effect/sql"
 import type { Tail } from "./ConversationTable.ts"
-import { type Append, type NumberedEvent, plan } from "./EventNumbers.ts"
-import * as EventText from "./EventText.ts"
 import type { StoredEvent } from "../Store.ts"
-import * as PromptTable from "./PromptTable.ts"
+import * as EventText from "./EventText.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 /** Writes the new events of a group, seals the turns whose end is among them (`Store.W3`), and returns the events of each append. */
@@ -52,7 +52,7 @@ export type Opening = ReadonlyArray<{
 export const rowsOf = ({ acceptedAt, content, prompt }: TurnTable.NewTurn): EventText.Opening => ({
   acceptedAt,
   prompt,
-  content: content && PromptTable.jsonOf(content)
+  content: content && TurnTable.jsonOfContent(content)
 })
 
 /**
@@ -86,7 +86,7 @@ export const open = (
       opening.map(({ event, json }, position) => ({ id: after + 1 + position, event, json }))
     )
   }
-  return Effect.as(Inserts.insertAll(sql, "events", rows), opened)
+  return Effect.as(Rows.insertAll(sql, "events", rows), opened)
 }
 
 /** The next events of a conversation after an id, at most `limit`. */
@@ -174,6 +174,64 @@ export const MAX_ID = 2_147_483_647
 export const untilEnd = (sql: SqlClient.SqlClient, id: Ids.TurnId): Statement.Fragment =>
   sql`${ofOne(sql, id)} AND e.event_id <= COALESCE(t.end_event_id, ${MAX_ID})`
 
+/** A condition: a stored message is one of the model; a message may also be stored in a form that does not begin with its role (EventText). */
+export const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
+  sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ${sql.in(EventText.INPUTS)})`
+
+/** Events of one turn from a position on, encoded. */
+export interface Append {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  /** The position of the first of them among the events of the turn, 0-based. */
+  readonly position: number
+  readonly events: ReadonlyArray<{ readonly event: TurnEvent.PersistedEvent; readonly json: string }>
+}
+
+/** An event with its position in its turn and its id in its conversation. */
+export interface NumberedEvent extends StoredEvent {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  readonly position: number
+}
+
+/** The result of numbering a group. */
+export interface Plan {
+  /** The events to write. */
+  readonly added: ReadonlyArray<NumberedEvent>
+  /** The events of each append, in the order of the group. */
+  readonly results: ReadonlyArray<ReadonlyArray<StoredEvent>>
+}
+
+/**
+ * Numbers the events of a group: a pure function of the group and of the events on disk.
+ *
+ * @param stored the events on disk that have a (turn, position) of the group
+ * @param lastIds the highest id of each conversation; absent where there is none
+ */
+export const plan = (
+  appends: ReadonlyArray<Append>,
+  stored: ReadonlyArray<NumberedEvent>,
+  lastIds: ReadonlyMap<Ids.ConversationId, number>
+): Plan => {
+  const taken = new Map(stored.map((event) => [keyOf(event.turnId, event.position), event]))
+  const ids = new Map(lastIds)
+  const added: Array<NumberedEvent> = []
+  const results = appends.map(({ conversationId, turnId, position, events }) =>
+    events.map(({ event, json }, offset): StoredEvent => {
+      const key = keyOf(turnId, position + offset)
+      const first = taken.get(key)
+      if (first !== undefined) return { id: first.id, event: first.event, json: first.json } // EventTable.E3
+      const id = (ids.get(conversationId) ?? 0) + 1 // EventTable.E3
+      ids.set(conversationId, id)
+      const numbered: NumberedEvent = { conversationId, turnId, position: position + offset, id, event, json }
+      taken.set(key, numbered)
+      added.push(numbered)
+      return { id, event, json }
+    })
+  )
+  return { added, results }
+}
+
 // --- internal
 
 /** The row numbers, last ids and last positions of the turns of a group. Each subquery is one step into an index, for any length (E2). */
@@ -182,14 +240,14 @@ const findEnds = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) => {
   return Effect.map(
     // Keys and numbers, so there is nothing to decode.
     sql<End>`
-      SELECT t.turn_id AS "turnId", ${RowNumbers.read(sql, "t.number")} AS "number",
-        c.conversation_id AS "conversationId", ${RowNumbers.read(sql, "c.number")} AS "conversation",
+      SELECT t.turn_id AS "turnId", ${Rows.number(sql, "t.number")} AS "number",
+        c.conversation_id AS "conversationId", ${Rows.number(sql, "c.number")} AS "conversation",
         COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = t.conversation), 0) AS "lastEventId",
         (SELECT e.position FROM events e
           WHERE e.conversation = t.conversation AND e.event_id > t.after_event_id AND e.turn = t.number
           ORDER BY e.event_id DESC LIMIT 1) AS "lastPosition"
       FROM turns t JOIN conversations c ON c.number = t.conversation
-      WHERE ${IdList.has(sql, "t.turn_id", ids)}`,
+      WHERE ${Rows.have(sql, "t.turn_id", ids)}`,
     (rows) => new Map(rows.map((row) => [row.turnId, row]))
   )
 }
@@ -255,7 +313,7 @@ const insert = Effect.fnUntraced(function* (
     const payload = EventText.pack(json, { conversationId, turnId, type }, opening)
     return { conversation, event_id: id, turn: number, position, type, payload }
   })
-  yield* Inserts.insertAll(sql, "events", rows)
+  yield* Rows.insertAll(sql, "events", rows)
   yield* TurnTable.sealAll(
     sql,
     added.flatMap(({ event, id }) => (event.type === "turn-end" ? [{ event, id }] : []))
@@ -267,10 +325,6 @@ const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Ap
     sql,
     sql`${ofOne(sql, turnId)} AND e.position >= ${position} AND e.position < ${position + events.length} ORDER BY e.event_id`
   )
-
-/** Whether a stored message is one of the model; a message may also be stored in a form that does not begin with its role (EventText). */
-const isAnswer = (sql: SqlClient.SqlClient, payload: string): Statement.Fragment =>
-  sql`(${sql.literal(payload)} <> '' AND substr(${sql.literal(payload)}, 1, 5) NOT IN ${sql.in(EventText.INPUTS)})`
 
 /** Events of a conversation: what follows `SELECT`, to go on with `AND`. */
 const ofConversation = (sql: SqlClient.SqlClient, id: Ids.ConversationId): Statement.Fragment =>
@@ -310,7 +364,7 @@ const selectNumbered = (
   sql`
     SELECT e.event_id, t.turn_id, c.conversation_id, e.position, e.type, e.payload, t.accepted_at,
       CASE e.payload WHEN '' THEN t.prompt END AS prompt,
-      CASE WHEN e.payload = '' AND e.type = 'message' THEN ${sql.literal(PromptTable.COLUMN)} END AS content
+      CASE WHEN e.payload = '' AND e.type = 'message' THEN ${sql.literal(TurnTable.PROMPT)} END AS content
     ${from}`.pipe(
     Effect.flatMap((rows) => decodeRows(rows)),
     Effect.flatMap(Effect.forEach(numberedOf))
@@ -332,3 +386,6 @@ const numberedOf = (row: typeof Stored.Type): Effect.Effect<NumberedEvent, Schem
 
 const select = (sql: SqlClient.SqlClient, from: Statement.Fragment): Effect.Effect<Array<StoredEvent>, TableError> =>
   Effect.map(selectNumbered(sql, from), (rows) => rows.map(({ event, id, json }) => ({ id, event, json })))
+
+/** No id has a slash. */
+const keyOf = (turnId: Ids.TurnId, position: number): string => `${turnId}/${position}`

@@ -140,30 +140,30 @@ const write = (
   const rows = Arr.map(own, ({ provider, runner, seconds, underway }) => ({
     provider,
     runner,
-    told_at: now,
+    noted_at: now,
     underway,
     seconds: JSON.stringify(seconds)
   }))
   return Effect.andThen(
-    sql`DELETE FROM provider_use WHERE told_at < ${now - FORGOTTEN_MS}`,
+    sql`DELETE FROM provider_use WHERE noted_at < ${now - FORGOTTEN_MS}`,
     Effect.asVoid(sql`
       INSERT INTO provider_use ${sql.insert(rows)} ON CONFLICT (provider, runner) DO UPDATE SET
-        told_at = excluded.told_at, underway = excluded.underway, seconds = excluded.seconds`)
+        noted_at = excluded.noted_at, underway = excluded.underway, seconds = excluded.seconds`)
   )
 }
 
 const read = (sql: SqlClient.SqlClient, providers: ReadonlyArray<string>, now: number) =>
-  sql`SELECT provider, runner, told_at, underway, seconds FROM provider_use WHERE ${sql.in("provider", providers)}`.pipe(
+  sql`SELECT provider, runner, noted_at, underway, seconds FROM provider_use WHERE ${sql.in("provider", providers)}`.pipe(
     Effect.flatMap((rows) => decodeUsed(rows)),
     Effect.map((rows) =>
-      rows.map(({ told_at, underway, ...used }) => ({ ...used, underway: told_at > now - STALE_MS ? underway : 0 }))
+      rows.map(({ noted_at, underway, ...used }) => ({ ...used, underway: noted_at > now - STALE_MS ? underway : 0 }))
     )
   )
 
 const UsedRow = Schema.Struct({
   provider: Schema.String,
   runner: Schema.String,
-  told_at: Schema.Finite,
+  noted_at: Schema.Finite,
   underway: Schema.Finite,
   seconds: Schema.fromJsonString(
     Schema.Array(Schema.Struct({ at: Schema.Finite, requests: Schema.Finite, tokens: Schema.Finite }))

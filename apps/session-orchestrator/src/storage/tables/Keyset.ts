@@ -5,7 +5,7 @@
  * Keyset.K2. A filter is applied in steps, so a page reads little more than it needs, and ends within its time (Lists.L3). On SQLite
  *     other work of the process gets its turn between two steps.
  */
-import { RowNumbers } from "@holdfast/journal/sql"
+import { Rows } from "@holdfast/journal/sql"
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, SCAN, SCAN_MS } from "../Lists.ts"
@@ -40,7 +40,7 @@ export const columns = (
   number: string,
   matches: Statement.Fragment | undefined
 ): Statement.Fragment =>
-  sql`${sql.literal(at)} AS "at", ${RowNumbers.read(sql, number)} AS "number",
+  sql`${sql.literal(at)} AS "at", ${Rows.number(sql, number)} AS "number",
     ${matches === undefined ? sql`1` : sql`CASE WHEN ${matches} THEN 1 ELSE 0 END`} AS "matches"`
 
 /**
@@ -79,7 +79,7 @@ export const page = Effect.fnUntraced(function* (
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>
   sql`(${sql.literal(column)} = ${model} OR substr(${sql.literal(column)}, 1, ${model.length + 1}) = ${`${model}/`})`
 
-/** The numbers of keys as one parameter (`IdList`), for `IN`. */
+/** The numbers of keys as one parameter, a JSON array, for `IN`. */
 export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {
   const list = JSON.stringify(keys.map(({ number }) => number))
   return sql.onDialectOrElse({
@@ -87,3 +87,25 @@ export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, 
     orElse: () => sql`SELECT value FROM json_each(${list})`
   })
 }
+
+/** Whether a column contains a text. */
+export const containsText = (sql: SqlClient.SqlClient, column: string, text: string): Statement.Fragment =>
+  like(sql, column, `%${escaped(text)}%`)
+
+/** Whether a column of JSON may contain a text in one of its strings: keys and other strings match too. */
+export const containsJson = (sql: SqlClient.SqlClient, column: string, text: string): Statement.Fragment =>
+  like(sql, column, `%${escaped(JSON.stringify(text).slice(1, -1))}%`)
+
+/** The same of two texts in memory. */
+export const isWithin = (text: string, sought: string): boolean => text.toLowerCase().includes(sought.toLowerCase())
+
+/** A text within a pattern of LIKE with `ESCAPE '!'`. */
+export const escaped = (text: string): string => text.replaceAll(/[!%_]/g, "!$&")
+
+// --- internal
+
+const like = (sql: SqlClient.SqlClient, column: string, pattern: string): Statement.Fragment =>
+  sql.onDialectOrElse({
+    pg: () => sql`${sql.literal(column)} ILIKE ${pattern} ESCAPE '!'`,
+    orElse: () => sql`${sql.literal(column)} LIKE ${pattern} ESCAPE '!'`
+  })

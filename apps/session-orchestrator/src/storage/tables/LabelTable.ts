@@ -1,5 +1,5 @@
 /** The tags and the metadata of turns and conversations; those without any have no rows. */
-import { Inserts, RowNumbers } from "@holdfast/journal/sql"
+import { Rows } from "@holdfast/journal/sql"
 import { Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
@@ -27,7 +27,7 @@ export const insert = Effect.fnUntraced(function* (
       : [{ number, metadata: labels.metadata, tags: labels.tags ?? [] }]
   )
   if (labelled.length === 0) return
-  yield* Inserts.insertAll(
+  yield* Rows.insertAll(
     sql,
     `${kind}_labels`,
     labelled.map(({ metadata, number, tags }) => ({
@@ -36,7 +36,7 @@ export const insert = Effect.fnUntraced(function* (
       tags: tags.length === 0 ? null : JSON.stringify(tags)
     }))
   )
-  yield* Inserts.insertAll(
+  yield* Rows.insertAll(
     sql,
     `${kind}_tags`,
     labelled.flatMap(({ number, tags }) => tags.map((tag) => ({ tag, [kind]: number })))
@@ -50,7 +50,7 @@ export const find = (
   keys: ReadonlyArray<Pick<Keyset.Key, "number">>
 ): Effect.Effect<ReadonlyMap<number, Labels.Labels>, SqlError.SqlError | Schema.SchemaError> =>
   Effect.flatMap(
-    sql`SELECT ${RowNumbers.read(sql, `l.${kind}`)} AS "number", l.metadata, l.tags
+    sql`SELECT ${Rows.number(sql, `l.${kind}`)} AS "number", l.metadata, l.tags
       FROM ${sql.literal(`${kind}_labels`)} l WHERE l.${sql.literal(kind)} IN (${Keyset.numbers(sql, keys)})`,
     (rows) =>
       Effect.map(

@@ -1,13 +1,11 @@
-/** Reads which turns have a seal, across the tables of turns, events and journals. */
-import { IdList, InterruptionTable, type SqlJournal, type TableError, type Tables } from "@holdfast/journal/sql"
+/** Reads which turns have a seal, across the tables of turns, events and journals; and the deaths of the service (`Store.noteDeath`). */
+import { InterruptionTable, Rows, type SqlJournal, type TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { SqlClient, Statement } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Unsealed } from "../Store.ts"
+import * as RecordTable from "./RecordTable.ts"
 import * as TurnTable from "./TurnTable.ts"
-
-/** The names of the journal's tables in the service's database. */
-export const TABLES: Tables = { turns: "turns", journal: "journal", interruptions: "interruptions" }
 
 /** The next turns after an id that have records and an end, with that end in epoch milliseconds; at most `limit`. */
 export const sealed = (
@@ -37,16 +35,22 @@ export const unsealed = (
   sql: SqlClient.SqlClient,
   of?: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyArray<Unsealed>, TableError> =>
-  Effect.map(unsealedStatement(sql, of), (rows) =>
-    rows.map(({ conversation_id, model, name, seq, turn_id, value, ...row }) => ({
-      turnId: turn_id,
-      conversationId: conversation_id,
-      model,
-      tail: name === null || value === null ? undefined : { name, value },
-      records: (seq ?? -1) + 1,
+  Effect.gen(function* () {
+    const rows = yield* unsealedStatement(sql, of)
+    const tails = yield* RecordTable.restored(
+      sql,
+      rows.map(({ turn_id }) => turn_id),
+      rows.map(({ name, value }) => (name === null || value === null ? [] : [{ name, value }]))
+    )
+    return rows.map((row, i) => ({
+      turnId: row.turn_id,
+      conversationId: row.conversation_id,
+      model: row.model,
+      tail: tails[i]?.[0],
+      records: (row.seq ?? -1) + 1,
       interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
     }))
-  )
+  })
 
 /** The turns without a seal of each of some conversations, oldest first. */
 export const unsealedOfEach =
@@ -67,7 +71,25 @@ export const unsealedStatement = (
   JOIN conversations c ON c.number = t.conversation
   LEFT JOIN interruptions i ON i.turn = t.number
   LEFT JOIN journal j ON j.turn = t.number AND j.seq = (SELECT max(seq) FROM journal WHERE turn = t.number)
-  WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND ${IdList.has(sql, "c.conversation_id", of)}`} ORDER BY t.number`
+  WHERE t.end_event_id IS NULL ${of === undefined ? sql`` : sql`AND ${Rows.have(sql, "c.conversation_id", of)}`} ORDER BY t.number`
+
+/** Adds deaths by the moments at which they were found, in epoch milliseconds. */
+export const addDeaths =
+  (sql: SqlClient.SqlClient) =>
+  (foundAt: ReadonlyArray<number>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
+    Effect.forEach(foundAt, (at) =>
+      Effect.asVoid(sql`INSERT INTO deaths ${sql.insert({ found_at: at })} ON CONFLICT DO NOTHING`)
+    )
+
+/** The moments at which deaths were found, from `since` on, earliest first. */
+export const deaths = (
+  sql: SqlClient.SqlClient,
+  since: number
+): Effect.Effect<ReadonlyArray<number>, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ readonly found_at: number }>`SELECT found_at FROM deaths WHERE found_at >= ${since} ORDER BY found_at`,
+    (rows) => rows.map(({ found_at }) => found_at)
+  )
 
 // --- internal
 

@@ -9,15 +9,15 @@
  * | a conversation, and anything else | `turns_by_conversation` | acceptance |
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
-import { RowNumbers, type TableError } from "@holdfast/journal/sql"
-import type { Ids, Labels } from "@holdfast/wire"
+import { Rows, type TableError } from "@holdfast/journal/sql"
+import { type Ids, type Labels, Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
-import * as Contains from "./Contains.ts"
+import * as EventTable from "./EventTable.ts"
+import * as EventText from "./EventText.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
-import * as TurnSearch from "./TurnSearch.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 /** A page of turns. */
@@ -30,14 +30,14 @@ export const page = Effect.fnUntraced(function* (
   const found = yield* keys(sql, filter, after, limit)
   const rows = yield* rowsOf(sql, found.rows)
   const { search } = filter
-  return { rows: search === undefined ? rows : yield* TurnSearch.confirm(sql, rows, search), next: found.next }
+  return { rows: search === undefined ? rows : yield* confirm(sql, rows, search), next: found.next }
 })
 
 /** The labels of one turn. */
 export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, TableError> =>
   Effect.gen(function* () {
     const rows = yield* sql<{ readonly number: number }>`
-      SELECT ${RowNumbers.read(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
+      SELECT ${Rows.number(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
     const [labels = {}] = (yield* LabelTable.find(sql, "turn", rows)).values()
     return labels
   })
@@ -85,6 +85,55 @@ export const keysOf = (
     ORDER BY t.accepted_at DESC, t.number DESC`
 }
 
+/**
+ * Whether a turn `t` may contain the text. A message is on disk as JSON: the database finds all messages that contain the text, and some that have
+ * it elsewhere, in a key or an id. `confirm` drops these, for the rows of a page alone.
+ */
+const contains = (sql: SqlClient.SqlClient, search: string): Statement.Fragment =>
+  // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
+  sql`(${Keyset.containsText(sql, "t.prompt", search)} OR (
+    SELECT 1 FROM events m WHERE ${messagesOf(sql)} AND ${Keyset.containsJson(sql, "m.payload", search)} LIMIT 1) = 1)`
+
+/** Those of some rows whose prompt or answer contains the text: tool calls and their results are neither. */
+const confirm = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  rows: ReadonlyArray<TurnRow>,
+  search: string
+): Effect.fn.Return<ReadonlyArray<TurnRow>, TableError> {
+  // Without events a turn has its prompt alone.
+  const isClear = ({ hasEvents, turn }: TurnRow) => !hasEvents || Keyset.isWithin(turn.prompt ?? "", search)
+  const unclear = new Map(rows.flatMap((row) => (isClear(row) ? [] : [[row.position.number, row.turn] as const])))
+  if (unclear.size === 0) return rows
+  const found = yield* decodeRows(yield* candidates(sql, [...unclear.keys()], search))
+  const confirmed = new Set<number>()
+  for (const { number, payload } of found) {
+    const turn = unclear.get(number)
+    if (turn === undefined || confirmed.has(number)) continue
+    // An empty text stands for the prompt, in which the database has found it.
+    if (payload === "") confirmed.add(number)
+    else {
+      const { message } = yield* decodeMessage(
+        EventText.unpackMessage(payload, turn.turnId, { ...turn, content: null })
+      )
+      if (Keyset.isWithin(textOf(message), search)) confirmed.add(number)
+    }
+  }
+  return rows.filter((row) => isClear(row) || confirmed.has(row.position.number))
+})
+
+/** Reads the messages of turns that may contain the text: what tests ask the plan of. */
+export const candidates = (
+  sql: SqlClient.SqlClient,
+  numbers: ReadonlyArray<number>,
+  search: string
+): Statement.Statement<object> => {
+  const keys = numbers.map((number) => ({ number }))
+  return sql`SELECT ${Rows.number(sql, "t.number")} AS "number", m.payload
+    FROM turns t JOIN events m ON ${messagesOf(sql)}
+    WHERE t.number IN (${Keyset.numbers(sql, keys)})
+      AND (${Keyset.containsJson(sql, "m.payload", search)} OR (m.payload = '' AND ${Keyset.containsText(sql, "t.prompt", search)}))`
+}
+
 // --- internal
 
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
@@ -110,7 +159,7 @@ const ofRow = (
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {
   if (model === undefined || status === "open") return undefined
-  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Contains.escaped(name)}%`} ESCAPE '!'`
+  const to = (name: string) => sql`last.change LIKE ${`%"to":"${Keyset.escaped(name)}%`} ESCAPE '!'`
   const ofConversation = Keyset.ofModel(
     sql,
     "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",
@@ -122,7 +171,7 @@ const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): State
 }
 
 const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.Fragment | undefined =>
-  search === undefined ? undefined : TurnSearch.condition(sql, search)
+  search === undefined ? undefined : contains(sql, search)
 
 /** The last change of the model that a turn made, as it is on disk: by `events_model_change`, however long its conversation is. */
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
@@ -146,7 +195,7 @@ const rowsOf = Effect.fnUntraced(function* (
   if (keys.length === 0) return []
   const found = yield* sql`
     SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
-      e.payload AS end_event, ${RowNumbers.read(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
+      e.payload AS end_event, ${Rows.number(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
       ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
@@ -180,3 +229,17 @@ const changedTo = (payload: string): string | undefined => {
     ? event.to
     : undefined
 }
+
+/** The messages `m` of a turn `t` that are not results of tools. In a long conversation many events may follow the turn. */
+const messagesOf = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`m.conversation = t.conversation AND m.event_id > t.after_event_id
+    AND m.event_id <= COALESCE(t.end_event_id, ${EventTable.MAX_ID}) AND m.turn = t.number AND m.type = 'message'
+    AND substr(m.payload, 1, 5) <> 'tool.'`
+
+/** What a person or a model wrote in a message. */
+const textOf = (message: Message.Message): string =>
+  message.role === "tool" ? "" : message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+
+const Row = Schema.Struct({ number: Schema.Finite, payload: Schema.String })
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decodeMessage = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ message: Message.Message })))

@@ -4,14 +4,13 @@
  * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
  * conversations; it does not depend on a clock.
  */
-import { IdList, Inserts, RowNumbers, type TableError } from "@holdfast/journal/sql"
-import { Ids, TurnEvent } from "@holdfast/wire"
+import { Rows, type TableError } from "@holdfast/journal/sql"
+import { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Tail } from "./ConversationTable.ts"
-import * as EventText from "./EventText.ts"
 import type { Turn } from "../Store.ts"
-import * as PromptTable from "./PromptTable.ts"
+import * as EventText from "./EventText.ts"
 
 /** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">
@@ -27,7 +26,7 @@ export const insert = (
   turns: ReadonlyArray<NewTurn>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
-  Inserts.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+  Rows.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
     sql,
     "turns",
     turns.map((turn) => {
@@ -41,10 +40,10 @@ export const insert = (
         submitted: turn.isSubmitted === true ? 1 : null
       }
     }),
-    sql`RETURNING turn_id, ${RowNumbers.read(sql, "number")} AS "number"`
+    sql`RETURNING turn_id, ${Rows.number(sql, "number")} AS "number"`
   ).pipe(
     Effect.map((rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))),
-    Effect.tap((numbers) => PromptTable.insert(sql, turns, numbers))
+    Effect.tap((numbers) => insertPrompts(sql, turns, numbers))
   )
 
 /** A turn by its id. */
@@ -66,7 +65,7 @@ export const findAll = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.TurnId>
 ): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  select(sql, IdList.has(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
+  select(sql, Rows.have(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
 
 /** The newest turn of each conversation, in the order of their ids; `undefined` where there is none. */
 export const lastEach = (
@@ -80,13 +79,13 @@ export const lastEach = (
 
 /** The condition of `findEach`, for `statement`. */
 export const hasId = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Statement.Fragment =>
-  IdList.has(sql, "t.turn_id", ids)
+  Rows.have(sql, "t.turn_id", ids)
 
 /** The condition of `lastEach`, for `statement`. */
 export const isLastOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.ConversationId>): Statement.Fragment => sql`
   t.number IN (
     SELECT (SELECT max(o.number) FROM turns o WHERE o.conversation = k.number)
-    FROM conversations k WHERE ${IdList.has(sql, "k.conversation_id", ids)})`
+    FROM conversations k WHERE ${Rows.have(sql, "k.conversation_id", ids)})`
 
 /** Selects turns, oldest first, each with the event that ended it. */
 export const statement = (
@@ -152,8 +151,11 @@ export const sealAll = (
 /** The columns for `read`. */
 export const COLUMNS =
   "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, t.model AS turn_model, e.payload AS end_event"
+/** A column: the parts of the prompt of the turn `t`, or null. */
+export const PROMPT = "(SELECT p.content FROM turn_prompts p WHERE p.turn = t.number)"
+
 /** A further column, for the parts of prompts (`Turn.content`). */
-export const CONTENT = `${PromptTable.COLUMN} AS content`
+export const CONTENT = `${PROMPT} AS content`
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
 export const TABLES = `turns t
   JOIN conversations c ON c.number = t.conversation
@@ -162,6 +164,24 @@ export const TABLES = `turns t
 /** The turns in rows that have these columns. */
 export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Turn>, Schema.SchemaError> =>
   Effect.flatMap(decodeRows(rows), Effect.forEach(turnOf))
+
+/** The JSON of a prompt's parts, exactly as the turn's first message has it, so that the event of that message can leave it out (`EventText`). */
+export const jsonOfContent = (content: NonNullable<Turn["content"]>): string => JSON.stringify(content)
+
+/** Writes the parts of turns that were added in the same transaction. */
+const insertPrompts = (
+  sql: SqlClient.SqlClient,
+  turns: ReadonlyArray<Pick<Turn, "turnId" | "content">>,
+  numbers: ReadonlyMap<string, number>
+): Effect.Effect<void, SqlError.SqlError> => {
+  const rows = turns.flatMap(({ content, turnId }) =>
+    content === undefined ? [] : [{ turn: numbers.get(turnId) ?? null, content: jsonOfContent(content) }]
+  )
+  return rows.length === 0 ? Effect.void : Effect.asVoid(Rows.insertAll(sql, "turn_prompts", rows))
+}
+
+/** Reads the column. */
+const decodeContent = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.NonEmptyArray(Message.InputPart)))
 
 // --- internal
 
@@ -194,7 +214,7 @@ const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Ret
     turnId: row.turn_id,
     conversationId: row.conversation_id,
     prompt: row.prompt ?? undefined,
-    ...(row.content == null ? undefined : { content: yield* PromptTable.decode(row.content) }),
+    ...(row.content == null ? undefined : { content: yield* decodeContent(row.content) }),
     acceptedAt: row.accepted_at,
     ...(row.turn_model == null ? undefined : { model: row.turn_model }),
     ...(row.submitted === 1 ? { isSubmitted: true } : undefined)

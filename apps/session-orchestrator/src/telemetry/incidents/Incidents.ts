@@ -200,23 +200,9 @@ export const unanswered = ({ troubles }: IncidentState, at: number): ReadonlyArr
       trouble.isTold && !isHeld(trouble, at) && lastWaitOf(trouble) <= at && (endOf(trouble) ?? -Infinity) <= at
   )
 
-/** The endpoints in trouble at a moment in epoch milliseconds, with their counts. */
-export const counts = ({ troubles }: IncidentState, at: number): ReadonlyArray<Count> =>
-  Array.from(HashMap.values(troubles), (trouble) => ({
-    isTold: trouble.isTold,
-    isOpen: trouble.isTold && isWaitedForHere(trouble, at),
-    waiting: trouble.waiting
-  }))
-
-/** An endpoint in trouble, for metrics. */
-interface Count {
-  /** It is an incident. */
-  readonly isTold: boolean
-  /** It is an incident, and a turn waits for it here (Incidents.I3). */
-  readonly isOpen: boolean
-  /** Turns of this process that wait for it. */
-  readonly waiting: number
-}
+/** The number of incidents that a turn of this process waits for, at a moment in epoch milliseconds (Incidents.I3). */
+export const openCount = ({ troubles }: IncidentState, at: number): number =>
+  Array.from(HashMap.values(troubles)).filter((trouble) => trouble.isTold && isWaitedForHere(trouble, at)).length
 
 /** When the next notice may be due if nothing else happens, in epoch milliseconds; `undefined` if none can be. */
 export const dueAt = (state: IncidentState, afterMs: number): number | undefined => {

@@ -2,7 +2,7 @@
  * Puts one notice per incident's begin and end, per cause of failed turns, and per question to a person, into the outbox (X12).
  *
  * `Incidents` decides on the notices. This file has the clock and the log; `IncidentInputs` translates observations, `SharedIncidents`
- * rows, `QuestionNotices` has questions, and `Deliveries` sends what is in the outbox. A turn reports its facts and continues: a fiber
+ * rows, and `Deliveries` sends what is in the outbox. A turn reports its facts and continues: a fiber
  * of its own writes them to the database. A notice of quiet hours is due at their end.
  *
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made
@@ -15,7 +15,7 @@
 import type { StorageError, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Context, Duration, Effect, Metric, Queue, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, Metric, Queue, Schedule, type Scope } from "effect"
 import * as QuietHours from "../../delivery/QuietHours.ts"
 import type { Decide, IncidentStates } from "../../storage/IncidentStates.ts"
 import type { NewMessage, Outbox } from "../../storage/Outbox.ts"
@@ -23,8 +23,8 @@ import * as IncidentInputs from "./IncidentInputs.ts"
 import * as Incidents from "./Incidents.ts"
 import type { Notice } from "./Notice.ts"
 import * as NoticeText from "./NoticeText.ts"
-import * as QuestionNotices from "./QuestionNotices.ts"
 import * as SharedIncidents from "./SharedIncidents.ts"
+import * as QuestionNotice from "../../delivery/QuestionNotice.ts"
 
 /** The limits. */
 interface Options {
@@ -95,8 +95,7 @@ export const make = Effect.fnUntraced(function* ({
   let state = written
 
   const countOpen = (): void => {
-    const counts = Incidents.counts(state, clock.currentTimeMillisUnsafe())
-    openIncidents.updateUnsafe(counts.filter(({ isOpen }) => isOpen).length, context)
+    openIncidents.updateUnsafe(Incidents.openCount(state, clock.currentTimeMillisUnsafe()), context)
   }
 
   /** When the alarm goes off, in epoch milliseconds. */
@@ -134,10 +133,10 @@ export const make = Effect.fnUntraced(function* ({
     if (notices.length > 0 || input._tag === "Sealed") Queue.offerUnsafe(bell, undefined)
   }
 
-  const questions = yield* QuestionNotices.make
+  const questions = yield* makeQuestions
 
   const keep = Effect.fnUntraced(function* ({ add, quiet, receivers, runner, storage }: KeepOptions) {
-    yield* Effect.forkScoped(QuestionNotices.run(questions, { add, after, quiet, receivers, redact }))
+    yield* Effect.forkScoped(runQuestions(questions, { add, after, quiet, receivers, redact }))
     /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
     const askedAt = (at: number) =>
       Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
@@ -209,6 +208,49 @@ export const make = Effect.fnUntraced(function* ({
   const incidents = IncidentInputs.listeners(record, redact)
   return { listeners: isKept ? Observer.all([incidents, questions.listeners]) : incidents, keep }
 })
+
+/** The questions that turns of this process ask. */
+export interface Questions {
+  readonly listeners: Observer.Listeners
+  readonly next: Effect.Effect<QuestionNotice.Question>
+}
+
+/** Questions that are kept while the database is away. */
+const MOST_KEPT = 10_000
+
+/** Makes the listeners of turns. */
+export const makeQuestions: Effect.Effect<Questions> = Effect.map(
+  Queue.sliding<QuestionNotice.Question>(MOST_KEPT),
+  (queue) => ({
+    listeners: {
+      event: ({ event }) => {
+        if (event.type !== "provider-retry" || event.asks === undefined) return
+        Queue.offerUnsafe(queue, { event, asks: event.asks })
+      }
+    },
+    next: Queue.take(queue)
+  })
+)
+
+/** Writes a notice of each question, without end. A process that is killed before the write loses the notice; the report has the question. */
+export const runQuestions = (
+  { next }: Questions,
+  {
+    add,
+    ...options
+  }: QuestionNotice.Options & {
+    readonly add: (messages: ReadonlyArray<NewMessage>) => Effect.Effect<void, StorageError>
+  }
+): Effect.Effect<never> =>
+  Effect.forever(
+    Effect.flatMap(next, (question) =>
+      add(QuestionNotice.messagesOf(question, options)).pipe(
+        Effect.tapError(({ message }) => Effect.logError(`A question is not in the outbox yet. ${message}`)),
+        Effect.retry(Schedule.spaced("5 seconds")),
+        Effect.orDie
+      )
+    )
+  )
 
 // --- internal
 

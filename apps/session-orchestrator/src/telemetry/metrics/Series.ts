@@ -3,8 +3,7 @@
  *
  * Prometheus's `increase` compares samples, so it misses the increment that creates a series: a first failure would count as none.
  */
-import type { Context } from "effect"
-import { Metric } from "effect"
+import { Context, Metric } from "effect"
 
 /** The values of each label. There is one series per combination. */
 export type Labels = Readonly<Record<string, ReadonlyArray<string>>>
@@ -31,6 +30,25 @@ export const by = <Input, State>(
     made.set(name, series)
     return series
   }
+}
+
+/** Updates a metric with labels on the registry of a context. A metric finds its series by the context: reusing one saves building the series' name. */
+export const counting = (context: Context.Context<never>) => {
+  const contexts = new Map<string, Context.Context<never>>()
+  const within = (labels: Readonly<Record<string, string>>): Context.Context<never> => {
+    const name = JSON.stringify(labels)
+    const known = contexts.get(name)
+    if (known !== undefined) return known
+    const outer = Context.get(context, Metric.CurrentMetricAttributes)
+    const made = Context.add(context, Metric.CurrentMetricAttributes, { ...outer, ...labels })
+    contexts.set(name, made)
+    return made
+  }
+  return <Input, State>(
+    metric: Metric.Metric<Input, State>,
+    value: Input,
+    labels: Readonly<Record<string, string>>
+  ): void => metric.updateUnsafe(value, within(labels))
 }
 
 // --- internal

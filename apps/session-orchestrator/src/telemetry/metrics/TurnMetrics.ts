@@ -12,8 +12,8 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
-import { Context, Metric } from "effect"
-import { type Labels, OTHER } from "./MetricLabels.ts"
+import { type Context, Metric } from "effect"
+import { type Known, OTHER } from "./MetricLabels.ts"
 import * as Series from "./Series.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to the longest request that providers allow. */
@@ -112,33 +112,9 @@ const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
   boundaries: SECONDS
 })
 
-/** The values that labels may have. */
-export interface Known {
-  readonly providers: Labels
-  readonly models: Labels
-  readonly tools: Labels
-  /** Targets that the configuration names (TurnMetrics.M4). */
-  readonly targets: ReadonlyArray<Target.Target>
-}
-
 /** The listeners that count, on the registry of a context. */
 export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
-  /** A metric finds its series by the context: reusing a context saves building the series' name again. */
-  const contexts = new Map<string, Context.Context<never>>()
-  const within = (labels: Readonly<Record<string, string>>): Context.Context<never> => {
-    const name = JSON.stringify(labels)
-    const known = contexts.get(name)
-    if (known !== undefined) return known
-    const outer = Context.get(context, Metric.CurrentMetricAttributes)
-    const made = Context.add(context, Metric.CurrentMetricAttributes, { ...outer, ...labels })
-    contexts.set(name, made)
-    return made
-  }
-  const count = <Input, State>(
-    metric: Metric.Metric<Input, State>,
-    value: Input,
-    labels: Readonly<Record<string, string>>
-  ): void => metric.updateUnsafe(value, within(labels))
+  const count = Series.counting(context)
 
   /** Opens the series of a target or a tool at its first observation (TurnMetrics.M4). */
   const opened = new Set<string>()

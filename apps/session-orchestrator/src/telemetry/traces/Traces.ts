@@ -2,13 +2,13 @@
  * Exports spans in batches, as OTLP over HTTP, by Effect's exporter.
  *
  * A collector that does not answer costs spans, never a turn: a refused batch is posted four times, a post that hangs is given up.
- * Then the exporter drops its spans and pauses for a minute. The log has the cause (`Collector`).
+ * Then the exporter drops its spans and pauses for a minute. The log has the
+ * cause once, and the recovery (`watched`).
  */
 import type { Observer } from "@holdfast/kernel"
-import { Effect, Redacted, type Scope } from "effect"
-import { HttpClient } from "effect/http"
+import { Duration, Effect, Redacted, References, type Scope } from "effect"
+import { HttpClient, type HttpClientError } from "effect/http"
 import { OtlpExporter, OtlpResource, OtlpSerialization } from "effect/observability"
-import * as CollectorWarnings from "./CollectorWarnings.ts"
 import * as Spans from "./Spans.ts"
 
 /** The collector, and what is removed from spans. */
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* ({
   version
 }: Options): Effect.fn.Return<Observer.Listeners, never, HttpClient.HttpClient | Scope.Scope> {
   const resource = OtlpResource.make({ serviceName: "holdfast", serviceVersion: version })
-  const client = CollectorWarnings.watched(yield* HttpClient.HttpClient, redact(url))
+  const client = watched(yield* HttpClient.HttpClient, redact(url))
   const { traces } = yield* Effect.provide(OtlpSerialization.OtlpSerialization, OtlpSerialization.layerProtobuf)
   const exporter = yield* OtlpExporter.make({
     label: "Holdfast",
@@ -60,6 +60,55 @@ export const make = Effect.fnUntraced(function* ({
     seal: (sealed) => push(Spans.ofSeal(sealed))
   }
 })
+
+/** How often the exporter posts a batch. */
+const TRIES = 4
+
+/** The time limit of one post. */
+const TIMEOUT = Duration.seconds(10)
+
+/**
+ * Adds a time limit and log lines to a client: the exporter drops batches without one. A loss is logged once, with its cause, and once more when
+ * batches are accepted again. A transient failure is logged after `TRIES` failures in a row, a permanent one at once. `name` is the collector's address without secrets. */
+export const watched = (client: HttpClient.HttpClient, name: string): HttpClient.HttpClient => {
+  let failures = 0
+  let isTold = false
+
+  const worked = Effect.suspend(() => {
+    failures = 0
+    if (!isTold) return Effect.void
+    isTold = false
+    return tell(Effect.logInfo(`Traces are taken again by ${name}.`))
+  })
+
+  const failed = (why: string, isPassing: boolean): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      failures++
+      if (isTold || (isPassing && failures < TRIES)) return Effect.void
+      isTold = true
+      return tell(Effect.logWarning(`Traces are lost: ${name} has not taken them (${why}). Turns go on.`))
+    })
+
+  return HttpClient.transformResponse(client, (response) =>
+    response.pipe(
+      Effect.timeoutOrElse({
+        duration: TIMEOUT,
+        // A defect, because the exporter does not retry defects: each retry would wait as long.
+        orElse: () =>
+          Effect.andThen(
+            failed(`no answer within ${Duration.format(TIMEOUT)}`, false),
+            Effect.die(new Error("the collector hangs"))
+          )
+      }),
+      Effect.tap((response) =>
+        response.status >= 200 && response.status < 300
+          ? worked
+          : failed(`HTTP ${response.status}`, HttpClient.isTransientResponse(response))
+      ),
+      Effect.tapError((error) => failed(causeOf(error), HttpClient.isTransientError(error)))
+    )
+  )
+}
 
 // --- internal
 
@@ -93,3 +142,10 @@ const encode = (
 const cut = (text: string): string => (text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text)
 
 const nanosOf = (ms: number): string => String(BigInt(Math.round(ms)) * 1_000_000n)
+
+const causeOf = ({ message, reason: { cause } }: HttpClientError.HttpClientError): string =>
+  cause instanceof Error && cause.message !== "" ? cause.message : message
+
+/** Logs without the annotations of the exporter, whose module names do not help an operator. */
+const tell = (log: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.provideService(log, References.CurrentLogAnnotations, {})

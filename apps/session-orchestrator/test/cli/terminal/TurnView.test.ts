@@ -70,6 +70,23 @@ describe("TurnView", () => {
     ])
   })
 
+  it("rule X3: a connection that is made anew repeats nothing, and what came meanwhile is shown", () => {
+    const step = (...deltas: ReadonlyArray<string>) => [stepStart(0), ...deltas.map(delta)]
+    expect(written(...step("He", "llo"), ...step("Hel", "lo, w"), answer("Hello, world."))).toEqual([
+      "He",
+      "llo",
+      ", w",
+      "orld."
+    ])
+    // The same text is written again after it was discarded, and in another step.
+    expect(written(...step("Hello"), stepDiscarded("It broke off."), ...step("Hello"))).toHaveLength(3)
+    expect(written(...step("Hello"), answer("Hello"), stepStart(1), delta("Hello"))).toEqual(["Hello", "\n", "Hello"])
+    expect(written(retry(), retry(), delta("Hello"))).toEqual([
+      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
+      "Hello"
+    ])
+  })
+
   it("rule X11: a wait that asks shows its question, and the deadline of the answer", () => {
     const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 0, message: "May it go on?" }
     const asking = retry({ asks })

@@ -2,6 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Environment from "../../../src/config/reading/Environment.ts"
 import * as Configurations from "../Configurations.ts"
 
+const toSettings = (environment: Environment.Environment) =>
+  Environment.overrides("env", (name) => Environment.get(environment, name))
+
 describe("Environment", () => {
   it("two variables of one section both count, and so does a variable for a whole section", () => {
     const environment = {
@@ -10,7 +13,7 @@ describe("Environment", () => {
       HOLDFAST_MODEL: "a/b",
       HOLDFAST_RETRY_ENABLED: "false"
     }
-    expect(Environment.toSettings(environment)).toEqual({
+    expect(toSettings(environment)).toEqual({
       server: { host: "::1", port: 80 },
       model: "a/b",
       retry: { enabled: false }
@@ -26,14 +29,16 @@ describe("Environment", () => {
     ["HOLDFAST_RETRY_ENABLED", "yes", { retry: { enabled: "yes" } }],
     ["HOLDFAST_MODEL", "", {}]
   ])("%s=%s is read as far as it can be, for the schema to refuse", (name, value, expected) => {
-    expect(Environment.toSettings({ [name]: value })).toEqual(expected)
+    expect(toSettings({ [name]: value })).toEqual(expected)
   })
 
-  it("the place of a value is its variable, or else the path", () => {
-    expect(Environment.variableOf(["server", "port"])).toBe("HOLDFAST_PORT")
-    expect(Environment.variableOf(["retry", "profile"])).toBe("HOLDFAST_RETRY_PROFILE")
-    expect(Environment.variableOf(["model"])).toBe("HOLDFAST_MODEL")
-    expect(Environment.variableOf(["server", "nonsense"])).toBe("server.nonsense")
+  it("finds the variable and the flag of a setting", () => {
+    expect(Environment.nameOf("env", "server.port")).toBe("HOLDFAST_PORT")
+    expect(Environment.nameOf("env", "retry.profile")).toBe("HOLDFAST_RETRY_PROFILE")
+    expect(Environment.nameOf("env", "model")).toBe("HOLDFAST_MODEL")
+    expect(Environment.nameOf("flag", "model")).toBe("--model")
+    expect(Environment.nameOf("env", "models")).toBeUndefined()
+    expect(Environment.nameOf("env", "server.nonsense")).toBeUndefined()
   })
 
   it("unknown variables with the prefix are pointed out, known ones are not", () => {

@@ -4,7 +4,7 @@ import { SocketMessages } from "@holdfast/wire/rpc"
 import { Ajv } from "ajv"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
-import { STALL_LIMIT } from "../../../src/http/body/LiveResponse.ts"
+import { STALL_LIMIT } from "../../../src/rpc/Outlet.ts"
 import { SILENCE_LIMIT } from "../../../src/http/socket/SocketSession.ts"
 import { MOST_SUBSCRIPTIONS } from "../../../src/http/socket/Subscriptions.ts"
 import { LAST_ANSWERS, MOST_WAITING } from "../../../src/rpc/RpcSession.ts"
@@ -32,10 +32,11 @@ describe("docs/websocket.md", () => {
   })
 
   it("names every command with its keys, and the limits in force", () => {
+    // Commands that lines have too are in the page of lines.
+    const rows = [page, readFileSync(new URL("rpc.md", docs), "utf8")].join("\n").split("\n")
     for (const [type, { fields }] of Object.entries(SocketMessages.commands)) {
-      const row =
-        page.split("\n").find((line) => line.startsWith(`| \`${type}\` |`)) ?? assert.fail(`no row of ${type}`)
-      const keys = Object.keys(fields).filter((key) => key !== "id" && key !== "type")
+      const row = rows.find((line) => line.startsWith(`| \`${type}\` |`)) ?? assert.fail(`no row of ${type}`)
+      const keys = Object.keys(fields).filter((key) => !["id", "type", "conversationId"].includes(key))
       for (const key of type === "create" ? [] : keys) assert.include(row, `\`${key}\``, type)
     }
     const text = page.replaceAll(/\s+/g, " ")

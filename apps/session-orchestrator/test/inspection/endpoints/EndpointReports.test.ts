@@ -7,8 +7,6 @@ import { describe, expect, it } from "vitest"
 import type { GateView } from "../../../src/gate/Gatekeeper.ts"
 import { CallCounts } from "../../../src/gate/RecentCalls.ts"
 import * as EndpointReports from "../../../src/inspection/endpoints/EndpointReports.ts"
-import * as GateWords from "../../../src/inspection/endpoints/GateWords.ts"
-import * as HealthText from "../../../src/inspection/endpoints/HealthText.ts"
 import * as Configurations from "../../config/Configurations.ts"
 
 const now = 1_933_380_000_000
@@ -149,10 +147,12 @@ describe("the report on an endpoint", () => {
         "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
     })
     expect(elsewhere).toMatchObject({ answeredAt: now - 9_000, failure: { at: now - 2_000, code: "529" } })
-    expect(GateWords.of({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
+    expect(EndpointReports.gateWords({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
       "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait."
     )
-    expect(GateWords.of({ ...shut, waiting: 0, held: 0 })).toBe("No turn waits. A new turn calls as usual.")
+    expect(EndpointReports.gateWords({ ...shut, waiting: 0, held: 0 })).toBe(
+      "No turn waits. A new turn calls as usual."
+    )
     expect(report({}).gate?.words).toBe("Every turn may call.")
   })
 
@@ -183,7 +183,7 @@ describe("the text of a report", () => {
     const endpoints = [report({ view: shut, standing, counts: counted(undefined, overloaded) })]
     const limits = [{ provider: "own", waiting: 2, calls: { used: 1, limit: 4 } }]
     const health = { at: now, countedSince: now - 1_000, runner: "10.0.0.5:4748", endpoints, limits }
-    expect(HealthText.lines(health, (at) => `${(at - now) / 1_000} s`)).toEqual([
+    expect(EndpointReports.lines(health, (at) => `${(at - now) / 1_000} s`)).toEqual([
       "Runner 10.0.0.5:4748: gates and calls are its own.",
       "",
       "FAILING     own/m, A_KEY",

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Failure } from "@holdfast/wire"
 import { Ids, PeriodReport } from "@holdfast/wire"
 import * as fc from "fast-check"
-import * as Intervals from "../../../src/inspection/period/Intervals.ts"
+import * as Timeline from "../../../src/inspection/period/Timeline.ts"
 import * as PeriodText from "../../../src/inspection/period/PeriodText.ts"
 import { type Period, PeriodTally } from "../../../src/inspection/period/PeriodTally.ts"
 import * as Night from "./Night.ts"
@@ -235,7 +235,7 @@ describe("PeriodTally", () => {
   })
 })
 
-describe("Intervals", () => {
+describe("spans of time", () => {
   it("joins spans to those that cover the same moments", () => {
     const spans = fc.array(
       fc
@@ -243,10 +243,10 @@ describe("Intervals", () => {
         .map(([from, n]) => ({ from, to: from + n })),
       { maxLength: 10 }
     )
-    const covers = (all: ReadonlyArray<Intervals.Span>, at: number) => all.some(({ from, to }) => from <= at && at < to)
+    const covers = (all: ReadonlyArray<Timeline.Span>, at: number) => all.some(({ from, to }) => from <= at && at < to)
     fc.assert(
       fc.property(spans, (all) => {
-        const joined = Intervals.union(all)
+        const joined = Timeline.union(all)
         for (let at = 0; at < 55; at++) expect(covers(joined, at)).toBe(covers(all, at))
         for (const [i, { from }] of joined.entries()) expect(from).toBeGreaterThan(joined[i - 1]?.to ?? -1)
       })

@@ -4,7 +4,7 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result
 import { SqlClient } from "effect/sql"
 import { Journal } from "../../../src/storage/EventJournal.ts"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
-import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
+import * as DatabaseSchema from "../../../src/storage/DatabaseSchema.ts"
 import * as Postgres from "../../../src/storage/sql/Postgres.ts"
 import * as PostgresTransaction from "../../../src/storage/sql/PostgresTransaction.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
@@ -20,7 +20,6 @@ import * as PostgresServer from "../PostgresServer.ts"
 import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
-import * as Upgrade from "../Upgrade.ts"
 
 const scope = Scope.makeUnsafe()
 let running: PostgresServer.PostgresServer | undefined
@@ -102,7 +101,7 @@ describe("a PostgreSQL database", () => {
     })
   )
 
-  it.live("is migrated to this version once, by any number of processes that start at once", () =>
+  it.live("gets its tables once, by any number of processes that start at once", () =>
     Effect.gen(function* () {
       const url = yield* database
       const stores = yield* Effect.all(
@@ -111,23 +110,23 @@ describe("a PostgreSQL database", () => {
       )
       yield* Effect.forEach(stores, ({ store }) => store.check)
       const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
-      const rows = yield* sql`SELECT migration_id FROM ${sql(Migrations.TABLE)} ORDER BY migration_id`
-      expect(rows.map((row) => row.migration_id)).toEqual(Array.from({ length: Migrations.VERSION }, (_, n) => n + 1))
+      const rows = yield* sql`SELECT migration_id FROM ${sql(DatabaseSchema.versions.table)}`
+      expect(rows).toEqual([{ migration_id: 25 }])
     })
   )
 
-  it.live("is migrated from the version before, with turns that had ended, waited and queued", () =>
+  it.live("of before the first release is refused, and nothing in it is changed", () =>
     Effect.gen(function* () {
       const url = yield* database
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          yield* Upgrade.write(Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient))
-        })
-      )
-      yield* Upgrade.check.pipe(Effect.provide(Postgres.layer({ url })))
       const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
-      const tables = yield* sql`SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`
-      expect(tables.filter(({ name }) => String(name).endsWith("_5"))).toEqual([])
+      const { table } = DatabaseSchema.versions
+      yield* sql`CREATE TABLE ${sql(table)} (migration_id integer primary key, created_at timestamptz not null default now(), name text not null)`
+      yield* sql`INSERT INTO ${sql(table)} (migration_id, name) VALUES (24, 'event_turns')`
+      const { message } = yield* Effect.flip(open(url))
+      expect(message).toContain("its schema has version 24, and this Holdfast reads version 25")
+      expect(message).not.toContain(PostgresServer.PASSWORD)
+      expect(yield* sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`).toEqual([{ tablename: table }])
+      expect(yield* sql`SELECT migration_id FROM ${sql(table)}`).toEqual([{ migration_id: 24 }])
     })
   )
 

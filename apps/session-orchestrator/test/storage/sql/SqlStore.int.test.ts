@@ -3,15 +3,14 @@ import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { describe, expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
-import { Clock, Effect, Fiber, Latch, Layer, Logger, Option } from "effect"
+import { Effect, Fiber, Latch, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { Migrator, SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Journal } from "../../../src/storage/EventJournal.ts"
-import * as Migrations from "../../../src/storage/migrations/Migrations.ts"
-import { migration as initial } from "../../../src/storage/migrations/0001_initial.ts"
+import * as DatabaseSchema from "../../../src/storage/DatabaseSchema.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
@@ -20,7 +19,6 @@ import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
-import * as Upgrade from "../Upgrade.ts"
 
 const file = Layer.unwrap(Effect.map(TemporaryFile.temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 InterruptionSuite.suite("file", file)
@@ -127,159 +125,18 @@ describe("a SQLite file", () => {
     })
   )
 
-  it.live("a database is migrated to this version once", () =>
+  it.live.each([
+    [24, "is not converted: set database.path (or database.url) to another database to begin anew"],
+    [99, "Start the newer Holdfast that made it"]
+  ] as const)("a database of version %i is refused, with the next step, and is not touched", ([found, advice]) =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) => store.check)
-      yield* withStore(filename, (store) => store.check)
-      yield* withSql(filename, (sql) =>
-        Effect.gen(function* () {
-          const rows = yield* sql`SELECT migration_id FROM ${sql(Migrations.TABLE)} ORDER BY migration_id`
-          expect(rows.map((row) => row.migration_id)).toEqual(
-            Array.from({ length: Migrations.VERSION }, (_, n) => n + 1)
-          )
-        })
-      )
-    })
-  )
-
-  it.live("a database of the first version is migrated with all its data", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* DatabaseFile.prepare(filename)
-      yield* withSql(filename, (sql) =>
-        Effect.gen(function* () {
-          yield* Migrator.make({})({
-            loader: Migrator.fromRecord({ "0001_initial": initial }),
-            table: Migrations.TABLE
-          })
-          const { turn_id, conversation_id } = {
-            turn_id: NumberedData.turnId(1),
-            conversation_id: NumberedData.conversationId(1)
-          }
-          const { model, createdAt } = NumberedData.conversation(1)
-          yield* sql`INSERT INTO conversations
-            ${sql.insert({ conversation_id, model, auto_retry_enabled: 1, created_at: createdAt })}`
-          yield* sql`INSERT INTO turns ${sql.insert({ turn_id, conversation_id, prompt: "Hi", accepted_at: 1 })}`
-          const payload = JSON.stringify(NumberedData.message(1, 1, 0))
-          yield* sql`INSERT INTO events
-            ${sql.insert({ conversation_id, event_id: 1, turn_id, position: 0, type: "message", payload })}`
-          yield* sql`INSERT INTO messages ${sql.insert({ message_id: "m", conversation_id, event_id: 1, role: "user" })}`
-          for (const seq of [1, 0]) {
-            yield* sql`INSERT INTO journal ${sql.insert({ turn_id, seq, name: `n${seq}`, value: "true" })}`
-          }
-        }).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-      )
-      yield* Effect.gen(function* () {
-        const store = yield* Store
-        expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([NumberedData.message(1, 1, 0).message])
-        expect(yield* (yield* Journal).load(NumberedData.turnId(1))).toEqual([
-          { name: "n0", value: "true" },
-          { name: "n1", value: "true" }
-        ])
-        const more = yield* store.appendEvents(
-          NumberedData.conversationId(1),
-          NumberedData.turnId(1),
-          [NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1)],
-          0
-        )
-        expect(more.map(({ id }) => id)).toEqual([1, 2])
-      }).pipe(Effect.provide(SqlStore.layer({ path: filename })))
-    })
-  )
-
-  it.live("a database of the version before is migrated, with turns that had ended, waited and queued", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* DatabaseFile.prepare(filename)
-      yield* withSql(filename, Upgrade.write)
-      yield* Upgrade.check.pipe(Effect.provide(SqlStore.layer({ path: filename })))
-      yield* withSql(filename, (sql) =>
-        Effect.gen(function* () {
-          expect(yield* sql`PRAGMA foreign_key_check`).toEqual([])
-          expect(yield* sql`PRAGMA integrity_check`).toEqual([{ integrity_check: "ok" }])
-          expect(yield* sql`SELECT name FROM sqlite_schema WHERE name GLOB '*_5'`).toEqual([])
-          expect(
-            yield* sql`SELECT name FROM sqlite_schema WHERE type = 'index' AND name GLOB 'turns_*' ORDER BY name`
-          ).toEqual([
-            { name: "turns_by_acceptance" },
-            { name: "turns_by_conversation" },
-            { name: "turns_by_end" },
-            { name: "turns_uncounted" },
-            { name: "turns_unsealed" }
-          ])
-        })
-      )
-    })
-  )
-
-  it.live("V5: a database that was migrated has each text once in its file", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* DatabaseFile.prepare(filename)
-      const words = "words of one message"
-      yield* withSql(filename, (sql) =>
-        Effect.andThen(
-          Upgrade.write(sql),
-          sql`UPDATE events SET payload = json_set(payload, '$.content[0].text', ${words})
-            WHERE event_id = (SELECT max(event_id) FROM events WHERE type = 'message')`
-        )
-      )
-      yield* withStore(filename, (store) => store.check)
-      yield* withSql(filename, (sql) => sql`PRAGMA wal_checkpoint(TRUNCATE)`)
-      expect(fs.readFileSync(filename).toString("latin1").split(words).length - 1).toBe(1)
-    })
-  )
-
-  it.live("V4: a migration is logged, with its progress by statement if it takes long; a new database is not", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* DatabaseFile.prepare(filename)
-      const lines: Array<string> = []
-      // Each reading of the clock is a second later than the last.
-      let now = 0
-      const clock: Clock.Clock = Object.create(yield* Clock.Clock, {
-        currentTimeMillisUnsafe: { value: () => (now += 1_000) }
-      })
-      const opened = (file: string) =>
-        Layer.build(SqlStore.layer({ path: file })).pipe(
-          Effect.scoped,
-          Effect.provideService(Clock.Clock, clock),
-          Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]))
-        )
-      yield* withSql(filename, Upgrade.write)
-      yield* opened(filename)
-      expect(lines[0]).toBe(
-        "Changing the database to version 6 of its schema, in one transaction. No turn runs meanwhile."
-      )
-      expect(lines[1]).toMatch(
-        new RegExp(`^Changing the database: \\d+ s so far, version 6 of ${Migrations.VERSION}, \\w+ \\w+ \\w+\\.$`)
-      )
-      expect(lines.join("\n")).toMatch(/INSERT INTO (?:conversations|turns|events|journal)\.\n/)
-      expect(lines.at(-1)).toMatch(/^Changing the database: done after /)
-
-      lines.length = 0
-      yield* opened(filename)
-      yield* withStore(`${filename}.new`, (store) => store.check)
-      expect(lines.filter((line) => line.includes("Changing the database"))).toEqual([])
-      yield* opened(`${filename}.newer`)
-      expect(lines.filter((line) => line.includes("Changing the database"))).toEqual([])
-    })
-  )
-
-  it.live("V2: a database of a newer version is refused, with the next step, and is not touched", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* withStore(filename, (store) => store.check)
-      yield* withSql(
-        filename,
-        (sql) => sql`INSERT INTO ${sql(Migrations.TABLE)} ${sql.insert({ migration_id: 99, name: "later" })}`
-      )
+      yield* withSql(filename, (sql) => sql`UPDATE ${sql(DatabaseSchema.versions.table)} SET migration_id = ${found}`)
       const before = fs.readFileSync(filename)
       const error = yield* Effect.flip(withStore(filename, (store) => store.check))
-      expect(error.message).toContain(filename)
-      expect(error.message).toContain("version 99")
-      expect(error.message).toContain("Start the newer Holdfast that made it")
+      expect(error.message).toContain(`Could not use the database ${filename}: its schema has version ${found}`)
+      expect(error.message).toContain(advice)
       expect(fs.readFileSync(filename).equals(before)).toBe(true)
     })
   )
@@ -460,31 +317,21 @@ describe("a disk that refuses", () => {
     })
   )
 
-  it.live("rule P7, P8, C12: the pauses of a version with one pause a row are in force, and a success ends them", () =>
+  it.live("the text of an answer is on the disk once", () =>
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
-      const pause = { until: 900, reason: "quota-exhausted", retryable: true, askedUntil: 900 } as const
-      const [before, after] = yield* withDatabase(filename, (_, sql) =>
+      const text = "words of one answer"
+      yield* withDatabase(filename, (_, sql) =>
         Effect.gen(function* () {
-          const standings = yield* Standings
-          for (const [kind, name] of [
-            ["targets", "one/m"],
-            ["credentials", "one/KEY"]
-          ] as const)
-            yield* sql`INSERT INTO standings ${sql.insert({ kind, name, until: 900, pause: JSON.stringify(pause) })}`
-          const before = yield* standings.load(200)
-          const used = Standing.usedBy({ provider: "one", model: "m" }, "KEY")
-          yield* standings.note(Standing.cleared(before, used, 200), 210)
-          return [before, yield* standings.load(220)] as const
+          const { attempt, messageOf } = JournalWithEventsSuite
+          yield* NumberedData.oneTurn
+          const journal = yield* Journal
+          yield* journal.appendWith(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
+          expect(yield* journal.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
+          yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
         })
       )
-      expect(before).toEqual({
-        ...Standing.empty,
-        targets: { "one/m": { pauses: [pause] } },
-        credentials: { "one/KEY": { pauses: [pause] } }
-      })
-      expect(Standing.of(after, Standing.credential("one", "KEY"), 220)).toBeUndefined()
-      expect(Standing.of(after, Standing.target({ provider: "one", model: "m" }), 220)).toBeUndefined()
+      expect(fs.readFileSync(filename).toString("latin1").split(text).length - 1).toBe(1)
     })
   )
 

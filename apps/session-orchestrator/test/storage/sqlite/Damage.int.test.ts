@@ -7,7 +7,6 @@ import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Damage from "../../../src/storage/sqlite/Damage.ts"
-import * as Integrity from "../../../src/storage/sqlite/Integrity.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as Process from "../../service/Process.ts"
@@ -203,10 +202,10 @@ describe("Damage", () => {
 
   it.live("a whole file has no fault, and a file that is not SQLite's has one", () =>
     Effect.gen(function* () {
-      expect(yield* Integrity.faultOf(yield* filled)).toBeUndefined()
+      expect(yield* Damage.faultOf(yield* filled)).toBeUndefined()
       const other = yield* like
-      expect(yield* Integrity.faultOf(other)).toMatch(/not a database|malformed/)
-      expect(yield* Integrity.faultOf(`${other}.missing`)).toBeUndefined()
+      expect(yield* Damage.faultOf(other)).toMatch(/not a database|malformed/)
+      expect(yield* Damage.faultOf(`${other}.missing`)).toBeUndefined()
     })
   )
 })

@@ -1,21 +1,19 @@
 /**
  * A process that owns a database and prints that on stdout, until it is killed; if it is refused it prints the reason and exits with 1.
- * Its arguments are the database, and `guest` to visit instead.
+ * Its argument is the database.
  */
 import { Effect, Layer } from "effect"
 import process from "node:process"
 import * as Tenancy from "../../../src/storage/sqlite/Tenancy.ts"
 
-const [path = "", kind] = process.argv.slice(2)
+const [path = ""] = process.argv.slice(2)
 
 const stay = Effect.gen(function* () {
-  const { newTurnId } = yield* Tenancy.Tenancy
-  process.stdout.write(`${newTurnId()}\n`)
+  process.stdout.write("owns\n")
   return yield* Effect.never
 })
 
-const layer =
-  kind === "guest" ? Tenancy.layerGuest({ path }) : Tenancy.layerOwner({ path, url: "http://127.0.0.1:4747" })
+const layer = Tenancy.layerOwner({ path, url: "http://127.0.0.1:4747" })
 
 // A fiber that waits for nothing keeps no process alive.
 setInterval(() => {}, 60_000)

@@ -1,7 +1,6 @@
 /** Tests the ownership of a file between real processes. */
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { assert, expect, it } from "@effect/vitest"
-import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -129,24 +128,6 @@ it.live("L3: a lock without its file does not count as held", () =>
   })
 )
 
-it.live("T2: a guest starts and ends beside an owner, and no other process runs its turns while it lives", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const guest = yield* holder(filename, "guest")
-    const turnId = Ids.TurnId.make(yield* guest.said)
-    const { isElsewhere, newTurnId } = yield* Effect.provide(Tenancy.Tenancy, yield* owning(filename))
-    expect(isElsewhere(turnId)).toBe(true)
-    expect(isElsewhere(newTurnId())).toBe(false)
-    expect(isElsewhere(Ids.TurnId.make("run-of-somebody-elses-naming"))).toBe(false)
-    const other = yield* holder(filename, "guest")
-    expect(isElsewhere(Ids.TurnId.make(yield* other.said))).toBe(true)
-    yield* kill(guest.child)
-    // T3
-    expect(isElsewhere(turnId)).toBe(false)
-    expect(fs.readdirSync(path.dirname(filename)).filter((name) => name.includes(".run-"))).toHaveLength(1)
-  })
-)
-
 it.live("the error of a lock that cannot be taken names the file and the things to check", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
@@ -165,30 +146,26 @@ it.live("a database in memory needs no lock", () =>
   })
 )
 
-it.live(
-  "T4: a file with a second name is refused under both, to owners and guests, and can be owned without that name",
-  () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      const other = path.join(path.dirname(filename), "other.db")
-      const first = yield* holder(filename)
-      yield* first.said
-      fs.linkSync(filename, other)
-      for (const name of [filename, other]) {
-        for (const layer of [Tenancy.layerOwner, Tenancy.layerGuest]) {
-          const { message } = yield* Effect.flip(Layer.build(layer({ path: name })))
-          expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
-          expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
-        }
-      }
-      const copy = path.join(path.dirname(filename), "copy.db")
-      expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
-      expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
-      yield* kill(first.child)
-      yield* Effect.flip(owning(filename))
-      fs.rmSync(other)
-      yield* owning(filename)
-    })
+it.live("T4: a file with a second name is refused under both, and can be owned without that name", () =>
+  Effect.gen(function* () {
+    const filename = yield* TemporaryFile.temporaryFile
+    const other = path.join(path.dirname(filename), "other.db")
+    const first = yield* holder(filename)
+    yield* first.said
+    fs.linkSync(filename, other)
+    for (const name of [filename, other]) {
+      const { message } = yield* Effect.flip(owning(name))
+      expect(message).toContain(`The database ${name} is one file with 2 names (hard links).`)
+      expect(message).toContain(`find / -xdev -inum ${fs.statSync(name).ino}`)
+    }
+    const copy = path.join(path.dirname(filename), "copy.db")
+    expect((yield* Effect.flip(Backup.make(other, copy, () => {}))).message).toContain("2 names (hard links)")
+    expect(fs.readdirSync(path.dirname(filename)).sort()).toEqual(["holdfast.db", "holdfast.db.lock", "other.db"])
+    yield* kill(first.child)
+    yield* Effect.flip(owning(filename))
+    fs.rmSync(other)
+    yield* owning(filename)
+  })
 )
 
 it.live("T1: a symbolic link leads to the lock of the file that it names", () =>

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import * as QuestionNotice from "../../../src/delivery/QuestionNotice.ts"
 import * as QuietHours from "../../../src/delivery/QuietHours.ts"
 import type { NewMessage } from "../../../src/storage/Outbox.ts"
-import * as QuestionNotices from "../../../src/telemetry/incidents/QuestionNotices.ts"
+import * as Notifications from "../../../src/telemetry/incidents/Notifications.ts"
 
 const HOUR = 3_600_000
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
@@ -47,8 +47,8 @@ describe("a notice of a question", () => {
             added.push(...messages)
             return Effect.void
           })
-        const questions = yield* QuestionNotices.make
-        yield* Effect.forkChild(QuestionNotices.run(questions, { ...options, add }), { startImmediately: true })
+        const questions = yield* Notifications.makeQuestions
+        yield* Effect.forkChild(Notifications.runQuestions(questions, { ...options, add }), { startImmediately: true })
         const asks = (event: TurnEvent.ProviderRetry) => questions.listeners.event?.({ ...place, event })
         asks(wait())
         const { asks: _, ...plain } = wait()

@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Metric } from "effect"
-import { Labels } from "../../../src/telemetry/metrics/MetricLabels.ts"
+import { type Known, Labels } from "../../../src/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/telemetry/metrics/TurnMetrics.ts"
 import * as Observations from "../Observations.ts"
 
 /** Listeners on a separate registry, and the series that are not 0, by name and labels. */
-const listening = (targets: TurnMetrics.Known["targets"] = []) =>
+const listening = (targets: Known["targets"] = []) =>
   Effect.map(Effect.context<never>(), (context) => {
     const labels = () => new Labels([], (name) => name, 1)
     const known = { providers: labels(), models: labels(), tools: labels(), targets }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Logger } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
-import * as CollectorWarnings from "../../../src/telemetry/traces/CollectorWarnings.ts"
+import * as Traces from "../../../src/telemetry/traces/Traces.ts"
 
 /** Tests the log lines about a collector's answers. */
 const collector = () => {
@@ -18,7 +18,7 @@ const collector = () => {
       return Effect.fail(new HttpClientError.HttpClientError({ reason }))
     })
   )
-  const watched = CollectorWarnings.watched(client, "http://collector")
+  const watched = Traces.watched(client, "http://collector")
   const logger = Logger.layer([
     Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
   ])

@@ -1,0 +1,91 @@
+/** Points a client at Holdfast: the provider that its calls go to, its base URL there, and what it is started with. */
+import { Effect, FileSystem, Option } from "effect"
+import type { Values } from "../config/Config.ts"
+import * as Endpoints from "../gateway/Endpoints.ts"
+import { Refused } from "./Ended.ts"
+import * as ExitCode from "./ExitCode.ts"
+import type * as Clients from "./connect/Clients.ts"
+
+/** How a client's calls pass through Holdfast. */
+export interface Pointing {
+  readonly provider: string
+  /** Its base URL. */
+  readonly url: string
+  /** What it needs beside that. */
+  readonly variables: ReadonlyArray<Clients.Variable>
+}
+
+/** What is asked for. */
+interface Wanted {
+  readonly config: Pick<Values, "providers">
+  readonly home: string | undefined
+  readonly profile: string | undefined
+  /** Absent: that of the client, by its login. */
+  readonly provider: string | undefined
+  /** The address of the service. */
+  readonly service: string
+}
+
+/** Points a client at a provider of the configuration. One of a format that the client does not call in is refused. */
+export const of = Effect.fnUntraced(function* (client: Clients.Client, wanted: Wanted) {
+  const { config, home, profile, service } = wanted
+  const { formats, name, path = "", variables = [] } = client
+  const provider = wanted.provider ?? (yield* providerOf(client, home))
+  const endpoints = Endpoints.of(config)
+  const endpoint = endpoints.get(provider)
+  if (endpoint === undefined) {
+    const known = Array.from(endpoints.keys()).join(", ")
+    return yield* refuse(
+      `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${known}.`
+    )
+  }
+  const { baseUrl, config: settings } = endpoint
+  if (formats?.includes(settings.type) === false) {
+    return yield* refuse(
+      `${name} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${settings.type}. Nothing is translated: name a provider of that format.`
+    )
+  }
+  const address = `${service}/to/${provider}${profile === undefined ? "" : `@${profile}`}`
+  const pointing: Pointing = {
+    provider,
+    // OpenCode's adapter for OpenAI adds no version, as the SDK of OpenAI.
+    url: address + (provider === client.provider ? path : ""),
+    variables: variables.filter(({ origin }) => origin === undefined || originOf(baseUrl) === origin)
+  }
+  return pointing
+})
+
+/** What a client is started with; `undefined`: it has its base URL in its own configuration alone. */
+export const startOf = (
+  { start }: Clients.Client,
+  { provider, url, variables }: Pointing
+): Required<Clients.Start> | undefined => {
+  const { args = [], environment = {} } = start?.(url, provider) ?? {}
+  const beside = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
+  return start && { args, environment: { ...beside, ...environment } }
+}
+
+/** The line that starts a client in a shell; `undefined`: there is none. */
+export const line = (client: Clients.Client, pointing: Pointing): string | undefined => {
+  const start = startOf(client, pointing)
+  if (start === undefined) return undefined
+  const set = Object.entries(start.environment).map(([name, value]) => `${name}=${quoted(value)}`)
+  return [...(client.isLibrary === true ? ["export", ...set] : [...set, client.name]), ...start.args].join(" ")
+}
+
+// --- internal
+
+const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
+
+const originOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).origin : undefined)
+
+const quoted = (value: string): string => (/^[\w:/.@%~-]*$/u.test(value) ? value : `'${value}'`)
+
+/** The provider that a client calls with the login that it has. A login that cannot be read is none. */
+const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Client, home: string | undefined) {
+  if (login === undefined || home === undefined) return provider
+  const files = yield* FileSystem.FileSystem
+  const text = yield* Effect.orElseSucceed(files.readFileString(`${home}/${login.file}`), () => "")
+  const value = Option.getOrUndefined(Option.liftThrowable((): unknown => JSON.parse(text))())
+  return login.provider(value) ?? provider
+})

@@ -1,0 +1,132 @@
+/**
+ * Counts the calls through the gateway that were no turns: answered at once, or refused by their first attempt.
+ *
+ * Metrics and health have all of them, the report those that were answered. A call that becomes a turn is counted as a turn, its first attempt too.
+ */
+import { Prices } from "@holdfast/policy"
+import { Failure, type Message, Target } from "@holdfast/wire"
+import { Duration, Effect, Metric, Option, type Scope } from "effect"
+import type { Config } from "../config/Config.ts"
+import { RecentCalls } from "../gate/RecentCalls.ts"
+import { AnsweredCalls, type AnsweredCallsRow, HOUR_MS } from "../storage/AnsweredCalls.ts"
+import * as SpendSums from "../spend/limits/SpendSums.ts"
+import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
+import * as Series from "../telemetry/metrics/Series.ts"
+import * as TurnMetrics from "../telemetry/metrics/TurnMetrics.ts"
+
+const calls = Metric.counter("holdfast_gateway_calls_total", {
+  description:
+    "Calls through the gateway that became no turn, by provider, model and status: answered, or the reason of the failure.",
+  incremental: true
+})
+
+/** How a call ended that became no turn. `failure`: absent if it was answered. */
+export interface EndedCall {
+  readonly target: Target.Target
+  readonly usage: Message.Usage
+  readonly failure: Failure.Failure | undefined
+}
+
+/** How long a count of answered calls is in memory alone, in milliseconds. */
+export const WRITE_MS = 5_000
+
+/** Names of models that are kept in reports, beside the configured ones. */
+const MOST_NAMES = 200
+
+/** The counter of the calls of a service, with the moment of each end in epoch milliseconds. */
+export const make = Effect.fnUntraced(function* (config: Config["Service"], redact: (text: string) => string) {
+  const { add } = yield* AnsweredCalls
+  const answered = yield* writing(add)
+  const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
+  const context = yield* Effect.context<never>()
+  const { models, providers, targets } = MetricLabels.ofConfig(config, redact)
+  // Clients make up names: beyond so many they are kept as one.
+  const names = new MetricLabels.Labels(
+    targets.map(({ model }) => model),
+    redact,
+    MOST_NAMES
+  )
+  const opened = new Set<string>()
+  const at = ({ model, provider }: Target.Target) => {
+    const where = { provider: providers.of(provider), model: models.of(model) }
+    const name = Target.format(where)
+    if (!opened.has(name)) {
+      opened.add(name)
+      const labels = { provider: [where.provider], model: [where.model] }
+      Series.create(calls, { ...labels, status: ["answered", ...Failure.Reason.literals] }, context)
+    }
+    return where
+  }
+  for (const target of targets) at(target)
+  const count = Series.counting(context)
+  return ({ failure, target, usage }: EndedCall, endedAt: number): void => {
+    const where = at(target)
+    count(calls, 1, { ...where, status: failure?.reason ?? "answered" })
+    const { inputTokens, outputTokens } = usage
+    if (inputTokens !== undefined) count(TurnMetrics.tokens, inputTokens, { ...where, direction: "input" })
+    if (outputTokens !== undefined) count(TurnMetrics.tokens, outputTokens, { ...where, direction: "output" })
+    const named = { provider: target.provider, model: names.of(target.model) }
+    recent?.count({ target: named, endedAt, failure, isAnswered: failure === undefined })
+    if (failure === undefined) answered(named, usage, endedAt)
+  }
+})
+
+/** Counts a call that has ended at a moment, in epoch milliseconds. */
+export type Add = (target: Target.Target, usage: Message.Usage, at: number) => void
+
+/**
+ * Counts answered calls while the scope is open, and writes the counts `WRITE_MS` after the first of them, and when it closes.
+ *
+ * Nothing waits for the disk: a call only adds to a count in memory, after its last byte. A process that is killed loses the counts in between.
+ * Counts that could not be written are written with the next ones.
+ */
+export const writing = Effect.fnUntraced(function* (
+  add: AnsweredCalls["Service"]["add"]
+): Effect.fn.Return<Add, never, Scope.Scope> {
+  let rows = new Map<string, AnsweredCallsRow>()
+  let isPending = false
+  const enter = (row: AnsweredCallsRow): void => {
+    const key = `${row.hour} ${row.target}`
+    const known = rows.get(key)
+    rows.set(key, known === undefined ? row : sum(known, row))
+  }
+  // A stop that comes while counts are written waits for them.
+  const write = Effect.uninterruptible(
+    Effect.suspend(() => {
+      const written = rows
+      rows = new Map()
+      isPending = false
+      return written.size === 0
+        ? Effect.void
+        : Effect.catch(add(Array.from(written.values())), ({ message }) => {
+            for (const row of written.values()) enter(row)
+            return Effect.logWarning(`Calls through the gateway are counted later: ${message}`)
+          })
+    })
+  )
+  yield* Effect.addFinalizer(() => write)
+  const scope = yield* Effect.scope
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  return (target, usage, at) => {
+    const isUnreported = usage.inputTokens === undefined || usage.outputTokens === undefined
+    enter({
+      hour: Math.floor(at / HOUR_MS) * HOUR_MS,
+      target: Target.format(target),
+      calls: 1,
+      unreported: isUnreported ? 1 : 0,
+      tokens: SpendSums.tokensOf(usage)
+    })
+    if (isPending) return
+    isPending = true
+    fork(Effect.forkIn(Effect.delay(write, Duration.millis(WRITE_MS)), scope))
+  }
+})
+
+// --- internal
+
+const sum = (a: AnsweredCallsRow, b: AnsweredCallsRow): AnsweredCallsRow => ({
+  ...a,
+  calls: a.calls + b.calls,
+  unreported: a.unreported + b.unreported,
+  tokens: Prices.add(a.tokens, b.tokens)
+})

@@ -1,0 +1,110 @@
+/** Tests `holdfast with`: a program whose calls pass through the service, in processes as people start them. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as RawEndpoint from "../gateway/RawEndpoint.ts"
+import * as Process from "../service/Process.ts"
+
+/** An agent: asks until it is answered, as agents do whose connection breaks, and ends with 7. */
+const AGENT = `
+const ask = async () => {
+  for (;;) try {
+    const response = await fetch(process.env.ANTHROPIC_BASE_URL + "/v1/messages", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": "sk-of-the-client-0123" },
+      body: JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] })
+    })
+    return [response.status, await response.text(), response.headers.get("x-holdfast-attempts"), ...process.argv.slice(2)]
+  } catch { await new Promise((resolve) => setTimeout(resolve, 100)) }
+}
+console.log(JSON.stringify(await ask()))
+process.exit(7)
+`
+
+const ANSWER = JSON.stringify({
+  type: "message",
+  role: "assistant",
+  content: [{ type: "text", text: "Hi" }],
+  stop_reason: "end_turn",
+  usage: { input_tokens: 1, output_tokens: 1 }
+})
+
+const rig = Effect.gen(function* () {
+  const directory = yield* Process.directory
+  const state = { isUp: false, go: () => {} }
+  const endpoint = yield* RawEndpoint.start(({ response, url }) => {
+    if (url === "/hold") state.go = () => response.end()
+    else if (state.isUp) response.writeHead(200, { "content-type": "application/json" }).end(ANSWER)
+    else response.writeHead(529).end()
+  })
+  const config = {
+    server: { port: 0 },
+    providers: { anthropic: { type: "anthropic", baseUrl: endpoint.url } },
+    model: "anthropic/m",
+    retry: { schedule: { type: "steps", delays: ["100 millis"], tail: "100 millis" } }
+  }
+  writeFileSync(join(directory, "holdfast.config.json"), JSON.stringify(config))
+  writeFileSync(join(directory, "agent.mjs"), AGENT)
+  const run = (...args: ReadonlyArray<string>) => Process.run({ args: ["with", ...args], directory })
+  const asked = (n: number) =>
+    Process.eventually(
+      "calls at the endpoint",
+      Effect.sync(() => endpoint.calls.filter(({ url }) => url !== "/hold").length),
+      (count) => count >= n
+    )
+  return { asked, directory, endpoint, run, state }
+})
+
+describe("holdfast with", () => {
+  it.live("runs a program through an outage with its own arguments and exit code, and leaves only the database", () =>
+    Effect.gen(function* () {
+      const { asked, directory, run, state } = yield* rig
+      const { exit } = yield* run("node", "agent.mjs", "--print", "--", "-x")
+      yield* asked(2)
+      state.isUp = true
+      const { code, stderr, stdout } = yield* exit
+      const [status, text, attempts, ...args] = JSON.parse(stdout)
+      expect([code, status, text, args]).toEqual([7, 200, ANSWER, ["--print", "--", "-x"]])
+      expect(Number(attempts)).toBeGreaterThan(2)
+      expect(stderr).toContain("this terminal runs its own")
+      expect(readdirSync(directory).toSorted()).toEqual([".holdfast", "agent.mjs", "holdfast.config.json"])
+      expect(existsSync(join(directory, ".holdfast/holdfast.db-wal"))).toBe(false)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes over the service, and its agent's wait, when the process ends that had it", () =>
+    Effect.gen(function* () {
+      const { asked, endpoint, run, state } = yield* rig
+      const first = yield* run("node", "-e", `fetch("${endpoint.url}/hold").then((r) => r.text())`)
+      yield* Process.eventually(
+        "the first program",
+        Effect.sync(() => endpoint.calls.length),
+        (count) => count === 1
+      )
+      const second = yield* run("node", "agent.mjs")
+      yield* asked(2)
+      state.go()
+      expect((yield* first.exit).code).toBe(0)
+      yield* asked(endpoint.calls.length + 1)
+      state.isUp = true
+      const { code, stdout } = yield* second.exit
+      const [status, text, attempts] = JSON.parse(stdout)
+      expect([code, status, text]).toEqual([7, 200, ANSWER])
+      expect(Number(attempts)).toBe(endpoint.calls.length - 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names a program that is not there, and one that has its base URL elsewhere", () =>
+    Effect.gen(function* () {
+      const { run } = yield* rig
+      const missing = yield* (yield* run("no-such-agent")).exit
+      expect([missing.code, missing.stderr]).toEqual([
+        127,
+        expect.stringContaining('There is no program "no-such-agent" in PATH.')
+      ])
+      const pi = yield* (yield* run("pi", "--version")).exit
+      expect([pi.code, pi.stderr]).toEqual([2, expect.stringContaining("`holdfast connect pi --write`")])
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as WithCommand from "../../src/cli/WithCommand.ts"
+
+describe("the command line of with", () => {
+  it.each([
+    ["with claude -p x", "with claude -- -p x"],
+    [
+      "with --profile interactive -c a.json --url=http://b codex exec --json",
+      "with --profile interactive -c a.json --url=http://b codex -- exec --json"
+    ],
+    ["with npm run x -- --flag", "with npm -- run x -- --flag"],
+    ["with -- -odd name", "with -- -odd name"],
+    ["with --help", "with --help --"],
+    ["run with claude -p x", "run with claude -p x"]
+  ])("%s has the program's own arguments behind its name", (given, separated) => {
+    expect(WithCommand.separated(given.split(" ")).join(" ")).toBe(separated)
+  })
+})
+
+describe("the title of the terminal", () => {
+  const now = new Date(2031, 3, 8, 1, 0).getTime()
+  const error = { reason: "overloaded", message: "Overloaded" } as const
+  const wait = { retry: 1, retryAt: now + 60_000, since: now }
+
+  it("has how many calls wait, for what, and until when the first does", () => {
+    const later = { wait: { ...wait, retryAt: now + 90_000 } }
+    expect(WithCommand.titleOf([later, { error, wait }], now)).toBe(
+      "Holdfast: 2 calls held, overloaded, next at 01:01:00"
+    )
+    expect(WithCommand.titleOf([{ error, wait }], now + 60_000)).toBe("Holdfast: 1 call held, overloaded, calling")
+    expect(WithCommand.titleOf([], now)).toBeUndefined()
+  })
+
+  it("says that a turn asks", () => {
+    const asks = { because: "request", tokens: 1, limit: 0, waitedMs: 0, message: "Go on?" } as const
+    expect(WithCommand.titleOf([{ error, wait: { ...wait, asks } }], now)).toContain("asks you")
+  })
+})

@@ -1,0 +1,67 @@
+/** The files of an answer on disk and in words. */
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Ids, type Message } from "@holdfast/wire"
+import { Effect, FileSystem } from "effect"
+import * as path from "node:path"
+import * as Answer from "../../../src/cli/client/Answer.ts"
+import type * as Service from "../../../src/cli/client/Service.ts"
+
+const conversationId = Ids.ConversationId.make("c")
+const turnId = Ids.TurnId.make("poster-1")
+
+const image = { type: "file", mediaType: "image/png", data: Buffer.from("one").toString("base64") } as const
+const named = { ...image, data: Buffer.from("two").toString("base64"), name: "..poster.png" }
+const link = { type: "file", mediaType: "image/*", url: "https://a.example/b.png" } as const
+
+const said = (id: string, content: Message.AssistantMessage["content"]) => ({ role: "assistant", turnId: id, content })
+
+/** Answers with these messages. */
+const serviceOf = (messages: ReadonlyArray<object>) =>
+  ({ conversation: () => ({ getMessages: Effect.succeed(messages) }) }) as unknown as Service.Client
+
+describe("holdfast answer --files", () => {
+  it.effect("writes the bytes of the last answer of the turn, each under a name of its own", () =>
+    Effect.gen(function* () {
+      const disk = yield* FileSystem.FileSystem
+      const folder = path.join(yield* disk.makeTempDirectoryScoped(), "new", "pictures")
+      const client = serviceOf([
+        said("poster-1", [image]),
+        said("poster-1", [named, { type: "text", text: "Here." }, link, image]),
+        said("other", [image])
+      ])
+      const paths = yield* Answer.write(client, { conversationId, turnId }, folder)
+      const names = ["poster-1-1-..poster.png", "poster-1-2.png"]
+      assert.deepStrictEqual(
+        paths,
+        names.map((name) => path.join(folder, name))
+      )
+      assert.deepStrictEqual((yield* disk.readDirectory(folder)).toSorted(), names)
+      const [first = "", second = ""] = paths
+      assert.deepStrictEqual([yield* disk.readFileString(first), yield* disk.readFileString(second)], ["two", "one"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("names the folder that cannot be written", () =>
+    Effect.gen(function* () {
+      const disk = yield* FileSystem.FileSystem
+      const folder = path.join(yield* disk.makeTempDirectoryScoped(), "taken")
+      yield* disk.writeFileString(folder, "")
+      const { message } = yield* Effect.flip(Answer.write(serviceOf([]), { conversationId, turnId }, folder))
+      assert.include(message, `--files: ${folder} cannot be written: `)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it("a file without bytes is a line with its address, with the flag and without it", () => {
+    const files = [
+      { mediaType: "image/png", sizeBytes: 3, name: "a.png" },
+      { mediaType: "image/*", url: link.url }
+    ]
+    const address = "image/* at https://a.example/b.png"
+    assert.deepStrictEqual(Answer.unwritten(files, "pictures"), [address])
+    assert.deepStrictEqual(Answer.unwritten(files, undefined), [
+      "image/png 3 bytes a.png (--files FOLDER writes it)",
+      address
+    ])
+  })
+})

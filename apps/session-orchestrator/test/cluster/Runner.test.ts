@@ -1,0 +1,374 @@
+/** One runner with its shards and its one orchestrator, over a store in memory; the test controls its locks and its provider. */
+import { Timer } from "@holdfast/journal"
+import { assert, it } from "@effect/vitest"
+import type { Provider, Toolbox } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Duration, Effect, Exit, Fiber, Latch, Layer, type Scope, Stream } from "effect"
+import { type Sharding, TestRunner } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import * as Cluster from "../../src/cluster/Cluster.ts"
+import { Lease } from "../../src/cluster/Lease.ts"
+import { Neighbours } from "../../src/cluster/Neighbours.ts"
+import { Remote } from "../../src/cluster/Remote.ts"
+import { Shards } from "../../src/cluster/Shards.ts"
+import { Conversations } from "../../src/conversation/Conversations.ts"
+import { Defaults } from "../../src/conversation/Defaults.ts"
+import * as HeldCalls from "../../src/conversation/HeldCalls.ts"
+import { Providers } from "../../src/conversation/Providers.ts"
+import { Tools } from "../../src/conversation/Tools.ts"
+import * as Gates from "../../src/gate/Gates.ts"
+import { HeldTurns } from "../../src/orchestrator/HeldTurns.ts"
+import { Journal } from "../../src/storage/EventJournal.ts"
+import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
+import { Store } from "../../src/storage/Store.ts"
+import * as Condition from "../../src/system/Condition.ts"
+import * as MemoryStore from "../storage/MemoryStore.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
+
+const { conversationId, turnId } = NumberedData
+const id = conversationId(1)
+
+const overloaded = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 } as const
+
+const make = () => {
+  const shards = new Shards()
+  const state = {
+    shards,
+    /** The calls of the provider. */
+    asked: 0,
+    isUp: true,
+    /** The provider's answers wait for it in their middle. */
+    more: Latch.makeUnsafe(true),
+    callsTool: false,
+    ran: 0,
+    sure: Latch.makeUnsafe(true),
+    calls: new Map<Ids.ConversationId, HeldCalls.HeldCall>()
+  }
+  const provider: Provider.Provider["Service"] = {
+    stream: () =>
+      Stream.suspend((): ReturnType<Provider.Provider["Service"]["stream"]> => {
+        state.asked++
+        if (!state.isUp) return Stream.make({ type: "error", failure: overloaded } as const)
+        if (state.callsTool) {
+          state.callsTool = false
+          return Stream.make(
+            { type: "tool-call", toolCallId: "1", toolName: "look", input: {} } as const,
+            { type: "finish", finishReason: "tool-calls" } as const
+          )
+        }
+        const begun = Stream.make({ type: "text-delta", delta: "Hello" } as const)
+        return begun.pipe(
+          Stream.concat(Stream.fromEffectDrain(state.more.await)),
+          Stream.concat(Stream.make({ type: "finish", finishReason: "stop" } as const))
+        )
+      })
+  }
+  const toolbox: Toolbox.Toolbox["Service"] = {
+    definitions: [{ name: "look", inputSchema: { type: "object" } }],
+    run: () => Effect.sync(() => ({ output: ++state.ran, isError: false }))
+  }
+  const services = Layer.mergeAll(
+    Layer.succeed(Providers, {
+      get: () => provider,
+      names: ["scripted"],
+      unusable: () => undefined,
+      credentials: {},
+      held: (id) => HeldCalls.find(state.calls, id)
+    }),
+    Layer.succeed(Defaults, {
+      model: { provider: "scripted", model: "m" },
+      models: {},
+      retry: { schedule: { type: "steps", delays: [Duration.minutes(1)] } }
+    }),
+    Layer.succeed(Lease, { of: () => ({ isSure: () => state.sure.isOpen(), sure: state.sure.await }) }),
+    Layer.succeed(Tools, {
+      missing: () => [],
+      isComplete: Effect.void,
+      names: [],
+      only: () => assert.fail("no conversation chooses its tools"),
+      toolbox: Effect.succeed(toolbox)
+    }),
+    Gates.layerNoop,
+    Layer.succeed(HeldCalls.HeldCalls, state.calls),
+    Condition.layer
+  )
+  const runner = Cluster.runner({ database: "memory", shards, count: 300, neighbours: new Neighbours("here") }).pipe(
+    Layer.provideMerge(TestRunner.layer),
+    Layer.provide(services),
+    Layer.provideMerge(MemoryStore.withClient),
+    Layer.provide(Timer.layer)
+  )
+  return { state: Object.assign(state, { provider }), runner }
+}
+
+type State = ReturnType<typeof make>["state"] & { readonly held: HeldTurns["Service"] }
+
+const test = (
+  title: string,
+  body: (
+    state: State,
+    conversations: Conversations["Service"]
+  ) => Effect.Effect<void, unknown, Store | Journal | Sharding.Sharding | Scope.Scope>
+) =>
+  it.effect(title, () => {
+    const { runner, state } = make()
+    return Effect.gen(function* () {
+      yield* (yield* Store).createConversation(NumberedData.conversation(1, { model: "scripted/m" }))
+      yield* seconds(10) // the runner gets its shards
+      yield* body(Object.assign(state, { held: yield* HeldTurns }), yield* Conversations)
+    }).pipe(Effect.provide(runner))
+  })
+
+const loopTurns = (count: number) =>
+  Effect.promise(async () => {
+    for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+  })
+
+const settled = loopTurns(20)
+
+/** What can be done without the clock is done after each of them. */
+const seconds = (count: number) =>
+  TestClock.adjust("1 second").pipe(Effect.andThen(settled), Effect.repeat({ times: count - 1 }))
+
+/** The shard goes, and comes back with the next look. */
+const goes = ({ shards }: State) => Effect.andThen(shards.end([shards.of(id)]), seconds(1))
+
+const prompt = (conversations: Conversations["Service"]) =>
+  conversations.prompt(id, { prompt: "Hi", turnId: turnId(1) })
+
+test("rule X6: a turn that waits goes on in its wait when its shard has moved, and its callers with it", (state, conversations) =>
+  Effect.gen(function* () {
+    state.isUp = false
+    yield* prompt(conversations)
+    yield* seconds(1)
+    const before = yield* conversations.state(id)
+    assert.strictEqual(before.status, "retrying")
+    const types: Array<string> = []
+    const watcher = yield* conversations.watchTurn(turnId(1), id).pipe(
+      Stream.runForEach(({ event }) => Effect.sync(() => void types.push(event.type))),
+      Effect.forkScoped
+    )
+    const everything = yield* Effect.forkScoped(
+      Stream.runHead(Stream.filter(conversations.watch(id, 0), ({ event }) => event.type === "turn-end"))
+    )
+    const result = yield* Effect.forkScoped(conversations.result(turnId(1), id))
+    yield* seconds(10)
+    yield* goes(state)
+    assert.strictEqual((yield* conversations.state(id)).retryAt, before.retryAt)
+    assert.strictEqual((yield* conversations.counts).retrying, 1)
+    state.isUp = true
+    yield* seconds(40)
+    assert.strictEqual(state.asked, 1)
+    yield* seconds(15)
+    assert.strictEqual((yield* Fiber.join(result)).text, "Hello")
+    yield* Fiber.join(watcher)
+    assert.isTrue((yield* Fiber.join(everything))._tag === "Some")
+    assert.deepStrictEqual(
+      types.filter((type) => type === "turn-start" || type === "turn-end"),
+      ["turn-start", "turn-end"]
+    )
+    assert.strictEqual(state.asked, 2)
+  }))
+
+test("rule X6: an answer in progress is stopped before its lock is given back, and begun anew by the next owner", (state, conversations) =>
+  Effect.gen(function* () {
+    state.more.closeUnsafe()
+    yield* prompt(conversations)
+    const result = yield* Effect.forkScoped(conversations.result(turnId(1), id))
+    yield* seconds(1)
+    assert.strictEqual((yield* conversations.counts).running, 1)
+    yield* state.shards.end([state.shards.of(id)])
+    assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
+    state.more.openUnsafe()
+    yield* seconds(70)
+    const { end, text } = yield* Fiber.join(result)
+    assert.deepStrictEqual([end.status, text, state.asked], ["completed", "Hello", 2])
+  }))
+
+test("rule X6: turns behind another one move with it, and run in their order", (state, conversations) =>
+  Effect.gen(function* () {
+    state.isUp = false
+    yield* prompt(conversations)
+    yield* seconds(1)
+    yield* conversations.prompt(id, { prompt: "And then?", turnId: turnId(2) })
+    yield* goes(state)
+    const { queued, turnId: head } = yield* conversations.state(id)
+    assert.deepStrictEqual([head, queued], [turnId(1), [turnId(2)]])
+    state.isUp = true
+    assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
+    yield* seconds(2)
+    assert.strictEqual((yield* conversations.result(turnId(2), id)).end.status, "completed")
+    assert.strictEqual(state.asked, 3)
+  }))
+
+test("rule X4: a command while the shard moves reaches the turn, once", (state, conversations) =>
+  Effect.gen(function* () {
+    state.isUp = false
+    yield* prompt(conversations)
+    yield* seconds(1)
+    state.isUp = true
+    const leaving = yield* Effect.forkScoped(state.shards.end([state.shards.of(id)]), { startImmediately: true })
+    const commanded = yield* Effect.forkScoped(conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
+    const prompted = yield* Effect.forkScoped(conversations.prompt(id, { prompt: "And then?", turnId: turnId(2) }))
+    yield* seconds(3)
+    yield* Fiber.join(leaving)
+    assert.deepStrictEqual([yield* Fiber.join(commanded), yield* Fiber.join(prompted)], [true, turnId(2)])
+    assert.strictEqual((yield* conversations.result(turnId(2), id)).end.status, "completed")
+    assert.strictEqual(state.asked, 3)
+  }))
+
+test("rule X6: asks no provider, runs no tool and records nothing while it is not sure of its lock", (state, conversations) =>
+  Effect.gen(function* () {
+    state.callsTool = true
+    state.isUp = false
+    yield* prompt(conversations)
+    yield* seconds(1)
+    state.isUp = true
+    state.sure.closeUnsafe()
+    yield* seconds(90)
+    assert.deepStrictEqual([state.asked, state.ran], [1, 0])
+    state.sure.openUnsafe()
+    yield* seconds(1)
+    const { end } = yield* conversations.result(turnId(1), id)
+    assert.deepStrictEqual([end.status, state.asked, state.ran], ["completed", 3, 1])
+  }))
+
+test("rule X6: a late runner whose lock was lost writes nothing, its turn stops, and its callers go on at the next owner", (state, conversations) =>
+  Effect.gen(function* () {
+    const journal = yield* Journal
+    state.more.closeUnsafe()
+    yield* prompt(conversations)
+    const result = yield* Effect.forkScoped(conversations.result(turnId(1), id))
+    yield* seconds(1)
+    const before = yield* journal.load(turnId(1))
+    state.sure.closeUnsafe()
+    // The end of the answer is to be recorded now.
+    state.more.openUnsafe()
+    yield* seconds(2)
+    const { has } = state.shards
+    Object.assign(state.shards, { has: () => false })
+    yield* seconds(2)
+    assert.strictEqual((yield* conversations.counts).running, 0)
+    assert.deepStrictEqual(yield* journal.load(turnId(1)), before)
+    Object.assign(state.shards, { has })
+    state.sure.openUnsafe()
+    yield* seconds(3)
+    assert.deepStrictEqual([(yield* Fiber.join(result)).text, state.asked], ["Hello", 2])
+  }))
+
+test("rule M3: a runner that is not sure of its lock accepts no turn and no command, and answers that in time", (state, conversations) =>
+  Effect.gen(function* () {
+    state.sure.closeUnsafe()
+    const command = { type: "retry-now", conversationId: id } as const
+    const calls: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+      prompt(conversations),
+      conversations.retry(id, { turnId: turnId(2) }),
+      conversations.abort(id, turnId(1)),
+      conversations.steer(command, "a test"),
+      conversations.setAutoRetry(id, false),
+      conversations.setModel(id, "scripted/other"),
+      conversations.setToolAnswers(id, {})
+    ]
+    const asked = yield* Effect.forEach(calls, (call) => Effect.forkChild(Effect.exit(call)))
+    yield* seconds(7)
+    assert.deepStrictEqual(
+      asked.map((fiber) => fiber.pollUnsafe()),
+      calls.map(() => undefined)
+    )
+    yield* seconds(2)
+    for (const fiber of asked) {
+      const exit = yield* Fiber.join(fiber)
+      assert.include(Exit.isFailure(exit) && JSON.stringify(exit.cause), "PostgreSQL has not confirmed")
+    }
+    assert.strictEqual(state.asked, 0)
+    state.sure.openUnsafe()
+    assert.strictEqual((yield* conversations.state(id)).status, "idle")
+  }))
+
+test("rule X6: what another runner asks is answered by the same orchestrator", (state, conversations) =>
+  Effect.gen(function* () {
+    state.isUp = false
+    const owner = (yield* Remote.client)(id)
+    const turn = { id, turnId: turnId(1) }
+    yield* owner.Prompt({ ...turn, prompt: "Hi" })
+    yield* seconds(1)
+    assert.deepStrictEqual(yield* owner.State({ id }), yield* conversations.state(id))
+    assert.strictEqual(yield* owner.Head({ id }), turnId(1))
+    const watching = yield* Effect.forkScoped(Stream.runCollect(owner.Watch({ ...turn, after: 0 })))
+    const all = yield* Effect.forkScoped(Effect.flip(Stream.runDrain(owner.Watch({ id, after: 0 }))))
+    const result = yield* Effect.forkScoped(owner.Result(turn))
+    yield* seconds(1)
+    assert.isTrue(yield* owner.Abort(turn))
+    yield* seconds(1)
+    assert.strictEqual((yield* Fiber.join(result)).end.status, "aborted")
+    assert.include(JSON.stringify(yield* Fiber.join(watching)), "turn-end")
+    yield* owner.EndStreams({ id })
+    assert.strictEqual((yield* Fiber.join(all))._tag, "ConversationNotFound")
+    assert.isFalse(yield* owner.Abort(turn))
+  }))
+
+test("rule X13: a held call stays with its client when its shard moves, and without its client takes no command but an abort", (state, conversations) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const held = HeldCallIds.make("k".repeat(HeldCallIds.KEY_LENGTH), 0, "0-0")
+    const turn = HeldCallIds.turnOf(held)
+    yield* store.createConversation({ ...NumberedData.conversation(2, { model: "scripted/m" }), conversationId: held })
+    state.calls.set(held, { stream: state.provider.stream, fits: () => true })
+    state.isUp = false
+    yield* conversations.prompt(held, { prompt: "Hi", turnId: turn })
+    yield* seconds(1)
+    assert.strictEqual((yield* conversations.state(held)).status, "retrying")
+    yield* Effect.andThen(state.shards.end([state.shards.of(held)]), seconds(1))
+    assert.strictEqual((yield* conversations.state(held)).status, "retrying")
+    const watching = yield* Effect.forkScoped(Stream.runCollect(conversations.watchTurn(turn, held)))
+    yield* seconds(1)
+    state.calls.delete(held)
+    yield* state.held.release(held)
+    const owner = (yield* Remote.client)(held)
+    const command = { type: "retry-now", conversationId: held } as const
+    assert.strictEqual((yield* Effect.flip(owner.Steer({ command, origin: "a test" })))._tag, "Unattached")
+    assert.isTrue(yield* owner.Abort({ id: held }))
+    assert.isFalse(yield* owner.Steer({ command, origin: "a test" }))
+    yield* Fiber.interrupt(watching)
+  }))
+
+for (const isRemote of [false, true])
+  test(`rule X6: D4: each of many turns ends once, for all who wait for it, while shards come and go; asked ${isRemote ? "by messages" : "in the same process"}`, (state, conversations) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      if (isRemote) Object.assign(state.shards, { isReady: () => false })
+      const ids = Array.from({ length: 24 }, (_, n) => n + 2)
+      for (const n of ids) yield* store.createConversation(NumberedData.conversation(n, { model: "scripted/m" }))
+      state.isUp = false
+      const ends = yield* Effect.forEach(ids, (n, i) =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(i * 100)
+          const call = { prompt: `Hi ${n}`, turnId: turnId(n) }
+          yield* conversations.prompt(conversationId(n), call)
+          const watched = Stream.runCollect(conversations.watchTurn(turnId(n), conversationId(n)))
+          const result = conversations.result(turnId(n), conversationId(n))
+          const [frames, { end, text }] = yield* Effect.all([watched, result], { concurrency: 2 })
+          const types = frames.map(({ event }) => event.type).filter((type) => type.startsWith("turn-"))
+          return [n, types.join(), end.status, text] as const
+        }).pipe(Effect.forkScoped)
+      )
+      // Each goes several times, in any state of its turn.
+      for (let round = 0; round < 40; round++) {
+        if (round === 20) state.isUp = true
+        const going = ids.filter((n) => (n * 7 + round * 3) % 5 === 0).map((n) => state.shards.of(conversationId(n)))
+        const ending = yield* Effect.forkScoped(state.shards.end(going))
+        yield* Effect.andThen(TestClock.adjust(130), loopTurns(1 + (round % 4)))
+        yield* Effect.andThen(TestClock.adjust(370), settled)
+        yield* Fiber.join(ending)
+      }
+      yield* seconds(150)
+      assert.deepStrictEqual(
+        ends.flatMap((fiber, i) => (fiber.pollUnsafe() === undefined ? [ids[i]] : [])),
+        []
+      )
+      assert.deepStrictEqual(
+        yield* Effect.forEach(ends, Fiber.join),
+        ids.map((n) => [n, "turn-start,turn-end", "completed", "Hello"] as const)
+      )
+      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
+    }))
