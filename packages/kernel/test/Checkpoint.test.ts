@@ -66,7 +66,7 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
   [
     "does not let itself be interrupted",
     running(byName, () => (run) => (name, schema, effect) => Effect.uninterruptible(run(name, schema, effect))),
-    "D8: a running effect is interrupted with its turn"
+    "rule D8: a running effect is interrupted with its turn"
   ],
   [
     "records a result when the next one comes",
@@ -83,12 +83,12 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
           })
       }
     }),
-    "X1: every later life receives a recorded result, and its effect does not run"
+    "rule X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "forgets what was waited for",
     losing(/\/sleep\//),
-    "X1: every later life receives a recorded result, and its effect does not run"
+    "rule X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "performs again what is recorded",
@@ -101,7 +101,7 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
             return results.get(name) as A // what was put there under this name
           })
     }),
-    "X1: every later life receives a recorded result, and its effect does not run"
+    "rule X1: every later life receives a recorded result, and its effect does not run"
   ],
   [
     "loses the order of its records",
@@ -133,12 +133,12 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
   [
     "takes a life back that ends in the middle of an effect",
     rollingBack,
-    "X1: an effect that was under way when its process died runs again"
+    "rule X1: an effect that was under way when its process died runs again"
   ],
   [
     "drops its marks",
     changed(lookingAhead, () => (checkpoint) => ({ ...checkpoint, mark: () => Effect.void })),
-    "X2: the next life finds a mark that was made during an effect, where there are marks"
+    "rule X2: the next life finds a mark that was made during an effect, where there are marks"
   ],
   [
     "runs one effect at a time",
@@ -151,9 +151,9 @@ const wrong: ReadonlyArray<readonly [what: string, engine: CheckpointSuite.MakeE
   [
     "forgets that a tool call was begun",
     losing(/\/begun$/),
-    "X8: a tool call that was running when its process died does not run again"
+    "rule X8: a tool call that was running when its process died does not run again"
   ],
-  ["gives the seal no record", losing(/^seal$/), "X1: the time of the seal is that of its record"]
+  ["gives the seal no record", losing(/^seal$/), "rule X1: the time of the seal is that of its record"]
 ]
 
 describe("an engine with a fault", () => {
