@@ -17,22 +17,22 @@
  * Driver.D3. A pass yields after `AT_ONCE` inputs: others stream meanwhile. A defect in here is a defect of the turn, and is counted (rule
  *     C10); one of a port seals it as failed.
  */
-import { type Journal as Port, JournalConflict, type StorageError } from "@holdfast/journal"
+import type { JournalConflict } from "@holdfast/journal"
 import { Observer, Records, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
 import { Engine, Monotonic, Performer, ProviderCall } from "@holdfast/kernel/host"
-import { defined, LongJson, type TurnEvent } from "@holdfast/wire"
-import { Array as Arr, Cause, Deferred, Effect, Exit, Fiber, MutableList, Option, Schema } from "effect"
+import { defined, type TurnEvent } from "@holdfast/wire"
+import { Cause, Deferred, Effect, Exit, Fiber, MutableList, Option } from "effect"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import { RESIDENT_MS } from "../parking/Parking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import type { Events } from "../storage/EventJournal.ts"
 import type { StoredEvent } from "../storage/Store.ts"
 import * as Admission from "../turn/Admission.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as Warnings from "../turn/Warnings.ts"
+import * as Appends from "./Appends.ts"
 import * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 
@@ -73,7 +73,12 @@ type DriverEvent =
       readonly outcome: Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped> | undefined
     }
   /** A write that was refused has its outcome after all. */
-  | { readonly _tag: "Written"; readonly turn: DrivenTurn.DrivenTurn; readonly write: Write; readonly outcome: Outcome }
+  | {
+      readonly _tag: "Written"
+      readonly turn: DrivenTurn.DrivenTurn
+      readonly write: Appends.Write
+      readonly outcome: Appends.Outcome
+    }
   /** A wait in memory has ended, or a turn that stands by is to continue. */
   | { readonly _tag: "Woken"; readonly turn: DrivenTurn.DrivenTurn; readonly sleep: DrivenTurn.Sleep }
   | { readonly _tag: "Aborted"; readonly turn: DrivenTurn.DrivenTurn }
@@ -85,14 +90,6 @@ interface Entering {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** Records and events of a turn to be written. */
-interface Write {
-  readonly turn: DrivenTurn.DrivenTurn
-  readonly what: Engine.Append
-  append: Port.AppendWith<Events>
-}
-
-type Outcome = Exit.Exit<ReadonlyArray<StoredEvent> | undefined, Port.AppendError | TurnStopped.TurnStopped>
 type Starts = Extract<Engine.Effect, { readonly _tag: "Sleep" }>
 
 const ABORTED: Engine.Cut = { status: "aborted", failure: KernelTurn.aborted }
@@ -107,8 +104,7 @@ export class Driver {
   private readonly entering = new Map<Session, Entering>()
   private readonly turns = new Map<Session, DrivenTurn.DrivenTurn>()
   private readonly entrance: Entrance.Entrance
-  /** What the present pass has to write. */
-  private writes: Array<Write> = []
+  private readonly appends: Appends.Appends
   private isRunning = false
   private isOver = false
 
@@ -129,6 +125,15 @@ export class Driver {
       }
     }
     this.entrance = new Entrance.Entrance(services, fork)
+    this.appends = new Appends.Appends(services, fork, {
+      act: (turn, act) => {
+        if (this.isHere(turn)) this.guarded(turn, act)
+        else turn.writing?.done()
+      },
+      written: (write, stored) => this.recorded(write, stored),
+      refused: (turn, error) => this.refused(turn, error),
+      later: (write, outcome) => this.enqueue({ _tag: "Written", turn: write.turn, write, outcome })
+    })
   }
 
   /** Runs a turn, the only one of its session. */
@@ -187,21 +192,13 @@ export class Driver {
   /** Processes the inbox (Driver.D3). */
   private readonly passes: Effect.Effect<void> = Effect.gen({ self: this }, function* () {
     while (this.inbox.length > 0) {
-      const writes = this.collected(() => {
+      this.appends.during(() => {
         for (const what of MutableList.takeN(this.inbox, AT_ONCE)) this.process(what)
       })
-      if (writes.length > 0) this.fork(this.written(writes))
       yield* Effect.yieldNow
     }
     this.isRunning = false
   })
-
-  private collected(act: () => void): ReadonlyArray<Write> {
-    act()
-    const { writes } = this
-    this.writes = []
-    return writes
-  }
 
   private process(what: DriverEvent): void {
     if (what._tag === "Entered") return this.enter(what.entering, what.entered)
@@ -216,7 +213,7 @@ export class Driver {
         case "Done":
           return this.done(turn, what.work, what.command, what.outcome)
         case "Written":
-          return this.recorded(what.write, what.outcome)
+          return this.appends.decided(what.write, what.outcome)
         case "Woken":
           return turn.sleep === what.sleep ? this.woken(turn, what.sleep) : undefined
         case "Aborted":
@@ -270,7 +267,7 @@ export class Driver {
     const { life, session } = turn
     switch (effect._tag) {
       case "Append":
-        return this.write(turn, effect)
+        return this.appends.add(turn, effect)
       case "Live":
         return DrivenTurn.live(life, session.hub, effect.event)
       case "Repeat":
@@ -388,52 +385,17 @@ export class Driver {
 
   // --- writing
 
-  private write(turn: DrivenTurn.DrivenTurn, what: Engine.Append): void {
-    turn.writing = { done: nothing, retry: undefined }
-    this.writes.push({ turn, what, append: { turnId: turn.life.turnId, seq: turn.seq, records: [] } })
-  }
-
-  private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      const outcomes: ReadonlyArray<Outcome> = yield* Effect.catchCause(this.appended(writes), (cause) =>
-        Effect.succeed(writes.map(() => Exit.failCause(cause)))
-      )
-      const after = this.collected(() => {
-        for (const [i, write] of writes.entries()) {
-          const { turn } = write
-          if (this.isHere(turn)) this.guarded(turn, () => this.recorded(write, outcomes[i] ?? NO_OUTCOME))
-          else turn.writing?.done()
-        }
-      })
-      if (after.length > 0) yield* this.written(after)
-    })
-  }
-
-  private appended(writes: ReadonlyArray<Write>) {
-    return Effect.flatMap(
-      Effect.forEach(writes, (write) => Effect.map(appendOf(write), (append) => (write.append = append))),
-      (appends) => this.services.journal.appendAll(appends)
-    )
-  }
-
-  private recorded(write: Write, outcome: Outcome): void {
-    const { append, turn, what } = write
+  /** What a turn had to write is on disk. */
+  private recorded(
+    { append, turn, what: { events, records } }: Appends.Write,
+    stored: ReadonlyArray<StoredEvent>
+  ): void {
     const { life, session } = turn
-    if (!Exit.isSuccess(outcome)) {
-      const error = Entrance.errorOf(outcome.cause)
-      return error._tag === "StorageError" ? this.rewrite(write, error) : this.refused(turn, error)
-    }
-    turn.writing = undefined
-    const { events } = what
-    const stored = outcome.value ?? []
-    // Another process has written others since this turn was read.
-    if (stored.some(({ event }, i) => event.type !== events[i]?.type))
-      return this.refused(turn, new JournalConflict({ turnId: life.turnId }))
     session.hub.persisted(stored)
     turn.seq += append.records.length
     if (events.some((event) => Warnings.of(event).length > 0)) this.fork(Warnings.log(life.turnId, events))
     for (const record of append.records) InterruptedTurns.recorded(life, record)
-    for (const { record } of what.records) {
+    for (const { record } of records) {
       if (record.kind !== "Wake") continue
       life.wait.recordedEnd(record.value)
       life.without("place")
@@ -445,25 +407,6 @@ export class Driver {
   private refused(turn: DrivenTurn.DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped): void {
     const stop = error._tag === "TurnStopped" ? error : new TurnStopped.TurnStopped({ message: error.message })
     this.feed(turn, { _tag: "Refused", error: stop })
-  }
-
-  /** Writes again, with pauses, until the disk takes it. */
-  private rewrite(write: Write, error: StorageError): void {
-    const { append, turn } = write
-    const { journal, patiently } = this.services
-    let first: StorageError | undefined = error
-    const again = Effect.suspend(() => {
-      const refused = first
-      first = undefined
-      if (refused !== undefined) return Effect.fail(refused)
-      return Effect.flatMap(journal.appendAll([append]), ([outcome = NO_OUTCOME]) => outcome)
-    })
-    const retry = this.fork(
-      Effect.map(Effect.exit(patiently(turn.life.turnId)(again)), (outcome) =>
-        this.enqueue({ _tag: "Written", turn, write, outcome })
-      )
-    )
-    if (turn.writing !== undefined) turn.writing.retry = retry
   }
 
   // --- waits
@@ -553,32 +496,8 @@ export class Driver {
 
 const nothing = (): void => {}
 
-const NO_OUTCOME = Exit.die(new Error("an append has no outcome"))
-
 /** The wait of a turn is not in progress any more. */
 const resuming =
   ({ session: { hub } }: DrivenTurn.DrivenTurn): (() => void) =>
   () =>
     hub.inProgress.resume()
-
-const appendOf = ({ append, turn, what: { events, position, records } }: Write) =>
-  Effect.map(Effect.forEach(records, storedOf), (records) => ({
-    ...append,
-    records,
-    statements: Arr.isReadonlyArrayNonEmpty(events)
-      ? { conversationId: turn.conversationId, events, position }
-      : undefined
-  }))
-
-const storedOf = ({ name, record: { value } }: Engine.Named): Effect.Effect<Records.Stored> =>
-  Effect.map(
-    LongJson.stringify(
-      // JSON has no number for a wait without end.
-      typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
-        ? encodedDirective(value)
-        : value
-    ),
-    (value) => ({ name, value })
-  )
-
-const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))
