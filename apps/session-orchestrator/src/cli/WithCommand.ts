@@ -15,6 +15,7 @@ import { constants } from "node:os"
 import { basename } from "node:path"
 import type { Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
+import * as Endpoints from "../gateway/Endpoints.ts"
 import * as LocalTime from "../text/LocalTime.ts"
 import * as NearService from "./client/NearService.ts"
 import * as Service from "./client/Service.ts"
@@ -110,8 +111,8 @@ const MOST_COUNTED = 100
 
 const run = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, flags: Flags, config: Values) {
   const terminal = yield* Terminal
-  const find = (config: Values) =>
-    NearService.find(parts, flags.url, config, NearService.logged(parts, terminal, "with.log"), true)
+  const logged = NearService.logged(parts, terminal, "with.log")
+  const find = (config: Values) => NearService.find(parts, flags.url, config, logged, true)
   let service = yield* find(config)
   const { url } = service.address
   const start = yield* startOf(parts, flags, config, url)
@@ -122,7 +123,8 @@ const run = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>
     const client = yield* Service.connect(service.address, { retryForMs: 0 })
     const turns = yield* Stream.runCollect(Stream.take(client.listTurns({ status: "waiting" }), MOST_COUNTED))
     const now = yield* Clock.currentTimeMillis
-    if (terminal.isStderrTerminal) entitle(titleOf(Array.from(turns), now))
+    const calls = Array.from(turns).filter(({ conversationId }) => HeldCall.isHeld(conversationId))
+    if (terminal.isStderrTerminal) entitle(titleOf(calls, now))
   }).pipe(
     Effect.scoped,
     Effect.catch((error) =>
@@ -164,10 +166,23 @@ const startOf = Effect.fnUntraced(function* <E extends StartFailure>(
       exitCode: ExitCode.USAGE
     })
   }
+  const named = Option.getOrUndefined(provider)
+  const format = named === undefined ? undefined : Endpoints.of(config).get(named)?.config.type
+  if (named !== undefined && format === undefined) {
+    return yield* new Refused({
+      message: `The configuration has no provider ${JSON.stringify(named)}.`,
+      exitCode: ExitCode.USAGE
+    })
+  }
+  // A library calls the named provider if it has its format.
+  const providerFor = ({ formats }: Clients.Client) =>
+    format !== undefined && formats?.includes(format) === true ? named : undefined
   const starts = yield* Effect.forEach(
     Clients.table.filter(({ isLibrary }) => isLibrary === true),
     (library) =>
-      Effect.map(Pointing.of(library, { ...wanted, provider: undefined }), (to) => Pointing.startOf(library, to))
+      Effect.map(Pointing.of(library, { ...wanted, provider: providerFor(library) }), (to) =>
+        Pointing.startOf(library, to)
+      )
   )
   return {
     args: [],

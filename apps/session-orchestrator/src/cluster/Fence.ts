@@ -91,11 +91,20 @@ const storeOf = (store: Store["Service"], shards: Shards, turns: OwnTurns): Stor
       if (tenure === undefined) return Effect.interrupt
       turns.add(turn)
       const written = tenure.writing(store.acceptTurn(turn, ...options))
-      return Effect.flatMap(written, (accepted) => (tenure.isLost ? Effect.interrupt : Effect.succeed(accepted)))
+      return Effect.flatMap(written, (accepted) => {
+        if (tenure.isLost) return Effect.interrupt
+        if (tenure.ownership.isSure()) return Effect.succeed(accepted)
+        // This runner may have been frozen meanwhile, and another one may have read the shard's turns before.
+        return Effect.as(
+          Effect.catchTag(tenure.ready, "Elsewhere", () => Effect.interrupt),
+          accepted
+        )
+      })
     }),
   appendEvents: (id, turnId, events, position) =>
-    Effect.tap(store.appendEvents(id, turnId, events, position), () =>
-      Effect.sync(() => turns.written(turnId, events))
+    Effect.tap(
+      Effect.andThen(ownershipOf(shards, id)?.sure ?? Effect.void, store.appendEvents(id, turnId, events, position)),
+      () => Effect.sync(() => turns.written(turnId, events))
     ),
   unsealedTurns: turns.read(store.unsealedTurns),
   unsealedTurnsOf: (id) => turns.read(store.unsealedTurnsOf(id))
@@ -120,12 +129,14 @@ const journalOf = (journal: Journal["Service"], shards: Shards, turns: OwnTurns)
     appendAll: Effect.fnUntraced(function* (appends) {
       const fences = yield* Effect.forEach(appends, ({ turnId }) => Effect.exit(sure(turnId)))
       const outcomes = (yield* journal.appendAll(appends.filter((_, i) => fences[i]?._tag === "Success"))).values()
-      for (const { statements, turnId } of appends) turns.written(turnId, statements?.events)
-      return fences.map((fence) =>
-        Exit.isSuccess(fence)
-          ? (outcomes.next().value ?? Exit.die(new Error("an append has no outcome")))
-          : Exit.map(fence, () => undefined)
-      )
+      return fences.map((fence, i) => {
+        if (!Exit.isSuccess(fence)) return Exit.map(fence, () => undefined)
+        const outcome = outcomes.next().value ?? Exit.die(new Error("an append has no outcome"))
+        const { statements, turnId } = appends[i] ?? {}
+        // A seal that was refused is written again, behind the same fence.
+        if (turnId !== undefined && Exit.isSuccess(outcome)) turns.written(turnId, statements?.events)
+        return outcome
+      })
     })
   }
 }

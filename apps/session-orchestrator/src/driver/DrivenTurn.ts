@@ -16,6 +16,7 @@ import type { Ready } from "./Entrance.ts"
 
 /** A wait in memory. */
 export interface Sleep {
+  readonly starts: Extract<Engine.Effect, { readonly _tag: "Sleep" }>
   readonly awaited: GateWait | undefined
   readonly stop: () => void
 }

@@ -90,8 +90,6 @@ interface Entering {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-type Starts = Extract<Engine.Effect, { readonly _tag: "Sleep" }>
-
 const ABORTED: Engine.Cut = { status: "aborted", failure: KernelTurn.aborted }
 
 /** The turns that run. */
@@ -142,8 +140,12 @@ export class Driver {
     const entering: Entering = { session, life, fiber: undefined }
     this.entering.set(session, entering)
     const act = (entered: Entrance.Entered) => this.enqueue({ _tag: "Entered", entering, entered })
-    const ready = this.entrance.now(session, life)
-    if (ready !== undefined) return act(ready)
+    try {
+      const ready = this.entrance.now(session, life)
+      if (ready !== undefined) return act(ready)
+    } catch (defect) {
+      return act({ _tag: "Stopped", error: TurnStopped.ofDefect(defect) })
+    }
     entering.fiber = this.fork(Effect.map(this.entrance.wait(session, life), act))
   }
 
@@ -163,7 +165,8 @@ export class Driver {
         retry === undefined
           ? Effect.callback<void>((resume) => void (writing.done = () => resume(Effect.void)))
           : Fiber.interrupt(retry)
-      return Effect.andThen(ended, written)
+      // First: the append may be decided while the fibers end.
+      return Effect.andThen(written, ended)
     })
   }
 
@@ -411,7 +414,8 @@ export class Driver {
 
   // --- waits
 
-  private sleep(turn: DrivenTurn.DrivenTurn, { awaited: wanted, calls, leftMs, retryAt }: Starts): void {
+  private sleep(turn: DrivenTurn.DrivenTurn, starts: DrivenTurn.Sleep["starts"]): void {
+    const { awaited: wanted, calls, leftMs, retryAt } = starts
     const { life, session } = turn
     const { gates, timer } = this.services
     const now = this.world.now()
@@ -430,7 +434,7 @@ export class Driver {
     }
     // A turn that was read ahead of its time stands by until it is resumed.
     let stop = nothing
-    const sleep: DrivenTurn.Sleep = { awaited, stop: () => stop() }
+    const sleep: DrivenTurn.Sleep = { starts, awaited, stop: () => stop() }
     const woken = () => this.enqueue({ _tag: "Woken", turn, sleep })
     turn.sleep = sleep
     if (!standsBy) {
@@ -444,12 +448,14 @@ export class Driver {
     life.wait.whenNews(woken)
   }
 
-  private woken(turn: DrivenTurn.DrivenTurn, { awaited, stop }: DrivenTurn.Sleep): void {
+  private woken(turn: DrivenTurn.DrivenTurn, { awaited, starts, stop }: DrivenTurn.Sleep): void {
     const { life, session } = turn
     stop()
     turn.sleep = undefined
     life.goOn()
     if (life.wait.hasNews) return this.wakes(turn, awaited)
+    // It was taken up for a command that has nothing to do: it waits on.
+    if (life.residence !== "parked") return this.sleep(turn, starts)
     this.leave(turn)
     this.exits.parked(session, life, undefined)
   }

@@ -26,6 +26,7 @@ import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
 import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
 import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
 import { TurnLife } from "../session/TurnLife.ts"
+import * as ProviderName from "../text/ProviderName.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { EndedCall } from "./EndedCalls.ts"
 import * as Admission from "../turn/Admission.ts"
@@ -58,7 +59,7 @@ export class Holding {
   /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
   private readonly refusals = new Map<string, { readonly refusal: Refusal; readonly until: number }>()
   /** The keys of waits whose logins have ended here, by their calls' keys without the login. */
-  private readonly renewals = new Map<string, string>()
+  private readonly renewals = new Map<string, { readonly key: string; until: number }>()
 
   constructor(parts: Dependencies) {
     this.parts = parts
@@ -90,9 +91,19 @@ export class Holding {
     )
 
   /** The wait of a call whose login was renewed. */
-  private readonly renewed = (call: GatedCall.GatedCall): ReturnType<HeldWaits.HeldWaits["find"]> => {
-    const key = this.renewals.get(GatedCall.sessionKeyOf(call) ?? "")
-    return key === undefined ? Effect.undefined : this.parts.waits.find(() => key)
+  private readonly renewed = (call: GatedCall.GatedCall): ReturnType<HeldWaits.HeldWaits["find"]> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      for (const [name, { until }] of this.renewals) if (until <= now) this.renewals.delete(name)
+      // The key of a session costs a digest of the body.
+      const renewal = this.renewals.size === 0 ? undefined : this.renewals.get(GatedCall.sessionKeyOf(call) ?? "")
+      if (renewal === undefined) return Effect.undefined
+      renewal.until = Infinity // as long as its client is here
+      return this.parts.waits.find(() => renewal.key)
+    })
+
+  /** A wait has ended, or is kept without its client until a moment in epoch milliseconds. */
+  private renewalEnds({ key }: HeldWaits.Wait, until: number): void {
+    for (const renewal of this.renewals.values()) if (renewal.key === key) renewal.until = until
   }
 
   /** Makes the first attempt. If it may be retried, its failure makes the call a turn (Holding.H1). */
@@ -159,10 +170,11 @@ export class Holding {
       const conceal = GatedCall.concealed(call, redact)
       const refused = (refusal: Refusal) => {
         client.refused(refusal)
-        const key = waiting && refusal.head.status === 401 ? GatedCall.sessionKeyOf(call) : undefined
+        const isLogin = refusal.head.status === 401 && ProviderName.hasClientKey(target.provider)
+        const key = waiting && isLogin ? GatedCall.sessionKeyOf(call) : undefined
         if (waiting === undefined || key === undefined) return
         isLeft = true // the turn has no news: its wait goes on with another login
-        this.renewals.set(key, waiting.key)
+        this.renewals.set(key, { key: waiting.key, until: world.now() + KEPT_MS })
         for (const oldest of this.renewals.keys()) {
           if (this.renewals.size <= MOST_REFUSALS) break
           this.renewals.delete(oldest)
@@ -238,6 +250,7 @@ export class Holding {
     return Effect.matchEffect(ended, {
       onSuccess: (result) => {
         calls.delete(conversationId)
+        this.renewalEnds(wait, 0)
         if (client.hasContent) return waits.ended(wait, undefined)
         const failure = failureOf(result)
         return Effect.andThen(
@@ -272,7 +285,10 @@ export class Holding {
     calls.delete(wait.conversationId)
     return client.hasContent
       ? Effect.andThen(Effect.ignore(turns.conversations.abort(wait.conversationId)), waits.ended(wait, undefined))
-      : Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
+      : Effect.andThen(
+          Effect.map(Clock.currentTimeMillis, (now) => this.renewalEnds(wait, now + KEPT_MS)),
+          Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
+        )
   }
 }
 

@@ -18,6 +18,8 @@ import { Journal } from "../storage/EventJournal.ts"
 import { Gates } from "../gate/Gates.ts"
 import { Sessions } from "../session/Sessions.ts"
 import * as Watching from "../session/Watching.ts"
+import { Ownership } from "../turn/Ownership.ts"
+import { shuttingDown } from "../turn/TurnServices.ts"
 import { Tools } from "../conversation/Tools.ts"
 import { Standings } from "../storage/Standings.ts"
 import { type Conversation, Store } from "../storage/Store.ts"
@@ -107,7 +109,21 @@ const collect = Effect.gen(function* () {
     receivers: defaults.receivers ?? [],
     isStopping: () => Deferred.isDoneUnsafe(down)
   }
-  return { acceptance, commands, condition, defaults, find, providers, queue, sessions, store, toolServers, views }
+  const ownership = yield* Ownership
+  return {
+    acceptance,
+    commands,
+    condition,
+    defaults,
+    find,
+    ownership,
+    providers,
+    queue,
+    sessions,
+    store,
+    toolServers,
+    views
+  }
 })
 
 type Parts = Effect.Success<typeof collect>
@@ -136,7 +152,8 @@ const finder =
     })
 
 const conversations = (parts: Parts): Conversations["Service"] => {
-  const { acceptance, commands, condition, defaults, find, providers, sessions, store, toolServers, views } = parts
+  const { acceptance, commands, condition, defaults, find, ownership, providers, sessions, store, toolServers, views } =
+    parts
   const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
   const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(acceptance, id, options)
   const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
@@ -164,7 +181,8 @@ const conversations = (parts: Parts): Conversations["Service"] => {
       Push.unwrap(
         Effect.gen(function* () {
           const session = yield* ConversationViews.watched(views, yield* find(id))
-          return Watching.watch(session, (from) => store.events(id, from), { after })
+          const ended = () => (ownership.isOurs(id) ? undefined : shuttingDown)
+          return Watching.watch(session, (from) => store.events(id, from), { after, ended })
         })
       ),
     endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),

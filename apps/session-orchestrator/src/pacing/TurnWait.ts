@@ -141,8 +141,10 @@ export class TurnWait {
 
   private report(): void {
     const { onNews } = this
+    if (onNews === undefined) return
     this.onNews = undefined
-    onNews?.()
+    this.isResumed = false
+    onNews()
   }
 
   private record(commandId: string): void {

@@ -27,6 +27,8 @@ interface Options {
   readonly after?: number
   /** The turn that is watched; if absent, the whole conversation. */
   readonly turnId?: Ids.TurnId
+  /** Why the stream ends at once, as those of before have: the conversation has just been lost to another process. */
+  readonly ended?: () => TurnStopped.TurnStopped | undefined
 }
 
 type Chunk = Arr.NonEmptyReadonlyArray<Frame>
@@ -36,7 +38,7 @@ type Failure = StorageError | SubscriberTooSlow | TurnStopped.TurnStopped | Conv
 export const watch = <E>(
   { hub }: Session,
   read: (from: number) => Stream.Stream<StoredEvent, E>,
-  { after = 0, turnId }: Options = {}
+  { after = 0, ended, turnId }: Options = {}
 ): Stream.Stream<Frame, E | Failure> =>
   Push.unwrap(
     Effect.map(
@@ -45,6 +47,8 @@ export const watch = <E>(
         (subscriber) => subscriber.close()
       ),
       (subscriber) => {
+        const end = ended?.()
+        if (end !== undefined) subscriber.fail(end)
         const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
         let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
         const fromDisk = (from: number) =>

@@ -270,14 +270,15 @@ test("rule X6: asks no provider, runs no tool and records nothing while it is no
     assert.deepStrictEqual([end.status, state.asked, state.ran], ["completed", 3, 1])
   }))
 
-test("rule X6: a turn whose lock is in doubt right after its acceptance is called when the lock is sure", (state, conversations) =>
+test("rule X6: a turn whose lock is in doubt right after its acceptance is answered, and called, when the lock is sure", (state, conversations) =>
   Effect.gen(function* () {
     state.accepted = () => state.sure.closeUnsafe()
-    yield* prompt(conversations)
+    const prompted = yield* Effect.forkScoped(prompt(conversations))
     yield* seconds(3)
-    assert.strictEqual(state.asked, 0)
+    assert.deepStrictEqual([state.asked, prompted.pollUnsafe()], [0, undefined])
     state.sure.openUnsafe()
     yield* seconds(1)
+    yield* Fiber.join(prompted)
     assert.strictEqual((yield* conversations.result(turnId(1), id)).text, "Hello")
     assert.strictEqual(state.asked, 1)
   }))

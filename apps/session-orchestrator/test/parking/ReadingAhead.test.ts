@@ -363,3 +363,24 @@ it.effect("Waking.U2: a watcher from the start of a process gets its wait once",
     })
   )
 )
+
+it.effect("rule X4: a command without effect for a turn that was read before its time leaves it in its wait", () =>
+  nearly(
+    Effect.fnUntraced(function* ({ conversations, id }) {
+      const nothing = { type: "answer-tool", conversationId: id, toolCallId: "none", approve: true } as const
+      assert.isFalse(yield* conversations.steer(nothing, "test"))
+      yield* settle
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", turnId, retryAt: MINUTE })
+      const behind = yield* conversations.prompt(id, { prompt: "And?" })
+      yield* settle
+      assert.deepInclude(yield* conversations.state(id), { status: "retrying", turnId, queued: [behind] })
+      yield* TestClock.adjust(NEAR_MS)
+      assert.deepInclude((yield* conversations.result(turnId)).end, {
+        status: "completed",
+        attempts: 2,
+        endedAt: MINUTE
+      })
+      yield* conversations.result(behind)
+    })
+  )
+)

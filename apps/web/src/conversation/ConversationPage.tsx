@@ -68,6 +68,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           {isHeld && <HeldCallNote model={view.model} />}
           <History history={history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
           <Progress view={view} />
+          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
           {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
           <div className="now" tabIndex={-1}>
             <TurnButtons
@@ -86,7 +87,6 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
               />
             )}
           </div>
-          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
           {queued > 0 && (
             <p className="quiet line">
               {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.

@@ -109,6 +109,8 @@ export class Turn {
 
   /** Engine.E3 */
   private fail(defect: unknown): void {
+    // A turn that is ending already cannot be cut again.
+    if (this.state.cut !== undefined || this.state.ledger.phase._tag === "Sealed") return this.stop(ofDefect(defect))
     try {
       this.cut({ status: "failed", failure: bug(defect) })
     } catch {

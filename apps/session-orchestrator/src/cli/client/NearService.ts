@@ -4,7 +4,7 @@
  * A file has one owner, and its lock names where the owner listens (`Tenancy`). A second command on a file works through the service of the
  * first. When the first command ends, the second owns the file, and its turn continues there.
  */
-import { ClientError, webSocket } from "@holdfast/client"
+import { webSocket } from "@holdfast/client"
 import { DatabaseFile } from "@holdfast/journal/sqlite"
 import { DefaultAddress } from "@holdfast/wire"
 import { Context, Effect, Layer, Option, References, Result, Schedule, type Scope } from "effect"
@@ -75,37 +75,53 @@ export const find = Effect.fnUntraced(function* <E extends StartFailure>(
     address: { url: HttpServer.formatAddress(address), token },
     isOwn: true
   })).pipe(
-    // Another command may have come first.
+    // Another command may have come first, and be about to answer.
     Effect.catch((error) =>
-      Effect.flatMap(ownerOf(config), (first) =>
-        first === undefined ? Effect.fail(error) : Effect.succeed({ address: { url: first, token }, isOwn: false })
-      )
+      Effect.gen(function* () {
+        const first = yield* ownerOf(config)
+        if (first !== undefined) return { address: { url: first, token }, isOwn: false }
+        if (Result.isSuccess(configured) && (yield* answers(configured.success.url))) {
+          return { address: configured.success, isOwn: false }
+        }
+        return yield* Effect.fail(error)
+      }).pipe(Effect.retry(Schedule.spaced("250 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))))
     )
   )
 })
 
-/** Starts the service on any free port, with errors alone in its log: the terminal has the turn. */
+/**
+ * Starts the service with errors alone in its log: the terminal has the turn. On the port of the service before, whose clients come back there,
+ * or where that is taken, or there was none, on any free port.
+ */
 export const quiet =
-  <E extends StartFailure>(parts: Pick<Parts<E>, "service">): Start<E> =>
+  <E extends StartFailure>(parts: Pick<Parts<E>, "service">, before?: string): Start<E> =>
   (config) =>
     Effect.gen(function* () {
       const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
       const level = yield* References.MinimumLogLevel
-      return yield* Layer.build(parts.service).pipe(
-        Effect.map((services) => Context.get(services, HttpServer.HttpServer)),
-        Effect.provideService(Config, alone(config)),
-        Effect.provideService(References.MinimumLogLevel, Option.isNone(flag) && level === "Info" ? "Error" : level)
-      )
+      const on = (port: number) =>
+        Layer.build(parts.service).pipe(
+          Effect.map((services) => Context.get(services, HttpServer.HttpServer)),
+          Effect.provideService(Config, alone(config, port)),
+          Effect.provideService(References.MinimumLogLevel, Option.isNone(flag) && level === "Info" ? "Error" : level)
+        )
+      return yield* before === undefined ? on(0) : Effect.catch(on(Number(new URL(before).port)), () => on(0))
     })
 
 /** Starts the service with its log in a file beside the database: the terminal is taken. */
-export const logged =
-  <E extends StartFailure>(parts: Pick<Parts<E>, "service">, terminal: Terminal["Service"], name: string): Start<E> =>
-  (config) => {
+export const logged = <E extends StartFailure>(
+  parts: Pick<Parts<E>, "service">,
+  terminal: Terminal["Service"],
+  name: string
+): Start<E> => {
+  let isAgain = false
+  return (config) => {
     const log = join(dirname(config.database.path), name)
     const short = relative(process.cwd(), log)
     const words = `No service is running: this terminal runs its own. Log: ${short.startsWith("..") ? log : short}`
-    terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+    // Later the terminal has other content.
+    if (!isAgain) terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+    isAgain = true
     const logger = SafeLogger.layer({
       format: "json",
       colors: false,
@@ -116,6 +132,7 @@ export const logged =
       Effect.provideService(Config, config)
     )
   }
+}
 
 /**
  * A client of the service near this command. It follows the service: when that process ends, the client finds the next owner of the database,
@@ -127,8 +144,8 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
   config: Values,
   isSocket = false
 ) {
-  const search = find(parts, url, config, quiet(parts), config.database.url !== undefined)
-  const first = yield* search
+  const search = (before?: string) => find(parts, url, config, quiet(parts, before), config.database.url !== undefined)
+  const first = yield* search()
   const carrying = (open?: OpenSocket) => ({
     retryForMs: RETRY_FOR_MS,
     ...(isSocket ? { transport: webSocket(open) } : {})
@@ -138,13 +155,13 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
   let now = first.address.url
   let moving: Promise<void> | undefined
   const move = () =>
-    (moving ??= run(search)
+    (moving ??= run(search(now))
       .then(
         ({ address }) => {
           now = address.url
         },
         (error: StartFailure) => {
-          throw new ClientError("closed", error.message)
+          throw new Error(error.message) // passing: the service may be restarted meanwhile
         }
       )
       .finally(() => {
@@ -165,10 +182,10 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
   })
 })
 
-/** The configuration of such a service: on any free port of this machine. */
-const alone = (config: Values): Values => ({
+/** The configuration of such a service: for this machine. */
+const alone = (config: Values, port: number): Values => ({
   ...config,
-  server: { ...config.server, host: DefaultAddress.HOST, port: 0 },
+  server: { ...config.server, host: DefaultAddress.HOST, port },
   // Runners share the PostgreSQL database, and this process is none of them.
   ...(config.database.url === undefined
     ? {}
