@@ -40,10 +40,7 @@ import * as TurnOutcomes from "./TurnOutcomes.ts"
 import * as TurnQueue from "./TurnQueue.ts"
 
 /** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
-export const layer = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: true })))
-
-/** The same for a runner, which takes up turns by their shards. */
-export const layerGuest = Layer.effectContext(Effect.suspend(() => asContext({ takesUp: false })))
+export const layer = Layer.effectContext(Effect.suspend(() => asContext))
 
 /** The part of an orchestrator that a runner calls: it takes turns up and gives them up as conversations come and go. */
 export interface Charge {
@@ -72,10 +69,9 @@ export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp
 
 // --- internal
 
-const asContext = (options: { readonly takesUp: boolean }) =>
-  Effect.map(make(options), ({ conversations, heldTurns }) =>
-    Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
-  )
+const asContext = Effect.map(make({ takesUp: true }), ({ conversations, heldTurns }) =>
+  Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
+)
 
 /** The parts of an orchestrator. Its turns stop, unsealed, with the scope. */
 const collect = Effect.gen(function* () {

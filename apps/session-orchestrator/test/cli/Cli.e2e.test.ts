@@ -185,7 +185,9 @@ describe("holdfast", () => {
         holdfast(["run", ...model, prompt], { env: env("at-once.db") }).then((outcome) => ({ prompt, ...outcome }))
       )
       for (const { code, prompt, stderr, stdout } of await Promise.all(runs)) {
-        expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(HEAD) })
+        // An answer that begins as the process ends that has the database is void, and asked for again.
+        const lines = stderr.split("\n").filter((line) => !line.startsWith("What was shown is void: "))
+        expect({ code, stderr: lines.join("\n") }).toEqual({ code: 0, stderr: expect.stringMatching(HEAD) })
         expect(stdout).toContain(prompt)
       }
     })
