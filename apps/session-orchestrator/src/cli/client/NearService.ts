@@ -13,6 +13,7 @@ import { HttpServer } from "effect/http"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import { dirname, join, relative } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { Config, type Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
 import * as SafeLogger from "../../redaction/SafeLogger.ts"
@@ -64,29 +65,24 @@ export const find = Effect.fnUntraced(function* <E extends StartFailure>(
     })
   }
   const token = Service.tokenOf(config.server)
-  const owner = yield* ownerOf(config)
-  if (owner !== undefined) return { address: { url: owner, token }, isOwn: false }
   const configured = isBeside ? Service.addressOf(undefined, environment, config.server) : Result.fail("")
-  if (Result.isSuccess(configured) && (yield* answers(configured.success.url))) {
-    return { address: configured.success, isOwn: false }
-  }
-  if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
-  return yield* Effect.map(start(config), ({ address }): Found => ({
-    address: { url: HttpServer.formatAddress(address), token },
-    isOwn: true
-  })).pipe(
-    // Another command may have come first, and be about to answer.
-    Effect.catch((error) =>
-      Effect.gen(function* () {
-        const first = yield* ownerOf(config)
-        if (first !== undefined) return { address: { url: first, token }, isOwn: false }
-        if (Result.isSuccess(configured) && (yield* answers(configured.success.url))) {
-          return { address: configured.success, isOwn: false }
-        }
-        return yield* Effect.fail(error)
-      }).pipe(Effect.retry(Schedule.spaced("250 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))))
-    )
-  )
+  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, E | NonNullable<Values["missing"]>, Needs> {
+    const owner = yield* ownerOf(config)
+    if (owner !== undefined) return { address: { url: owner, token }, isOwn: false }
+    if (Result.isSuccess(configured) && (yield* answers(configured.success.url))) {
+      return { address: configured.success, isOwn: false }
+    }
+    if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
+    const { address } = yield* start(config)
+    return { address: { url: HttpServer.formatAddress(address), token }, isOwn: true }
+  })
+  // Another command may have come first, be about to answer, or have ended since.
+  const isShared = () => isBeside || fs.existsSync(config.database.path)
+  return yield* Effect.retry(attempt, {
+    times: TRIES,
+    schedule: Schedule.spaced(PAUSE_MS),
+    while: (error) => error !== config.missing && isShared()
+  })
 })
 
 /**
@@ -171,13 +167,15 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
   return yield* Service.connect(first.address, {
     ...carrying((given, protocols) => new WebSocket(here(given).replace(/^http/, "ws"), protocols)),
     fetch: async (given, init) => {
-      try {
-        return await fetch(here(given), init)
-      } catch (error) {
-        if (init.signal?.aborted === true) throw error
-        await move()
-        return await fetch(here(given), init)
-      }
+      // The next one may have ended by the time that it is called, or be about to: it answers open connections, and takes no new one.
+      for (let tried = 0; ; tried++)
+        try {
+          return await fetch(here(given), init)
+        } catch (error) {
+          if (init.signal?.aborted === true || tried === TRIES) throw error
+          if (tried > 0) await setTimeout(PAUSE_MS)
+          await move()
+        }
     }
   })
 })
@@ -193,6 +191,10 @@ const alone = (config: Values, port: number): Values => ({
 })
 
 // --- internal
+
+/** Commands that begin and end at once are some few. */
+const TRIES = 5
+const PAUSE_MS = 500
 
 /** Whether a Holdfast service is at an address. */
 const answers = (url: string): Effect.Effect<boolean> =>
