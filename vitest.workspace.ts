@@ -1,8 +1,12 @@
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** A guard against hanging, many times what a test takes: no test may fail because its machine is slow or busy. */
 const GUARD_MS = 180_000
+
+/** What Node has compiled, for workers and for the processes that tests start from sources: those are up in half the time. */
+const env = { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/compiled") }
 
 /**
  * Tests without a process, a disk or a socket of their own; time is the TestClock's. They mock no modules and keep nothing in
@@ -10,8 +14,9 @@ const GUARD_MS = 180_000
  */
 const unit = {
   name: "unit",
+  env,
   isolate: false,
-  include: ["{packages,apps}/*/test/**/*.test.ts", "tools/test/**/*.test.ts"],
+  include: ["{packages,apps}/*/test/**/*.test.ts", "{tools,simulate}/test/**/*.test.ts"],
   exclude: ["**/*.int.test.ts", "**/*.e2e.test.ts", "**/node_modules/**"],
   testTimeout: GUARD_MS,
   hookTimeout: GUARD_MS,
@@ -24,6 +29,7 @@ const unit = {
  * side, whatever their project, so that two cores have work meanwhile. Tests of e2e come first, as they take longest.
  */
 const waiting = {
+  env,
   isolate: false,
   testTimeout: GUARD_MS,
   hookTimeout: GUARD_MS,

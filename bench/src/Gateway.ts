@@ -7,66 +7,67 @@ import { Agent, request } from "node:http"
 import { join } from "node:path"
 import * as FigureTable from "./FigureTable.ts"
 import { cpuMs, inPlace, type Process, serve, server } from "./Processes.ts"
+import * as Rounds from "./Rounds.ts"
+import * as Trees from "./Trees.ts"
 
 const DELTAS = 20_000
 const STREAMS = 8
-const ROUNDS = Number(process.env["HOLDFAST_BENCH_ROUNDS"] ?? 5)
 /** Rounds until the programs are compiled. */
 const WARM_UP = 4
 const CALLS = 400
+
+/** Short calls of a round, whose CPU is counted. */
+const SHORT = 500
 
 /** Runs the benchmark and prints it. */
 export const run = (): Promise<void> =>
   inPlace(async (place) => {
     const endpoint = await server(place, "gateway/Endpoint.ts")
     const pipe = await server(place, "gateway/Pipe.ts", String(endpoint.port))
-    const holdfast = await serve(place.children, place.folder, {
-      name: "gateway",
-      config: {
-        providers: { own: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${endpoint.port}` } },
-        model: "own/m",
-        database: { path: join(place.folder, "gateway.db") }
-      }
-    })
-    const ways = {
+    const gateway = (tree: Trees.Tree) =>
+      serve(place.children, place.folder, {
+        name: `gateway-${tree.name}`,
+        tree,
+        config: {
+          providers: { own: { type: "openai-compatible", baseUrl: `http://127.0.0.1:${endpoint.port}` } },
+          model: "own/m",
+          database: { path: join(place.folder, `gateway-${tree.name}.db`) }
+        }
+      })
+    const started = await Trees.each(gateway)
+    const path = "/to/own/chat/completions"
+    const ways: Readonly<Record<Name, Way | undefined>> = {
       bare: { process: pipe, path: "/chat/completions" },
-      holdfast: { process: holdfast, path: "/to/own/chat/completions" }
+      here: { process: started.here, path },
+      beside: started.beside && { process: started.beside, path }
     }
-    const rates: Record<keyof typeof ways, Array<number>> = { bare: [], holdfast: [] }
-    const costs: Record<keyof typeof ways, Array<number>> = { bare: [], holdfast: [] }
-    const firsts: Record<keyof typeof ways, Array<number>> = { bare: [], holdfast: [] }
-    for (let round = -WARM_UP; round < ROUNDS; round++) {
-      for (const name of ["bare", "holdfast"] as const) {
-        const { rate, cpu } = await stream(ways[name])
-        if (round < 0) continue
-        rates[name].push(rate)
-        costs[name].push(cpu)
-      }
+    const each = <A>(measure: (way: Way) => Promise<A>, rounds: number, warmUp: number) => {
+      const of = (way: Way | undefined) => way && (() => measure(way))
+      const { bare, beside, here } = ways
+      return Rounds.alternate<Name, A>({ bare: of(bare), here: of(here), beside: of(beside) }, rounds, warmUp)
     }
+    const streams = await each(stream, Rounds.count(5), WARM_UP)
+    const shorts = await each(short, Rounds.count(5), WARM_UP)
     const agent = new Agent({ keepAlive: true })
-    for (let n = 0; n < CALLS; n++) {
-      for (const name of ["bare", "holdfast"] as const) {
-        const ms = (await call(ways[name], 1, agent)).firstMs
-        if (n >= CALLS / 4) firsts[name].push(ms)
-      }
-    }
+    const calls = await each((way) => call(way, 1, agent), (CALLS * 3) / 4, CALLS / 4)
     agent.destroy()
-    const added = FigureTable.median(firsts.holdfast) - FigureTable.median(firsts.bare)
+    const row = (
+      what: string,
+      unit: string,
+      of: (name: Name) => ReadonlyArray<number>,
+      aim: FigureTable.Row["aim"]
+    ): FigureTable.Row => ({ what, holdfast: of("here"), beside: of("beside"), bare: of("bare"), unit, aim })
+    const firstMs = (name: Name) => FigureTable.median(calls[name].map(({ firstMs }) => firstMs))
     FigureTable.print(
       `Gateway: ${STREAMS} streams of ${DELTAS} deltas at once, and calls one by one, beside a proxy of two pipes`,
       [
-        { what: "deltas a second", holdfast: rates.holdfast, bare: rates.bare, unit: "/s", aim: { atLeast: 0.8 } },
-        { what: "CPU a delta", holdfast: costs.holdfast, bare: costs.bare, unit: "us", aim: { atMost: 1.25 } },
-        {
-          what: "first byte, p50",
-          holdfast: FigureTable.median(firsts.holdfast),
-          bare: FigureTable.median(firsts.bare),
-          unit: "ms",
-          aim: undefined
-        },
+        row("deltas a second", "/s", (name) => streams[name].map(({ rate }) => rate), { atLeast: 0.8 }),
+        row("CPU a delta", "us", (name) => streams[name].map(({ cpu }) => cpu), { atMost: 1.25 }),
+        row("CPU a short call", "us", (name) => shorts[name], undefined),
+        row("first byte, p50", "ms", (name) => (ways[name] === undefined ? [] : [firstMs(name)]), undefined),
         {
           what: "first byte, added to the proxy's",
-          holdfast: added,
+          holdfast: firstMs("here") - firstMs("bare"),
           bare: undefined,
           unit: "ms",
           aim: { atMost: 0.5, of: "figure" }
@@ -76,6 +77,17 @@ export const run = (): Promise<void> =>
   })
 
 // --- internal
+
+type Name = "bare" | "here" | "beside"
+
+/** CPU of a short call, in microseconds. */
+const short = async (way: Way): Promise<number> => {
+  const agent = new Agent({ keepAlive: true })
+  const before = cpuMs(way.process)
+  for (let n = 0; n < SHORT; n++) await call(way, 1, agent)
+  agent.destroy()
+  return ((cpuMs(way.process) - before) * 1000) / SHORT
+}
 
 interface Way {
   readonly process: Process

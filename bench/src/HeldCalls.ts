@@ -1,5 +1,5 @@
 /**
- * Memory of 1,000 calls that the gateway holds through an outage, beside a plain server that only keeps their connections.
+ * Memory and processor time of 1,000 calls that the gateway holds through an outage, beside a plain server that only keeps their connections.
  *
  * A call has the headers of a real client and a body of `BODY` bytes, which is subtracted: the gateway must keep it to send it again. A small
  * crowd comes first, so that compiled code does not count. `HOLDFAST_BENCH_SNAPSHOT=DIR` keeps a heap snapshot of the service in that folder.
@@ -17,6 +17,9 @@ const BODY = 1_000
 
 /** Every call has its head and two heartbeats by then. */
 const SETTLE_MS = 42_000
+
+/** While the processor is measured. */
+const WATCH_MS = 60_000
 
 /** Runs the benchmark and prints it. */
 export const run = (): Promise<void> =>
@@ -46,33 +49,45 @@ export const run = (): Promise<void> =>
       })
     const plain = async () =>
       measure(await Processes.serverWith(place, Held.NODE_OPTIONS, "gateway/Plain.ts"), "/chat/completions")
-    const samples = await Rounds.alternate<"here" | "beside" | "bare", Memory>(
+    const samples = await Rounds.alternate<"here" | "beside" | "bare", Cost>(
       { bare: plain, here: service(Trees.here), beside: service(Trees.beside) },
       Rounds.count(1)
     )
-    const row = (what: string, of: (memory: Memory) => number, aim?: FigureTable.Aim): FigureTable.Row => ({
+    const row = (
+      what: string,
+      of: (cost: Cost) => number,
+      aim?: FigureTable.Aim,
+      unit: FigureTable.Row["unit"] = "kB"
+    ): FigureTable.Row => ({
       what,
       holdfast: samples.here.map(of),
       beside: samples.beside.map(of),
       bare: samples.bare.map(of),
-      unit: "kB",
+      unit,
       aim
     })
     FigureTable.print(`${CALLS} held calls; kB a call, less its body`, [
       row("held after a collection", ({ held }) => held, { atMost: 20, of: "figure" }),
       row("resident", ({ resident }) => resident)
     ])
+    FigureTable.print(`${CALLS} held calls; processor time of a second`, [
+      row("processor", ({ cpuMs }) => cpuMs, { atMost: CALLS * MS_A_CALL, of: "figure" }, "ms")
+    ])
   })
 
 // --- internal
 
-/** kB a call. */
-interface Memory {
+/** Half a hundredth of a core for 300 calls. */
+const MS_A_CALL = 5 / 300
+
+/** kB a call, and milliseconds of the processor a second, for all calls. */
+interface Cost {
   readonly held: number
   readonly resident: number
+  readonly cpuMs: number
 }
 
-const measure = async (server: Processes.Process, path: string): Promise<Memory> => {
+const measure = async (server: Processes.Process, path: string): Promise<Cost> => {
   const first = await crowd(server, path, WARM_UP)
   await Processes.pause(SETTLE_MS)
   for (const call of first) call.destroy()
@@ -81,6 +96,9 @@ const measure = async (server: Processes.Process, path: string): Promise<Memory>
   const calls = await crowd(server, path, CALLS)
   await Processes.pause(SETTLE_MS)
   const after = await memoryOf(server)
+  const cpuBefore = Processes.cpuMs(server)
+  await Processes.pause(WATCH_MS)
+  const cpuMs = ((Processes.cpuMs(server) - cpuBefore) / WATCH_MS) * 1_000
   if (process.env["HOLDFAST_BENCH_SNAPSHOT"] !== undefined) {
     server.child.kill("SIGPROF")
     await Processes.pause(20_000)
@@ -88,10 +106,10 @@ const measure = async (server: Processes.Process, path: string): Promise<Memory>
   for (const call of calls) call.destroy()
   await Processes.stop(server)
   const each = (bytes: number): number => (bytes / CALLS - BODY) / 1_000
-  return { held: each(after.held - before.held), resident: each(after.resident - before.resident) }
+  return { held: each(after.held - before.held), resident: each(after.resident - before.resident), cpuMs }
 }
 
-const memoryOf = async ({ child }: Processes.Process): Promise<Memory> => {
+const memoryOf = async ({ child }: Processes.Process): Promise<Omit<Cost, "cpuMs">> => {
   const held = await Held.bytes(child)
   return { held, resident: Processes.residentBytes(child) }
 }

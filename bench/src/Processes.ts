@@ -115,6 +115,8 @@ export interface Answer {
   readonly conversationId?: string
   readonly status?: string
   readonly attempt?: number
+  /** The cursor of the next page. */
+  readonly next?: string
 }
 
 /** Makes a call that has a body, and reads its answer. */

@@ -31,13 +31,29 @@ const all = {
   page: () => import("./Page.ts")
 }
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { beside: { type: "string" }, rounds: { type: "string" } }
-})
-const unknown = positionals.filter((name) => !(name in all))
-if (unknown.length > 0)
-  throw new Error(`No benchmark ${unknown.join(", ")}. There are: ${Object.keys(all).join(", ")}.`)
+const USAGE = `Usage: npx --yes pnpm@12 bench [NAME …] [--beside DIR] [--rounds N]
+There are: ${Object.keys(all).join(", ")}.`
+
+const given = () => {
+  try {
+    const options = { beside: { type: "string" }, rounds: { type: "string" }, help: { type: "boolean" } } as const
+    return parseArgs({ allowPositionals: true, options })
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+const read = given()
+if (typeof read === "string" || read.positionals.some((name) => !(name in all))) {
+  const wrong =
+    typeof read === "string" ? read : `No benchmark ${read.positionals.filter((name) => !(name in all)).join(", ")}.`
+  console.error(`${wrong}\n${USAGE}`)
+  process.exit(2)
+}
+const { positionals, values } = read
+if (values.help === true) {
+  console.log(USAGE)
+  process.exit(0)
+}
 // Benchmarks read their options from the environment, so that one can be set without the other.
 if (values.beside !== undefined) process.env["HOLDFAST_BENCH_BESIDE"] = values.beside
 if (values.rounds !== undefined) process.env["HOLDFAST_BENCH_ROUNDS"] = values.rounds

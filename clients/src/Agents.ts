@@ -8,6 +8,7 @@ import type { Asked } from "./formats/Format.ts"
 import * as Gemini from "./formats/Gemini.ts"
 import * as Messages from "./formats/Messages.ts"
 import * as Responses from "./formats/Responses.ts"
+import * as Login from "./Login.ts"
 
 const modules = join(import.meta.dirname, "../node_modules")
 
@@ -113,24 +114,49 @@ const MESSAGES = { format: Messages.format, type: "anthropic" } as const
 const RESPONSES = { format: Responses.format, type: "openai-responses", base: "/v1" } as const
 const CHAT = { format: Chat.format, type: "openai-compatible", base: "/v1" } as const
 
+const claudeEnv = (url: string) => ({
+  ANTHROPIC_BASE_URL: url,
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  // As `holdfast connect claude` sets it: subagents in the background are waited for.
+  CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS: "0",
+  DISABLE_AUTOUPDATER: "1",
+  DISABLE_TELEMETRY: "1"
+})
+
+const claudeClient = (name: string, own: Readonly<Record<string, string>>): Client => ({
+  ...agent,
+  ...MESSAGES,
+  name,
+  packages: ["@anthropic-ai/claude-code"],
+  subagent: (prompt, isInBackground) => ({
+    name: "Agent",
+    input: { description: "Look", prompt, subagent_type: "general-purpose", run_in_background: isInBackground }
+  }),
+  interactive: ({ folder, url }, prompt, command) => ({
+    command: ["sh", "-c", `sleep 300 | script -qfec 'stty cols 160 rows 40; ${claude} "${prompt}"' screen.txt`],
+    env: { ...claudeEnv(url), ...own },
+    files: {
+      ".claude.json": JSON.stringify({
+        hasCompletedOnboarding: true,
+        customApiKeyResponses: { approved: [KEY.slice(-20)], rejected: [] },
+        projects: { [folder]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } }
+      }),
+      ".claude/settings.json": JSON.stringify({ statusLine: { type: "command", command, refreshInterval: 8 } })
+    }
+  }),
+  shell: (command) => ({ name: "Bash", input: { command, description: "Run it" } }),
+  start: ({ url }, prompt) => ({
+    command: [claude, "-p", prompt, "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"],
+    env: { ...claudeEnv(url), ...own }
+  })
+})
+
 /** All agents. */
 export const table: ReadonlyArray<Client> = [
+  claudeClient("Claude Code", { ANTHROPIC_API_KEY: KEY }),
   {
-    ...agent,
-    ...MESSAGES,
-    name: "Claude Code",
-    packages: ["@anthropic-ai/claude-code"],
-    shell: (command) => ({ name: "Bash", input: { command, description: "Run it" } }),
-    start: ({ url }, prompt) => ({
-      command: [claude, "-p", prompt, "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"],
-      env: {
-        ANTHROPIC_BASE_URL: url,
-        ANTHROPIC_API_KEY: KEY,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-        DISABLE_AUTOUPDATER: "1",
-        DISABLE_TELEMETRY: "1"
-      }
-    })
+    ...claudeClient("Claude Code with a login", { _CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL: "1" }),
+    vendor: Login.claude
   },
   {
     ...codexClient,
@@ -153,6 +179,13 @@ export const table: ReadonlyArray<Client> = [
       ),
       env: { OWN_KEY: KEY }
     })
+  },
+  {
+    ...codexClient,
+    name: "Codex with a login",
+    base: "/backend-api/codex",
+    start: ({ url }: Place, prompt: string) => ({ command: codexLine([`openai_base_url=${url}`], prompt) }),
+    vendor: Login.chatgpt
   },
   opencodeClient("@ai-sdk/anthropic", MESSAGES, "anthropic/claude-sonnet-4-5", (url) => ({
     anthropic: { options: { baseURL: `${url}/v1`, apiKey: KEY } }

@@ -1,5 +1,6 @@
 /** A client under test: how it is started with another base URL, and what is known of it. */
-import type { Asked, Format } from "./formats/Format.ts"
+import type { Asked, Format, ToolCall } from "./formats/Format.ts"
+import type { Vendor } from "./Login.ts"
 
 /** What a client is started with. */
 export interface Place {
@@ -31,8 +32,14 @@ export interface Client {
   /** The provider's base URL, below the address of the endpoint. */
   readonly base?: string
   readonly start: (place: Place, prompt: string) => Start
+  /** The vendor of its login, which it has in place of a key. */
+  readonly vendor?: Vendor
   /** The tool by which it runs a command in its shell, and the tool's input. Absent: it has no tools in this mode. */
-  readonly shell?: (command: string) => { readonly name: string; readonly input: object }
+  readonly shell?: (command: string) => ToolCall
+  /** The tool by which it starts a subagent, and waits for it unless it is in the background. Absent: it has none. */
+  readonly subagent?: (prompt: string, isInBackground: boolean) => ToolCall
+  /** How it is started in a terminal, with a command for its status line. Absent: it has none. */
+  readonly interactive?: (place: Place, prompt: string, statusLine: string) => Start
   /** Whether a request is of the turn itself: clients ask for titles and the like beside it. */
   readonly isCounted?: (asked: Asked) => boolean
   /** Whether it repeats a call whose connection breaks: never, as long as it has no head of an answer, or after it, too. */

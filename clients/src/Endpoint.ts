@@ -7,6 +7,7 @@
  */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { zstdDecompressSync } from "node:zlib"
 import * as Ports from "../../tools/src/acceptance/Ports.ts"
 import { type Answer, type Asked, type Format, modelOf } from "./formats/Format.ts"
 
@@ -23,11 +24,17 @@ export const FAILURES = [
 ] as const
 
 /** What the endpoint does with a call. */
-export type Step = (typeof FAILURES)[number] | { readonly answer: Answer } | { readonly begins: string }
+export type Step =
+  | (typeof FAILURES)[number]
+  | { readonly answer: Answer }
+  | { readonly begins: string }
+  | { readonly limitUntil: () => number }
 
 /** A call that has arrived. */
 export interface Call extends Asked {
   readonly step: Step
+  /** When it arrived, by the endpoint's clock. */
+  readonly at: number
   /** The connection is closed. */
   readonly closed: Promise<void>
 }
@@ -38,8 +45,10 @@ export interface Endpoint {
   /** The calls that took a step. */
   readonly calls: ReadonlyArray<Call>
   readonly plan: (...steps: ReadonlyArray<Step>) => void
-  /** While it is down, every call of any kind is an overload, and takes no step. */
-  isDown: boolean
+  /** While it is down, every call of any kind fails so, and takes no step. */
+  down: Step | undefined
+  /** Its clock, in epoch milliseconds. */
+  now: () => number
   /** The first call of any kind has arrived. */
   readonly reached: Promise<void>
   /** The first call that took a step. */
@@ -52,8 +61,12 @@ export interface Endpoint {
 /** The text of an answer that was not planned. */
 export const UNPLANNED = "An answer that nobody planned."
 
-/** Starts an endpoint. `isCounted`: whether a call takes a step (E2). */
-export const start = async (format: Format, isCounted: (asked: Asked) => boolean = () => true): Promise<Endpoint> => {
+/** Starts an endpoint. `isCounted`: whether a call takes a step (E2). `isGood`: whether its credential is taken; if not, it takes no step. */
+export const start = async (
+  format: Format,
+  isCounted: (asked: Asked) => boolean = () => true,
+  isGood: (authorization: string | undefined) => boolean = () => true
+): Promise<Endpoint> => {
   const steps: Array<Step> = []
   const calls: Array<Call> = []
   const reached = Promise.withResolvers<void>()
@@ -72,24 +85,27 @@ export const start = async (format: Format, isCounted: (asked: Asked) => boolean
       return document(response, 404, format.error(404, "Not found"))
     const asked: Asked = { path, body: JSON.parse(text) }
     reached.resolve()
-    if (endpoint.isDown) return perform(format, asked, response, "overload")
-    if (!isCounted(asked)) return perform(format, asked, response, { answer: { text: "Beside" } }) // E2
+    if (!isGood(request.headers.authorization))
+      return document(response, 401, format.error(401, "The token is expired"))
+    if (endpoint.down !== undefined) return perform(format, asked, response, endpoint.down, endpoint.now())
+    if (!isCounted(asked)) return perform(format, asked, response, { answer: { text: "Beside" } }, endpoint.now()) // E2
     const step = steps.shift() ?? { answer: { text: UNPLANNED } }
-    const call: Call = { ...asked, step, closed }
+    const call: Call = { ...asked, step, closed, at: endpoint.now() }
     calls.push(call)
     // E3: what is under way stays open.
     if (steps[0] === "refused") {
       steps.shift()
       server.close()
     }
-    perform(format, asked, response, step)
+    perform(format, asked, response, step, endpoint.now())
     first.resolve(call)
   }
   await listen()
   const endpoint: Endpoint = {
     url: `http://127.0.0.1:${port}`,
     calls,
-    isDown: false,
+    down: undefined,
+    now: Date.now,
     plan: (...more) => void steps.push(...more),
     first: first.promise,
     reached: reached.promise,
@@ -111,7 +127,15 @@ export const answered = ({ calls }: Endpoint): ReadonlyArray<Call> =>
 const textOf = async (request: IncomingMessage): Promise<string> => {
   const parts: Array<Buffer> = []
   for await (const part of request) parts.push(part as Buffer)
-  return Buffer.concat(parts).toString()
+  const body = Buffer.concat(parts)
+  return (request.headers["content-encoding"] === "zstd" ? zstdDecompressSync(body) : body).toString()
+}
+
+/** A limit of a plan, with the time at which it ends. */
+const limit = (format: Format, response: ServerResponse, until: number, now: number): void => {
+  const { body, headers } = format.limit(until, now)
+  response.writeHead(429, { "content-type": "application/json", ...headers })
+  response.end(JSON.stringify(body))
 }
 
 const document = (response: ServerResponse, status: number, json: object): void => {
@@ -119,7 +143,7 @@ const document = (response: ServerResponse, status: number, json: object): void 
   response.end(JSON.stringify(json))
 }
 
-const perform = (format: Format, asked: Asked, response: ServerResponse, step: Step): void => {
+const perform = (format: Format, asked: Asked, response: ServerResponse, step: Step, now: number): void => {
   const isStream = format.isStream(asked)
   const type = isStream ? "text/event-stream" : "application/json"
   const frames = (answer: Answer): ReadonlyArray<string> =>
@@ -128,6 +152,7 @@ const perform = (format: Format, asked: Asked, response: ServerResponse, step: S
     response.writeHead(200, { "content-type": type })
     return void response.end(frames(step.answer).join(""))
   }
+  if (typeof step === "object" && "limitUntil" in step) return limit(format, response, step.limitUntil(), now)
   if (typeof step === "object") {
     // All but its end: a stream up to its last piece of text, half of a document.
     const whole = frames({ text: step.begins }).join("")

@@ -3,7 +3,8 @@
  *
  * LongOutage.L1. The service has no settings but its providers: its waits are those of a new installation.
  * LongOutage.L2. A client's outage begins with its first call. Every call of it fails until the minutes are over.
- * LongOutage.L3. Clients that repeat a call after the head of its answer run twice: once more over a service that is killed after a third of the time, and started again.
+ * LongOutage.L3. A client with a login runs twice: once more with a limit of its plan, which ends with the minutes. Each login ends after half of them.
+ * LongOutage.L4. With restarts, the service is killed so many times at equal distances, and started again. Only clients run that repeat a call after the head of its answer.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -11,27 +12,49 @@ import * as Service from "../../tools/src/acceptance/Service.ts"
 import { count } from "../../tools/src/acceptance/Report.ts"
 import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as Login from "./Login.ts"
+import type { LoginHost } from "./LoginHost.ts"
 import * as Member from "./Member.ts"
 import * as Run from "./Run.ts"
 import * as Turns from "./Turns.ts"
 
 /** Runs the outage. */
-export const run = async (clients: ReadonlyArray<Client>, program: string, minutes: number): Promise<void> => {
-  const killed = clients.filter(({ repeats }) => repeats === "always")
-  const groups = await Promise.all([group(program, clients), group(program, killed)])
-  console.log("| client | version | service | answered after | attempts | what was seen |\n|---|---|---|---|---|---|")
-  const runs = groups.map(({ members, service }, index) =>
-    Promise.all(members.map((member) => one(member, service, minutes, index === 1)))
-  )
-  const begun = await Promise.all(runs)
+export const run = async (
+  clients: ReadonlyArray<Client>,
+  program: string,
+  host: LoginHost,
+  minutes: number,
+  restarts: number
+): Promise<void> => {
+  const chosen = clients.filter(({ repeats }) => restarts === 0 || repeats === "always") // L4
+  const limited = chosen
+    .filter(({ vendor }) => vendor !== undefined)
+    .map((client) => ({ ...client, name: `${client.name}, a limit of its plan` })) // L3
+  const length = minutes * MINUTE_MS
+  const members = await Member.ofEach([...chosen, ...limited], host, Date.now() + length / 2)
+  // L1; the model is for turns that are submitted: there are none.
+  const service = await Service.make(program, { model: "simulated/steady", providers: Member.providers(members) })
+  await service.start()
+  say(`${members.length} clients, an outage of ${minutes} minutes, ${restarts} restarts.`)
+  const begun = await Promise.all(members.map((member, index) => one(member, service, length, index >= chosen.length)))
+  say("The first call of each has failed.")
+  const halfway = after(length / 2).then(() => {
+    for (const { login } of members) if (login !== undefined) Login.end(login.login)
+    say("The logins have ended.")
+  })
   const killing = (async () => {
-    await after((minutes * MINUTE_MS) / 3)
-    await groups[1].service.kill()
-    await groups[1].service.start()
-    console.log(`The second service was killed and started at ${new Date().toISOString()}.`)
+    for (let done = 0; done < restarts; done++) {
+      await after(length / (restarts + 1))
+      await service.kill()
+      await service.start()
+      say("The service was killed, and has started again.")
+    }
   })()
-  await Promise.all([killing, ...begun.flat().map(({ ended }) => ended)])
-  for (const { service } of groups) await service.remove()
+  console.log(
+    "| client | version | answered after | attempts | renewals of its login | what was seen |\n|---|---|---|---|---|---|"
+  )
+  await Promise.all([killing, halfway, ...begun.map(({ ended }) => ended)])
+  await service.remove()
 }
 
 // --- internal
@@ -40,29 +63,25 @@ const MINUTE_MS = 60_000
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-const group = async (program: string, clients: ReadonlyArray<Client>) => {
-  const members = await Member.ofEach(clients)
-  // L1; the model is for turns that are submitted: there are none.
-  const service = await Service.make(program, { model: "simulated/steady", providers: Member.providers(members) })
-  await service.start()
-  return { members, service }
-}
+const say = (sentence: string): void => console.log(`${new Date().toISOString()} ${sentence}`)
 
 /** Starts a client, and returns when its first call has arrived. `ended` is the end of its outage. */
 const one = async (
   member: Member.Member,
   service: Service.Service,
-  minutes: number,
-  isKilled: boolean
+  length: number,
+  isLimited: boolean
 ): Promise<{ readonly ended: Promise<void> }> => {
-  const { client, endpoint, provider } = member
+  const { client, endpoint, login, provider } = member
   const text = `The night was quiet, said ${provider}.`
-  endpoint.isDown = true
+  let until: number | undefined
+  const end = (): number => (until ??= Date.now() + length) // L2
+  endpoint.down = isLimited ? { limitUntil: end } : "overload"
   endpoint.plan({ answer: { text } })
   const run = await Run.start(member, `${service.url}/to/${provider}`, "Say how the night was.")
   await Promise.race([endpoint.reached, run.ended])
   const beganAt = performance.now()
-  setTimeout(() => (endpoint.isDown = false), minutes * MINUTE_MS) // L2
+  setTimeout(() => (endpoint.down = undefined), end() - Date.now())
   const ended = run.ended.then(async ({ exitCode, stderr, stdout }) => {
     const tookMs = performance.now() - beganAt
     const turns = await Turns.of(service.url, provider).catch(() => [])
@@ -75,7 +94,7 @@ const one = async (
     if (!isHeld) console.log(`${client.name}:\n${stdout}\n${stderr}`)
     const attempts = turns.map((turn) => `${turn.attempts} (${turn.status})`).join(", ")
     console.log(
-      `| ${client.name} | ${versions(client)} | ${isKilled ? "killed once" : "kept"} | ${clock(tookMs)} | ${attempts} | ${seen} |`
+      `| ${client.name} | ${versions(client)} | ${clock(tookMs)} | ${attempts} | ${login?.login.renewals ?? ""} | ${seen} |`
     )
     count(isHeld)
     endpoint.close()

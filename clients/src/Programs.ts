@@ -90,6 +90,14 @@ const programs: ReadonlyArray<Program> = [
   }
 ]
 
+/** Starts a program that makes so many calls at once, with streams, over the SDK of Anthropic. */
+export const crowd =
+  (count: number) =>
+  ({ url }: Place, prompt: string) => ({
+    command: [process.execPath, join(import.meta.dirname, "programs/anthropic.mjs"), "crowd", String(count), prompt],
+    env: { BASE_URL: url, API_KEY: KEY }
+  })
+
 /** The clients: each program with streams, which has tools, too, and with one document. */
 export const table: ReadonlyArray<Client> = programs.flatMap(
   ({ file, kind = "", name, packages, path = "", repeats, wire }) =>

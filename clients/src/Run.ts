@@ -4,8 +4,8 @@ import { once } from "node:events"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import * as Clock from "../../tools/src/acceptance/Clock.ts"
 import * as Ports from "../../tools/src/acceptance/Ports.ts"
-import type { Client } from "./Client.ts"
 import type { Member } from "./Member.ts"
 import * as Starts from "./Starts.ts"
 
@@ -30,20 +30,20 @@ export interface Ended {
 
 /** Starts a client with a base URL, when there is room for its start. `files` are in its working directory. */
 export const start = (
-  { client, endpoint }: Member,
+  member: Member,
   url: string,
   prompt: string,
   files: Readonly<Record<string, string>> = {}
 ): Promise<Run> =>
   Starts.begin(
-    () => spawned(client, url, prompt, files),
-    ({ ended }) => Promise.race([endpoint.reached, ended])
+    () => spawned(member, url, prompt, files),
+    ({ ended }) => Promise.race([member.endpoint.reached, ended])
   )
 
 // --- internal
 
 const spawned = async (
-  client: Client,
+  { client, login }: Member,
   url: string,
   prompt: string,
   files: Readonly<Record<string, string>>
@@ -54,6 +54,10 @@ const spawned = async (
   for (const directory of [home, folder]) mkdirSync(directory)
   write(folder, files)
   write(home, own)
+  if (login !== undefined) {
+    const [name, content] = login.login.vendor.file(login.login)
+    write(home, { [name]: JSON.stringify(content) })
+  }
   const [program = "", ...args] = command
   const child = spawn(program, args, {
     cwd: folder,
@@ -62,6 +66,8 @@ const spawned = async (
       PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
       LANG: "C.UTF-8",
       TERM: "xterm-256color",
+      ...Clock.env(),
+      ...login?.env,
       ...env
     },
     stdio: ["ignore", "pipe", "pipe"],

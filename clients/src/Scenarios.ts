@@ -1,5 +1,4 @@
 /** What is shown with each client: it knows nothing of Holdfast but the base URL. */
-import { randomBytes } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Service from "../../tools/src/acceptance/Service.ts"
@@ -8,7 +7,7 @@ import type { Client } from "./Client.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Member from "./Member.ts"
 import * as Relay from "./Relay.ts"
-import * as Run from "./Run.ts"
+import * as Trial from "./Trial.ts"
 import * as Turns from "./Turns.ts"
 
 /** A scenario. */
@@ -27,8 +26,6 @@ export interface Rig extends Member.Member {
   readonly program: string
 }
 
-const PROMPT = "Say which word the file has. Do not explain."
-
 /** All scenarios. */
 export const all: ReadonlyArray<Scenario> = [
   {
@@ -36,13 +33,13 @@ export const all: ReadonlyArray<Scenario> = [
     fits: () => true,
     run: async (rig) => {
       const { endpoint, provider, service } = rig
-      const text = answer()
+      const text = Trial.answer()
       endpoint.plan(...Endpoint.FAILURES, { answer: { text } })
-      await started(rig, `${service.url}/to/${provider}`, async (run) => {
+      await Trial.started(rig, `${service.url}/to/${provider}`, async (run) => {
         // Seven attempts have arrived; the eighth was refused when the turn has counted it.
         await Turns.until(service.url, provider, ({ attempts }) => attempts >= Endpoint.FAILURES.length)
         await endpoint.listen()
-        answeredOnce(await run.ended, text)
+        Trial.answered(await run.ended, text)
       })
       same(Endpoint.answered(endpoint).length, 1, "answers of the provider")
       await Turns.until(service.url, provider, ({ status }) => status === "completed")
@@ -53,15 +50,15 @@ export const all: ReadonlyArray<Scenario> = [
     fits: ({ shell }) => shell !== undefined,
     run: async (rig) => {
       const { client, endpoint, provider, service } = rig
-      const [text, word] = [answer(), secret()]
+      const [text, word] = [Trial.answer(), Trial.secret()]
       const tool = client.shell?.("cat word.txt; echo run >> runs.txt")
       if (tool === undefined) return
-      endpoint.plan("overload", "cut", { answer: { tool } }, "error in a 200", "empty", { answer: { text } })
-      await started(
+      endpoint.plan("overload", "cut", { answer: { tools: [tool] } }, "error in a 200", "empty", { answer: { text } })
+      await Trial.started(
         rig,
         `${service.url}/to/${provider}`,
         async (run) => {
-          answeredOnce(await run.ended, text)
+          Trial.answered(await run.ended, text)
           same(readFileSync(join(run.folder, "runs.txt"), "utf8"), "run\n", "runs of the tool")
         },
         { "word.txt": word }
@@ -79,7 +76,7 @@ export const all: ReadonlyArray<Scenario> = [
     fits: ({ repeats }) => repeats !== "never",
     run: async (rig) => {
       const { client, endpoint, program, provider } = rig
-      const text = answer()
+      const text = Trial.answer()
       const service = await Service.make(program, {
         model: `${provider}/m`,
         providers: Member.providers([rig]),
@@ -89,7 +86,7 @@ export const all: ReadonlyArray<Scenario> = [
       try {
         await service.start()
         endpoint.plan("overload", "overload", { answer: { text } })
-        await started(rig, `${relay.url}/to/${provider}`, async (run) => {
+        await Trial.started(rig, `${relay.url}/to/${provider}`, async (run) => {
           const isWaiting = (turn: Turns.Turn) => turn.wait !== undefined && turn.attempts === 2
           const before = await Turns.until(service.url, provider, isWaiting)
           if (client.repeats === "always") await relay.held
@@ -102,7 +99,7 @@ export const all: ReadonlyArray<Scenario> = [
           // The command counts once the client is back.
           const asking = setInterval(() => void Turns.retryNow(service.url, after).catch(() => {}), 250)
           try {
-            answeredOnce(await run.ended, text)
+            Trial.answered(await run.ended, text)
           } finally {
             clearInterval(asking)
           }
@@ -128,7 +125,7 @@ export const all: ReadonlyArray<Scenario> = [
     run: async (rig) => {
       const { endpoint, provider, service } = rig
       endpoint.plan({ begins: "An answer without an end." })
-      await started(rig, `${service.url}/to/${provider}`, async (run) => {
+      await Trial.started(rig, `${service.url}/to/${provider}`, async (run) => {
         const call = await endpoint.first
         run.interrupt()
         await call.closed
@@ -138,35 +135,3 @@ export const all: ReadonlyArray<Scenario> = [
     }
   }
 ]
-
-// --- internal
-
-/** A text that no other run has. */
-const secret = (): string => randomBytes(6).toString("hex")
-const answer = (): string => `The night was quiet, said ${secret()}.`
-
-const started = async (
-  member: Member.Member,
-  url: string,
-  use: (run: Run.Run) => Promise<void>,
-  files: Readonly<Record<string, string>> = {}
-): Promise<void> => {
-  const run = await Run.start(member, url, PROMPT, files)
-  try {
-    // A client that fails before its time fails at once, with what it printed.
-    const early = run.ended.then(({ exitCode, stderr, stdout }) => {
-      if (exitCode !== 0 && !run.isInterrupted)
-        throw new Error(`${member.client.name} ended with ${exitCode}.\n${stdout}\n${stderr}`)
-      return new Promise<never>(() => {})
-    })
-    await Promise.race([use(run), early])
-  } finally {
-    await run.remove()
-  }
-}
-
-const answeredOnce = ({ exitCode, stderr, stdout }: Run.Ended, text: string): void => {
-  const shown = stdout.split(text).length - 1
-  ensure(shown === 1, `The answer was shown ${shown} times.\n${stdout}\n${stderr}`)
-  same(exitCode, 0, "exit code")
-}

@@ -11,19 +11,23 @@ import * as Service from "../../tools/src/acceptance/Service.ts"
 import { isPassed, show, summary } from "../../tools/src/acceptance/Report.ts"
 import * as Agents from "./Agents.ts"
 import * as LongOutage from "./LongOutage.ts"
+import * as LoginHost from "./LoginHost.ts"
 import * as Loopback from "./Loopback.ts"
 import * as Member from "./Member.ts"
+import * as PlanScenarios from "./PlanScenarios.ts"
 import * as Programs from "./Programs.ts"
 import * as Scenarios from "./Scenarios.ts"
 
-const { client, minutes, scenario } = parseArgs({
+const { client, minutes, restarts, scenario } = parseArgs({
   options: {
-    /** A part of a client's name: only these run. */
+    /** A regular expression for clients' names: only these run. */
     client: { type: "string", default: "" },
-    /** A part of a scenario's title: only these run. */
+    /** A regular expression for scenarios' titles: only these run. */
     scenario: { type: "string", default: "" },
     /** One outage of so many minutes instead of the scenarios. */
-    minutes: { type: "string" }
+    minutes: { type: "string" },
+    /** How many times the service is killed in that outage. */
+    restarts: { type: "string", default: "0" }
   }
 }).values
 
@@ -33,6 +37,9 @@ const AT_ONCE = 12
 /** A client that has not ended by then never will. */
 const GUARD_MS = 480_000
 
+/** A login lasts longer than any scenario. */
+const LOGIN_MS = 8 * 3_600_000
+
 Loopback.only()
 
 // There it finds what it loads by name.
@@ -41,18 +48,24 @@ mkdirSync(cache, { recursive: true })
 const folder = mkdtempSync(join(cache, "clients-"))
 await bundle(folder)
 const program = join(folder, "main.js")
-const clients = [...Agents.table, ...Programs.table].filter(({ name }) => name.includes(client))
+const clients = [...Agents.table, ...Programs.table].filter(({ name }) => new RegExp(client, "u").test(name))
+const host = await LoginHost.start()
 if (minutes === undefined) await runScenarios()
-else await LongOutage.run(clients, program, Number(minutes))
+else await LongOutage.run(clients, program, host, Number(minutes), Number(restarts))
+host.close()
 rmSync(folder, { recursive: true })
 console.log(summary())
 process.exit(isPassed() ? 0 : 1)
 
 async function runScenarios(): Promise<void> {
-  const cases = Scenarios.all
-    .filter(({ title }) => title.includes(scenario))
+  const cases = [...Scenarios.all, ...PlanScenarios.all]
+    .filter(({ title }) => new RegExp(scenario, "u").test(title))
     .flatMap((shown) => clients.filter(shown.fits).map((client) => ({ client, shown })))
-  const members = await Member.ofEach(cases.map(({ client }) => client))
+  const members = await Member.ofEach(
+    cases.map(({ client }) => client),
+    host,
+    Date.now() + LOGIN_MS
+  )
   const service = await Service.make(program, {
     model: "simulated/steady",
     providers: Member.providers(members),

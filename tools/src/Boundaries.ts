@@ -6,6 +6,8 @@
  *     no randomness of its own; it runs no effect itself and waits for no promise (D10).
  * Boundaries.B3. A package's internal files are not imported from outside by a path.
  * Boundaries.B4. In the service, no import points to a higher room (`rooms`).
+ * Boundaries.B5. No files import each other in a circle, not even types.
+ * Boundaries.B6. Packages and outer rooms of the service stand on `MOST_FLOORS` floors at most.
  *
  * Sources are read as text without comments and strings. A compiler would know more, but this is enough: the names searched for have
  * no other meaning in these packages.
@@ -47,11 +49,19 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
     "react-markdown",
     "remark-gfm",
     "rehype-sanitize",
+    "highlight.js",
+    "lowlight",
+    "temml",
+    // Types alone.
+    "mdast-util-from-markdown",
+    "micromark-util-types",
+    "unified",
     "@tanstack/react-query",
     "@tanstack/react-virtual"
   ],
   langchain: ["holdfast"],
   "openai-agents": ["holdfast"],
+  engines: ["@holdfast/wire", "@holdfast/policy", "holdfast"],
   holdfast: [
     "@holdfast/client",
     "@holdfast/wire",
@@ -84,38 +94,41 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
  */
 export const rooms: ReadonlyArray<string> = [
   // What any room may use.
-  "text",
-  "tokens",
-  "system",
-  "spend/limits",
+  "base/text",
+  "base/tokens",
+  "base/system",
   // The configuration, and what is made of it alone.
+  "config/limits",
   "config/reading",
-  "report",
+  "config/report",
   "config",
-  "redaction",
-  "providers",
+  "config/redaction",
   // The disk.
   "storage",
   // Turns in this process.
-  "conversation",
-  "pacing",
-  "gate",
-  "session",
-  "spend",
-  "turn",
-  "parking",
-  "recovery",
-  "driver",
-  "orchestrator",
-  // What looks at turns, and what carries calls to them.
-  "inspection",
-  "delivery",
-  "dry-run",
-  "telemetry/logs",
-  "telemetry/metrics",
-  "telemetry/traces",
-  "telemetry/incidents",
-  "telemetry",
+  "engine/conversation",
+  "engine/pacing",
+  "engine/gate",
+  "engine/session",
+  "engine/spend",
+  "engine/turn",
+  "engine/parking",
+  "engine/recovery",
+  "engine/driver",
+  "engine/orchestrator",
+  // What reads turns.
+  "insight/inspection",
+  "insight/dry-run",
+  // Messages and figures about turns.
+  "ops/delivery",
+  "ops/telemetry/logs",
+  "ops/telemetry/metrics",
+  "ops/telemetry/traces",
+  "ops/telemetry/incidents",
+  "ops/telemetry",
+  // What carries calls to turns, and from them.
+  "providers",
+  "cluster",
   "gateway",
   "rpc",
   "acp",
@@ -123,30 +136,14 @@ export const rooms: ReadonlyArray<string> = [
   "http/docs",
   "http/page",
   "http",
-  "cluster",
   "cli/connect",
   "cli/terminal",
   "cli",
   "."
 ]
 
-/** The order of the rooms until they were parted, for the survey of older commits. */
-export const formerRooms: ReadonlyArray<string> = [
-  "text",
-  "tokens",
-  "config",
-  "storage",
-  "durable",
-  "tools",
-  "conversation",
-  "driver",
-  "cluster",
-  "inspection",
-  "telemetry",
-  "transport/http",
-  "cli",
-  "."
-]
+/** The most floors of packages and rooms (Boundaries.B6). */
+export const MOST_FLOORS = 11
 
 /** The packages of Boundaries.B2, and the parts of `effect` that they may use: none with sockets, files or databases. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
@@ -221,10 +218,7 @@ export interface UpwardImport {
 }
 
 /** The imports of sources that point to a higher room. A room without a place in the order has that of the room around it. */
-export const upwardImports = (
-  sources: ReadonlyArray<Source>,
-  order: ReadonlyArray<string> = rooms
-): ReadonlyArray<UpwardImport> =>
+export const upwardImports = (sources: ReadonlyArray<Source>): ReadonlyArray<UpwardImport> =>
   sources.flatMap(({ path, text }) => {
     const from = roomOf(path)
     if (from === undefined) return []
@@ -233,18 +227,75 @@ export const upwardImports = (
       .map((specifier) => ({ path, target: new URL(specifier, `file:///${path}`).pathname.slice(1) }))
       .filter(({ target }) => {
         const to = roomOf(target)
-        return to !== undefined && to !== from && rankOf(to, order) > rankOf(from, order)
+        return to !== undefined && to !== from && rankOf(to) > rankOf(from)
       })
   })
 
-/** The order that knows most of the rooms of these sources. */
-export const orderOf = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
-  const present = new Set(sources.map(({ path }) => roomOf(path)))
-  const known = (order: ReadonlyArray<string>): number => order.filter((room) => present.has(room)).length
-  return known(formerRooms) >= known(rooms) ? formerRooms : rooms
+/** The circles of files (Boundaries.B5). */
+export const circles = (sources: ReadonlyArray<Source>): ReadonlyArray<ReadonlyArray<string>> => {
+  const imports = new Map(sources.map((source) => [source.path, targetsOf(source)]))
+  return ringsOf(imports).filter((ring) => ring.length > 1)
+}
+
+/**
+ * Packages and the outer rooms of the service by floors, lowest first: a room stands above all that it imports. Rooms that import each other
+ * stand on one floor.
+ */
+export const floors = (sources: ReadonlyArray<Source>): ReadonlyArray<ReadonlyArray<string>> => {
+  const imports = new Map<string, Set<string>>()
+  for (const source of sources) {
+    const room = outerRoomOf(source.path)
+    const targets = imports.get(room) ?? new Set()
+    const packages = importsOf(source.text).flatMap((specifier) => {
+      const [, own, library] = /^(?:@holdfast\/([\w-]+)|(holdfast))(?:\/|$)/.exec(specifier) ?? []
+      return own ?? library ?? []
+    })
+    for (const target of [...targetsOf(source).map(outerRoomOf), ...packages]) if (target !== room) targets.add(target)
+    imports.set(room, targets)
+  }
+  const found: Array<Array<string>> = []
+  const floorOf = new Map<string, number>()
+  // A ring comes after all that it imports.
+  for (const ring of ringsOf(new Map(Array.from(imports, ([room, targets]) => [room, [...targets]])))) {
+    const below = ring.flatMap((room) => Array.from(imports.get(room) ?? [], (target) => floorOf.get(target) ?? -1))
+    const floor = Math.max(-1, ...below) + 1
+    for (const room of ring) floorOf.set(room, floor)
+    found[floor] = [...(found[floor] ?? []), ...ring]
+  }
+  return found
 }
 
 // --- internal
+
+/** The files of relative imports, from the root of the repository. */
+const targetsOf = ({ path, text }: Source): ReadonlyArray<string> =>
+  importsOf(text)
+    .filter((specifier) => specifier.startsWith("."))
+    .map((specifier) => new URL(specifier, `file:///${path}`).pathname.slice(1))
+
+/** The strongly connected parts of a graph (Tarjan). */
+const ringsOf = (graph: ReadonlyMap<string, ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> => {
+  const rings: Array<ReadonlyArray<string>> = []
+  const places = new Map<string, number>()
+  const open: Array<string> = []
+  /** The lowest place that a file reaches. */
+  const visit = (file: string): number => {
+    const place = places.size
+    places.set(file, place)
+    open.push(file)
+    let lowest = place
+    for (const target of graph.get(file) ?? []) {
+      if (!graph.has(target)) continue
+      const seen = places.get(target)
+      if (seen === undefined) lowest = Math.min(lowest, visit(target))
+      else if (open.includes(target)) lowest = Math.min(lowest, seen)
+    }
+    if (lowest === place) rings.push(open.splice(open.indexOf(file)))
+    return lowest
+  }
+  for (const file of graph.keys()) if (!places.has(file)) visit(file)
+  return rings
+}
 
 const SERVICE = "apps/session-orchestrator/src/"
 
@@ -252,9 +303,14 @@ const SERVICE = "apps/session-orchestrator/src/"
 const roomOf = (path: string): string | undefined =>
   path.startsWith(SERVICE) ? posix.dirname(path.slice(SERVICE.length)) : undefined
 
-const rankOf = (room: string, order: ReadonlyArray<string>): number => {
-  const rank = order.indexOf(room)
-  return rank >= 0 || room === "." ? rank : rankOf(posix.dirname(room), order)
+/** A package, or an outer folder of the service. */
+const outerRoomOf = (path: string): string => {
+  const room = roomOf(path)
+  return room === undefined ? (path.split("/")[1] ?? path) : `service/${room.split("/", 1)[0]}`
+}
+const rankOf = (room: string): number => {
+  const rank = rooms.indexOf(room)
+  return rank >= 0 || room === "." ? rank : rankOf(posix.dirname(room))
 }
 
 const exceptionsFor = (path: string): ReadonlyArray<string> =>

@@ -13,14 +13,14 @@ export const SOURCES = ["{packages,apps}/*/{src,testing}/**/*.{ts,tsx}"]
 /** Every source with comments of ours. */
 export const ALL_SOURCES = [
   "{packages,apps}/*/{src,test,testing,tools}/**/*.{ts,tsx}",
-  "{tools,bench,examples}/{src,test}/**/*.ts"
+  "{tools,bench,examples,simulate}/{src,test}/**/*.ts"
 ]
 
 /** Pages that a person writes. */
-export const PAGES = ["*.md", "docs/**/*.md", "{packages,apps}/*/*.md", "{tools,bench,examples}/*.md"]
+export const PAGES = ["*.md", "docs/**/*.md", "{packages,apps}/*/*.md", "{tools,bench,examples,simulate}/*.md"]
 
 /** Pages that programs write. */
-const generated = new Set(["docs/rules.md", "docs/profiles.md", "docs/crowd.md"])
+const generated = new Set(["docs/profiles.md", "docs/crowd.md"])
 
 /** The files below `root` that match, by path. */
 export const read = (root: string, patterns: ReadonlyArray<string>): ReadonlyArray<File> =>

@@ -56,7 +56,7 @@ export const candidates = (page: string, name: string): ReadonlyArray<string> =>
 /** Endings of files that pages name. */
 const ENDING = /\.(?:ts|js|json|md|sql|svg|yml|yaml|sh)$/
 
-const FROM_ROOT = /(?<![\w/@.-])(?:packages|apps|tools|docs|bench|examples|\.ci)\/[\w./*-]*[\w*]/g
+const FROM_ROOT = /(?<![\w/@.-])(?:packages|apps|tools|docs|bench|examples|simulate|\.ci)\/[\w./*-]*[\w*]/g
 
 /** Files that a user of Holdfast has, and this repository has not. */
 const usersFiles = new Set(["holdfast.config.json"])
@@ -65,7 +65,7 @@ const isPath = (span: string): boolean =>
   /^[\w*][\w./*@-]*$|^\.[\w-]+\/[\w./*-]+$/.test(span) &&
   !span.startsWith("@") &&
   !usersFiles.has(span) &&
-  (ENDING.test(span) || /^(?:packages|apps|tools|docs|bench|examples|\.ci)\//.test(span))
+  (ENDING.test(span) || /^(?:packages|apps|tools|docs|bench|examples|simulate|\.ci)\//.test(span))
 
 const spansIn = (text: string): ReadonlyArray<string> =>
   Array.from(text.matchAll(/`([^`\n]+)`/g), ([, span = ""]) => span)

@@ -200,7 +200,7 @@ export const chapters: ReadonlyArray<Chapter> = [
         id: "X5",
         says: "Turns that wait for one endpoint do not stampede it: one finds out, the others share that or are held, and are woken early when there is room."
       },
-      { id: "X6", says: "Several processes share the work; one that is killed loses no turn." },
+      { id: "X6", says: "Several processes share the work; a killed one loses no turn." },
       { id: "X7", says: "By `retry.midStream` a response that broke off is void and asked for again, or kept." },
       { id: "X8", says: "A tool that ran when its process died is not run again, unless that does no harm." },
       { id: "X9", says: "Every decision is on record, and one command prints it in words." },

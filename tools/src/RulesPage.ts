@@ -1,5 +1,5 @@
 /**
- * The rules for readers: `docs/rules.md`, and the same with the tests that name each rule, which `pnpm rules` prints.
+ * The rules with the tests that name each, which `pnpm rules` prints.
  *
  * R1. A title names rules by beginning with `rule` and their ids: `rule D4: ...`, `rule P6, P11: ...`. Codes without
  *     `rule` are a file's own.
@@ -42,18 +42,6 @@ export const problems = (chapters: ReadonlyArray<Chapter>, titles: ReadonlyArray
       .filter((rule) => isClaimed(rule) && testsOf(rule, titles).length === 0)
       .map(({ id }) => `${id} is claimed, and no test names it.`)
   ]
-}
-
-/** `docs/rules.md`: the rules, without their tests. */
-export const page = (chapters: ReadonlyArray<Chapter>): string => {
-  const rules = chapters.flatMap((chapter) => chapter.rules)
-  const open = rules.filter((rule) => !isClaimed(rule)).map(({ id }) => id)
-  const introduction =
-    "# Rules\n\nWhat Holdfast owes its users, by number. The title of a test begins with the rules that it proves, and the build\n" +
-    "fails when a rule that is claimed has none; `npx --yes pnpm@12 rules` prints each rule with its tests. Written by\n" +
-    "`pnpm fix` from `tools/src/RuleBook.ts`.\n\n" +
-    `${rules.length - open.length} of ${rules.length} rules are claimed.${open.length === 0 ? "" : ` Not claimed: ${open.join(", ")}.`}`
-  return `${[introduction, ...chapters.map(({ title, rules }) => `## ${title}\n\n${rules.map(({ id, says }) => `- **${id}** ${says}`).join("\n")}`)].join("\n\n")}\n`
 }
 
 /** Each rule with the files and titles that name it, for a terminal; only those with an id of `ids`, if there are any. */

@@ -1,9 +1,10 @@
 /**
  * The program of the service as a few files instead of some two thousand: a process that runs them is up in a third of the time.
  *
- * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources.
+ * The published server is this bundle. `vitest` calls `setup` before the tests that start processes, so they run a bundle of the present sources;
+ * `bin/holdfast serve` makes one beside that where a source is newer.
  */
-import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises"
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
@@ -50,11 +51,19 @@ export const bundle = async (target: string = folder): Promise<ReadonlyArray<str
 /** For `globalSetup` of vitest. Unit tests start no process. */
 export const setup = async ({ vitest }: TestProject): Promise<void> => {
   if (!vitest.projects.some(({ name }) => name !== "unit")) return
+  await renew(folder)
+}
+
+/** Makes a bundle anew, while processes run the former one or start from it. */
+const renew = async (folder: string): Promise<void> => {
   const fresh = `${folder}.${process.pid}`
+  const begun = new Date()
   try {
     await bundle(fresh)
     // No package has the folder: without this file Node compiles each module once more, to see whether it is CommonJS.
-    await writeFile(join(fresh, "package.json"), '{"type":"module"}')
+    await writeFile(join(fresh, MANIFEST), '{"type":"module"}')
+    // A source that was changed meanwhile is newer.
+    await utimes(join(fresh, MANIFEST), begun, begun)
     await replace(folder, fresh)
   } finally {
     await rm(fresh, { recursive: true, force: true })
@@ -68,8 +77,8 @@ const KEPT_MS = 3_600_000
 const replace = async (target: string, fresh: string): Promise<void> => {
   await mkdir(target, { recursive: true })
   const files = await readdir(fresh)
-  // The entry is the last: what it imports is there by then.
-  for (const file of files.toSorted((a, b) => Number(a === ENTRY) - Number(b === ENTRY))) {
+  // What the entry imports is there before it, and all of it before the file whose time is the age of the bundle.
+  for (const file of files.toSorted((a, b) => LAST.indexOf(a) - LAST.indexOf(b))) {
     await rename(join(fresh, file), join(target, file))
   }
   const now = Date.now()
@@ -80,9 +89,11 @@ const replace = async (target: string, fresh: string): Promise<void> => {
   }
 }
 
-const ENTRY = "main.js"
+const MANIFEST = "package.json"
+const LAST = ["main.js", MANIFEST]
 
 if (process.argv[1] === import.meta.filename) {
-  await bundle(process.argv[2])
-  console.log(`${join(process.argv[2] ?? folder, "main.js")} is written.`)
+  const [, , target = folder] = process.argv
+  await renew(target)
+  console.log(`${join(target, "main.js")} is written.`)
 }

@@ -12,7 +12,7 @@ const record = `${root}tools/english.json`
 
 /** The package of a file; pages at the root and in `docs` are one part. */
 const partOf = (path: string): string =>
-  /^(?:packages|apps)\/[^/]+|^(?:tools|bench|examples)(?=\/)/.exec(path)?.[0] ?? "docs"
+  /^(?:packages|apps)\/[^/]+|^(?:tools|bench|examples|simulate)(?=\/)/.exec(path)?.[0] ?? "docs"
 
 const counted = Files.read(root, [...Files.ALL_SOURCES, ...Files.PAGES]).map(({ path, text }) => {
   const prose = path.endsWith(".md") ? PlainEnglish.proseOfPage(text) : PlainEnglish.proseOfSource(path, text)

@@ -33,8 +33,8 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["text/Prose.ts", 'import * as Turn from "../turn/TurnPlan.ts"'],
-    ["storage/Store.ts", 'import type { Turn } from "../turn/TurnPlan.ts"'],
+    ["base/text/Prose.ts", 'import * as Turn from "../../engine/turn/TurnPlan.ts"'],
+    ["storage/Store.ts", 'import type { Turn } from "../engine/turn/TurnPlan.ts"'],
     ["cli/Run.ts", 'export { program } from "../Program.ts"']
   ])("are crossed by an import of a higher room: %s, %s", (path, text) => {
     const source = { path: `apps/session-orchestrator/src/${path}`, text }
@@ -42,7 +42,7 @@ describe("the boundaries", () => {
   })
 
   it.each([
-    ["turn/TurnPlan.ts", 'import * as Prose from "../text/Prose.ts"'],
+    ["engine/turn/TurnPlan.ts", 'import * as Prose from "../../base/text/Prose.ts"'],
     ["http/HttpServer.ts", 'import { body } from "./body/Encoding.ts"'],
     ["storage/tables/later/Rows.ts", 'import { Store } from "../TurnTable.ts"'],
     ["Composition.ts", 'import * as Cli from "./cli/Cli.ts"']
@@ -50,13 +50,38 @@ describe("the boundaries", () => {
     assert.deepStrictEqual(Boundaries.violations({ path: `apps/session-orchestrator/src/${path}`, text }), [])
   })
 
-  it("had another order of rooms in older commits", () => {
-    const source = { path: "apps/session-orchestrator/src/transport/http/Access.ts", text: "" }
-    assert.strictEqual(Boundaries.orderOf([source]), Boundaries.formerRooms)
-    assert.strictEqual(
-      Boundaries.orderOf([{ ...source, path: "apps/session-orchestrator/src/http/Access.ts" }]),
-      Boundaries.rooms
+  it("are crossed by a circle of files, however long, and by none that only meets again", () => {
+    const files = (imports: Readonly<Record<string, ReadonlyArray<string>>>) =>
+      Object.entries(imports).map(([name, targets]) => ({
+        path: `packages/wire/src/${name}.ts`,
+        text: targets.map((target) => `import type { A } from "./${target}.ts"`).join("\n")
+      }))
+    const ring = Boundaries.circles(files({ A: ["B"], B: ["C", "D"], C: ["A"], D: [] }))
+    assert.deepStrictEqual(
+      ring.map((paths) => paths.map((path) => path.at(-4)).toSorted()),
+      [["A", "B", "C"]]
     )
+    assert.isEmpty(Boundaries.circles(files({ A: ["B", "C"], B: ["D"], C: ["D"], D: [] })))
+  })
+
+  it("leave each package and each room above all that it imports", () => {
+    const service = "apps/session-orchestrator/src"
+    const sources = [
+      { path: "packages/wire/src/Ids.ts", text: "" },
+      { path: "packages/kernel/src/Turn.ts", text: 'import { Ids } from "@holdfast/wire"' },
+      { path: `${service}/base/text/Prose.ts`, text: 'import { Ids } from "@holdfast/wire"' },
+      { path: `${service}/http/body/Body.ts`, text: 'import * as Prose from "../../base/text/Prose.ts"' },
+      {
+        path: `${service}/Composition.ts`,
+        text: 'import "./http/body/Body.ts"\nimport { Turn } from "@holdfast/kernel"'
+      }
+    ]
+    assert.deepStrictEqual(Boundaries.floors(sources), [
+      ["wire"],
+      ["kernel", "service/base"],
+      ["service/http"],
+      ["service/."]
+    ])
   })
 
   it("are not crossed by a comment, a message or an import of one's own", () => {

@@ -1,5 +1,6 @@
 /** What is done to a package's JavaScript before it is published. */
 import { assert, it } from "vitest"
+import * as Docs from "../src/pack/Docs.ts"
 import * as PureModules from "../src/pack/PureModules.ts"
 import * as Subpaths from "../src/pack/Subpaths.ts"
 
@@ -38,4 +39,15 @@ it("S1: published packages import each other's modules by subpath", () => {
   )
   for (const kept of ['import { defined } from "@h/k";', 'import * as K from "@h/k";', 'import { Turn } from "other";'])
     assert.strictEqual(imported(kept), kept)
+})
+
+it("a package that carries the pages lists them, and its README leads to them", () => {
+  const pages = [{ path: "docs/rpc.md", text: "# RPC\n\nA conversation over lines. More.\n" }]
+  const files = Docs.files("# Holdfast\n\nKeeps turns alive.\n", pages)
+  assert.deepStrictEqual(
+    files.map(({ path }) => path),
+    ["docs/rpc.md", "llms.txt"]
+  )
+  assert.include(files.at(-1)?.text, "- [RPC](docs/rpc.md): A conversation over lines.")
+  assert.strictEqual(Docs.readme("[rpc](../../docs/rpc.md#a)"), "[rpc](docs/rpc.md#a)")
 })

@@ -16,46 +16,46 @@ import type { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { HttpServer as HttpSocket } from "effect/http"
 import * as AiSdkPackage from "./providers/AiSdkPackage.ts"
-import { Config, type Credential, type ProviderConfig, type Values } from "./config/Config.ts"
+import { Config, type ProviderConfig, type Values } from "./config/Config.ts"
 import * as ModelChoice from "./config/ModelChoice.ts"
-import * as Secrets from "./redaction/Secrets.ts"
-import * as Condition from "./system/Condition.ts"
-import { Conversations } from "./conversation/Conversations.ts"
-import { Defaults } from "./conversation/Defaults.ts"
-import * as Gates from "./gate/Gates.ts"
+import * as ProviderTable from "./config/ProviderTable.ts"
+import * as Secrets from "./config/redaction/Secrets.ts"
+import * as Condition from "./base/system/Condition.ts"
+import { Conversations } from "./engine/conversation/Conversations.ts"
+import { Defaults } from "./engine/conversation/Defaults.ts"
+import * as Gates from "./engine/gate/Gates.ts"
 import * as Gateway from "./gateway/Gateway.ts"
-import * as HeldCalls from "./conversation/HeldCalls.ts"
-import * as ProviderName from "./text/ProviderName.ts"
-import * as Orchestrator from "./orchestrator/Orchestrator.ts"
-import { Providers } from "./conversation/Providers.ts"
-import * as Quarantine from "./pacing/Quarantine.ts"
-import * as Tools from "./conversation/Tools.ts"
-import * as DryRuns from "./dry-run/DryRuns.ts"
+import * as HeldCalls from "./engine/conversation/HeldCalls.ts"
+import * as Orchestrator from "./engine/orchestrator/Orchestrator.ts"
+import { Providers } from "./engine/conversation/Providers.ts"
+import * as Quarantine from "./engine/pacing/Quarantine.ts"
+import * as Tools from "./engine/conversation/Tools.ts"
+import * as DryRuns from "./insight/dry-run/DryRuns.ts"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import * as ServiceDeliveries from "./delivery/ServiceDeliveries.ts"
-import * as TurnWebhooks from "./delivery/TurnWebhooks.ts"
-import * as Inspection from "./inspection/Inspection.ts"
-import * as HealthReports from "./inspection/endpoints/HealthReports.ts"
+import * as ServiceDeliveries from "./ops/delivery/ServiceDeliveries.ts"
+import * as TurnWebhooks from "./ops/delivery/TurnWebhooks.ts"
+import * as Inspection from "./insight/inspection/Inspection.ts"
+import * as HealthReports from "./insight/inspection/endpoints/HealthReports.ts"
 import * as BulkCommands from "./http/BulkCommands.ts"
-import * as PeriodReports from "./inspection/period/PeriodReports.ts"
-import * as Removal from "./orchestrator/Removal.ts"
-import * as Submissions from "./orchestrator/Submissions.ts"
-import * as TurnLists from "./inspection/TurnLists.ts"
-import * as TurnUse from "./inspection/TurnUse.ts"
-import * as StoredTurns from "./inspection/StoredTurns.ts"
+import * as RaisedLimits from "./http/RaisedLimits.ts"
+import * as PeriodReports from "./insight/inspection/period/PeriodReports.ts"
+import * as Removal from "./engine/orchestrator/Removal.ts"
+import * as Submissions from "./engine/orchestrator/Submissions.ts"
+import * as TurnLists from "./insight/inspection/TurnLists.ts"
+import * as StoredTurns from "./insight/inspection/StoredTurns.ts"
 import { nameOf } from "./storage/sql/DatabaseUrl.ts"
 import * as GateTable from "./storage/tables/GateTable.ts"
-import { Journal } from "./storage/EventJournal.ts"
 import * as ConversationRetention from "./storage/ConversationRetention.ts"
 import { Deletions } from "./storage/Deletions.ts"
 import { Lists } from "./storage/Lists.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
+import { TurnLog } from "./storage/TurnLog.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
-import * as CommandMetrics from "./telemetry/metrics/CommandMetrics.ts"
-import * as Telemetry from "./telemetry/Telemetry.ts"
-import * as Drain from "./system/Drain.ts"
+import * as CommandMetrics from "./ops/telemetry/metrics/CommandMetrics.ts"
+import * as Telemetry from "./ops/telemetry/Telemetry.ts"
+import * as Drain from "./base/system/Drain.ts"
 import * as HttpServer from "./http/HttpServer.ts"
-import * as Loopback from "./system/Loopback.ts"
+import * as Loopback from "./base/system/Loopback.ts"
 
 const ADAPTERS = {
   "openai-compatible": OpenAiCompatible,
@@ -64,32 +64,20 @@ const ADAPTERS = {
   gemini: Gemini
 }
 
-const makeProvider = (
+/** The providers of an entry in the formats that Holdfast writes itself: one for each credential. */
+const makeProviders = (
   config: Exclude<ProviderConfig, { readonly type: "ai-sdk" }>,
-  credential: Credential | undefined,
   conceal: Secrets.Secrets["Service"]["redact"]
 ) => {
-  if (config.type === "simulated") return Simulated.make
-  const { baseUrl, headers, request } = config
-  const options = { baseUrl, headers, apiKey: credential?.value, conceal, ...request }
-  return ADAPTERS[config.type].make(options)
-}
-
-/** Makes one provider per credential, or a single one if the configuration needs no credential. */
-const makeProviders = Effect.fnUntraced(function* (
-  config: Parameters<typeof makeProvider>[0],
-  conceal: Secrets.Secrets["Service"]["redact"]
-) {
-  const credentials = credentialsOf(config)
-  const first = yield* makeProvider(config, credentials[0], conceal)
-  const others = yield* Effect.forEach(credentials.slice(1), (credential) =>
-    Effect.map(makeProvider(config, credential, conceal), (provider) => [credential.name, provider] as const)
+  if (config.type === "simulated") return Effect.map(Simulated.make, (provider) => [["", provider] as const])
+  const { baseUrl, credentials, headers, request, type } = config
+  return Effect.forEach(credentials.length === 0 ? [undefined] : credentials, (credential) =>
+    Effect.map(
+      ADAPTERS[type].make({ baseUrl, headers, apiKey: credential?.value, conceal, ...request }),
+      (provider) => [credential?.name ?? "", provider] as const
+    )
   )
-  return { first, byCredential: new Map(others) }
-})
-
-const credentialsOf = (config: ProviderConfig): ReadonlyArray<Credential> =>
-  config.type === "simulated" ? [] : config.credentials
+}
 
 /** The HTTP client of the providers. */
 const http = Layer.unwrap(Config.useSync((config) => Undici.layerVia(proxiesOf(config))))
@@ -102,7 +90,7 @@ const aiSdkPackages = Effect.fnUntraced(function* (config: Values, conceal: Secr
 
 const NO_PACKAGES: ReadonlyMap<string, AiSdkPackage.AiSdkPackage> = new Map()
 
-/** The providers of the configuration. They share one connection pool. */
+/** The providers of the configuration, over the HTTP client of the context. They share one connection pool. */
 const providers = Layer.effect(
   Providers,
   Effect.gen(function* () {
@@ -113,45 +101,34 @@ const providers = Layer.effect(
     const { redact } = Secrets.make(Secrets.ofConfig(config))
     const packages = yield* aiSdkPackages(config, redact)
     const filesOf = (target: Target.Target) => Models.filesOf(config.models[Target.format(target)] ?? {})
-    const limited = ({ byCredential, first }: AiSdkPackage.ByCredential): AiSdkPackage.ByCredential => ({
-      first: ModelFiles.limited(first, filesOf),
-      byCredential: new Map(
-        Array.from(byCredential, ([name, provider]) => [name, ModelFiles.limited(provider, filesOf)])
-      )
-    })
     for (const [name, provider] of config.providers) {
-      const loaded = packages.get(name)
-      if (provider.type !== "ai-sdk") made.set(name, limited(yield* makeProviders(provider, redact)))
-      else if (loaded !== undefined) made.set(name, limited(loaded))
+      const own =
+        provider.type === "ai-sdk" ? (packages.get(name)?.providers ?? []) : yield* makeProviders(provider, redact)
+      made.set(name, new Map(Array.from(own, ([name, provider]) => [name, ModelFiles.limited(provider, filesOf)])))
     }
     return {
-      get: (name, credential) => made.get(name)?.byCredential.get(credential ?? "") ?? made.get(name)?.first,
+      get: (name, credential) => {
+        const own = made.get(name)
+        return own?.get(credential ?? "") ?? own?.values().next().value
+      },
       held: (id) => HeldCalls.find(calls, id),
       names: Array.from(made.keys()),
       unusable: (target) =>
         ModelChoice.refusalOf(target, config.providers, Simulated)?.message ??
         packages.get(target.provider)?.unusable(target.model),
       credentials: Object.fromEntries(
-        Array.from(config.providers, ([name, provider]) => [name, credentialsOf(provider).map(({ name }) => name)])
+        Array.from(config.providers, ([name, provider]) => [name, ProviderTable.keyNames(provider)])
       )
     }
   })
-).pipe(Layer.provide(http))
+)
 
 /** Gates for providers that are reached over HTTP. A simulated outage belongs to one turn, so a gate would share nothing. */
 const gates = Layer.unwrap(
   Effect.gen(function* () {
     const { database, gate, providers } = yield* Config
-    const endpointOf: Gates.EndpointOf = (name) => {
-      const provider = providers.get(ProviderName.configured(name))
-      if (provider === undefined || provider.type === "simulated") return undefined
-      const baseUrl = provider.baseUrl ?? `ai-sdk:${provider.name}`
-      return { baseUrl, credential: provider.credentials[0]?.name }
-    }
-    const allowanceOf: Gates.AllowanceOf = (name) => {
-      const provider = providers.get(name)
-      return provider === undefined || provider.type === "simulated" ? undefined : provider.limits
-    }
+    const endpointOf = Gates.endpointsOf(providers)
+    const allowanceOf = Gates.allowancesOf(providers)
     if (!gate.enabled) return Gates.layerLimits(allowanceOf)
     if (database.url === undefined) return Gates.layer(endpointOf, allowanceOf)
     const url = database.url
@@ -171,10 +148,8 @@ const defaults = Layer.effect(
     models,
     retry,
     systemPrompts,
-    spend:
-      spend.length === 0
-        ? undefined
-        : { limits: spend, prices, isShared: database.url !== undefined, reading: TurnUse.reading },
+    prices,
+    spend: spend.length === 0 ? undefined : { limits: spend, prices, isShared: database.url !== undefined },
     receivers: webhooks?.turnEnd === undefined ? [] : [ServiceDeliveries.EVERY_TURN]
   }))
 )
@@ -194,7 +169,7 @@ const tools = Layer.unwrap(
   })
 )
 
-const resources = Layer.mergeAll(providers, gates, tools, defaults, Condition.layer, Quarantine.layer).pipe(
+const resources = Layer.mergeAll(providers, gates, defaults, Condition.layer, Quarantine.layer).pipe(
   Layer.provideMerge(Timer.layer),
   Layer.provideMerge(HeldCalls.layer)
 )
@@ -209,26 +184,37 @@ const owner = Layer.unwrap(
   })
 )
 
-/** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
-export const held = Layer.unwrap(
-  Effect.gen(function* () {
-    const { cluster, database } = yield* Config
-    if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
-    const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
-    const calls = Layer.succeed(HeldCalls.HeldCalls, yield* HeldCalls.HeldCalls)
-    return Cluster.layer({ ...cluster, url: database.url }).pipe(Layer.provide(calls))
-  })
-).pipe(
-  (conversations) => Layer.provideMerge(CommandMetrics.layer, conversations),
-  Layer.provideMerge(Telemetry.layer),
-  Layer.provide(resources)
+/** The same over connections of this process. */
+const connected = resources.pipe(Layer.provide(http))
+
+/** Conversations with the metrics and the observers of their turns, over the HTTP client and the tools of the context. */
+export const observed = <A, E, R>(conversations: Layer.Layer<A, E, R>) =>
+  Layer.provideMerge(CommandMetrics.layer, conversations).pipe(
+    Layer.provideMerge(Telemetry.layer),
+    Layer.provide(resources)
+  )
+
+/** `held` over the HTTP client and the tools of the context: a simulation has its own. */
+export const heldOver = observed(
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const { cluster, database } = yield* Config
+      if (database.url === undefined) return Orchestrator.layer.pipe(Layer.provideMerge(store), Layer.provide(owner))
+      const Cluster = yield* Effect.promise(() => import("./cluster/Cluster.ts"))
+      const calls = Layer.succeed(HeldCalls.HeldCalls, yield* HeldCalls.HeldCalls)
+      return Cluster.layer({ ...cluster, url: database.url }).pipe(Layer.provide(calls))
+    })
+  )
 )
+
+/** Conversations with their storage: a file that this process owns, or the PostgreSQL of `database.url` that runners share. */
+export const held = heldOver.pipe(Layer.provide([http, tools]))
 
 /** Deletes old journals and conversations while the service runs. */
 const retention = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database } = yield* Config
-    yield* Effect.forkScoped(Retention.run(yield* Journal, database.retention))
+    yield* Effect.forkScoped(Retention.run(yield* TurnLog, database.retention))
     const { endStreams } = yield* Conversations
     const deleted = (id: Ids.ConversationId) => Removal.ended(endStreams(id))
     const ports = { lists: yield* Lists, deletions: yield* Deletions, deleted }
@@ -236,30 +222,38 @@ const retention = Layer.effectDiscard(
   })
 )
 
-/** The calls that pass through to providers. They have connections of their own. */
-const gateway = Layer.unwrap(
-  Effect.gen(function* () {
-    return Gateway.layer(yield* RawCall.sendVia(proxiesOf(yield* Config)))
-  })
-).pipe(Layer.provide(resources))
+/** The calls that pass through to providers, over a way to send them: a simulation has its own. */
+export const gatewayOver = (send: RawCall.Send) => Gateway.layer(send).pipe(Layer.provide(resources))
+
+/** The same over connections of its own. */
+const gateway = Layer.unwrap(Config.use((config) => Effect.map(RawCall.sendVia(proxiesOf(config)), gatewayOver))).pipe(
+  Layer.provide(http)
+)
 
 /** Marks the service as started after it has resumed the turns of the last process. Its socket answers before that. */
 const started = Layer.effectDiscard(Effect.flatMap(Condition.Condition, (condition) => condition.started))
 
 /** Reads turns from the database, with a service running or without. */
-export const inspection = Layer.unwrap(
-  Effect.gen(function* () {
-    const { database, model, models, retry } = yield* Config
-    const options = { defaults: { model, models, retry } }
-    if (database.url === undefined) return Inspection.layerSqlite(database.path, options)
-    const url = database.url
-    const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
-    return Inspection.layerShared(nameOf(url), options).pipe(Layer.provide(layerClient({ url })))
-  })
+export const inspection = Layer.mergeAll(PeriodReports.layer, StoredTurns.layer).pipe(
+  Layer.provideMerge(
+    Layer.unwrap(
+      Effect.gen(function* () {
+        const config = yield* Config
+        const { path, url } = config.database
+        if (url === undefined) return Inspection.layerSqlite(path, config)
+        const { layerClient } = yield* Effect.promise(() => import("./storage/sql/Postgres.ts"))
+        return Inspection.layerShared(nameOf(url), config).pipe(Layer.provide(layerClient({ url })))
+      })
+    )
+  ),
+  Layer.provide(Secrets.layer)
 )
 
 /** Reports of endpoints; with the gates of the turns. */
-const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, resources]))
+const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, connected]))
+
+/** Lists and states of turns, and commands for many of them. */
+export const manyTurns = Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
 
 /** States, explanations and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(
@@ -268,7 +262,8 @@ const lookups = Layer.mergeAll(
   TurnWebhooks.layer,
   Submissions.layer.pipe(Layer.provide(defaults)),
   Removal.layer,
-  Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
+  RaisedLimits.layer.pipe(Layer.provide([defaults, manyTurns])),
+  manyTurns
 ).pipe(Layer.provide(Secrets.layer))
 
 /** Delivers ends of turns and reports while the service runs. */

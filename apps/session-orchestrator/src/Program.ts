@@ -2,12 +2,12 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Runtime } from "effect"
 import * as Cli from "./cli/Cli.ts"
-import * as ExitCode from "./cli/ExitCode.ts"
+import { ExitCode } from "./cli/Ended.ts"
 import * as Terminal from "./cli/terminal/Terminal.ts"
 import * as ProgramParts from "./ProgramParts.ts"
 
 /** Flushes standard output and standard error, then ends the process. Anything else that is still open is of no use. */
-const quit = (code: ExitCode.ExitCode): Effect.Effect<never> =>
+const quit = (code: ExitCode): Effect.Effect<never> =>
   Effect.callback(() => void process.stdout.write("", () => process.stderr.write("", () => process.exit(code))))
 
 // The reader of the output has stopped reading, as `head` does: there is nothing left to do.

@@ -18,5 +18,6 @@ export const make = (environment: Environment) => ({
   simulated: Simulated,
   inspection: Layer.unwrap(Effect.map(composition, ({ inspection }) => inspection)),
   backup: Effect.promise(() => import("./storage/sqlite/Backup.ts").then(({ make }) => make)),
+  page: Effect.flatten(Effect.promise(() => import("./http/page/PageFiles.ts").then(({ build }) => build))),
   service: Layer.unwrap(Effect.map(composition, ({ service }) => service))
 })

@@ -6,19 +6,19 @@ import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"
 import * as LockWarnings from "../src/cluster/LockWarnings.ts"
-import * as Secrets from "../src/redaction/Secrets.ts"
+import * as Secrets from "../src/config/redaction/Secrets.ts"
 import { DEFAULTS } from "../src/config/reading/Settings.ts"
-import * as Backlog from "../src/session/Backlog.ts"
-import * as RestartDelays from "../src/recovery/RestartDelays.ts"
-import * as Commands from "../src/orchestrator/Commands.ts"
-import * as MissingTools from "../src/turn/MissingTools.ts"
-import * as Quarantine from "../src/pacing/Quarantine.ts"
-import * as Parking from "../src/parking/Parking.ts"
-import * as Progress from "../src/system/Progress.ts"
+import * as Backlog from "../src/engine/session/Backlog.ts"
+import * as InterruptedTurns from "../src/engine/recovery/InterruptedTurns.ts"
+import * as Commands from "../src/engine/orchestrator/Commands.ts"
+import * as MissingTools from "../src/engine/turn/MissingTools.ts"
+import * as Quarantine from "../src/engine/pacing/Quarantine.ts"
+import * as Parking from "../src/engine/parking/Parking.ts"
+import * as Progress from "../src/base/system/Progress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
-import * as Causes from "../src/telemetry/incidents/Causes.ts"
-import * as Incidents from "../src/telemetry/incidents/Incidents.ts"
-import * as Labels from "../src/telemetry/metrics/MetricLabels.ts"
+import * as Causes from "../src/ops/telemetry/incidents/Causes.ts"
+import * as Incidents from "../src/ops/telemetry/incidents/Incidents.ts"
+import * as Labels from "../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as Owner from "../src/cluster/Owner.ts"
 import { Intake, LineTransport, Offers, ToolServer, ToolServers } from "@holdfast/mcp"
 import * as HttpServer from "../src/http/HttpServer.ts"
@@ -77,8 +77,8 @@ const promises: Readonly<
     [/loses PostgreSQL for more than (\d+) s/, SECOND, Lease.EXPIRATION_MS],
     [/Each runner logs that once, with the cause and the remedy, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
     [/get 503 after 6 s, or (\d+) s if/, SECOND, DatabaseWait.SILENCE_LIMIT],
-    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, RestartDelays.FIRST_MS],
-    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, RestartDelays.MOST_MS],
+    [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, InterruptedTurns.FIRST_MS],
+    [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, InterruptedTurns.MOST_MS],
     [/waits for longer than (\d+) s leaves the memory/, SECOND, Parking.RESIDENT_MS]
   ],
   testing: [[/is read ahead up to (\d+) s before its time/, SECOND, Parking.NEAR_MS]],

@@ -5,9 +5,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import { Classification, Gate } from "@holdfast/policy"
-import * as MissingTools from "../src/turn/MissingTools.ts"
-import * as Warnings from "../src/turn/Warnings.ts"
-import * as Words from "../src/inspection/Words.ts"
+import * as MissingTools from "../src/engine/turn/MissingTools.ts"
+import * as Warnings from "../src/engine/driver/Warnings.ts"
+import * as Words from "../src/insight/inspection/Words.ts"
 
 const pageOf = (name: string): string => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), "utf8")
 const page = pageOf("troubleshooting")
@@ -15,15 +15,15 @@ const page = pageOf("troubleshooting")
 const failed: Failure.Failure = { reason: "auth", message: "Wrong key", retryable: false }
 const MINUTE = 60_000
 
-/** Without the rules at its end, which differ. */
+/** Without its full stop: a cell of a table. */
 const gaveUp = (
   because: TurnExplanation.GaveUpBecause,
   more: Partial<TurnExplanation.GaveUp> = {},
   failure: Failure.Failure = failed
 ): string =>
-  Words.decision({ type: "gave-up", because, rules: [], ...more }, failure, String)
+  Words.decision({ type: "gave-up", because, rules: [], ...more }, failure)
     .replace(/^Gave up: /, "")
-    .replace(/ \.$/, "")
+    .replace(/\.$/, "")
 
 const made = { target: "openai/gpt-5", rules: [] }
 

@@ -120,14 +120,14 @@ const answered = async (
   const calls = view.retry?.asks?.calls ?? []
   if (conversationId === undefined || calls.length === 0) return cell.set({ notice: "No tool call waits for you." })
   const conversation = client.conversation(conversationId)
-  const always = command.of === "always" ? { always: true } : {}
+  const how = {
+    approve: command.type === "approve",
+    ...(command.of === "always" ? { always: true } : {}),
+    ...(command.type === "approve" || command.reason === undefined ? {} : { reason: command.reason })
+  }
   for (const { toolCallId, toolName } of command.of === "all" ? calls : calls.slice(0, 1)) {
-    if (command.type === "approve") await conversation.approveTool(toolCallId, always)
-    else {
-      const why = command.reason === undefined ? {} : { reason: command.reason }
-      await conversation.refuseTool(toolCallId, { ...why, ...always })
-    }
-    const done = command.type === "approve" ? "Approved" : "Refused"
+    await conversation.answerTool({ toolCallId, ...how })
+    const done = how.approve ? "Approved" : "Refused"
     const words = command.of === "always" ? `${done} always` : done
     cell.write(Transcript.note("aside", `${words}: ${toolName}`))
   }

@@ -1,6 +1,6 @@
 /** Opens a conversation of a service in a terminal, until the person leaves. */
-import { HoldfastClient } from "@holdfast/client"
-import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
+import { type ClientOptions, HoldfastClient } from "@holdfast/client"
+import { defined, type PeriodReport, type TurnExplanation } from "@holdfast/wire"
 import { render } from "ink"
 import { createElement } from "react"
 import * as OpenConversation from "./OpenConversation.ts"
@@ -13,6 +13,8 @@ export interface Options {
   /** Without a slash at its end. */
   readonly url: string
   readonly token: string | undefined
+  /** Makes the calls; by default the platform's. */
+  readonly fetch: ClientOptions["fetch"]
   readonly conversationId: string | undefined
   /** `provider/model` of a new conversation. */
   readonly model: string | undefined
@@ -35,9 +37,9 @@ export interface Left {
 
 /** Shows the conversation. The terminal is afterwards as it was before, also where this fails. */
 export const open = async (options: Options): Promise<Left> => {
-  const { hasColors, isPlain, signal, token, url, ...rest } = options
+  const { fetch, hasColors, isPlain, signal, token, url, ...rest } = options
   const now = Date.now
-  const client = new HoldfastClient({ url, retryForMs: CALL_MS, ...(token === undefined ? {} : { token }) })
+  const client = new HoldfastClient({ url, retryForMs: CALL_MS, ...defined({ fetch, token }) })
   const conversation = OpenConversation.make({ ...rest, client, now })
   const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }))
   try {

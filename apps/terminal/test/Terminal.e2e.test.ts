@@ -249,27 +249,55 @@ describe("the terminal", () => {
     expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
   })
 
-  it("without a service the terminal runs its own, and what it leaves is on disk", async () => {
-    const own = mkdtempSync(join(directory, "own-"))
-    writeFileSync(
-      join(own, "holdfast.config.json"),
-      JSON.stringify({ server: { port: 0 }, model: "simulated/steady+instant" })
-    )
-    const program = spawn(process.execPath, [MAIN, "chat"], {
+  /** `holdfast chat --plain` in a folder of its own, without a service that is named. */
+  const plain = (own: string, args: ReadonlyArray<string> = []) => {
+    const program = spawn(process.execPath, [MAIN, "chat", "--plain", ...args], {
       cwd: own,
       env: { HOME: own, PATH: process.env["PATH"] },
       stdio: ["pipe", "pipe", "pipe"]
     })
-    let out = ""
-    let err = ""
-    program.stdout.setEncoding("utf8").on("data", (text: string) => (out += text))
-    program.stderr.setEncoding("utf8").on("data", (text: string) => (err += text))
-    const ended = new Promise((resolve) => program.once("close", resolve))
+    const texts = { out: "", err: "" }
+    const until = (text: string) =>
+      new Promise<void>((resolve) => {
+        const look = () => void (texts.out.includes(text) && resolve())
+        program.stdout.on("data", look)
+        look()
+      })
+    program.stdout.setEncoding("utf8").on("data", (text: string) => (texts.out += text))
+    program.stderr.setEncoding("utf8").on("data", (text: string) => (texts.err += text))
+    return { program, texts, until, ended: new Promise((resolve) => program.once("close", resolve)) }
+  }
+
+  const ownFolder = () => {
+    const own = mkdtempSync(join(directory, "own-"))
+    const config = { server: { port: 0 }, model: "simulated/steady+instant", retry: RETRY }
+    writeFileSync(join(own, "holdfast.config.json"), JSON.stringify(config))
+    return own
+  }
+
+  it("without a service the terminal runs its own, and what it leaves is on disk", async () => {
+    const { ended, program, texts } = plain(ownFolder())
     program.stdin.end("Are you there?\n")
     expect(await ended).toBe(0)
-    expect(out).toContain("> Are you there?\n")
-    expect(out).toContain("Nothing failed this time.")
-    expect(err).toContain("this terminal runs its own")
-    expect(err).toMatch(/`holdfast chat --conversation \S+` goes on with it/)
+    expect(texts.out).toContain("> Are you there?\n")
+    expect(texts.out).toContain("Nothing failed this time.")
+    expect(texts.err).toContain("this terminal runs its own")
+    expect(texts.err).toMatch(/`holdfast chat --conversation \S+` goes on with it/)
+  })
+
+  it("rule X1: a terminal whose service ends with another terminal runs it on, and its wait ends there", async () => {
+    const own = ownFolder()
+    const first = plain(own)
+    first.program.stdin.write("Are you there?\n")
+    await first.until("Nothing failed this time.")
+    const second = plain(own, ["--model", "simulated/529+instant"])
+    second.program.stdin.write("And you?\n")
+    await second.until("Retrying (1/2)")
+    expect(second.texts.err).toBe("")
+    first.program.kill("SIGKILL")
+    await second.until("outlive")
+    second.program.stdin.end()
+    expect(await second.ended).toBe(0)
+    expect(second.texts.err).toContain("this terminal runs its own")
   })
 })

@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url"
 import type * as EffectModule from "effect"
 import type * as CompositionModule from "../../../apps/session-orchestrator/src/Composition.ts"
 import type * as ConfigModule from "../../../apps/session-orchestrator/src/config/Config.ts"
-import type * as ConversationsModule from "../../../apps/session-orchestrator/src/conversation/Conversations.ts"
+import type * as ConversationsModule from "../../../apps/session-orchestrator/src/engine/conversation/Conversations.ts"
 import type * as HttpServerModule from "../../../apps/session-orchestrator/src/http/HttpServer.ts"
 import type * as DatabaseModule from "./Database.ts"
 
@@ -27,7 +27,9 @@ const source = (path: string): string => join(tree, "apps/session-orchestrator/s
 const Composition: typeof CompositionModule = await import(source("Composition.ts"))
 const { Config }: typeof ConfigModule = await import(source("config/Config.ts"))
 const { bound }: typeof HttpServerModule = await import(source("http/HttpServer.ts"))
-const { Conversations }: typeof ConversationsModule = await import(source("conversation/Conversations.ts"))
+// The room stands inside another one since the engine has a room; a tree of before is measured beside this one.
+const conversations = ["engine/conversation", "conversation"].map((room) => source(join(room, "Conversations.ts")))
+const { Conversations }: typeof ConversationsModule = await import(conversations.find(existsSync) ?? "")
 const Database: typeof DatabaseModule = await import(join(tree, "bench/src/parking/Database.ts"))
 const effect = createRequire(join(tree, "bench/package.json")).resolve("effect")
 const { Duration, Effect, Layer }: typeof EffectModule = await import(pathToFileURL(effect).href)

@@ -87,11 +87,15 @@ export const handIn = async (places: ReadonlyArray<Place>, way: ClientKind, atOn
   await agent.destroy()
 }
 
-/** Parks a turn at each path. The first turns compile what they run, in the loop as in the service; they count. */
+/**
+ * Parks a turn at each path. The first turns compile what they run, in the loop as in the service; they count. `before`: turns of the process that
+ * wait already.
+ */
 export const park = async (
   process: Processes.Process,
   paths: ReadonlyArray<string>,
-  way: ClientKind
+  way: ClientKind,
+  before = 0
 ): Promise<Speed> => {
   const origin = `http://127.0.0.1:${process.port}`
   const cpuBefore = Processes.cpuMs(process)
@@ -100,7 +104,7 @@ export const park = async (
     paths.map((path) => ({ origin, path })),
     way
   )
-  if (way === "submitted") while ((await waiting(origin)) < paths.length) await Processes.pause(50)
+  if (way === "submitted") while ((await waiting(origin)) < before + paths.length) await Processes.pause(50)
   const seconds = (performance.now() - start) / 1_000
   const cpuAPark = ((Processes.cpuMs(process) - cpuBefore) * 1_000) / paths.length
   return { perSecond: paths.length / seconds, cpuAPark }

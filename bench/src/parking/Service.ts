@@ -60,13 +60,8 @@ export const start = async (
   }
 }
 
-// --- internal
-
-/** What a start leaves to be done is done by then. */
-const SETTLE_MS = 2_000
-
 /** Every turn calls, and sleeps for the whole of its wait. */
-const configFor = (provider: number, settings: Settings) => ({
+export const configFor = (provider: number, settings: Settings) => ({
   server: { port: 0 },
   model: "bench/529x*",
   providers: {
@@ -76,6 +71,11 @@ const configFor = (provider: number, settings: Settings) => ({
   retry: { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" }, budget: "Infinity", ...settings.retry },
   models: settings.models ?? {}
 })
+
+// --- internal
+
+/** What a start leaves to be done is done by then. */
+const SETTLE_MS = 2_000
 
 /** What the first line that matches has in its first group. */
 const firstOf = (lines: ReturnType<typeof createInterface>, pattern: RegExp): Promise<string> =>

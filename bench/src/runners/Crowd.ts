@@ -7,8 +7,10 @@ import * as Fleet from "./Fleet.ts"
 
 /** A waiting turn has left memory by then. */
 const LEFT_MS = 12_000
-/** A runner reads turns up to 4 s before they are due. */
-const AHEAD_MS = 5_000
+/** One page of the list of turns. */
+const PAGE = 200
+/** A runner reads turns up to 4 s before they are due; the commands before that take it some milliseconds each. */
+const aheadMs = (turns: number): number => 5_000 + 15 * turns
 
 export interface Wakes {
   readonly medianMs: number
@@ -35,14 +37,19 @@ export const wake = async (
   provider: FailingProvider
 ): Promise<Wakes> => {
   await Processes.pause(LEFT_MS)
-  const dueAt = Date.now() + AHEAD_MS
+  const dueAt = Date.now() + aheadMs(turns)
   const lags = provider.expect(new Map(Array.from({ length: turns }, (_, n) => [String(n), dueAt])))
   const before = Fleet.cpuMs(fleet)
-  await Processes.post(Fleet.at(fleet, 0).port, "/v1/turns/commands", {
-    command: { type: "wait-until", until: dueAt },
-    filter: { model, status: "waiting" },
-    limit: turns
-  })
+  const body = { command: { type: "wait-until", until: dueAt }, filter: { model, status: "waiting" }, limit: PAGE }
+  let page: Processes.Answer = {}
+  do {
+    const { next } = page
+    page = await Processes.post(Fleet.at(fleet, 0).port, "/v1/turns/commands", {
+      ...body,
+      ...(next && { cursor: next })
+    })
+  } while (page.next !== undefined)
+  if (Date.now() > dueAt - 4_000) throw new Error("The crowd was due before all of it was told so.")
   const late = await lags
   return {
     medianMs: FigureTable.median(late),

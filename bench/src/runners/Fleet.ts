@@ -2,6 +2,7 @@
 import * as Client from "../Client.ts"
 import * as Postgres from "../Postgres.ts"
 import * as Processes from "../Processes.ts"
+import type { Tree } from "../Trees.ts"
 
 /** Runners that share one database. */
 export type Fleet = ReadonlyArray<Processes.Process>
@@ -28,7 +29,8 @@ export const start = async (
   place: Processes.Place,
   postgres: Postgres.Server,
   count: number,
-  config: object
+  config: object,
+  tree?: Tree
 ): Promise<Fleet> => {
   const name = `runners${++databases}`
   const url = await postgres.database(name)
@@ -37,6 +39,7 @@ export const start = async (
   for (let n = 0; n < count; n++) {
     const runner = await Processes.serve(place.children, place.folder, {
       name: `${name}-${n}`,
+      ...(tree === undefined ? {} : { tree }),
       config: { cluster: { shards: 60 }, telemetry: { retryLog: false }, gate: { enabled: false }, ...config },
       node: profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}/${name}-${n}`],
       env: { HOLDFAST_DATABASE_URL: url, HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${await Postgres.freePort()}` }
@@ -45,6 +48,12 @@ export const start = async (
     fleet.push(runner)
   }
   return fleet
+}
+
+/** Starts bare inserters on a new database. */
+export const startBare = async (place: Processes.Place, postgres: Postgres.Server, count: number): Promise<Fleet> => {
+  const url = await postgres.database(`bare${count}`)
+  return Promise.all(Array.from({ length: count }, () => Processes.server(place, "runners/BareInserter.ts", url)))
 }
 
 /** Makes a conversation for client `n`, at the runners in turn; returns the server to send its turns to, and their path. */

@@ -92,7 +92,8 @@ const turnsOf = async (folder: string): Promise<Readonly<Record<Row, () => Promi
     const append = (_: unknown, __: number, ...more: ReadonlyArray<Records.Stored>) =>
       Effect.sync(() => void records.push(...more))
     const options = Object.assign(<A>(appended: A): A => appended, {})
-    const made = JournalCheckpoint.over({ append } as never, facts.turnId, [], options as never)
+    const given: unknown = [{ append }, facts.turnId, [], options]
+    const made = JournalCheckpoint.over(...(given as Parameters<typeof JournalCheckpoint.over>))
     return "checkpoint" in made ? (made.checkpoint as Kernel.Checkpoint.Checkpoint["Service"]) : made
   }
   const turnOver = (

@@ -1,9 +1,9 @@
 /** OpenAI's chat completions. */
-import { type Answer, data, type Format, id, pieces } from "./Format.ts"
+import { type Answer, data, type Format, id, pieces, secondsTo, type ToolCall } from "./Format.ts"
 
 const USAGE = { prompt_tokens: 12, completion_tokens: 7, total_tokens: 19 }
 
-const callOf = ({ input, name }: { readonly name: string; readonly input: object }) => ({
+const callOf = ({ input, name }: ToolCall) => ({
   id: id("call_"),
   type: "function",
   function: { name, arguments: JSON.stringify(input) }
@@ -12,7 +12,7 @@ const callOf = ({ input, name }: { readonly name: string; readonly input: object
 const messageOf = (answer: Answer): object =>
   "text" in answer
     ? { role: "assistant", content: answer.text }
-    : { role: "assistant", content: null, tool_calls: [callOf(answer.tool)] }
+    : { role: "assistant", content: null, tool_calls: answer.tools.map(callOf) }
 
 const reasonOf = (answer: Answer): string => ("text" in answer ? "stop" : "tool_calls")
 
@@ -38,7 +38,7 @@ export const format: Format = {
       chunk(whole, OPENING),
       ...("text" in answer
         ? pieces(answer.text).map((content) => chunk(whole, { content }))
-        : [chunk(whole, { tool_calls: [{ index: 0, ...callOf(answer.tool) }] })]),
+        : [chunk(whole, { tool_calls: answer.tools.map((tool, index) => ({ index, ...callOf(tool) })) })]),
       chunk(whole, {}, reasonOf(answer)),
       data({ ...whole, choices: [], usage: USAGE }),
       "data: [DONE]\n\n"
@@ -56,5 +56,9 @@ export const format: Format = {
   errorFrame: data({
     error: { message: "The server is overloaded", type: "server_error", code: "server_is_overloaded" }
   }),
-  error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } })
+  error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } }),
+  limit: (until, now) => ({
+    headers: { "retry-after": String(secondsTo(until, now)) },
+    body: { error: { message: "Too many requests", type: "rate_limit_error" } }
+  })
 }

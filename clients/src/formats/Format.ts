@@ -1,7 +1,13 @@
 /** What the scripted provider writes in one wire format: answers, and the errors that a provider sends. */
 
-/** What a model answers: a text, or one call of a tool. */
-export type Answer = { readonly text: string } | { readonly tool: { readonly name: string; readonly input: object } }
+/** A call of a tool. */
+export interface ToolCall {
+  readonly name: string
+  readonly input: object
+}
+
+/** What a model answers: a text, or calls of tools. */
+export type Answer = { readonly text: string } | { readonly tools: ReadonlyArray<ToolCall> }
 
 /** A request for a model's answer. */
 export interface Asked {
@@ -24,11 +30,19 @@ export interface Format {
   readonly errorFrame: string
   /** An error as a document. */
   readonly error: (status: number, message: string) => object
+  /** A limit of a plan that ends at a time. */
+  readonly limit: (
+    until: number,
+    now: number
+  ) => { readonly headers: Readonly<Record<string, string>>; readonly body: object }
 }
 
 /** The model that a request names. */
 export const modelOf = ({ body, path }: Asked): string =>
   typeof body["model"] === "string" ? body["model"] : (/models\/([^/:]+):/u.exec(path)?.[1] ?? "unknown")
+
+/** Seconds from now to a time, as headers have them. */
+export const secondsTo = (time: number, now: number): number => Math.max(1, Math.ceil((time - now) / 1_000))
 
 /** A frame of a stream of events. */
 export const data = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`

@@ -1,12 +1,12 @@
 /** Google's Gemini. */
-import { type Answer, data, type Format, id, pieces } from "./Format.ts"
+import { type Answer, data, type Format, id, pieces, secondsTo } from "./Format.ts"
 
 const USAGE = { promptTokenCount: 12, candidatesTokenCount: 7, totalTokenCount: 19 }
 
 const partsOf = (answer: Answer): ReadonlyArray<object> =>
   "text" in answer
     ? pieces(answer.text).map((text) => ({ text }))
-    : [{ functionCall: { id: id("call_"), name: answer.tool.name, args: answer.tool.input } }]
+    : answer.tools.map(({ input, name }) => ({ functionCall: { id: id("call_"), name, args: input } }))
 
 const chunkOf = (parts: ReadonlyArray<object>, model: string, more: object = {}) => ({
   candidates: [{ index: 0, content: { role: "model", parts }, ...more }],
@@ -33,5 +33,9 @@ export const format: Format = {
   errorFrame: data({ error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } }),
   error: (status, message) => ({
     error: { code: status, message, status: status === 429 ? "RESOURCE_EXHAUSTED" : "UNAVAILABLE" }
+  }),
+  limit: (until, now) => ({
+    headers: { "retry-after": String(secondsTo(until, now)) },
+    body: { error: { code: 429, message: "Too many requests", status: "RESOURCE_EXHAUSTED" } }
   })
 }

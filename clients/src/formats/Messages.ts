@@ -1,14 +1,36 @@
 /** Anthropic's messages. */
-import { type Answer, type Format, id, named, pieces } from "./Format.ts"
+import { type Answer, type Format, id, named, pieces, secondsTo } from "./Format.ts"
 
-const blockOf = (answer: Answer): object =>
+const blocksOf = (answer: Answer): ReadonlyArray<Block> =>
   "text" in answer
-    ? { type: "text", text: answer.text }
-    : { type: "tool_use", id: id("toolu_"), name: answer.tool.name, input: answer.tool.input }
+    ? [{ type: "text", text: answer.text }]
+    : answer.tools.map(({ input, name }) => ({ type: "tool_use", id: id("toolu_"), name, input }))
+
+type Block =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: object }
+
+/** The events of a block, with its content in pieces. */
+const eventsOf = (block: Block, index: number): ReadonlyArray<string> => {
+  const [empty, deltas] =
+    block.type === "text"
+      ? [{ ...block, text: "" }, pieces(block.text).map((text) => ({ type: "text_delta", text }))]
+      : [
+          { ...block, input: {} },
+          pieces(JSON.stringify(block.input)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
+        ]
+  return [
+    named({ type: "content_block_start", index, content_block: empty }),
+    ...deltas.map((delta) => named({ type: "content_block_delta", index, delta })),
+    named({ type: "content_block_stop", index })
+  ]
+}
 
 const reasonOf = (answer: Answer): string => ("text" in answer ? "end_turn" : "tool_use")
 
 const messageOf = (model: string) => ({ id: id("msg_"), type: "message", role: "assistant", model })
+
+const FIVE_HOURS_MS = 5 * 3_600_000
 
 const opening = (model: string): string =>
   named({
@@ -29,16 +51,7 @@ export const format: Format = {
   frames: (answer, model) => [
     opening(model),
     named({ type: "ping" }),
-    named({
-      type: "content_block_start",
-      index: 0,
-      content_block: "text" in answer ? { type: "text", text: "" } : { ...blockOf(answer), input: {} }
-    }),
-    ...("text" in answer
-      ? pieces(answer.text).map((text) => ({ type: "text_delta", text }))
-      : pieces(JSON.stringify(answer.tool.input)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
-    ).map((delta) => named({ type: "content_block_delta", index: 0, delta })),
-    named({ type: "content_block_stop", index: 0 }),
+    ...blocksOf(answer).flatMap(eventsOf),
     named({
       type: "message_delta",
       delta: { stop_reason: reasonOf(answer), stop_sequence: null },
@@ -49,7 +62,7 @@ export const format: Format = {
   opening,
   document: (answer, model) => ({
     ...messageOf(model),
-    content: [blockOf(answer)],
+    content: blocksOf(answer),
     stop_reason: reasonOf(answer),
     stop_sequence: null,
     usage: { input_tokens: 12, output_tokens: 7 }
@@ -58,5 +71,24 @@ export const format: Format = {
   error: (status, message) => ({
     type: "error",
     error: { type: status === 429 ? "rate_limit_error" : status === 529 ? "overloaded_error" : "api_error", message }
-  })
+  }),
+  limit: (until, now) => {
+    const [claim, reset] = ["anthropic-ratelimit-unified", String(Math.ceil(until / 1_000))]
+    const [window, short] = until - now > FIVE_HOURS_MS ? ["seven_day", "7d"] : ["five_hour", "5h"]
+    return {
+      headers: {
+        [`${claim}-status`]: "rejected",
+        [`${claim}-reset`]: reset,
+        [`${claim}-representative-claim`]: window,
+        [`${claim}-${short}-status`]: "rejected",
+        [`${claim}-${short}-utilization`]: "1",
+        [`${claim}-${short}-reset`]: reset,
+        "retry-after": String(secondsTo(until, now))
+      },
+      body: {
+        type: "error",
+        error: { type: "rate_limit_error", message: "This request would exceed your account's rate limit." }
+      }
+    }
+  }
 }

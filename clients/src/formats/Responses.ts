@@ -1,25 +1,26 @@
 /** OpenAI's responses. */
-import { type Answer, type Format, id, named, pieces } from "./Format.ts"
+import { type Answer, type Format, id, named, pieces, secondsTo, type ToolCall } from "./Format.ts"
 
-const itemOf = (answer: Answer) =>
-  "text" in answer
-    ? {
-        id: id("msg_"),
-        type: "message" as const,
-        role: "assistant",
-        status: "completed",
-        content: [{ type: "output_text", text: answer.text, annotations: [] }]
-      }
-    : {
-        id: id("fc_"),
-        type: "function_call" as const,
-        status: "completed",
-        call_id: id("call_"),
-        name: answer.tool.name,
-        arguments: JSON.stringify(answer.tool.input)
-      }
+const itemsOf = (answer: Answer) => ("text" in answer ? [messageOf(answer.text)] : answer.tools.map(callOf))
 
-type Item = ReturnType<typeof itemOf>
+const messageOf = (text: string) => ({
+  id: id("msg_"),
+  type: "message" as const,
+  role: "assistant",
+  status: "completed",
+  content: [{ type: "output_text", text, annotations: [] }]
+})
+
+const callOf = ({ input, name }: ToolCall) => ({
+  id: id("fc_"),
+  type: "function_call" as const,
+  status: "completed",
+  call_id: id("call_"),
+  name,
+  arguments: JSON.stringify(input)
+})
+
+type Item = ReturnType<typeof messageOf> | ReturnType<typeof callOf>
 
 interface Event {
   readonly type: string
@@ -55,8 +56,8 @@ const responseOf = (name: string, model: string, status: string, output: Readonl
 })
 
 /** The events of an item: of a text its pieces, of a call its arguments at once. */
-const eventsOf = (item: Item): ReadonlyArray<Event> => {
-  const place = { output_index: 0, item_id: item.id }
+const eventsOf = (item: Item, output_index: number): ReadonlyArray<Event> => {
+  const place = { output_index, item_id: item.id }
   if (item.type === "function_call")
     return [
       { type: "response.function_call_arguments.delta", ...place, delta: item.arguments },
@@ -84,14 +85,16 @@ export const format: Format = {
   isStream: ({ body }) => body["stream"] === true,
   frames: (answer, model) => {
     const name = id("resp_")
-    const item = itemOf(answer)
+    const items = itemsOf(answer)
     return [
       { type: "response.created", response: responseOf(name, model, "in_progress", []) },
       { type: "response.in_progress", response: responseOf(name, model, "in_progress", []) },
-      { type: "response.output_item.added", output_index: 0, item: openingOf(item) },
-      ...eventsOf(item),
-      { type: "response.output_item.done", output_index: 0, item },
-      { type: "response.completed", response: responseOf(name, model, "completed", [item]) }
+      ...items.flatMap((item, output_index) => [
+        { type: "response.output_item.added", output_index, item: openingOf(item) },
+        ...eventsOf(item, output_index),
+        { type: "response.output_item.done", output_index, item }
+      ]),
+      { type: "response.completed", response: responseOf(name, model, "completed", items) }
     ].map((event, sequence_number) => named({ ...event, sequence_number }))
   },
   opening: (model) =>
@@ -100,7 +103,7 @@ export const format: Format = {
       sequence_number: 0,
       response: responseOf(id("resp_"), model, "in_progress", [])
     }),
-  document: (answer, model) => responseOf(id("resp_"), model, "completed", [itemOf(answer)]),
+  document: (answer, model) => responseOf(id("resp_"), model, "completed", itemsOf(answer)),
   errorFrame: named({
     type: "error",
     sequence_number: 0,
@@ -108,5 +111,17 @@ export const format: Format = {
     message: "The server is overloaded",
     param: null
   }),
-  error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } })
+  error: (status, message) => ({ error: { message, type: status === 429 ? "rate_limit_error" : "server_error" } }),
+  limit: (until, now) => ({
+    headers: {},
+    body: {
+      error: {
+        type: "usage_limit_reached",
+        message: "The usage limit has been reached",
+        plan_type: "plus",
+        resets_at: Math.ceil(until / 1_000),
+        resets_in_seconds: secondsTo(until, now)
+      }
+    }
+  })
 }

@@ -2,6 +2,7 @@
 import { createServer } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
+import { text as read } from "node:stream/consumers"
 
 /** `cut` ends the connection in the middle; `ended` ends the response there, without its terminal event; `stall` sends nothing until the client closes; a number is a status; texts are an answer. */
 export type Answer =
@@ -26,8 +27,9 @@ export interface Scripted {
 export const listen = async (script: ReadonlyArray<Answer>): Promise<Scripted> => {
   const requests: Array<Scripted["requests"][number]> = []
   const server = createServer(async (request, response): Promise<void> => {
-    let body = ""
-    for await (const part of request) body += part
+    const body = await read(request).catch(() => undefined)
+    // The client left before it had sent everything.
+    if (body === undefined) return
     requests.push(JSON.parse(body))
     const answer = script[requests.length - 1] ?? 500
     if (typeof answer === "number") {

@@ -1,5 +1,6 @@
 /** One conversation: its turns, its events, and the commands on its wait. */
 import type { ConversationState, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
+import * as CommandMethods from "./CommandMethods.ts"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type { ConversationCommand } from "./transport/Transport.ts"
 import { randomId } from "./transport/Waiting.ts"
@@ -28,30 +29,26 @@ export interface SteerOptions extends CallOptions {
   readonly commandId?: string
 }
 
-/** How a tool call is answered. */
-export interface AnswerOptions extends SteerOptions {
-  /** `true`: every later call of this tool in the conversation has the same answer, without a question. */
-  readonly always?: boolean
-}
-
-/** How a tool call is refused. */
-export interface RefusalOptions extends AnswerOptions {
-  /** For the model. */
-  readonly reason?: string
-}
-
 /** Where a stream of a conversation begins. */
 export interface EventOptions extends StreamOptions {
   /** The last event that is known (`lastEventId`); by default the stream begins with the first event. */
   readonly after?: number
 }
 
+/** Options and results of the commands. */
+interface Calls extends CommandMethods.Shape {
+  readonly abort: readonly [CallOptions, Promise<void>]
+  readonly setting: readonly [CallOptions, Promise<void>]
+  readonly steering: readonly [SteerOptions, Promise<void>]
+}
+
 /** A conversation of the service. Commands resolve once they are on disk; where there is nothing to change they do nothing. */
-export class Conversation {
+export class Conversation extends CommandMethods.base<Calls>() implements CommandMethods.Sender<Calls> {
   readonly id: string
   readonly #shared: Shared
 
   constructor(shared: Shared, id: string) {
+    super()
     this.#shared = shared
     this.id = id
   }
@@ -94,64 +91,6 @@ export class Conversation {
     return new EventStream({ ...this.#shared, ...options, subscription })
   }
 
-  /** Ends the retries first, then the turn that runs. */
-  async abort({ signal }: CallOptions = {}): Promise<void> {
-    await this.command({ type: "abort" }, signal)
-  }
-
-  /** Switches automatic retries, from the next failure on. */
-  async setAutoRetry(enabled: boolean, { signal }: CallOptions = {}): Promise<void> {
-    await this.command({ type: "set_auto_retry", enabled }, signal)
-  }
-
-  /** Changes its model to this `provider/model`, for turns that are accepted from now on. */
-  async setModel(model: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.command({ type: "set_model", model }, signal)
-  }
-
-  /** Gives up: ends the wait, and the turn with its last error. */
-  async abortRetry(options: SteerOptions = {}): Promise<void> {
-    await this.command({ type: "abort_retry", ...onceOf(options) }, options.signal)
-  }
-
-  /** Ends the wait and makes the next attempt. */
-  async retryNow(options: SteerOptions = {}): Promise<void> {
-    await this.command({ type: "retry_now", ...onceOf(options) }, options.signal)
-  }
-
-  /** Moves the end of the wait: a date, or epoch milliseconds. */
-  async waitUntil(until: Date | number, options: SteerOptions = {}): Promise<void> {
-    await this.command({ type: "wait_until", until: Number(until), ...onceOf(options) }, options.signal)
-  }
-
-  /** Ends the wait; the rest of the turn runs on this `provider/model`. */
-  async switchTarget(model: string, options: SteerOptions = {}): Promise<void> {
-    await this.command({ type: "switch_target", model, ...onceOf(options) }, options.signal)
-  }
-
-  /** Runs a tool call that waits for approval (`asks.calls` of the wait), once each call of the question has its answer. */
-  async approveTool(toolCallId: string, { always, ...options }: AnswerOptions = {}): Promise<void> {
-    const answer = { toolCallId, approve: true, ...(always === true ? { always } : {}) }
-    await this.command({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
-  }
-
-  /** Refuses such a call: the model gets it as a failed call, with the reason. */
-  async refuseTool(toolCallId: string, { always, reason, ...options }: RefusalOptions = {}): Promise<void> {
-    const why = reason === undefined ? {} : { reason }
-    const answer = { toolCallId, approve: false, ...why, ...(always === true ? { always } : {}) }
-    await this.command({ type: "answer_tool", ...answer, ...onceOf(options) }, options.signal)
-  }
-
-  /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
-  async setToolAnswers(toolAnswers: ConversationState.ToolAnswers, { signal }: CallOptions = {}): Promise<void> {
-    await this.command({ type: "set_tool_answers", toolAnswers }, signal)
-  }
-
-  /** Adds milliseconds to the budget of the step that waits. */
-  async extendBudget(byMs: number, options: SteerOptions = {}): Promise<void> {
-    await this.command({ type: "extend_budget", byMs, ...onceOf(options) }, options.signal)
-  }
-
   /** Reads its state; while it waits, the error and when the next attempt is due. */
   async getState(options: CallOptions = {}): Promise<ConversationState.ConversationState> {
     return await ask(this.#shared, this.#path, options.signal)
@@ -178,6 +117,16 @@ export class Conversation {
     return this.#shared.transport.command(this.id, command, signal)
   }
 
+  /** Sends the command of a method. With an id of its own it can be sent again when its response is lost. */
+  async [CommandMethods.deliver](
+    command: CommandMethods.Line,
+    { commandId = randomId(), signal }: SteerOptions,
+    kind: keyof Calls
+  ): Promise<void> {
+    const once = kind === "steering" ? { commandId } : {}
+    await this.command({ ...command, ...once } as CommandMethods.Line, signal)
+  }
+
   get #path(): string {
     return `/v1/conversations/${encodeURIComponent(this.id)}`
   }
@@ -189,8 +138,3 @@ export class Conversation {
 const MOST_OF_COMMAND = 64 * 1024
 
 type Messages = { readonly messages: ReadonlyArray<Message.Message> }
-
-type CommandId = NonNullable<Extract<ConversationCommand, { readonly type: "retry_now" }>["commandId"]>
-
-/** With an id of its own a command can be sent again when its response is lost. */
-const onceOf = ({ commandId = randomId() }: SteerOptions) => ({ commandId: commandId as CommandId })

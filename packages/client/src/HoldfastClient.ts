@@ -70,13 +70,25 @@ export interface TurnFilter extends CallOptions {
 }
 
 /** Which conversations a list has. */
-export interface ConversationFilter extends Omit<TurnFilter, "status"> {}
+export interface ConversationFilter extends Omit<TurnFilter, "status"> {
+  /** Those whose newest turn has not ended. */
+  readonly busy?: true | undefined
+  /** These alone; unknown ones are left out. */
+  readonly ids?: ReadonlyArray<string> | undefined
+}
 
 /** What a new conversation is opened with. */
 export interface ConversationOptions extends NewConversation.CreateConversation, CallOptions {}
 
 /** What a submitted turn is opened with: options of the turn and of its conversation. */
 export interface SubmitOptions extends NewConversation.CreateConversation, Omit<TurnOptions, "tags" | "metadata"> {}
+
+/** Which turns a report is of. */
+export interface ReportOptions extends CallOptions {
+  readonly since?: Date | number | undefined
+  /** Those of this conversation alone. */
+  readonly conversation?: string | undefined
+}
 
 /** A client of one service. */
 export class HoldfastClient {
@@ -144,6 +156,11 @@ export class HoldfastClient {
     } while (cursor !== undefined)
   }
 
+  /** Raises a limit of spending, by default to as much again. Turns that ask about it go on. */
+  async raiseLimit(body: WorkGroup.RaiseLimit, { signal }: CallOptions = {}): Promise<WorkGroup.RaisedLimit> {
+    return await ask(this.#shared, "/v1/spend/raise", signal, body)
+  }
+
   /** Reads attempts and waits of turns, 50 at most, as spans of time. */
   async readCourses(
     turnIds: ReadonlyArray<string>,
@@ -152,12 +169,9 @@ export class HoldfastClient {
     return (await ask<WorkGroup.Courses>(this.#shared, "/v1/turns/courses", signal, { turnIds })).courses
   }
 
-  /** Reports what happened since a moment; by default in the last twelve hours. */
-  async report({
-    signal,
-    since
-  }: CallOptions & { readonly since?: Date | number } = {}): Promise<PeriodReport.PeriodReport> {
-    return await ask(this.#shared, `/v1/report${queryOf({ since })}`, signal)
+  /** Reports what happened since a moment; by default in the last twelve hours, or since the conversation began. */
+  async report({ conversation, signal, since }: ReportOptions = {}): Promise<PeriodReport.PeriodReport> {
+    return await ask(this.#shared, `/v1/report${queryOf({ conversation, since })}`, signal)
   }
 
   /** Lists the waits of a policy: the configuration's, or settings over it. */
@@ -204,11 +218,11 @@ export class HoldfastClient {
 
 // --- internal
 
-type Filter = Readonly<Record<string, string | number | Date | undefined>>
+type Filter = Readonly<Record<string, string | number | true | Date | ReadonlyArray<string> | undefined>>
 
 const queryOf = (filter: Filter): string => {
   const query = Object.entries(filter).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(value instanceof Date ? Number(value) : value)}`]
+    value === undefined ? [] : [`${name}=${encodeURIComponent(String(value instanceof Date ? Number(value) : value))}`]
   )
   return query.length === 0 ? "" : `?${query.join("&")}`
 }

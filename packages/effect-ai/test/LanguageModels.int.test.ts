@@ -37,12 +37,21 @@ const reading = (whole: Deferred.Deferred<void>): Layer.Layer<Http.Http> =>
     Effect.map(Http.Http, ({ endpoint }) => ({
       endpoint: (url, headers) => {
         const post = endpoint(url, headers)
-        return (body, scope) =>
-          Effect.map(post(body, scope), (response) =>
-            response.status === 200
-              ? { ...response, bytes: Effect.tapCause(response.bytes, () => Deferred.succeed(whole, undefined)) }
-              : response
-          )
+        return (body, { broken, data, end, head }) => {
+          let status = 0
+          return post(body, {
+            broken,
+            data,
+            head: (given) => {
+              status = given.status
+              head(given)
+            },
+            end: () => {
+              if (status === 200) Deferred.doneUnsafe(whole, Effect.void)
+              end()
+            }
+          })
+        }
       }
     }))
   ).pipe(Layer.provide(Undici.layer))

@@ -23,7 +23,7 @@ import type { Engine } from "./Engine.ts"
 import type { Message, Prompt, TurnEvent } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
 import * as EngineJournal from "./internal/EngineJournal.ts"
-import type { KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
+import type { Facts, KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
 import { type Place, RunningTurn, type Services } from "./internal/RunningTurn.ts"
@@ -173,7 +173,7 @@ class Library implements Holdfast {
     this.services.ports.targetOf(model, "model")
     const known = this.running.get(id)
     if (known !== undefined && engine === undefined) return known
-    const facts: TurnStorage.Facts = {
+    const facts: Facts = {
       conversationId,
       prompt: given,
       model,
@@ -264,7 +264,7 @@ class Library implements Holdfast {
   }
 
   /** Starts a turn in an engine. An earlier run of it in this process is over, whether or not the engine has ended it. */
-  private startIn(engine: Engine, id: string, facts: TurnStorage.Facts, messages: ReadonlyArray<Message>): RunningTurn {
+  private startIn(engine: Engine, id: string, facts: Facts, messages: ReadonlyArray<Message>): RunningTurn {
     const history = Schema.decodeUnknownResult(Schema.Array(Messages.Message))(messages)
     if (Result.isFailure(history)) throw new HoldfastError("invalid-options", `history: ${history.failure.message}`)
     if (this.services.ports.policy.spendGuard !== undefined)

@@ -21,10 +21,9 @@
 import { Patience, TurnParked } from "@holdfast/kernel"
 import { FromAsyncIterable, PatientStream } from "@holdfast/providers"
 import * as Stream from "effect/Stream"
-import { CallParked, type ParkOptions } from "./CallParked.ts"
+import { CallParked, type ParkOptions, parking } from "./CallParked.ts"
 import type { Target } from "./Events.ts"
 import { HoldfastError } from "./HoldfastError.ts"
-import * as ParkedCalls from "./internal/ParkedCalls.ts"
 import { policyOf, type RetryChoice } from "./RetryChoice.ts"
 
 /** A wait that begins. */
@@ -62,7 +61,7 @@ export type Patient = <A>(call: PatientCall<A>) => AsyncGenerator<A, void, undef
 /** Reads the options once, for any number of calls. Throws a `HoldfastError` that names what is wrong. */
 export const patience = ({ onRetry, park, retry, signal: shared }: PatienceOptions = {}): Patient => {
   const policy = policyOf(retry)
-  const open = park === undefined ? undefined : ParkedCalls.make(park)
+  const open = park === undefined ? undefined : parking(park)
   return async function* ({ call, id, isContent, signal: own, target = TARGET }) {
     const signal = either(shared, own)
     const patient = { target, stream: FromAsyncIterable.elementsOf(call), isContent, onRetry, signal }

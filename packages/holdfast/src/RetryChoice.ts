@@ -2,7 +2,12 @@
 import { Profile, type RetryPolicy, RetrySettings } from "@holdfast/policy"
 import * as Result from "effect/Result"
 import { HoldfastError } from "./HoldfastError.ts"
-import type { RetryOptions } from "./RetryOptions.ts"
+
+/**
+ * The retry policy of a program, as it stands in `retry` of a configuration (docs/settings.md). Each key replaces that part of the profile. Lengths
+ * of time are text such as `"30 seconds"`, `"15 minutes"` or `"7 hours"`.
+ */
+export type RetryOptions = Omit<(typeof RetrySettings.RetrySettings)["Encoded"], "finalReport">
 
 /** A profile, or settings over one. */
 export type RetryChoice = RetryOptions | NonNullable<RetryOptions["profile"]>

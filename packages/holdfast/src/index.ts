@@ -5,8 +5,7 @@ export { holdfast, type Holdfast, type Options, type TurnOptions, type Unsubscri
 export { HoldfastError } from "./HoldfastError.ts"
 export type { Model, ModelEvent, ModelRequest, ToolDescription } from "./Model.ts"
 export { cut, patience, type PatienceOptions, type Patient, type PatientCall, type Retry } from "./PatientCall.ts"
-export type { RetryChoice } from "./RetryChoice.ts"
-export type { RetryOptions } from "./RetryOptions.ts"
+export type { RetryChoice, RetryOptions } from "./RetryChoice.ts"
 export {
   durableObjectStore,
   type DurableObjectStorage,

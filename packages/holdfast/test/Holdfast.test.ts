@@ -18,12 +18,12 @@ import {
 const AT_ONCE = {
   schedule: { type: "steps", delays: ["0 millis", "0 millis", "0 millis", "0 millis", "0 millis"], tail: "1 millis" },
   maxRetries: 5
-}
+} as const
 const HOURS = {
   schedule: { type: "steps", delays: ["3 hours"], tail: "3 hours" },
   budget: "12 hours",
   jitter: "none" as const
-}
+} as const
 
 const failure = (status: number): Error => Object.assign(new Error("Overloaded"), { status })
 

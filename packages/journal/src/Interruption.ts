@@ -4,7 +4,7 @@
  * Pure: it takes the state on disk and returns the state to write.
  *
  * Interruption.I1. A turn was calling its provider, streaming or in a tool, and another process takes it up: that counts as a death,
- *     unless the earlier process had stopped the turn in good order.
+ *     unless the earlier process had stopped the turn in good order. A process that has the turn again has not died, and may die yet.
  * Interruption.I2. Deaths count in a row: a record that ends something, or an orderly stop, resets the count. A record that only
  *     marks a beginning, or states that a process died, ends nothing: a turn whose process dies in every answer writes several in each life.
  * Interruption.I3. At `SUSPECT` deaths a turn is run alone. A death while it waits for that does not count: it ran nothing.
@@ -57,17 +57,14 @@ export interface Found {
 }
 
 /** The state after a process takes up a turn that was calling its provider, streaming or in a tool. */
-export const takenUp = (known: Interruption | undefined, { life, records, since }: Found): Interruption => {
-  if (known?.life === life) return known // I1: its process has not died
-  return {
-    life,
-    seen: records,
-    deaths: deathsOf(known, since),
-    isAlone: false,
-    isOrderly: false,
-    defects: known?.defects ?? 0
-  }
-}
+export const takenUp = (known: Interruption | undefined, found: Found): Interruption => ({
+  life: found.life,
+  seen: found.records,
+  deaths: deathsOf(known, found),
+  isAlone: false,
+  isOrderly: false,
+  defects: known?.defects ?? 0
+})
 
 /** How a turn that is taken up is run. */
 export type RunPlan =
@@ -117,12 +114,13 @@ export const isProgress = (record: Records.Stored): boolean => {
 
 const TOGETHER: RunPlan = { _tag: "Together" }
 
-const deathsOf = (known: Interruption | undefined, since: ReadonlyArray<Records.Stored>): number => {
+const deathsOf = (known: Interruption | undefined, { life, since }: Found): number => {
   if (known === undefined) return 1
   if (known.isOrderly) return 0
-  if (since.some(isProgress)) return 1
-  if (known.deaths === SUSPECT && !known.isAlone) return SUSPECT // I3
-  return known.deaths + 1
+  const hasDied = known.life !== life // I1
+  const before = since.some(isProgress) ? 0 : known.deaths
+  if (before === SUSPECT && !known.isAlone) return SUSPECT // I3
+  return hasDied ? before + 1 : before
 }
 
 const diedIn = (deaths: number): Failure.Failure => ({

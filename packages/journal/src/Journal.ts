@@ -10,16 +10,15 @@ import type { Ids } from "@holdfast/wire"
 import type * as Array from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type { StorageError } from "./StorageError.ts"
 
-/** Records of a turn, and the number of the first of them. */
+/** Records of a turn. */
 export interface Append {
   readonly turnId: Ids.TurnId
-  /** The number of the first record in its turn, 0-based. */
+  /** The number of the first record in its turn, 0-based; without records, the number of records that the turn has. */
   readonly seq: number
-  readonly records: Array.NonEmptyReadonlyArray<Records.Stored>
+  readonly records: ReadonlyArray<Records.Stored>
 }
 
 /** Another process has written this turn's next record, so this process does not own the turn any more. */
@@ -59,24 +58,3 @@ export class Journal extends Context.Service<
 
 /** Why an append may be refused. */
 export type AppendError = StorageError | JournalConflict
-
-/** Records of a turn, none or some, and an application's statements. */
-export interface AppendWith<In> extends Omit<Append, "records"> {
-  readonly records: ReadonlyArray<Records.Stored>
-  readonly statements?: In | undefined
-}
-
-/** A journal that commits an application's own statements together with records; `In` describes the statements of one append. */
-export interface JournalWith<In, Out, E = AppendError> {
-  /** Appends records, and runs the statements: all or none of both. The same append again changes nothing, as for `Journal.append`. */
-  readonly appendWith: (
-    turnId: Ids.TurnId,
-    seq: number,
-    records: Array.NonEmptyReadonlyArray<Records.Stored>,
-    statements: In
-  ) => Effect.Effect<Out, E>
-  /** Appends for several turns, each with its own outcome: a refused append leaves the others alone. */
-  readonly appendAll: (
-    appends: ReadonlyArray<AppendWith<In>>
-  ) => Effect.Effect<ReadonlyArray<Exit.Exit<Out | undefined, E>>>
-}

@@ -7,7 +7,7 @@ import { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type Append, Journal, JournalConflict } from "./Journal.ts"
+import { Journal, JournalConflict } from "./Journal.ts"
 
 /** Turns a call of `forget` reads. */
 const FORGOTTEN_AT_ONCE = 32
@@ -15,19 +15,18 @@ const FORGOTTEN_AT_ONCE = 32
 /** An empty journal. */
 export const make = (): Journal["Service"] => {
   const turns = new Map<Ids.TurnId, Array<Records.Stored>>()
-  const append = ({ records, seq, turnId }: Append): Effect.Effect<void, JournalConflict> =>
-    Effect.suspend(() => {
-      const stored = turns.get(turnId) ?? []
-      if (seq > stored.length) return Effect.die(new Error(`Turn ${turnId} has ${stored.length} records, not ${seq}`))
-      const isFree = records.every((record, i) => isSame(stored[seq + i] ?? record, record))
-      if (!isFree) return Effect.fail(new JournalConflict({ turnId })) // J2
-      stored.push(...records.slice(stored.length - seq))
-      turns.set(turnId, stored)
-      return Effect.void
-    })
   return {
     load: (turnId) => Effect.sync(() => [...(turns.get(turnId) ?? [])]),
-    append: (turnId, seq, ...records) => append({ turnId, seq, records }),
+    append: (turnId, seq, ...records) =>
+      Effect.suspend(() => {
+        const stored = turns.get(turnId) ?? []
+        if (seq > stored.length) return Effect.die(new Error(`Turn ${turnId} has ${stored.length} records, not ${seq}`))
+        const isFree = records.every((record, i) => isSame(stored[seq + i] ?? record, record))
+        if (!isFree) return Effect.fail(new JournalConflict({ turnId })) // J2
+        stored.push(...records.slice(stored.length - seq))
+        turns.set(turnId, stored)
+        return Effect.void
+      }),
     forget: (sealedBefore, after) =>
       Effect.sync(() => {
         const ids = Array.from(turns.keys()).filter((id) => after === undefined || id > after)

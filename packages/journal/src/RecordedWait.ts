@@ -58,6 +58,10 @@ export const currentBy = (
   return Effect.succeed(tail && record?.kind === "Decision" ? currentOf([tail]) : undefined)
 }
 
+/** The ids of the commands in some records, so that the same command again does nothing (rule X4). */
+export const commandIdsOf = (known: ReadonlyArray<Records.Stored>): ReadonlyArray<string> =>
+  known.flatMap((record) => Records.valueOf("Wake", record)?.by?.commandId ?? [])
+
 /** Whether the policy refuses a further retry after a retry with this basis. */
 export const isLast = (basis: unknown): boolean => Predicate.hasProperty(basis, "isLast") && basis.isLast === true
 

@@ -21,34 +21,39 @@ export const INTERVAL = Duration.days(1)
 /** The time between two batches: a batch takes some milliseconds, so turns have nine tenths of the time (N2). */
 export const PAUSE = Duration.millis(50)
 
-/** Runs a round at once and then one a day, without end. Deletes journals of turns sealed longer than `keep` ago; infinity keeps all. */
+/** Deletes journals of turns sealed longer than `keep` ago, once a day; infinity keeps all. */
 export const run = (journal: Pick<Journal["Service"], "forget">, keep: Duration.Duration): Effect.Effect<never> =>
   Duration.isFinite(keep)
-    ? Effect.andThen(round(journal, keep), Effect.sleep(INTERVAL)).pipe(Effect.forever)
+    ? daily(
+        "journals",
+        Effect.gen(function* () {
+          const sealedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(keep)
+          const forgotten = yield* sweep<Ids.TurnId>((after) => journal.forget(sealedBefore, after))
+          if (forgotten > 0) yield* Effect.logInfo(`Deleted the journals of ${forgotten} turn(s) that ended long ago.`)
+        })
+      )
     : Effect.never
 
-// --- internal
-
-const round = (journal: Pick<Journal["Service"], "forget">, keep: Duration.Duration): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    const sealedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(keep)
-    const forgotten = yield* sweep(journal, sealedBefore)
-    if (forgotten > 0) yield* Effect.logInfo(`Deleted the journals of ${forgotten} turn(s) that ended long ago.`)
-  }).pipe(
-    Effect.catchTag("StorageError", ({ message }) => Effect.logWarning(`Old journals are kept for now. ${message}`)) // N3
+/** Runs a round at once and then one a day, without end; `what` it deletes stays if the storage fails (N3). */
+export const daily = (what: string, round: Effect.Effect<void, StorageError>): Effect.Effect<never> =>
+  round.pipe(
+    Effect.catchTag("StorageError", ({ message }) => Effect.logWarning(`Old ${what} are kept for now. ${message}`)),
+    Effect.andThen(Effect.sleep(INTERVAL)),
+    Effect.forever
   )
 
-const sweep = Effect.fnUntraced(function* (
-  journal: Pick<Journal["Service"], "forget">,
-  sealedBefore: number
+/** Deletes batch by batch, with a pause after each (N2); returns how many have gone. */
+export const sweep = Effect.fnUntraced(function* <After>(
+  batch: (
+    after: After | undefined
+  ) => Effect.Effect<{ readonly forgotten: number; readonly next: After | undefined }, StorageError>,
+  from?: After
 ): Effect.fn.Return<number, StorageError> {
-  let forgotten = 0
-  let after: Ids.TurnId | undefined
-  for (;;) {
-    const batch = yield* journal.forget(sealedBefore, after)
-    forgotten += batch.forgotten
-    if (batch.next === undefined) return forgotten
-    after = batch.next
-    yield* Effect.sleep(PAUSE)
+  let sum = 0
+  for (let after = from; ; yield* Effect.sleep(PAUSE)) {
+    const { forgotten, next } = yield* batch(after)
+    sum += forgotten
+    if (next === undefined) return sum
+    after = next
   }
 })

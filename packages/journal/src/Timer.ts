@@ -25,10 +25,8 @@ import * as Wait from "./Wait.ts"
 export class Timer extends Context.Service<
   Timer,
   {
-    /** Sleeps until a time of the wall clock, in epoch milliseconds. Returns at once if that is past; infinity never ends. Dies of NaN. */
+    /** Sleeps until a time of the wall clock, in epoch milliseconds (rule D11). Returns at once if that is past; infinity never ends. Dies of NaN. */
     readonly sleepUntil: (endMs: number) => Effect.Effect<void>
-    /** Sleeps for a duration of any length, counted from the moment the effect runs (rule D11). */
-    readonly sleep: (duration: Duration.Duration) => Effect.Effect<void>
     /**
      * Calls `wake` at a time of the wall clock, in epoch milliseconds, without a fiber: for large numbers of waits. Returns a function
      * that removes the wait.
@@ -54,8 +52,6 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
     yield* Effect.addFinalizer(() => Effect.sync(alarm.silence))
     return Timer.of({
       sleepUntil: (endMs) => Effect.suspend(() => sleepUntil(alarm, endMs)),
-      sleep: (duration) =>
-        Effect.suspend(() => sleepUntil(alarm, clock.currentTimeMillisUnsafe() + Duration.toMillis(duration))),
       at: (endMs, wake, aheadMs = 0) => {
         const sleeper: Sleeper = { wait: moved(Wait.until(endMs, alarm.read()), -aheadMs), wake, aheadMs }
         alarm.add(sleeper)

@@ -39,11 +39,14 @@ it("rule X14: a turn without an interruption has neither deaths nor defects", ()
   })
 })
 
-/** One life of the process that has a turn: whether it runs the turn, the records that it writes, and how the process ends. */
+/**
+ * One time for which a process has a turn: whether it runs the turn, the records that it writes, and how that ends. Of the last two ends the
+ * process has the turn again.
+ */
 interface Life {
   readonly runs: boolean
   readonly records: ReadonlyArray<Records.Stored>
-  readonly end: "dies" | "stops" | "dies before it takes the turn up"
+  readonly end: "dies" | "stops" | "dies before it takes the turn up" | "gives it up" | "loses it"
 }
 
 const life: fc.Arbitrary<Life> = fc.record({
@@ -53,7 +56,12 @@ const life: fc.Arbitrary<Life> = fc.record({
   }),
   end: fc.oneof(
     { weight: 5, arbitrary: fc.constant("dies" as const) },
-    fc.constantFrom("stops" as const, "dies before it takes the turn up" as const)
+    fc.constantFrom(
+      "stops" as const,
+      "dies before it takes the turn up" as const,
+      "gives it up" as const,
+      "loses it" as const
+    )
   )
 })
 
@@ -63,10 +71,18 @@ const livedThrough = (lives: ReadonlyArray<Life>) => {
   const plans: Array<Interruption.RunPlan["_tag"]> = []
   const deaths: Array<number> = []
   let known: Interruption.Interruption | undefined
-  for (const [n, { end, records: made, runs }] of lives.entries()) {
-    if (end === "dies before it takes the turn up") continue
+  let process = 0
+  let isAgain = false
+  for (const { end, records: made, runs } of lives) {
+    if (!isAgain) process++
+    if (end === "dies before it takes the turn up") {
+      isAgain = false
+      continue
+    }
+    isAgain = end === "gives it up" || end === "loses it"
+    const isOrderly = end === "stops" || end === "gives it up"
     known = Interruption.takenUp(known, {
-      life: `${n}`,
+      life: `${process}`,
       records: records.length,
       since: records.slice(known?.seen ?? 0)
     })
@@ -76,12 +92,12 @@ const livedThrough = (lives: ReadonlyArray<Life>) => {
     if (plan === "Seal") break
     // A turn that has to run alone waits for others, and its process may die meanwhile.
     if (plan === "Alone" && !runs) {
-      if (end === "stops") known = { ...known, deaths: 0, isOrderly: true }
+      if (isOrderly) known = { ...known, deaths: 0, isOrderly: true }
       continue
     }
     if (plan === "Alone") known = { ...known, isAlone: true }
     records.push(...made)
-    if (end === "stops") known = { ...known, deaths: 0, isAlone: false, isOrderly: true }
+    if (isOrderly) known = { ...known, deaths: 0, isAlone: false, isOrderly: true }
   }
   return { deaths, plans }
 }
@@ -91,13 +107,20 @@ const expected = (lives: ReadonlyArray<Life>): ReadonlyArray<number> => {
   const deaths: Array<number> = []
   // A process that died had begun it; otherwise no process would take it up.
   let count = 1
+  // A process that has lost the turn while it ran, and dies then, leaves what it would leave if it had kept it until its death.
+  let isLost = false
   for (const { end, records, runs } of lives) {
-    if (end === "dies before it takes the turn up") continue
+    if (end === "dies before it takes the turn up") {
+      if (isLost) count++
+      isLost = false
+      continue
+    }
     deaths.push(count)
     if (count > Interruption.SUSPECT) break
     const isRun = count < Interruption.SUSPECT || runs
-    if (end === "stops") count = 0
-    else if (isRun) count = (records.some((made) => PROGRESS.includes(made)) ? 0 : count) + 1
+    isLost = isRun && end === "loses it"
+    if (end === "stops" || end === "gives it up") count = 0
+    else if (isRun) count = (records.some((made) => PROGRESS.includes(made)) ? 0 : count) + (end === "loses it" ? 0 : 1)
   }
   return deaths
 }
@@ -145,6 +168,13 @@ describe("Interruption", () => {
     const first = Interruption.takenUp(undefined, found)
     expect(first.deaths).toBe(1)
     expect(Interruption.takenUp(first, found)).toEqual(first)
+  })
+
+  it("rule X14: a process that gave a turn up in good order, and has it again, may die with it like any other", () => {
+    const orderly = { ...Interruption.none("one"), isOrderly: true }
+    const again = Interruption.takenUp(orderly, { life: "one", records: 3, since: [] })
+    expect(again).toMatchObject({ deaths: 0, isOrderly: false })
+    expect(Interruption.takenUp(again, { life: "two", records: 3, since: [] }).deaths).toBe(1)
   })
 
   it("rule C10: defects are counted regardless of later records, and the third seals the turn", () => {

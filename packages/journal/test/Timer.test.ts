@@ -10,6 +10,12 @@ const DAY = 24 * 60 * MINUTE
 /** Starts a sleep, and returns when it is suspended. */
 const fallAsleep = (effect: Effect.Effect<void>) => Effect.forkChild(effect, { startImmediately: true })
 
+/** Sleeps for a time from now, by the clock of the test or by that of its timer. */
+const sleep = (timer: Timer.Timer["Service"], duration: Duration.Duration, clock?: Clock.Clock) =>
+  Effect.flatMap(clock?.currentTimeMillis ?? Clock.currentTimeMillis, (now) =>
+    timer.sleepUntil(now + Duration.toMillis(duration))
+  )
+
 const isAsleep = <A>(fiber: Fiber.Fiber<A>) => fiber.pollUnsafe() === undefined
 
 /** Each has a timer of its own, except the long ones: their timer reads the clock 172,800 times in sixty days. */
@@ -23,7 +29,7 @@ for (const lengths of [
   it.effect(`rule D11: a sleep of ${lengths.join(", ")} ms ends then, not a millisecond before`, () =>
     Effect.gen(function* () {
       const timer = yield* Timer.Timer
-      const fibers = yield* Effect.forEach(lengths, (length) => fallAsleep(timer.sleep(Duration.millis(length))))
+      const fibers = yield* Effect.forEach(lengths, (length) => fallAsleep(sleep(timer, Duration.millis(length))))
       for (const [index, fiber] of fibers.entries()) {
         const length = lengths[index] ?? 0
         yield* TestClock.setTime(length - 1)
@@ -44,7 +50,7 @@ it.effect("rule D11: a sleep ends at an absolute time, whenever it begins", () =
     yield* TestClock.adjust("20 seconds")
     expect(yield* Fiber.await(fiber)).toEqual(Exit.void)
     yield* timer.sleepUntil(MINUTE)
-    yield* timer.sleep(Duration.zero)
+    yield* sleep(timer, Duration.zero)
     expect(yield* Clock.currentTimeMillis).toBe(MINUTE)
   }).pipe(Effect.provide(Timer.layer))
 )
@@ -56,7 +62,7 @@ it.effect("rule D11: one after the other, a schedule of sleeps adds up to the mi
     yield* fallAsleep(
       Effect.gen(function* () {
         for (const seconds of [5, 10, 30, 60, 300, 600, 900, 1800]) {
-          yield* timer.sleep(Duration.seconds(seconds))
+          yield* sleep(timer, Duration.seconds(seconds))
           woken.push(yield* Clock.currentTimeMillis)
         }
       })
@@ -86,8 +92,8 @@ it.effect("sleepers wake in the order of their ends, whatever the order of their
 it.effect("rule D8: an interrupted sleep ends at once and leaves the others asleep", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
-    const first = yield* fallAsleep(timer.sleep(Duration.minutes(1)))
-    const second = yield* fallAsleep(timer.sleep(Duration.minutes(2)))
+    const first = yield* fallAsleep(sleep(timer, Duration.minutes(1)))
+    const second = yield* fallAsleep(sleep(timer, Duration.minutes(2)))
     yield* Fiber.interrupt(first)
     yield* TestClock.adjust(2 * MINUTE - 1)
     expect(isAsleep(second)).toBe(true)
@@ -99,7 +105,7 @@ it.effect("rule D8: an interrupted sleep ends at once and leaves the others asle
 it.effect("a sleep until infinity never ends, and a sleep until NaN dies", () =>
   Effect.gen(function* () {
     const timer = yield* Timer.Timer
-    const fiber = yield* fallAsleep(timer.sleep(Duration.infinity))
+    const fiber = yield* fallAsleep(sleep(timer, Duration.infinity))
     yield* TestClock.adjust(Duration.days(10_000))
     expect(isAsleep(fiber)).toBe(true)
     expect(Exit.hasDies(yield* Effect.exit(timer.sleepUntil(Number.NaN)))).toBe(true)
@@ -167,7 +173,7 @@ const withHandClock = <A, E>(
 it.live("rule X1: a clock that is set back an hour does not prolong a sleep", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
-      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      const fiber = yield* fallAsleep(sleep(timer, Duration.minutes(10), hand.clock))
       yield* hand.pass(5 * MINUTE)
       yield* hand.setBy(-60 * MINUTE)
       yield* hand.pass(5 * MINUTE - 1)
@@ -231,7 +237,7 @@ it.live(
 it.live("rule D11: a machine that was suspended past the end wakes its sleeper within 30 s", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
-      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(30)))
+      const fiber = yield* fallAsleep(sleep(timer, Duration.minutes(30), hand.clock))
       yield* hand.pass(MINUTE + 1)
       yield* hand.setBy(2 * 60 * MINUTE)
       expect(isAsleep(fiber)).toBe(true)
@@ -244,9 +250,9 @@ it.live("rule D11: a machine that was suspended past the end wakes its sleeper w
 it.live("rule X1: a sleep that begins after the clock was set is not delayed by sleeps that began before", () =>
   withHandClock((hand, timer) =>
     Effect.gen(function* () {
-      const before = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      const before = yield* fallAsleep(sleep(timer, Duration.minutes(10), hand.clock))
       yield* hand.setBy(-60 * MINUTE)
-      const after = yield* fallAsleep(timer.sleep(Duration.minutes(1)))
+      const after = yield* fallAsleep(sleep(timer, Duration.minutes(1), hand.clock))
       yield* hand.pass(MINUTE)
       expect(yield* Fiber.await(after)).toEqual(Exit.void)
       expect(isAsleep(before)).toBe(true)
@@ -261,7 +267,7 @@ it.live("ten thousand sleepers share one timer, and no timer is left after them"
     Effect.gen(function* () {
       const fibers = yield* Effect.forEach(
         Array.from({ length: 10_000 }, (_, n) => n),
-        (n) => fallAsleep(timer.sleep(Duration.millis(10 * MINUTE - n)))
+        (n) => fallAsleep(sleep(timer, Duration.millis(10 * MINUTE - n), hand.clock))
       )
       expect(hand.mostTimers()).toBe(1)
       yield* Effect.forEach(fibers.slice(0, 5000), Fiber.interrupt, { discard: true })
@@ -278,11 +284,11 @@ it.live("R2: interrupting a sleep ends its timer, and so does the end of the lay
     const hand = handClock()
     yield* Effect.gen(function* () {
       const timer = yield* Timer.Timer
-      const fiber = yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      const fiber = yield* fallAsleep(sleep(timer, Duration.minutes(10), hand.clock))
       expect(hand.timers()).toBe(1)
       yield* Fiber.interrupt(fiber)
       expect(hand.timers()).toBe(0)
-      yield* fallAsleep(timer.sleep(Duration.minutes(10)))
+      yield* fallAsleep(sleep(timer, Duration.minutes(10), hand.clock))
     }).pipe(Effect.provide(Layer.provide(Timer.layer, Layer.succeed(Clock.Clock, hand.clock))), Effect.scoped)
     expect(hand.timers()).toBe(0)
   })

@@ -70,6 +70,32 @@ describe("tool calls that need approval", () => {
     }
   })
 
+  it("rule P11: a question that there is no way to ask any more is closed before the seal", () => {
+    // The process that asks has a strategy, and the next process has none.
+    const choices = Array.from({ length: 50 }, () => 0)
+    for (const [at, choice] of [
+      [5, 1490],
+      [11, 1],
+      [25, 2094],
+      [26, 3563],
+      [27, 7308],
+      [29, 1589],
+      [48, 5351],
+      [49, 941]
+    ] as const)
+      choices[at] = choice
+    const report = { tool: { name: PureTurn.REPORT, inputSchema: {} }, validate: () => undefined }
+    const { emissions, entries } = PureTurn.play({
+      facts: { ...FACTS, maxRetries: 5, limits: { maxFailedToolSteps: 0 }, report },
+      offers: { tools: PureTurn.TOOLS, hasRouter: false, hasStrategy: true, hasCompactor: false },
+      choices,
+      isSteady: false
+    })
+    assert.isTrue(entries.some(({ command, record }) => command?._tag === "Ask" && record.kind === "Wake"))
+    const told = eventsOf(emissions).map(({ type }) => type)
+    assert.deepStrictEqual(told.slice(-3), ["retry-end", "message", "turn-end"])
+  })
+
   it("the generated turns ask, approve, refuse and let questions pass", () => {
     const seen = new Map<string, number>()
     for (let seed = 0; seed < 400; seed++) {

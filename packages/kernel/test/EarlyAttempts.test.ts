@@ -1,6 +1,6 @@
 /** Attempts that the gate makes early, and turns that it holds (X5, D2). */
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
+import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -228,6 +228,54 @@ describe("an early attempt", () => {
       yield* TestClock.adjust(Duration.seconds(280))
       const end = yield* Fiber.join(fiber)
       assert.deepStrictEqual([end.status, end.sleptMs], ["completed", 360_000])
+    })
+  )
+})
+
+describe("an early attempt that is refused for another reason, so that its turn cannot go back to the wait", () => {
+  const denied = { reason: "auth", message: "The key is wrong.", retryable: false } as const
+
+  /** A router that waits as long for any failure. */
+  const waits = (delayMs: number) => new TestRouter.TestRouter({ direct: () => ({ delayMs }) })
+
+  Scenario.bothWays(
+    "rule X5: costs no step of the schedule, and the wait in its place is less what has passed",
+    (start) =>
+      Effect.gen(function* () {
+        const strategy = new TestStrategy.TestStrategy({ delays: [60_000, 300_000] })
+        const router = waits(60_000)
+        const scripts = [emits(overloaded), emits(denied), emits(denied), emits(overloaded), answer("ok")]
+        const { fiber, sink } = yield* start({ scripts, strategy, services: router.layer })
+        for (const seconds of [10, 20]) {
+          yield* TestClock.adjust(Duration.seconds(seconds))
+          yield* strategy.wake(early)
+        }
+        yield* TestClock.adjust(Duration.seconds(90))
+        const end = yield* Fiber.join(fiber)
+        assert.deepStrictEqual([end.status, end.sleptMs, end.waitedMs], ["completed", 120_000, 120_000])
+        assert.deepStrictEqual(
+          router.asked.map(([{ retries, spent }]) => [retries, spent.sleptMs]),
+          [0, 0, 0, 60_000].map((sleptMs) => [sleptMs / 60_000, sleptMs])
+        )
+        assert.deepStrictEqual(
+          [...new Set(sink.of("provider-retry").map(({ attempt, retryAt }) => `${attempt} ${retryAt}`))],
+          ["0 60000", "1 120000"]
+        )
+      })
+  )
+
+  Scenario.bothWays("rule P3: leaves no budget for a second wait as long as the first", (start) =>
+    Effect.gen(function* () {
+      const strategy = new TestStrategy.TestStrategy({ delays: [60_000] })
+      const router = waits(60_000)
+      const scripts = [emits(overloaded), emits(denied), answer("ok")]
+      const { fiber } = yield* start({ scripts, strategy, services: router.layer })
+      yield* TestClock.adjust(Duration.seconds(59))
+      yield* strategy.wake(early)
+      // A wait is never shorter than a second.
+      yield* TestClock.adjust(Duration.seconds(1))
+      const end = yield* Fiber.join(fiber)
+      assert.deepStrictEqual([end.status, end.sleptMs, end.waitedMs], ["completed", 60_000, 60_000])
     })
   )
 })

@@ -225,8 +225,51 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(end, ["sealed failed"])
     assert.deepInclude(turn.state.ledger.phase._tag === "Sealed" && turn.state.ledger.phase.end.error, {
       defect: true,
+      retryable: false,
       message: "Holdfast failed: Error: a bug"
     })
+  })
+
+  it("Engine.E3, rule C10: a defect while the turn ends stops it, and writes nothing", () => {
+    const { service } = new TestStrategy.TestStrategy({ delays: [5_000] })
+    const bug = (): never => {
+      throw new Error("a bug")
+    }
+    const stopped = ({ effects }: Stepped) => {
+      const last = effects.at(-1)
+      return (
+        last?._tag === "Stop" && [effects.some(({ _tag }) => _tag === "Append"), last.error.defect, last.error.message]
+      )
+    }
+    const STOPPED = [false, true, "Holdfast failed: Error: a bug"]
+    const cutOff = new Stepped({
+      toolbox: {
+        get definitions() {
+          return bug()
+        }
+      }
+    })
+    const { failure, status } = ABORT
+    cutOff.take({ ...BEGIN, cut: { status, failure } })
+    assert.deepStrictEqual(stopped(cutOff), STOPPED)
+    // The defect comes back while its own end is made.
+    const again = new Stepped({ strategy: { ...service, decide: bug }, observer: { decision: bug } })
+    again.take(BEGIN)
+    Object.defineProperty(again.state.setup.observer, "event", { get: bug })
+    again.take(again.failed())
+    assert.deepStrictEqual(stopped(again), STOPPED)
+    // It is sealed on disk, and cannot be cut off.
+    const sealed = new Stepped({
+      observer: {
+        get seal() {
+          return bug()
+        }
+      }
+    })
+    sealed.take(BEGIN, { _tag: "FirstContent" }, APPENDED)
+    sealed.take(sealed.answered())
+    sealed.take(APPENDED)
+    assert.deepStrictEqual(stopped(sealed), STOPPED)
   })
 
   it("stops when its log refuses an append, and for good", () => {

@@ -253,6 +253,17 @@ describe("a turn that has to end with a report", () => {
     )
   }
 
+  bothWays("rule A12: a turn without a limit is shortened from none", (start) =>
+    Effect.gen(function* () {
+      const scripts = [answer('{"a":1}'), look(), hands(good)]
+      const run = yield* start({ scripts, services, toolbox, strategy: strategy() })
+      assert.strictEqual((yield* settle(run)).status, "completed")
+      const [final] = run.sink.of("final-turn")
+      assert.deepInclude(final, { cause: "malformed-report", step: 1 })
+      assert.notProperty(final, "shortenedFrom")
+    })
+  )
+
   for (const [what, toolNames, isShortened] of [
     ["in a call of the report", ["look", "report"], true],
     ["in a call of another tool", ["look"], false]

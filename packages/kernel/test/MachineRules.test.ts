@@ -4,6 +4,7 @@ import { RetryStrategy } from "@holdfast/kernel"
 import { PureTurn } from "@holdfast/kernel/testing"
 import { Ids, Target, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../src/records/Records.ts"
+import * as Directive from "../src/turn/Directive.ts"
 import { eventsOf, law, of, turns } from "./PureTurnLaw.ts"
 
 const { REPORT } = PureTurn
@@ -22,17 +23,17 @@ type Entries = PureTurn.PureRun["entries"]
 
 /**
  * What the end of a wait costs the budget (D2): its delay, unless the gate ended it early (X5) and the decision about the next failure came
- * before the end of the wait.
+ * before the end of the wait. `undefined`: not even its retry.
  */
-const chargedBy = (entry: Entries[number], entries: Entries): number => {
+const chargedBy = (entry: Entries[number], entries: Entries): number | undefined => {
   const { command, record } = entry
-  if (command?._tag !== "Wait" || record.kind !== "Wake") return 0
+  if (command?._tag !== "Wait" || record.kind !== "Wake") return undefined
   const { delayMs } = command.wait.retry
   if (!RetryStrategy.isEarly(record.value)) return delayMs
   const later = entries.slice(entries.indexOf(entry) + 1).filter((each) => each.record.step === record.step)
   const decided = later.find((each) => each.record.kind === "Decision")
   const phase = decided?.ledger.phase
-  return phase?._tag === "Deciding" && phase.failedCall.endedAt >= command.wait.retryAt ? delayMs : 0
+  return phase?._tag === "Deciding" && phase.failedCall.endedAt >= command.wait.retryAt ? delayMs : undefined
 }
 
 describe("Machine", () => {
@@ -84,7 +85,7 @@ describe("Machine", () => {
       const isUnanswered = type === "elapsed" && ledger.phase.wait.asks !== undefined
       return (type === "now" || type === "switched" || type === "elapsed") && !isUnanswered
     })
-    const sleptMs = over.reduce((sum, entry) => sum + chargedBy(entry, turn.entries), 0)
+    const sleptMs = over.reduce((sum, entry) => sum + (chargedBy(entry, turn.entries) ?? 0), 0)
     assert.strictEqual(end?.sleptMs, sleptMs)
 
     const spent = [...calls, ...compactions].reduce(
@@ -197,11 +198,7 @@ describe("Machine", () => {
     for (const [i, { command }] of entries.entries()) {
       if (command?._tag !== "Decide") continue
       const before = entries.slice(0, i).filter(({ record }) => record.step === command.step)
-      const retries = before.filter(
-        ({ record }) => record.kind === "Decision" && record.value._tag === "Retry" && record.value.resumes !== true
-      )
       const { situation } = command
-      assert.strictEqual(situation.retries, retries.length)
       const failures = before.flatMap(({ record }) =>
         (record.kind === "Attempt" || record.kind === "Compaction") && record.value._tag === "Failed"
           ? [record.value]
@@ -214,8 +211,17 @@ describe("Machine", () => {
           record.kind === "Wake" &&
           ["now", "elapsed", "switched"].includes(record.value.type)
       )
-      const sleptMs = slept.reduce((sum, entry) => sum + chargedBy(entry, entries), 0)
+      const sleptMs = slept.reduce((sum, entry) => sum + (chargedBy(entry, entries) ?? 0), 0)
       assert.strictEqual(situation.spent.sleptMs, sleptMs)
+      const atOnce = before.filter(
+        ({ record }) =>
+          record.kind === "Decision" &&
+          record.value._tag === "Retry" &&
+          record.value.resumes !== true &&
+          Directive.isImmediate(record.value)
+      )
+      const charged = slept.filter((entry) => chargedBy(entry, entries) !== undefined)
+      assert.strictEqual(situation.retries, atOnce.length + charged.length)
       const extended = before.filter(({ record }) => record.kind === "Wake" && record.value.type === "extended")
       assert.strictEqual(situation.spent.extendedMs, 700 * extended.length)
     }

@@ -96,29 +96,4 @@ describe("Records", () => {
     assert.isUndefined(Records.valueOf("Wake", record("step/0/decision/0", retry)))
     assert.isUndefined(Records.valueOf("Wake", { name: "step/0/sleep/0", value: "{" }))
   })
-
-  it("rule X2: an outcome is kept until its decision only where it showed nothing", () => {
-    const failed = { _tag: "Failed", contentSeen: false, content: [], endedAt: 1 }
-    assert.isTrue(Records.isKeptForDecision(failed))
-    assert.isFalse(Records.isKeptForDecision({ ...failed, contentSeen: true }))
-    assert.isFalse(Records.isKeptForDecision({ ...failed, whole: {} }))
-    assert.isFalse(Records.isKeptForDecision({ ...failed, _tag: "Completed" }))
-    assert.isFalse(Records.isKeptForDecision({ _tag: "Failed" }))
-    assert.isFalse(Records.isKeptForDecision(undefined))
-  })
-
-  it("rule X2: an outcome or a decision is kept until its events only where events follow", () => {
-    assert.isTrue(Records.isKeptForEvents({ _tag: "Completed" }))
-    assert.isTrue(Records.isKeptForEvents({ _tag: "GiveUp" }))
-    assert.isFalse(Records.isKeptForEvents(retry))
-    assert.isFalse(Records.isKeptForEvents({ ...retry, midStream: undefined }))
-    assert.isTrue(Records.isKeptForEvents({ ...retry, midStream: "discard" }))
-    assert.isFalse(Records.isKeptForEvents({ _tag: "Failed" }))
-    assert.isFalse(Records.isKeptForEvents(true))
-  })
-
-  it("only the seal is in its events", () => {
-    assert.isTrue(Records.isInEvents(Records.nameOf("Seal", 0)))
-    assert.isFalse(Records.isInEvents(Records.nameOf("Decision", 0)))
-  })
 })

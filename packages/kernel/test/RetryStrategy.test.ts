@@ -21,7 +21,8 @@ const strategyOf = (
 describe("a strategy without a decision of its own", () => {
   bothWays("rule D1: the kernel waits as `delayFor` returns, and a sleep without a result has elapsed", (start) =>
     Effect.gen(function* () {
-      const service = strategyOf([5_000, 10_000], { measure: "scheduled" })
+      // The second wait just fits.
+      const service = strategyOf([5_000, 10_000], { measure: "scheduled", totalMs: 15_000 })
       const run = yield* start({ scripts: [emits(overloaded), emits(overloaded), answer("ok")], strategy: { service } })
       const end = yield* settle(run)
       assert.strictEqual(end.status, "completed")

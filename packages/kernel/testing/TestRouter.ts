@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
-import type { Directive, Situation } from "../src/turn/Directive.ts"
+import { type Directive, type Situation, waitOf } from "../src/turn/Directive.ts"
 import type { Route } from "../src/records/Route.ts"
 import { type Beginning, type Question, Router } from "../src/ports/Router.ts"
 
@@ -38,7 +38,7 @@ export class TestRouter {
           this.asked.push([situation, question])
           const move = direct(situation, question)
           if (move === undefined) return { _tag: "GiveUp", because: "exhausted" }
-          return { _tag: "Retry", attempt: situation.retries, retryAt: situation.now + move.delayMs, ...move }
+          return { _tag: "Retry", attempt: situation.retries, ...move, ...waitOf(situation, move.delayMs) }
         }),
       answered: (route, began) => Effect.sync(() => void this.answered.push([route, began]))
     })

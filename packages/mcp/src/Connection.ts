@@ -24,7 +24,6 @@ import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
-import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Offers from "./Offers.ts"
 
@@ -38,17 +37,9 @@ export class CallError extends Data.TaggedError("CallError")<{
 /** A server that could not be started or reached; `message` has the cause. */
 export class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
 
-/** A tool as its server describes it. */
-export interface Offer {
-  readonly name: string
-  readonly description: string | undefined
-  /** JSON Schema of the arguments. */
-  readonly inputSchema: Schema.Json
-}
-
 /** The list of a server's tools. */
-export interface Listing {
-  readonly tools: ReadonlyArray<Offer>
+interface Listing {
+  readonly tools: ReadonlyArray<Offers.Offer>
   /** The list was not read to its end (Connection.C4). */
   readonly isCut: boolean
 }
@@ -156,7 +147,7 @@ export const make = Effect.fnUntraced(function* ({
 const listed = Effect.fnUntraced(function* (
   page: (cursor: string | undefined) => Effect.Effect<ListToolsResult, CallError>
 ): Effect.fn.Return<Listing, CallError> {
-  const all: Array<Offer> = []
+  const all: Array<Offers.Offer> = []
   let bytes = 0
   let cursor: string | undefined
   for (let n = 0; n < MAX_PAGES; n++) {
@@ -174,10 +165,10 @@ const listed = Effect.fnUntraced(function* (
   return { tools: all, isCut: true }
 })
 
-const offerOf = ({ description, inputSchema, name, title }: Tool): Offer => ({
+const offerOf = ({ description, inputSchema, name, title }: Tool): Offers.Offer => ({
   name,
   description: description ?? title,
-  inputSchema: inputSchema as Schema.Json // it was JSON when it came
+  inputSchema: inputSchema as Offers.Offer["inputSchema"] // it was JSON when it came
 })
 
 /** The message of an error, with its cause: `fetch` has the details there. */

@@ -4,7 +4,15 @@
  * Every request of every turn carries the definitions. The first tools that fit are kept, in the server's order; `allow` and
  * `deny` choose before that.
  */
-import type { Offer } from "./Connection.ts"
+import type * as Schema from "effect/Schema"
+
+/** A tool as its server describes it. */
+export interface Offer {
+  readonly name: string
+  readonly description: string | undefined
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Schema.Json
+}
 
 /** With more tools no model chooses well; OpenAI accepts 128 in total. */
 export const MAX_TOOLS = 256

@@ -8,7 +8,8 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { CallError, Connection, Offer } from "./Connection.ts"
+import type { CallError, Connection } from "./Connection.ts"
+import type { Offer } from "./Offers.ts"
 import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"

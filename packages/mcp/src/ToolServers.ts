@@ -20,6 +20,7 @@ import * as Scope from "effect/Scope"
 import { ChildProcessSpawner } from "effect/process"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import * as Connection from "./Connection.ts"
+import type { Offer } from "./Offers.ts"
 import * as HttpTransport from "./transport/HttpTransport.ts"
 import * as StdioTransport from "./transport/StdioTransport.ts"
 import * as ToolNames from "./ToolNames.ts"
@@ -45,7 +46,14 @@ export interface MissingServer {
 
 /** Tools of servers, for turns. */
 export interface OfferedTools {
-  /** The toolbox. Right after a start it waits up to `FIRST_PATIENCE` for servers that are starting. */
+  /**
+   * The toolbox for a turn that begins to run. All turns share it.
+   *
+   * **Gotchas**
+   *
+   * Right after a start this waits up to `FIRST_PATIENCE` for servers that are starting: a turn that runs without their tools would answer its
+   * user that it has none.
+   */
   readonly toolbox: Effect.Effect<Toolbox.Toolbox["Service"]>
   /** Servers whose tools are unavailable at this moment. */
   readonly missing: () => ReadonlyArray<MissingServer>
@@ -100,7 +108,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** Recently offered tools, the latest last: a step uses the names from its beginning, even if other servers start meanwhile. */
   const offered = new Map<string, Tool>()
-  const remember = (named: ToolNames.Named<Connection.Offer>): void => {
+  const remember = (named: ToolNames.Named<Offer>): void => {
     offered.delete(named.name)
     offered.set(named.name, { server: named.server, name: named.tool.name })
     for (const name of offered.keys()) {
@@ -187,7 +195,7 @@ interface Tool {
 const MOST_OFFERED = 1_000
 
 const definitionOf = (
-  { name, tool }: ToolNames.Named<Connection.Offer>,
+  { name, tool }: ToolNames.Named<Offer>,
   { answerWithin, confirm, idempotent }: ToolServerConfig
 ): Toolbox.ToolDefinition => ({
   name,

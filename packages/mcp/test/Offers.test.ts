@@ -1,16 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Offer } from "../src/Connection.ts"
 import * as Offers from "../src/Offers.ts"
 
-const offer = (name: string, description?: string): Offer => ({ name, description, inputSchema: { type: "object" } })
+const offer = (name: string, description?: string): Offers.Offer => ({
+  name,
+  description,
+  inputSchema: { type: "object" }
+})
 
 /** A number of tools of about a size; the largest exceed the limit of one tool. */
 const lists = fc
   .array(fc.nat(Offers.MAX_DEFINITION_BYTES + 1_000), { maxLength: 400 })
   .map((sizes) => sizes.map((size, n) => offer(`t${n}`, "x".repeat(size))))
 
-const deep = (levels: number): Offer["inputSchema"] => JSON.parse('{"a":'.repeat(levels) + "1" + "}".repeat(levels))
+const deep = (levels: number): Offers.Offer["inputSchema"] =>
+  JSON.parse('{"a":'.repeat(levels) + "1" + "}".repeat(levels))
 
 describe("the tools of a server", () => {
   it("are offered within the limits of number and size, in order, and the others are named", () =>

@@ -1,6 +1,7 @@
 /** Fakes a connection that the test controls, on the test clock. */
 import { Deferred, Effect, Queue, type Scope } from "effect"
-import { CallError, type Connection, type Offer, StartError } from "../src/Connection.ts"
+import { CallError, type Connection, StartError } from "../src/Connection.ts"
+import type { Offer } from "../src/Offers.ts"
 
 export const offer = (name: string): Offer => ({ name, description: undefined, inputSchema: { type: "object" } })
 

@@ -536,7 +536,7 @@ const textsOf = (seed: number, count: number): ReadonlyArray<string> => {
 const check = (hint: ReturnType<typeof Hint.find>): boolean => {
   if (hint === undefined) return false
   const { retryAfterMs } = hint
-  // Plain comparisons: 400,000 calls of expect would take longer than the tested code.
+  // Plain comparisons: tens of thousands of calls of expect would take longer than the tested code.
   if (!(Number.isInteger(retryAfterMs) && retryAfterMs > 0 && retryAfterMs <= Hint.LONGEST_MS)) {
     expect.fail(`${retryAfterMs} is no hint`)
   }
@@ -544,11 +544,11 @@ const check = (hint: ReturnType<typeof Hint.find>): boolean => {
 }
 
 describe("laws", () => {
-  it("rule P5: over 100,000 generated strings a hint is never negative, never NaN and never beyond the cap", () => {
+  it("rule P5: over 20,000 generated strings a hint is never negative, never NaN and never beyond the cap", () => {
     let found = 0
     fc.assert(
       fc.property(fc.integer(), (seed) => {
-        for (const text of textsOf(seed, 1_000)) {
+        for (const text of textsOf(seed, 200)) {
           const header = HEADERS[text.length % HEADERS.length] ?? "retry-after"
           const named = JSON.stringify({ error: { message: `try again in ${text}` } })
           if (check(Hint.find({ headers: { [header]: text }, body: text, now }))) found++
@@ -558,7 +558,7 @@ describe("laws", () => {
       { numRuns: 100 }
     )
     // Texts without a hint prove little: enough of them must have one.
-    expect(found).toBeGreaterThan(1_000)
+    expect(found).toBeGreaterThan(400)
   })
 
   it("rule P5: nor over strings of any characters, and nothing throws", () => {

@@ -177,7 +177,11 @@ describe("errors", () => {
       { budget: { total: "8 hours", clap: true } },
       'Expected no excess property\n  at ["budget"]["clap"]'
     ],
-    ["an unknown profile", { profile: "eager" }, 'Expected "overnight", "interactive" or "cycling"\n  at ["profile"]'],
+    [
+      "an unknown profile",
+      { profile: "eager" },
+      'Expected "overnight", "weekly", "interactive" or "cycling"\n  at ["profile"]'
+    ],
     [
       "an unknown routing",
       { routing: { type: "random" } },

@@ -145,7 +145,7 @@ const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
     const decision = RetryPolicy.decide(policy, retries, failed, spent)
     decided.push({ reason, spent, decision })
     if (decision._tag === "Refused") break
-    spending = Spending.sleep(Spending.retry(spending, failed), failed, decision.delayMs)
+    spending = Spending.retry(spending, failed, decision.delayMs)
     now += decision.delayMs
   }
   return decided

@@ -370,7 +370,7 @@ describe("the last wait of a policy", () => {
           const decision = RetryPolicy.decide(policy, spending.retries, own, spentNow)
           if (decision._tag === "Refused") return
           const isLast = RetryPolicy.isLast(policy, spending.retries, decision.delayMs, own, spentNow)
-          spending = Spending.sleep(Spending.retry(spending, own), own, decision.delayMs)
+          spending = Spending.retry(spending, own, decision.delayMs)
           now += decision.delayMs + heldMs
           for (const reason of isLast ? [] : Gate.ENDPOINTS) {
             const shared = { ...failure(sharedHintMs), reason, shared: true } as const

@@ -46,7 +46,11 @@ describe("the declarations of retry", () => {
     const inWords = (value: unknown): string => (value === undefined ? "no limit" : `\`${String(value)}\``)
     const hours = (ms = 0): string | undefined => (ms === 0 ? undefined : `"${ms / 3_600_000} hours"`)
     const minutes = (ms = 0): string | undefined => (ms === 0 ? undefined : `"${ms / 60_000} minutes"`)
-    const columns = Object.values(profiles)
+    const columns = [profiles.overnight, profiles.interactive, profiles.cycling]
+    expect(profiles.weekly).toEqual({
+      ...profiles.overnight,
+      budget: { ...profiles.overnight.budget, totalMs: 8 * 86_400_000 }
+    })
     const found = (key: string) => rows.get(key)?.profiles
     expect(found("maxRetries")).toEqual(columns.map(({ maxRetries }) => inWords(maxRetries)))
     expect(found("maxTurns")).toEqual(columns.map(({ maxTurns }) => inWords(maxTurns)))

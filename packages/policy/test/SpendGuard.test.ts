@@ -52,6 +52,24 @@ describe("SpendGuard", () => {
     })
   })
 
+  it("rule X11: goes on without an answer where that is set, and says so", () => {
+    const { asks } = ask({ maxInputTokens: 1, unanswered: "go-on" }, 5) ?? {}
+    expect(asks).toMatchObject({ goesOn: true, message: expect.stringMatching(/ Without an answer it goes on\.$/u) })
+    expect(guard({ maxInputTokens: 1, unanswered: "fail" })).toEqual(guard({ maxInputTokens: 1 }))
+  })
+
+  it("rule X11: says what the request costs of which no cache has anything, where the price is known", () => {
+    const message = (price: object) =>
+      SpendGuard.ask(
+        guard({ maxInputTokens: 200_000 }),
+        outlook(),
+        () => 400_000,
+        () => ({ input: 3, output: 15, ...price })
+      )?.asks.message
+    expect(message({})).toContain("about 400,000 tokens, $1.20 without its answer, and more than 200,000 are")
+    expect(message({ cacheWrite: 3.75, cachedInput: 0.3 })).toContain("$1.50 without")
+  })
+
   it("rule X11: bounds the usage of the turn so far, in and out", () => {
     const usage = { inputTokens: 60_000, outputTokens: 40_000, reasoningTokens: 30_000, cachedInputTokens: 50_000 }
     expect(ask({ maxTurnTokens: 100_000 }, 1e9, { usage })).toBeUndefined()

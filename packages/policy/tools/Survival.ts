@@ -105,6 +105,7 @@ const SECTIONS: ReadonlyArray<Section> = [
       { title: "529 for 7 h", outage: lasting(7 * HOUR, overloaded) },
       { title: "529 for 9 h", outage: lasting(9 * HOUR, overloaded) },
       { title: "quota used up, reset in 3 h", outage: announced(3 * HOUR, usedUp) },
+      { title: "quota used up, reset in 3 d", outage: announced(72 * HOUR, usedUp) },
       { title: "quota used up, without a reset", outage: lasting(HOUR, usedUp) },
       { title: "wrong key", outage: lasting(Infinity, rejected) }
     ]
@@ -134,7 +135,7 @@ const SECTIONS: ReadonlyArray<Section> = [
   {
     title: "One provider, one key, two models",
     text: [
-      'A fallback chain to a smaller model, `{ "default": ["first/small"] }`, for `overnight` and `interactive`; both in turn for `cycling`.'
+      'A fallback chain to a smaller model, `{ "default": ["first/small"] }`, for `overnight`, `weekly` and `interactive`; both in turn for `cycling`.'
     ],
     targets: [PRIMARY, SMALL],
     credentials: { first: ["KEY"] },
@@ -158,7 +159,7 @@ const SECTIONS: ReadonlyArray<Section> = [
   {
     title: "Two providers",
     text: [
-      'A fallback chain of one, `{ "default": ["second/model"] }`, for `overnight` and `interactive`; both in turn for `cycling`.'
+      'A fallback chain of one, `{ "default": ["second/model"] }`, for `overnight`, `weekly` and `interactive`; both in turn for `cycling`.'
     ],
     targets: [PRIMARY, STAND_IN],
     credentials: {},

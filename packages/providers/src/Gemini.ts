@@ -1,15 +1,12 @@
 /**
  * The provider for Google's Gemini API, and for Gemini on Vertex AI.
  *
- * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `Transport.ts`.
+ * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `transport/Attempt.ts`.
  */
-import type { Provider } from "@holdfast/kernel"
-import * as Effect from "effect/Effect"
 import * as Files from "./gemini/Files.ts"
 import * as Request from "./gemini/Request.ts"
 import * as Response from "./gemini/Response.ts"
-import * as Endpoint from "./http/Endpoint.ts"
-import { Http } from "./http/Http.ts"
+import type * as Endpoint from "./http/Endpoint.ts"
 import * as Transport from "./Transport.ts"
 
 /**
@@ -18,34 +15,18 @@ import * as Transport from "./Transport.ts"
  */
 export interface Options extends Endpoint.Options, Request.Options {}
 
-/**
- * Makes a provider. One attempt is one request (C9).
- */
-export const make = (options: Options): Effect.Effect<Provider.Provider["Service"], never, Http> =>
-  Effect.map(Http, (http) => {
-    // The model is in the path, so each has an endpoint of its own.
-    const endpoints = new Map<string, Endpoint.Endpoint>()
-    const endpointOf = (model: string): Endpoint.Endpoint => {
-      const known = endpoints.get(model)
-      if (known !== undefined) return known
-      const made = Endpoint.make(
-        http,
-        { ...options, baseUrl: asEvents(options.baseUrl) },
-        pathOf(options.baseUrl, model),
-        (key) => ({
-          "x-goog-api-key": key
-        })
-      )
-      endpoints.set(model, made)
-      return made
-    }
-    return Transport.provider({
-      endpointOf: ({ target }) => endpointOf(target.model),
+/** Makes a provider. One attempt is one request (C9). */
+export const make = (options: Options): Transport.Making =>
+  Transport.make(
+    { ...options, baseUrl: asEvents(options.baseUrl) },
+    {
+      pathOf: (model) => pathOf(options.baseUrl, model),
+      authorize: (key) => ({ "x-goog-api-key": key }),
       refuses: Files.refuses,
       bodyOf: (request) => Request.make(request, options),
       machineOf: Response.make
-    })
-  })
+    }
+  )
 
 // --- internal
 

@@ -10,7 +10,9 @@ const prepared = (baseUrl: string, ...models: ReadonlyArray<string>) => {
   const http = Layer.succeed(Http, {
     endpoint: (url, headers) => {
       endpoints.push({ url, headers })
-      return () => Effect.die(new Error("nothing is called"))
+      return () => {
+        throw new Error("nothing is called")
+      }
     }
   })
   return Effect.gen(function* () {

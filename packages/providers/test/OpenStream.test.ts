@@ -1,28 +1,24 @@
 /** Tests what a stream that is open keeps in memory. */
 import { expect, it } from "@effect/vitest"
 import { ProviderCall } from "@holdfast/kernel/host"
-import { Cause, Effect } from "effect"
-import type { BytePull } from "../src/http/Http.ts"
+import { Effect } from "effect"
+import type { Endpoint } from "../src/http/Endpoint.ts"
 import * as Limits from "../src/limits/Limits.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import * as Transport from "../src/Transport.ts"
 import { openAiCompatible, request } from "./harness/Dialect.ts"
 import { heapUsed } from "./harness/Heap.ts"
+import { given } from "./harness/Posted.ts"
 
-const providerOf = (bytes: BytePull) =>
-  Transport.provider({
-    refuses: () => undefined,
-    bodyOf: (request) => request,
-    machineOf: () => OpenAi.make((n) => `id${n}`),
-    endpointOf: () => ({
-      post: () => Effect.succeed({ status: 200, headers: {}, bytes, isWhole: () => false }),
-      begin: (_body, _world, { answered }) => {
-        answered({ status: 200, headers: {}, bytes, isWhole: () => false }, () => {})
-        return () => {}
-      },
-      conceal: (text) => text
-    })
-  })
+const providerOf = (post: Endpoint["post"]) =>
+  Transport.provider(
+    {
+      refuses: () => undefined,
+      bodyOf: (request) => request,
+      machineOf: () => OpenAi.make((n) => `id${n}`)
+    },
+    () => ({ post, conceal: (text) => text })
+  )
 
 /** A weak reference keeps its object alive until the end of the task that made it. */
 const collected = Effect.gen(function* () {
@@ -36,8 +32,11 @@ const begun = (
   seen: Array<string>
 ): readonly [ProviderCall.Running, WeakRef<typeof request>] => {
   const own = { ...request }
-  const bytes = Effect.succeed([new TextEncoder().encode(openAiCompatible.delta("Hi"))] as const)
-  const provider = Limits.withLimits(providerOf(bytes), { firstContentMs: 1_000, idleMs: 1_000 })
+  const { data, head, post } = given()
+  const provider = Limits.withLimits(
+    providerOf((_body, listener) => post(listener)),
+    { firstContentMs: 1_000, idleMs: 1_000 }
+  )
   const running = ProviderCall.of(provider)(own, world, {
     events: (events) => {
       seen.push(...events.map(({ type }) => type))
@@ -46,6 +45,8 @@ const begun = (
     end: () => {},
     progress: () => {}
   })
+  head()
+  data(openAiCompatible.delta("Hi"))
   return [running, new WeakRef(own)]
 }
 
@@ -65,23 +66,27 @@ it.effect("ProviderCall.L4: a response that streams keeps nothing of its request
 it.effect("a response that streams keeps nothing of its first read", () =>
   Effect.scoped(
     Effect.gen(function* () {
-      const reads: Array<WeakRef<Uint8Array>> = []
-      const texts = ["a", "b"]
-      const bytes = Effect.suspend(() => {
-        const text = texts.shift()
-        if (text === undefined) return Cause.done()
-        const read = new TextEncoder().encode(openAiCompatible.delta(text))
-        reads.push(new WeakRef(read))
-        return Effect.succeed([read] as const)
-      })
-      const running = ProviderCall.of(providerOf(bytes))(request, yield* ProviderCall.worldOf(yield* Effect.scope), {
-        events: () => false,
+      const { data, head, post } = given()
+      const seen: Array<string> = []
+      const provider = providerOf((_body, listener) => post(listener))
+      const running = ProviderCall.of(provider)(request, yield* ProviderCall.worldOf(yield* Effect.scope), {
+        events: (events) => {
+          seen.push(...events.map(({ type }) => type))
+          return false
+        },
         end: () => {},
         progress: () => {}
       })
+      const first = (): WeakRef<Uint8Array> => {
+        const read = new TextEncoder().encode(openAiCompatible.delta("a"))
+        head()
+        data(read)
+        return new WeakRef(read)
+      }
+      const read = first()
       yield* collected
-      expect(reads).toHaveLength(1)
-      expect(reads[0]?.deref()).toBeUndefined()
+      expect(seen).toEqual(["text-delta"])
+      expect(read.deref()).toBeUndefined()
       running.more()
     })
   )

@@ -1,18 +1,16 @@
-import { NodeHttpClient } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import { ResponseProgress } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
-import { Cause, Effect, Exit, Fiber, Layer, Redacted, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { Cause, Effect, Exit, Fiber, type Layer, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Anthropic from "../src/Anthropic.ts"
 import * as Fetch from "../src/http/Fetch.ts"
 import * as PlainBody from "../src/http/PlainBody.ts"
-import { type Http, layerClient } from "../src/http/Http.ts"
+import type { Http } from "../src/http/Http.ts"
 import * as Limits from "../src/limits/Limits.ts"
 import * as OpenAiCompatible from "../src/OpenAiCompatible.ts"
-import { AWAIT_USAGE_MS } from "../src/transport/StreamedResponse.ts"
+import { AWAIT_USAGE_MS } from "../src/transport/Attempt.ts"
 import * as Undici from "../src/http/Undici.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { advanceUntilDone, run, signal, text, usage } from "./harness/AttemptRun.ts"
@@ -20,10 +18,7 @@ import { cut, type Handler, hang, pieces, serve } from "./harness/Server.ts"
 
 const clients: ReadonlyArray<readonly [string, Layer.Layer<Http>]> = [
   ["undici", Undici.layer],
-  ["the runtime's fetch", Fetch.layer],
-  ["a client that is fetch", Layer.provide(layerClient, FetchHttpClient.layer)],
-  ["a client that is undici's", Layer.provide(layerClient, NodeHttpClient.layerUndici)],
-  ["a client that is node:http", Layer.provide(layerClient, NodeHttpClient.layerNodeHttp)]
+  ["the runtime's fetch", Fetch.layer]
 ]
 
 /** A provider that also reports its progress to a test, after `Limits`. */

@@ -1,64 +1,73 @@
 /** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
 import { ProviderCall, ResponseLimit, ResponseProgress } from "@holdfast/kernel/host"
-import { PushSource } from "@holdfast/kernel/testing"
-import { Cause, Effect, Fiber, Pull, Redacted } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Pull, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { type HttpResponse, Broken, type BytePull } from "../src/http/Http.ts"
+import * as PlainBody from "../src/http/PlainBody.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import * as KeyRedaction from "../src/KeyRedaction.ts"
-import * as Transport from "../src/Transport.ts"
+import * as Attempt from "../src/transport/Attempt.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { calls, run, text, usage } from "./harness/AttemptRun.ts"
+import { given } from "./harness/Posted.ts"
 
 interface ScriptedBody {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  readonly pieces: ReadonlyArray<string>
-  /** The body after the pieces. */
-  readonly after?: BytePull
+  readonly pieces: ReadonlyArray<string | Uint8Array>
+  /** What follows the pieces; by default the body ends. */
+  readonly after?: "end" | "broken" | "nothing" | "endless"
   readonly most?: number
 }
 
-/** Runs attempts with the given response; returns how they end, and the number of requests. */
-const attempt = ({ after = Cause.done(), headers = {}, most, pieces, status = 200 }: ScriptedBody) => {
-  let asked = 0
-  const answer = (): HttpResponse => {
-    const left = [...pieces]
-    const bytes = Effect.suspend((): BytePull => {
-      const piece = left.shift()
-      return piece === undefined ? after : Effect.succeed([new TextEncoder().encode(piece)])
-    })
-    return { status, headers, bytes, isWhole: () => false }
+/** Plays a response, each piece in a read of its own. */
+const play = async ({ broken, data, end, head, read }: ReturnType<typeof given>, body: ScriptedBody): Promise<void> => {
+  const { after = "end", headers = {}, pieces, status = 200 } = body
+  await undefined
+  head(status, headers)
+  for (const piece of pieces) {
+    data(piece)
+    await Effect.runPromise(read)
   }
-  const provider = ProviderCall.provider((_request, world, listener) =>
-    Transport.call(
+  if (after === "end") end()
+  if (after === "broken") broken(Object.assign(new Error("reset"), { code: "ECONNRESET" }))
+  if (after === "endless") for (let n = 0; n < 100; n++) data(new Uint8Array(1_000_000))
+}
+
+const providerOf = (post: Attempt.Options["post"], most = ResponseLimit.MOST_CHARACTERS) =>
+  ProviderCall.provider((_request, world, listener) =>
+    Attempt.begin(
       {
-        post: () =>
-          Effect.sync(() => {
-            asked++
-            return answer()
-          }),
+        post,
         machine: () => OpenAi.make((n) => `id${n}`),
         conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
-        most: most ?? ResponseLimit.MOST_CHARACTERS
+        most
       },
       world,
       listener
     )
   )
-  return Effect.map(run(provider), (ending) => ({ ...ending, asked }))
+
+/** Runs attempts with the given response; returns how they end, and the numbers of requests and of connections that were closed. */
+const attempt = (body: ScriptedBody) => {
+  const client = given()
+  const provider = providerOf((listener) => {
+    const call = client.post(listener)
+    void play(client, body)
+    return call
+  }, body.most)
+  return Effect.map(run(provider), (ending) => ({ ...ending, asked: client.calls.posts, closed: client.calls.closes }))
 }
 
 const hi = dialect.delta("Hi")
 const stopped = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
 const done = "data: [DONE]\n\n"
-const broken = Effect.fail(new Broken({ cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) }))
 
 /** The time after which an attempt without further data ends. */
-const endsAfter = (given: ScriptedBody) =>
+const endsAfter = (body: ScriptedBody) =>
   Effect.gen(function* () {
-    const fiber = yield* Effect.forkChild(attempt({ ...given, after: Effect.never }), { startImmediately: true })
+    const fiber = yield* Effect.forkChild(attempt({ ...body, after: "nothing" }), { startImmediately: true })
+    yield* Effect.promise(() => new Promise(setImmediate)) // the pieces come
     let passedMs = 0
     while (fiber.pollUnsafe() === undefined) {
       yield* TestClock.adjust(10)
@@ -104,7 +113,7 @@ describe("Transport", () => {
   it.effect("rule D3: a connection failure fails the stream at any point before the model has stopped", () =>
     Effect.gen(function* () {
       for (const pieces of [[], ["\n"], [hi], ["{"]]) {
-        const { failure, isSuccess } = yield* attempt({ pieces, after: broken })
+        const { failure, isSuccess } = yield* attempt({ pieces, after: "broken" })
         expect(failure, pieces.join()).toMatchObject({ reason: "network", code: "ECONNRESET", retryable: true })
         expect(isSuccess).toBe(false)
       }
@@ -112,7 +121,7 @@ describe("Transport", () => {
         [hi, stopped],
         [hi, stopped, done]
       ]) {
-        expect(yield* attempt({ pieces, after: broken })).toMatchObject({ isSuccess: true, failure: undefined })
+        expect(yield* attempt({ pieces, after: "broken" })).toMatchObject({ isSuccess: true, failure: undefined })
       }
     })
   )
@@ -153,7 +162,7 @@ describe("Transport", () => {
 
   it.effect("an interruption during the wait for the end interrupts the attempt", () =>
     Effect.gen(function* () {
-      const fiber = yield* Effect.forkChild(attempt({ pieces: [hi, stopped], after: Effect.never }), {
+      const fiber = yield* Effect.forkChild(attempt({ pieces: [hi, stopped], after: "nothing" }), {
         startImmediately: true
       })
       yield* Fiber.interrupt(fiber)
@@ -183,7 +192,7 @@ describe("Transport", () => {
       expect(events.length).toBe(1)
       expect(emitted).toMatchObject({ reason: "invalid-response", retryable: false })
       expect(emitted?.message).toContain("99 characters")
-      const endless = yield* attempt({ pieces: ["{"], after: Effect.sync(() => [new Uint8Array(1_000_000)]), most: 99 })
+      const endless = yield* attempt({ pieces: ["{"], after: "endless", most: 99 })
       expect(endless.emitted).toMatchObject({ reason: "invalid-response", retryable: false })
     })
   )
@@ -233,52 +242,88 @@ describe("Transport", () => {
   )
 })
 
-describe("a text that is pushed", () => {
-  /** Reads that a test gives, and what comes of each. */
-  const listening = Effect.fnUntraced(function* () {
-    const source = PushSource.make<readonly [Uint8Array, ...ReadonlyArray<Uint8Array>], Broken>()
-    const provider = ProviderCall.provider((_request, world, listener) =>
-      Transport.call(
-        {
-          post: () => Effect.succeed({ status: 200, headers: {}, bytes: source.pull, isWhole: () => false }),
-          machine: () => OpenAi.make((n) => `id${n}`),
-          conceal: KeyRedaction.conceal([Redacted.make(KEY)]),
-          most: ResponseLimit.MOST_CHARACTERS
-        },
-        world,
-        listener
+describe("a document, and an error's text", () => {
+  const SPLIT = [...new TextEncoder().encode(JSON.stringify({ error: { message: "aü🙂b" } }))].map((byte) =>
+    Uint8Array.of(byte)
+  )
+
+  it.effect("a character that is split by a read is whole", () =>
+    Effect.gen(function* () {
+      for (const status of [200, 500]) {
+        expect((yield* attempt({ status, pieces: SPLIT })).emitted?.message).toContain("aü🙂b")
+      }
+    })
+  )
+
+  it.effect("rule C8: each read of a document with more than blanks is progress, including the first one", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      yield* attempt({ pieces: ["{", " ", '"a"', "\n", ":1}"] }).pipe(
+        Effect.provideService(ResponseProgress.ResponseProgress, () => calls++)
       )
-    )
+      expect(calls).toBe(3)
+    })
+  )
+
+  it.effect("an error's text is what came until the connection broke, and its connection is closed behind 64 KiB", () =>
+    Effect.gen(function* () {
+      const error = '{"error":{"message":"no"}}'
+      expect((yield* attempt({ status: 500, pieces: [error], after: "broken" })).emitted?.message).toBe("no")
+      const long = yield* attempt({ status: 500, pieces: ["x".repeat(65_536)], after: "nothing" })
+      expect([long.emitted?.status, long.closed > 0]).toEqual([500, true])
+    })
+  )
+
+  it.effect("an error's text has a time limit of five seconds, also where nothing of it comes", () =>
+    Effect.gen(function* () {
+      for (const pieces of [[], ["Half"]]) {
+        const { emitted, passedMs } = yield* endsAfter({ status: 500, pieces })
+        expect([emitted?.status, passedMs]).toEqual([500, PlainBody.MAX_WAIT_MS])
+      }
+    })
+  )
+})
+
+describe("a text that comes", () => {
+  /** Reads that a test gives, and what comes of each. */
+  const listening = Effect.fnUntraced(function* (act: () => Effect.Effect<void> | undefined = () => undefined) {
+    const client = given()
+    const provider = providerOf(client.post)
     const seen: Array<string> = []
     const fiber = yield* ProviderCall.forEach<never>(provider, request, (events) => {
       seen.push(events.map((event) => ("delta" in event ? event.delta : event.type)).join(" "))
-      return undefined
+      return act()
     }).pipe(
       Pull.catchDone(() => Effect.succeed("done")),
       Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
       Effect.forkChild({ startImmediately: true })
     )
-    const give = (said: string) => source.give([new TextEncoder().encode(said)])
-    for (const said of ["a", "b"]) give(dialect.delta(said))
-    return { ...source, fiber, give, seen }
+    const give = (...said: ReadonlyArray<string>) => {
+      for (const each of said) client.data(each)
+      return client.read
+    }
+    client.head()
+    for (const said of ["a", "b"]) yield* give(dialect.delta(said))
+    return { ...client, fiber, give, seen }
   })
 
-  it.effect("T5: gives the events of a read with the read, whatever frames it cuts", () =>
+  it.effect("gives the events of a read with the read, whatever frames it cuts, and however many chunks it has", () =>
     Effect.gen(function* () {
-      const { calls, give, isPushing, seen } = yield* listening()
-      give(dialect.delta("c") + dialect.delta("d").slice(0, 9))
-      give(dialect.delta("d").slice(9))
-      give(": ping\n\n")
-      expect([seen, calls.pushes, isPushing()]).toEqual([["a", "b", "c", "d"], 4, true])
+      const { give, seen } = yield* listening()
+      yield* give(dialect.delta("c") + dialect.delta("d").slice(0, 9))
+      yield* give(dialect.delta("d").slice(9))
+      yield* give(": ping\n\n")
+      yield* give(dialect.delta("e"), dialect.delta("f"))
+      expect(seen).toEqual(["a", "b", "c", "d", "e f"])
     })
   )
 
-  it.effect("T4: its end is pulled, with what came in the same read", () =>
+  it.effect("its end comes with what came in the same read", () =>
     Effect.gen(function* () {
-      const { end, fiber, give, isPushing, seen } = yield* listening()
-      give(dialect.delta("c") + stopped)
-      expect([seen, isPushing()]).toEqual([["a", "b", "c"], false])
-      give(done)
+      const { end, fiber, give, seen } = yield* listening()
+      yield* give(dialect.delta("c") + stopped)
+      expect(seen).toEqual(["a", "b", "c"])
+      yield* give(done)
       end()
       expect([yield* Fiber.join(fiber), seen]).toEqual(["done", ["a", "b", "c", "finish"]])
     })
@@ -287,14 +332,103 @@ describe("a text that is pushed", () => {
   it.effect("rule C3, C6: an error in it is emitted, and a connection that ends or breaks fails it", () =>
     Effect.gen(function* () {
       const failed = yield* listening()
-      failed.give(dialect.delta("c") + 'data: {"error":{"message":"Overloaded","type":"overloaded_error"}}\n\n')
+      yield* failed.give(dialect.delta("c") + 'data: {"error":{"message":"Overloaded","type":"overloaded_error"}}\n\n')
       expect([yield* Fiber.join(failed.fiber), failed.seen]).toEqual(["done", ["a", "b", "c error"]])
       const ended = yield* listening()
       ended.end()
       expect(yield* Fiber.join(ended.fiber)).toBe("network")
       const cut = yield* listening()
-      cut.end(broken)
+      cut.broken(new Error("cut"))
       expect([yield* Fiber.join(cut.fiber), cut.seen]).toEqual(["network", ["a", "b"]])
+    })
+  )
+
+  it.effect("beyond 256 KiB that are not taken the connection is paused, and resumed once they are", () =>
+    Effect.gen(function* () {
+      const isTaken = Deferred.makeUnsafe<void>()
+      const { calls, data, fiber, end, give } = yield* listening(() => Deferred.await(isTaken))
+      const frame = new TextEncoder().encode(`: ${"x".repeat(65_500)}\n\n\n`)
+      expect([1, 2, 3, 4].map(() => data(frame))).toEqual([true, true, true, true])
+      expect([data(frame), calls.resumes]).toEqual([false, 0])
+      Deferred.doneUnsafe(isTaken, Effect.void)
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve)))
+      yield* Effect.repeat(
+        Effect.promise(() => new Promise(setImmediate)),
+        { until: () => calls.resumes > 0 }
+      )
+      yield* give(stopped + done)
+      end()
+      expect([yield* Fiber.join(fiber), calls.resumes]).toEqual(["done", 1])
+    })
+  )
+
+  it.effect(
+    "a cancelled attempt closes its connection and gets nothing more, and a listener that throws is a defect",
+    () =>
+      Effect.gen(function* () {
+        const left = yield* listening()
+        yield* Fiber.interrupt(left.fiber)
+        expect(left.calls.closes).toBeGreaterThan(0)
+        yield* left.give(dialect.delta("c"))
+        expect(left.seen).toEqual(["a", "b"])
+        const bug = new Error("a bug")
+        const thrown = yield* listening(() => {
+          throw bug
+        }).pipe(Effect.exit)
+        const fiber = Exit.isSuccess(thrown) ? thrown.value.fiber : undefined
+        const exit = fiber && (yield* Fiber.await(fiber))
+        expect(exit && Exit.isFailure(exit) && Cause.squash(exit.cause)).toBe(bug)
+      })
+  )
+
+  it.live("Attempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
+    Effect.gen(function* () {
+      const connection = { isOpen: true }
+      const provider = providerOf((listener) => {
+        const fill = () => {
+          while (connection.isOpen && listener.data(new Uint8Array(Attempt.SLICE_BYTES)));
+        }
+        queueMicrotask(() => {
+          listener.head({ status: 200, headers: {} })
+          listener.data(new TextEncoder().encode(hi + stopped + done))
+          fill()
+        })
+        return { resume: fill, close: () => void (connection.isOpen = false) }
+      })
+      const ending = yield* Effect.timeoutOption(run(provider), "5 seconds")
+      expect(Option.getOrUndefined(ending)).toMatchObject({ isSuccess: true })
+      expect(connection.isOpen).toBe(false)
+    })
+  )
+
+  it.live("an endless body lets the event loop go on after each 64 KiB", () =>
+    Effect.gen(function* () {
+      const client = given()
+      const most = { bytes: 0, since: 0, turns: 0 }
+      let taken = 0
+      const frame = new TextEncoder().encode(dialect.delta("x").repeat(100))
+      const fill = () => {
+        while (client.data(frame)) taken += frame.length
+        taken += frame.length
+      }
+      const fiber = yield* Effect.forkChild(
+        run(providerOf((listener) => ({ ...client.post(listener), resume: fill }))),
+        {
+          startImmediately: true
+        }
+      )
+      client.head()
+      fill()
+      const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+      while (most.turns < 20) {
+        yield* Effect.promise(turn)
+        most.turns++
+        most.bytes = Math.max(most.bytes, taken - most.since)
+        most.since = taken
+      }
+      yield* Fiber.interrupt(fiber)
+      // What is held, and what was read of it in one turn.
+      expect(most.bytes).toBeLessThanOrEqual(2 * 262_144 + 2 * frame.length)
     })
   )
 })

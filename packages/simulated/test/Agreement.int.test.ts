@@ -2,9 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Provider } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
-import { Cause, Effect, Exit, Layer, Option, Stream } from "effect"
-import { FetchHttpClient } from "effect/http"
-import { Anthropic, Http, OpenAiCompatible } from "@holdfast/providers"
+import { Cause, Effect, Exit, Option, Stream } from "effect"
+import { Anthropic, OpenAiCompatible } from "@holdfast/providers"
+import * as Fetch from "@holdfast/providers/fetch"
 import * as Server from "../src/server/SimulatedServer.ts"
 import * as Simulated from "../src/Simulated.ts"
 import { request } from "./Request.ts"
@@ -80,6 +80,6 @@ describe("Simulated, in this process and over a socket", () => {
       assert.deepStrictEqual(yield* seen(openai, model), inProcess, "OpenAI's format")
       const anthropic = yield* Anthropic.make({ baseUrl: `${url}/v1` })
       assert.deepStrictEqual(yield* seen(anthropic, model), inProcess, "Anthropic's format")
-    }).pipe(Effect.provide(Layer.provide(Http.layerClient, FetchHttpClient.layer)))
+    }).pipe(Effect.provide(Fetch.layer))
   )
 })

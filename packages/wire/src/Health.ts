@@ -57,6 +57,12 @@ export const PauseReport = Schema.Struct({
     description:
       "What is paused. `target`: this model, with every credential: its cooldown. `model`: this model, with this credential. `credential`: the quota of this credential is used up; its other models are tried once. `account`: every model of this credential."
   }),
+  credential: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "With a client's own key: the account whose calls skip it, as in `windows`. Calls of other accounts do not."
+    })
+  ),
   since: Schema.optionalKey(Timestamp),
   until: Timestamp.annotate({ description: "Its end: the reset of a quota, or the end of a cooldown." }),
   reason: Reason,
@@ -115,6 +121,19 @@ export const LimitReport = Schema.Struct({
 })
 export type LimitReport = typeof LimitReport.Type
 
+/** A limit of a credential, as the provider's answers have it. */
+export const WindowReport = Schema.Struct({
+  provider: Schema.String,
+  credential: Schema.String.annotate({
+    description: "The variable of the key, or a digest of the client's account: never a credential."
+  }),
+  name: Schema.String.annotate({ description: "As the provider names it: `5h`, `7d`, `requests`." }),
+  used: Schema.Finite.annotate({ description: "From 0 to 1, all of it." }),
+  resetAt: Schema.optionalKey(Timestamp.annotate({ description: "When it begins anew, if the provider named it." })),
+  at: Timestamp.annotate({ description: "Of the answer." })
+})
+export type WindowReport = typeof WindowReport.Type
+
 /** The report on endpoints. */
 export const Health = Schema.Struct({
   at: Timestamp,
@@ -128,6 +147,14 @@ export const Health = Schema.Struct({
     })
   ),
   endpoints: Schema.Array(EndpointReport),
-  limits: Schema.Array(LimitReport)
+  limits: Schema.Array(LimitReport),
+  boundCalls: Count.annotate({
+    description:
+      "Calls through the gateway that wait here and whose programs do not ask again: they end with this process."
+  }),
+  windows: Schema.Array(WindowReport).annotate({
+    description:
+      "The limits of the credentials of calls through the gateway that this process has seen, the most used first."
+  })
 })
 export type Health = typeof Health.Type

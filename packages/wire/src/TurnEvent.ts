@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { Failure, Reason } from "./Failure.ts"
 import { ModelFile } from "./FilePart.ts"
 import { ConversationId, TurnId } from "./Ids.ts"
+import { Tag } from "./Labels.ts"
 import { Message, Usage } from "./Message.ts"
 
 const event = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
@@ -59,6 +60,17 @@ export const AskedCall = Schema.Struct({
 })
 export type AskedCall = typeof AskedCall.Type
 
+/** Names a limit of spending, and which of its sums. */
+export const LimitName = Schema.Struct({
+  /** Its place in `spend`, from 0. */
+  limit: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  /** Of a limit of each tag by itself. */
+  tag: Schema.optionalKey(Tag),
+  /** Of a limit of each conversation. */
+  conversationId: Schema.optionalKey(ConversationId)
+})
+export type LimitName = typeof LimitName.Type
+
 /**
  * Why a turn asks a person: its next attempt could exceed a limit of spending (X11), or the model calls tools that need approval.
  *
@@ -77,6 +89,10 @@ export const Asks = Schema.Struct({
   waitedMs: Schema.Finite,
   /** The question, for a person. */
   message: Schema.String,
+  /** The limit, set for `spend`: a person may raise it instead of an answer. */
+  raises: Schema.optionalKey(LimitName),
+  /** Without an answer in time the turn goes on; absent: it gives up. */
+  goesOn: Schema.optionalKey(Schema.Literal(true)),
   /** The calls without an answer; set for `tools`. */
   calls: Schema.optionalKey(Schema.Array(AskedCall))
 })
@@ -87,7 +103,7 @@ export type Asks = typeof Asks.Type
  *
  * **Gotchas**
  *
- * With `asks` the turn waits for a person, not for a time: at `retryAt` the turn ends instead of retrying. A question about tool calls
+ * With `asks` the turn waits for a person, not for a time: at `retryAt` the turn ends instead of retrying, unless the question `goesOn`. A question about tool calls
  * (`because: "tools"`) follows no error: `message` has the question, `reason` is `unknown`, and at `retryAt` the calls count as refused.
  */
 export const ProviderRetry = event("provider-retry", {
@@ -282,7 +298,9 @@ export const TurnEnd = event("turn-end", {
   usage: Usage,
   /** Set on `failed`: the error of the `error` event. */
   error: Schema.optionalKey(Failure),
-  report: Schema.optionalKey(Report)
+  report: Schema.optionalKey(Report),
+  /** It was aborted while it was queued: it has no other event, and its prompt is in no history. */
+  queued: Schema.optionalKey(Schema.Literal(true))
 })
 export type TurnEnd = typeof TurnEnd.Type
 
@@ -323,32 +341,9 @@ export type PersistedEvent = typeof PersistedEvent.Type
 export const TurnEvent = Schema.Union([...TransientEvent.members, ...PersistedEvent.members])
 export type TurnEvent = typeof TurnEvent.Type
 
-/** Whether each `type` is persisted. Exhaustive: a new type that is missing here does not compile. */
-export const fate: {
-  readonly [Type in TurnEvent["type"]]: Type extends TransientEvent["type"] ? "transient" : "persisted"
-} = {
-  "step-start": "transient",
-  "text-delta": "transient",
-  "reasoning-delta": "transient",
-  file: "transient",
-  "provider-retry": "transient",
-  "tools-missing": "transient",
-  "turn-start": "persisted",
-  "tool-call": "persisted",
-  "tool-result": "persisted",
-  usage: "persisted",
-  message: "persisted",
-  "retry-end": "persisted",
-  "step-discarded": "persisted",
-  "retry-fallback-applied": "persisted",
-  "retry-fallback-succeeded": "persisted",
-  "model-change": "persisted",
-  "synthetic-retry": "persisted",
-  compaction: "persisted",
-  "final-turn": "persisted",
-  error: "persisted",
-  "turn-end": "persisted"
-}
-
 /** Whether an event is on disk before a client receives it. */
-export const isPersisted = (event: TurnEvent): event is PersistedEvent => fate[event.type] === "persisted"
+export const isPersisted = (event: TurnEvent): event is PersistedEvent => persisted.has(event.type)
+
+// --- internal
+
+const persisted: ReadonlySet<string> = new Set(PersistedEvent.members.map(({ fields }) => fields.type.schema.literal))

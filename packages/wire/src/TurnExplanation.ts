@@ -3,7 +3,7 @@
  *
  * It is made from the turn's records, so it is the same during the turn, after it, and in another process.
  *
- * `words` puts the fields beside it into a sentence; its times are UTC. `rules` are the ids of docs/rules.md; the deciding rule is the
+ * `words` puts the fields beside it into a sentence; its times are UTC. `rules` are the ids of tools/src/RuleBook.ts; the deciding rule is the
  * first. Steps, attempts, retries and tools count from 0, as in events; words count from 1. It contains no secrets: a provider's text
  * was redacted before it was recorded, and is redacted again here.
  */

@@ -9,6 +9,7 @@ import { ConversationId, TurnId } from "./Ids.ts"
 import * as Labels from "./Labels.ts"
 import { Usage } from "./Message.ts"
 import { Cost } from "./PeriodReport.ts"
+import { Prompt } from "./Prompt.ts"
 import { Asks, Report, TurnStatus } from "./TurnEvent.ts"
 
 /** Epoch milliseconds. */
@@ -57,6 +58,8 @@ export const TurnState = Schema.Struct({
   acceptedAt: Timestamp,
   endedAt: Schema.optionalKey(Timestamp),
   ...Labels.fields,
+  /** Present while its status is `queued`, but on a manual retry: no message of the conversation has it yet. */
+  prompt: Schema.optionalKey(Prompt),
   /** Calls of a provider that have ended. */
   attempts: Schema.Int,
   /** Present once the turn has ended: how long the waits before its retries really took. */
@@ -77,7 +80,7 @@ export const TurnState = Schema.Struct({
 })
 export type TurnState = typeof TurnState.Type
 
-const { files: _, report: __, text: ___, ...summarised } = TurnState.fields
+const { files: _, prompt: __, report: ___, text: ____, ...summarised } = TurnState.fields
 
 /** A turn in a list: its state without its answer, and the beginning of its prompt. */
 export const TurnSummary = Schema.Struct({

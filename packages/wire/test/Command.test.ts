@@ -4,7 +4,7 @@ import * as Command from "../src/Command.ts"
 import * as ConversationsGroup from "../src/api/ConversationsGroup.ts"
 
 const overSocket = Schema.decodeUnknownResult(Command.Command)
-const overHttp = Schema.decodeUnknownResult(ConversationsGroup.ExtendBudget)
+const overHttp = Schema.decodeUnknownResult(ConversationsGroup.bodies.extendBudget)
 
 const isTaken = (byMs: unknown): readonly [boolean, boolean] => [
   Result.isSuccess(overSocket({ type: "extend-budget", conversationId: "c-1", byMs })),

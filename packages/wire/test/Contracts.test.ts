@@ -71,6 +71,7 @@ it("the main entry does not load the HTTP API", () => {
   expect(Object.keys(Wire)).toEqual([
     "Checks",
     "Command",
+    "Commands",
     "ConversationState",
     "Count",
     "DefaultAddress",
@@ -102,6 +103,7 @@ it("the main entry does not load the HTTP API", () => {
     "TurnEvent",
     "TurnCourse",
     "TurnExplanation",
-    "TurnState"
+    "TurnState",
+    "UtcTime"
   ])
 })

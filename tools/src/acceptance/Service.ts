@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Clock from "./Clock.ts"
 import * as Ports from "./Ports.ts"
 
 /** A service. */
@@ -17,7 +18,7 @@ export interface Service {
   readonly remove: () => Promise<void>
 }
 
-/** Makes a service from a program and its configuration. Its folder is its home, and no variable of this process reaches it but `PATH`. */
+/** Makes a service from a program and its configuration. Its folder is its home, and no variable of this process reaches it but `PATH`, and its clock. */
 export const make = async (program: string, config: object, env: NodeJS.ProcessEnv = {}): Promise<Service> => {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-service-"))
   const port = await Ports.free()
@@ -35,7 +36,7 @@ export const make = async (program: string, config: object, env: NodeJS.ProcessE
     start: async () => {
       const started = spawn(process.execPath, [program, "serve", "--port", String(port)], {
         cwd: folder,
-        env: { PATH: process.env["PATH"], HOME: folder, ...env },
+        env: { PATH: process.env["PATH"], HOME: folder, ...Clock.env(), ...env },
         stdio: ["ignore", "pipe", "pipe"]
       })
       child = started

@@ -354,14 +354,14 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "any part of a UUID tells writers apart"
   },
   {
-    path: "apps/session-orchestrator/src/session/Backlog.ts",
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
     operator: "constant",
     before: "0",
     line: "private first = 0",
     reason: "positions are compared with each other only: it does not matter where they begin"
   },
   {
-    path: "apps/session-orchestrator/src/session/Backlog.ts",
+    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
     operator: "constant",
     before: "0",
     line: "private total = 0",
@@ -403,53 +403,18 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many statements are kept prepared is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/report/ReportSchema.ts",
+    path: "apps/session-orchestrator/src/config/report/ReportSchema.ts",
     operator: "constant",
     before: "100",
     line: "const MOST_COMPILED = 100",
     reason: "how many checks are kept compiled is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/session/Hub.ts",
+    path: "apps/session-orchestrator/src/engine/session/Hub.ts",
     operator: "constant",
     before: "64",
     line: "const MOST_AT_ONCE = 64",
     reason: "how many are woken at once is a matter of time"
-  },
-  {
-    path: "apps/session-orchestrator/src/parking/Waking.ts",
-    operator: "constant",
-    before: "64",
-    line: "const AT_ONCE = 64",
-    reason: "how many are read at once is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/parking/Waking.ts",
-    operator: "constant",
-    before: "16",
-    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
-    reason: "how much is read ahead is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/parking/Waking.ts",
-    operator: "constant",
-    before: "2_048",
-    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
-    reason: "how much is read ahead is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/parking/Waking.ts",
-    operator: "constant",
-    before: "64",
-    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
-    reason: "how much is read ahead is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/parking/Waking.ts",
-    operator: "constant",
-    before: "1024",
-    line: "const AHEAD: ReadAhead.Limits = { atOnce: 16, most: 2_048, mostSize: 64 * 1024 * 1024 }",
-    reason: "how much is read ahead is a matter of memory and time"
   },
   {
     path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
@@ -536,28 +501,28 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "either number is no more than 1"
   },
   {
-    path: "apps/session-orchestrator/src/text/PolicyText.ts",
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "const sofar = Span.format(shown.at(-1)?.atMs ?? 0)",
     reason: "a table without rows is told before"
   },
   {
-    path: "apps/session-orchestrator/src/text/PolicyText.ts",
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/text/PolicyText.ts",
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would be longer than ${Span.format(policy.maxDelayMs ?? 0)} (retry.maxDelay).`",
     reason: "only a limit ends a schedule by that limit"
   },
   {
-    path: "apps/session-orchestrator/src/text/PolicyText.ts",
+    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
     line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",

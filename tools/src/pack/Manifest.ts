@@ -25,6 +25,8 @@ export interface Manifest {
     /** The dependencies that the bundle does not contain. */
     readonly dependencies?: ReadonlyArray<string>
     readonly peerDependencies?: Versions
+    /** The package carries docs/ and llms.txt. */
+    readonly docs?: boolean
   }
 }
 

@@ -2,7 +2,8 @@
  * Builds the package of the working directory and packs it: `node tools/src/pack/main.ts`, called by the `pack` task of each package.
  *
  * The service is published as a bundle with its page (docs/decisions/0027-the-service-is-a-bundle.md). For other packages the compiler writes JavaScript and
- * types, at the paths that the sources have. Both go into `.pack/`, and the tarball into `dist/` of the repository.
+ * types, at the paths that the sources have. Both go into `.pack/`, and the tarball into `dist/` of the repository. A package with
+ * `publish.docs` carries the pages for users.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -10,6 +11,7 @@ import { dirname, join, relative } from "node:path"
 import { parse } from "yaml"
 import * as PageBuild from "../../../apps/web/tools/PageBuild.ts"
 import { bundle } from "../bundleProgram.ts"
+import * as Docs from "./Docs.ts"
 import * as Manifest from "./Manifest.ts"
 import * as Notices from "./Notices.ts"
 import * as PureModules from "./PureModules.ts"
@@ -79,8 +81,19 @@ else {
   writeFileSync(join(stage, "LICENSES.md"), Notices.of([...modules, ...ofPage]))
 }
 
+const readAt = (path: string): string => readFileSync(join(root, path), "utf8")
+if (manifest.publish?.docs === true) {
+  const pages = globSync("docs/*.md", { cwd: root }).toSorted()
+  mkdirSync(join(stage, "docs"), { recursive: true })
+  const files = Docs.files(
+    readAt("README.md"),
+    pages.map((path) => ({ path, text: readAt(path) }))
+  )
+  for (const { path, text } of files) writeFileSync(join(stage, path), text)
+}
+writeFileSync(join(stage, "README.md"), Docs.readme(readFileSync(join(folder, "README.md"), "utf8")))
 const others = Object.values(manifest.exports ?? {}).filter((file) => !file.endsWith(".ts"))
-for (const file of ["README.md", ...others]) cpSync(join(folder, file), join(stage, file))
+for (const file of others) cpSync(join(folder, file), join(stage, file))
 for (const file of ["LICENSE"]) cpSync(join(root, file), join(stage, file))
 if (existsSync(join(folder, "CONTRACTS.md"))) cpSync(join(folder, "CONTRACTS.md"), join(stage, "CONTRACTS.md"))
 writeFileSync(join(stage, "package.json"), `${JSON.stringify(Manifest.published(manifest, surroundings), null, 2)}\n`)

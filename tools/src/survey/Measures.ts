@@ -95,6 +95,14 @@ export const measuresOf = ({ english, sources }: Tree): ReadonlyArray<Measure> =
     counted("file names that occur twice", sameFileNames(sources.map(({ path }) => path))),
     counted("types exported by two files under one name", homonyms(sources.flatMap(({ exports }) => exports))),
     counted("imports of a higher room of the service", upwardImports(sources)),
+    counted(
+      "circles of files",
+      Boundaries.circles(sources).map((ring) => ring.join(", "))
+    ),
+    counted(
+      "floors of packages and rooms",
+      Boundaries.floors(sources).map((rooms) => rooms.join(", "))
+    ),
     counted(`folders of more than ${MOST_FILES} files`, crowdedFolders(sources.map(({ path }) => path))),
     { name: "idioms per 1,000 words", value: PlainEnglish.rateOf(english).toFixed(1), places: [] }
   ]
@@ -171,7 +179,7 @@ const undocumented = (sources: ReadonlyArray<Reading>): ReadonlyArray<Measure> =
     })
 
 const upwardImports = (sources: ReadonlyArray<Reading>): ReadonlyArray<string> =>
-  Boundaries.upwardImports(sources, Boundaries.orderOf(sources)).map(({ path, target }) => `${path} imports ${target}`)
+  Boundaries.upwardImports(sources).map(({ path, target }) => `${path} imports ${target}`)
 
 const occurringTwice = <A>(
   items: ReadonlyArray<A>,

@@ -17,7 +17,7 @@ import type { Conversation } from "@holdfast/client/effect"
 import { type Ids, type Prompt, type TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, type Scope, Stream } from "effect"
 import * as TurnIds from "../storage/TurnIds.ts"
-import * as LocalTime from "../text/LocalTime.ts"
+import * as LocalTime from "../base/text/LocalTime.ts"
 import * as AcpUpdates from "./AcpUpdates.ts"
 
 /** Runs the model again after an error or an abort (rule M1). */
@@ -73,9 +73,7 @@ export const open: (
         permissions.delete(key)
         if (outcome.outcome !== "selected") return Effect.void // the turn is being cancelled
         const { approve, always } = ANSWERS[outcome.optionId] ?? REFUSED
-        return approve
-          ? conversation.approveTool(toolCallId, { always })
-          : conversation.refuseTool(toolCallId, { always })
+        return conversation.answerTool({ toolCallId, approve, always })
       }),
       Effect.catch(({ message }) =>
         signal.aborted
@@ -125,7 +123,7 @@ export const open: (
           settle(() => false)
           break
         case "turn-end": {
-          settle(() => false)
+          if (event.queued !== true) settle(() => false)
           const waiting = own.get(event.turnId)
           if (waiting !== undefined) Deferred.doneUnsafe(waiting, Effect.succeed(event))
           break

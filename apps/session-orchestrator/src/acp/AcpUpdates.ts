@@ -11,7 +11,7 @@ import { FilePart, type Ids, type Message, Prompt, type TurnEvent } from "@holdf
 import { Option, Schema } from "effect"
 
 /** What was sent of a session. */
-export interface Transcript {
+interface Transcript {
   /** Deltas of the present step were sent. */
   readonly isStreamed: boolean
   /** Calls of the present response, until its message is sent. */

@@ -6,17 +6,17 @@
  */
 import { FilePart, type Prompt } from "@holdfast/wire"
 import { Effect, FileSystem, Schema } from "effect"
-import { Flag } from "effect/cli"
 import * as path from "node:path"
+import { whyOf } from "../base/system/PlatformFailure.ts"
+import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
 import * as MediaTypes from "./MediaTypes.ts"
 
 /** The flag, which may be repeated. */
-export const flag = Flag.String("attach").pipe(
-  Flag.withMetavar("FILE"),
-  Flag.withDescription("Image, PDF or other file to send with the prompt, or its https address; may be repeated"),
-  Flag.atLeast(0)
+export const flag = Declaration.texts(
+  "attach",
+  "FILE",
+  "Image, PDF or other file to send with the prompt, or its https address; may be repeated"
 )
 
 /** The prompt with its files; without files its text alone. */
@@ -35,7 +35,7 @@ export const add = Effect.fnUntraced(function* (
 const decode = Schema.decodeUnknownEffect(FilePart.FileInput)
 
 const read = Effect.fnUntraced(function* (file: string, maxFileBytes: number) {
-  const refused = (why: string) => new Refused({ message: `--attach ${file}: ${why}.`, exitCode: ExitCode.USAGE })
+  const refused = (why: string) => Refused.usage(`--attach ${file}: ${why}.`)
   const part = /^https?:/i.test(file)
     ? { type: "file", url: file, ...typeOf(file) }
     : yield* readBytes(file, maxFileBytes).pipe(Effect.mapError(refused))
@@ -67,6 +67,3 @@ const readBytes = Effect.fnUntraced(function* (file: string, maxFileBytes: numbe
 
 const tooLarge = (bytes: number, limit: number): string =>
   `it has ${bytes} bytes; a file may have ${limit} bytes at most (server.maxFileBytes)`
-
-const whyOf = ({ reason }: { readonly reason: { readonly _tag: string } }): string =>
-  reason._tag === "NotFound" ? "there is no such file" : `it cannot be read (${reason._tag})`

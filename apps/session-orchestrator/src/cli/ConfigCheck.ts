@@ -1,16 +1,16 @@
 /** Runs `holdfast config check`: prints the configuration in force with sources, or all problems. */
 import type { EffectiveConfiguration } from "@holdfast/wire"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Values } from "../config/Config.ts"
-import * as InForce from "../inspection/in-force/InForce.ts"
+import * as InForce from "../insight/inspection/in-force/InForce.ts"
 import * as AiSdkPackage from "../providers/AiSdkPackage.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
+import type { Parts } from "./Parts.ts"
+import * as Document from "../base/text/Document.ts"
 import * as Setup from "./Setup.ts"
-import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `config` with its subcommand `check`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
+export const command = (parts: Parts) =>
   Command.make("config").pipe(
     Command.withDescription("Look at the configuration"),
     Command.withSubcommands([check(parts)])
@@ -19,13 +19,14 @@ export const command = <E extends StartFailure>(parts: Parts<E>) =>
 /** The configuration in force as lines, without secrets. */
 export const report = (config: Values): ReadonlyArray<string> => {
   const { entries, file, notices, unused } = InForce.of(config)
-  const width = Math.max(...entries.map(({ key }) => key.length))
   return [
     file === undefined
       ? "There is no configuration file. In force:"
       : `${file} is good. In force, with the line or another source in brackets:`,
     "",
-    ...entries.map((entry) => `  ${entry.key.padEnd(width)}  ${entry.value}${bracketed(entry, file !== undefined)}`),
+    ...Document.aligned(
+      entries.map((entry) => [`  ${entry.key}`, `${entry.value}${bracketed(entry, file !== undefined)}`])
+    ),
     ...(unused.length === 0 ? [] : ["", `Known, and not in use: ${unused.join(", ")}.`]),
     ...notices.flatMap((notice) => ["", notice])
   ]
@@ -33,22 +34,19 @@ export const report = (config: Values): ReadonlyArray<string> => {
 
 // --- internal
 
-const check = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make("check", { config: Setup.configFlag }, ({ config: file }) =>
-    Setup.withConfig(parts, { file: Option.getOrUndefined(file), isService: true }, (config) =>
-      Effect.gen(function* () {
-        const terminal = yield* Terminal
-        yield* AiSdkPackage.check(config)
-        terminal.stdout(`${report(config).join("\n")}\n`)
-      })
-    )
-  ).pipe(
-    Command.withDescription("Print the configuration in force, keys redacted; or every problem, with exit code 2"),
-    Command.withExamples([
-      { command: "holdfast config check", description: "Check what `serve` would start with" },
-      { command: "holdfast config check --config night.json", description: "Check another file" }
-    ])
-  )
+const check = Setup.command(
+  {
+    name: "check",
+    does: "Print the configuration in force, keys redacted; or every problem, with exit code 2",
+    options: {},
+    examples: {
+      "holdfast config check": "Check what `serve` would start with",
+      "holdfast config check --config night.json": "Check another file"
+    }
+  },
+  (_given, config) => Effect.andThen(AiSdkPackage.check(config), Setup.printLines(report(config))),
+  { isService: true }
+)
 
 /** The source of a value, unless it is the expected one: without a file the defaults, and for servers the variable of the key. */
 const bracketed = ({ key, source }: EffectiveConfiguration.Entry, hasFile: boolean): string => {

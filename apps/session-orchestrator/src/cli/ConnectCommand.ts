@@ -6,81 +6,69 @@
  * puts the former value back.
  */
 import { Effect, FileSystem, Option, Result } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import { RetrySettings } from "@holdfast/policy"
+import { Argument } from "effect/cli"
+import { isDeepStrictEqual } from "node:util"
 import * as Environment from "../config/reading/Environment.ts"
-import { causeOf } from "../system/PlatformFailure.ts"
+import { causeOf } from "../base/system/PlatformFailure.ts"
 import * as Service from "./client/Service.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./Pointing.ts"
+import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `connect`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "connect",
-    {
+export const command = Setup.command(
+  {
+    name: "connect",
+    does: "Print how an agent's calls pass through Holdfast, or set it in the agent's configuration",
+    options: {
       client: Argument.Literals("client", Clients.names).pipe(
         Argument.withDescription(`The program to connect: ${Clients.names.join(", ")}`)
       ),
-      config: Setup.configFlag,
-      provider: Setup.textFlag("provider", "NAME", "Another provider of the configuration than the client's own"),
-      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
-        Flag.withDescription("Retry profile of its calls"),
-        Flag.optional
-      ),
-      url: Setup.textFlag("url", "URL", "Address of the service (default: that of the configuration)"),
-      write: Setup.switchFlag("write", "Set it in the client's own configuration"),
-      undo: Setup.switchFlag("undo", "Take it back")
+      ...Pointing.flags,
+      url: Declaration.text("url", "URL", "Address of the service (default: that of the configuration)"),
+      write: Declaration.toggle("write", "Set it in the client's own configuration"),
+      undo: Declaration.toggle("undo", "Take it back")
     },
-    ({ client: name, config: file, profile, provider: named, undo, url, write }) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(file) }, (config) =>
-        Effect.gen(function* () {
-          const terminal = yield* Terminal
-          const client = Clients.table.find((client) => client.name === name)
-          if (client === undefined) return
-          const home = Environment.get(parts.environment, "HOME")
-          const address = Service.addressOf(Option.getOrUndefined(url), parts.environment, config.server)
-          if (Result.isFailure(address)) return yield* refuse(address.failure)
-          const pointing = yield* Pointing.of(client, {
-            config,
-            home,
-            profile: Option.getOrUndefined(profile),
-            provider: Option.getOrUndefined(named),
-            service: address.success.url
-          })
-          const { provider, url: base, variables } = pointing
-          const known = client.place?.(provider)
-          const place = known && (yield* present(known, home))
-          if (!write && !undo) {
-            const line = Pointing.line(client, pointing) ?? (place && setting(place, base))
-            if (line !== undefined) terminal.stdout(`${line}\n`)
-            if (place !== undefined) {
-              terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
-            }
-            return
-          }
-          if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
-          if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
-          if (undo) yield* takeBack(valuesOf(place, base, client.variables ?? []), home)
-          else yield* put(valuesOf(place, base, variables), home, client.addsProvider?.(provider))
-          const also = variables.map(({ name, value }) => `, ${name} is ${value}`).join("")
-          terminal.stdout(`~/${place.file}: ${undo ? "as before" : setting(place, base) + also}.\n`)
-        })
-      )
-  ).pipe(
-    Command.withDescription("Print how an agent's calls pass through Holdfast, or set it in the agent's configuration"),
-    Command.withExamples([
-      { command: "holdfast connect claude", description: "The line that starts Claude Code through Holdfast" },
-      { command: "holdfast connect codex --write", description: "Set it in ~/.codex/config.toml" },
-      { command: "holdfast connect codex --undo", description: "Take it back" }
-    ])
-  )
+    examples: {
+      "holdfast connect claude": "The line that starts Claude Code through Holdfast",
+      "holdfast connect codex --write": "Set it in ~/.codex/config.toml",
+      "holdfast connect codex --undo": "Take it back"
+    }
+  },
+  Effect.fnUntraced(function* ({ client: name, profile, provider: wanted, undo, url, write }, config, parts) {
+    const terminal = yield* Terminal
+    const client = Clients.table.find((client) => client.name === name)
+    if (client === undefined) return
+    const home = Environment.get(parts.environment, "HOME")
+    const { url: service } = yield* Service.addressOf(url, parts.environment, config.server)
+    const pointing = yield* Pointing.of(client, { config, home, profile, provider: wanted, service })
+    const { provider, url: base, variables } = pointing
+    const known = client.place?.(provider)
+    const place = known && (yield* present(known, home))
+    if (!write && !undo) {
+      const line = Pointing.line(client, pointing) ?? (place && setting(place, base))
+      if (line !== undefined) terminal.stdout(`${line}\n`)
+      if (place !== undefined) {
+        terminal.stderr(`--write sets it in ~/${place.file}, and --undo takes it back.\n`)
+      }
+      return
+    }
+    if (place === undefined) return yield* refuse(`${name} has no configuration of its own: use the line above.`)
+    if (home === undefined) return yield* refuse("HOME is not set, so the client's configuration is not known.")
+    const { addsProvider, settings = [], variables: all = [] } = client
+    if (undo) {
+      yield* takeBack(valuesOf(place, base, all, settings), home)
+      return terminal.stdout(`~/${place.file}: as before.\n`)
+    }
+    yield* put(valuesOf(place, base, variables, settings), home, addsProvider?.(provider))
+    const also = variables.map(({ name, value }) => `, ${name} is ${value}`).join("")
+    terminal.stdout(`~/${place.file}: ${setting(place, base)}${also}.\n`)
+  })
+)
 
 // --- internal
 
@@ -89,7 +77,7 @@ const BEFORE = ".before-holdfast"
 
 const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`
 
-const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
+const refuse = Refused.usage
 
 /** A client with a file of JSON with comments, which it reads as well, has its settings there. */
 const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {
@@ -103,24 +91,28 @@ const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: stri
 /** A value, and where it is. */
 interface Value {
   readonly place: ClientFile.Place
-  readonly value: string
+  readonly value: ClientFile.Value
+  /** A value that is there stays. */
+  readonly yields?: boolean
 }
 
-/** The base URL, and then the variables beside it. */
+/** The base URL, then the variables beside it, and then what is elsewhere. */
 const valuesOf = (
   place: ClientFile.Place,
   base: string,
-  variables: ReadonlyArray<Clients.Variable>
+  variables: ReadonlyArray<Clients.Variable>,
+  settings: Required<Clients.Client>["settings"]
 ): readonly [Value, ...Array<Value>] => [
   { place, value: base },
-  ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value }))
+  ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value })),
+  ...settings.map(({ key, value }) => ({ place: { ...place, key }, value, yields: true }))
 ]
 
 /** The text with each of the values that `valueOf` names, or without it; `undefined`: the text is not of the places' format. */
 const withValues = (
   values: ReadonlyArray<Value>,
   text: string,
-  valueOf: (value: Value) => string | undefined
+  valueOf: (value: Value) => ClientFile.Value | undefined
 ): string | undefined =>
   values.reduce<string | undefined>(
     (text, value) => (text === undefined ? undefined : ClientFile.set(value.place, text, valueOf(value))),
@@ -137,8 +129,6 @@ interface Known {
 /** A new file of settings is its owner's alone. */
 const NEW: Known = { text: "", mark: "", mode: 0o600 }
 
-const failed = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.FAILED }))
-
 /** The file; `undefined`: there is none. A link may lead to a file that is not the client's alone, such as one of a repository: it is refused. */
 const read = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
@@ -153,7 +143,7 @@ const read = Effect.fnUntraced(function* (path: string) {
     const { failure } = found
     return failure.reason._tag === "NotFound"
       ? undefined
-      : yield* failed(`${path} cannot be read: ${causeOf(failure)}. Nothing was changed.`)
+      : yield* Refused.failed(`${path} cannot be read: ${causeOf(failure)}. Nothing was changed.`)
   }
   const [bytes, { mode }] = found.success
   const text = Option.liftThrowable(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes))()
@@ -171,7 +161,7 @@ const save = Effect.fnUntraced(function* (path: string, { mark, mode, text }: Kn
     Effect.andThen(files.rename(beside, path)),
     Effect.tapError(() => Effect.ignore(files.remove(beside)))
   )
-  yield* Effect.catch(written, (error) => failed(`${path} cannot be written: ${causeOf(error)}.`))
+  yield* Effect.catch(written, (error) => Effect.fail(Refused.failed(`${path} cannot be written: ${causeOf(error)}.`)))
 })
 
 const put = Effect.fnUntraced(function* (
@@ -190,7 +180,9 @@ const put = Effect.fnUntraced(function* (
     yield* Effect.ignore(files.makeDirectory(path.slice(0, path.lastIndexOf("/")), { recursive: true }))
   }
   const before = known ?? NEW
-  const text = withValues(values, before.text, ({ value }) => value)
+  const text = withValues(values, before.text, ({ place, value, yields }) =>
+    yields === true ? (ClientFile.get(place, before.text) ?? value) : value
+  )
   if (text === undefined) return yield* refuse(unreadable(path, place))
   // Written again, the first text is still the former one.
   if ((yield* read(path + BEFORE)) === undefined) yield* save(path + BEFORE, before)
@@ -202,11 +194,13 @@ const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<
   const path = `${home}/${place.file}`
   const [known, before] = [yield* read(path), yield* read(path + BEFORE)]
   if (known === undefined || before === undefined) return yield* refuse(`${path} was not changed by --write.`)
-  const again = withValues(values, before.text, ({ place }) => ClientFile.get(place, known.text))
+  // What a person has put in the place of a value that yields is the person's.
+  const own = values.filter(
+    ({ place, value, yields }) => yields !== true || isDeepStrictEqual(ClientFile.get(place, known.text), value)
+  )
+  const again = withValues(own, before.text, ({ place }) => ClientFile.get(place, known.text))
   const text =
-    known.text === again
-      ? before.text
-      : withValues(values, known.text, ({ place }) => ClientFile.get(place, before.text))
+    known.text === again ? before.text : withValues(own, known.text, ({ place }) => ClientFile.get(place, before.text))
   if (text === undefined) return yield* refuse(unreadable(path, place))
   const files = yield* FileSystem.FileSystem
   yield* text === "" ? Effect.ignore(files.remove(path)) : save(path, { ...known, text })

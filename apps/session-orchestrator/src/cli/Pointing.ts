@@ -2,9 +2,15 @@
 import { Effect, FileSystem, Option } from "effect"
 import type { Values } from "../config/Config.ts"
 import * as Endpoints from "../gateway/Endpoints.ts"
+import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
 import type * as Clients from "./connect/Clients.ts"
+
+/** `--provider` and `--profile`, the same for every command that points a client at Holdfast. */
+export const flags = {
+  provider: Declaration.text("provider", "NAME", "Another provider of the configuration than the program's own"),
+  profile: Declaration.profile("Retry profile of its calls")
+}
 
 /** How a client's calls pass through Holdfast. */
 export interface Pointing {
@@ -31,17 +37,9 @@ export const of = Effect.fnUntraced(function* (client: Clients.Client, wanted: W
   const { config, home, profile, service } = wanted
   const { formats, name, path = "", variables = [] } = client
   const provider = wanted.provider ?? (yield* providerOf(client, home))
-  const endpoints = Endpoints.of(config)
-  const endpoint = endpoints.get(provider)
-  if (endpoint === undefined) {
-    const known = Array.from(endpoints.keys()).join(", ")
-    return yield* refuse(
-      `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${known}.`
-    )
-  }
-  const { baseUrl, config: settings } = endpoint
+  const { baseUrl, config: settings } = yield* endpointOf(config, provider)
   if (formats?.includes(settings.type) === false) {
-    return yield* refuse(
+    return yield* Refused.usage(
       `${name} calls in the format ${formats.join(" or ")}, and ${JSON.stringify(provider)} has ${settings.type}. Nothing is translated: name a provider of that format.`
     )
   }
@@ -54,6 +52,14 @@ export const of = Effect.fnUntraced(function* (client: Clients.Client, wanted: W
   }
   return pointing
 })
+
+/** The endpoint of a provider of the configuration; another name is refused. */
+export const endpointOf = (config: Wanted["config"], provider: string): Effect.Effect<Endpoints.Endpoint, Refused> => {
+  const endpoints = Endpoints.of(config)
+  const known = Array.from(endpoints.keys()).join(", ")
+  const words = `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${known}.`
+  return Effect.mapError(Effect.fromNullishOr(endpoints.get(provider)), () => Refused.usage(words))
+}
 
 /** What a client is started with; `undefined`: it has its base URL in its own configuration alone. */
 export const startOf = (
@@ -74,8 +80,6 @@ export const line = (client: Clients.Client, pointing: Pointing): string | undef
 }
 
 // --- internal
-
-const refuse = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.USAGE }))
 
 const originOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).origin : undefined)
 

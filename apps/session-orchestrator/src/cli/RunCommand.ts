@@ -5,92 +5,97 @@
  * its seal; a second Ctrl-C does not wait. The exit code reports the turn's status.
  */
 import type { Connection } from "@holdfast/client"
-import type { Conversation } from "@holdfast/client/effect"
-import type { Ids, Prompt, TurnEvent } from "@holdfast/wire"
-import { Clock, Deferred, Effect, Option, Stream } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import type { TurnEvent } from "@holdfast/wire"
+import { Clock, Deferred, Effect, Stream } from "effect"
+import * as Remedies from "../insight/inspection/period/Remedies.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
-import * as Prose from "../text/Prose.ts"
-import { Ended } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
+import * as Declaration from "./Declaration.ts"
+import { Ended, ExitCode } from "./Ended.ts"
 import * as Keyboard from "./terminal/Keyboard.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
+import type { Failure } from "./Parts.ts"
 import * as Attachments from "./Attachments.ts"
 import * as RunInput from "./RunInput.ts"
 import * as Screen from "./terminal/Screen.ts"
-import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
-import { Terminal } from "./terminal/Terminal.ts"
+import { note, Terminal, writeJson } from "./terminal/Terminal.ts"
 import * as NearService from "./client/NearService.ts"
-import * as Service from "./client/Service.ts"
 import * as WantedConversation from "./WantedConversation.ts"
 import * as TurnView from "./terminal/TurnView.ts"
 
 /** The command `run`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "run",
-    {
-      prompt: Argument.String("prompt").pipe(
-        Argument.withDescription("What to ask; - or nothing reads it from standard input"),
-        Argument.optional
-      ),
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print the turn's events, one JSON object a line, instead of the answer"),
-        Flag.withDefault(false)
-      ),
+export const command = NearService.command(
+  {
+    name: "run",
+    does: "Ask one thing and stream the answer, however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted",
+    short: "Ask one thing and stream the answer",
+    options: {
+      prompt: RunInput.prompt,
+      json: Declaration.events,
       attach: Attachments.flag,
-      ...RunInput.flags,
-      ...Service.flags
+      conversation: Declaration.conversation("Conversation of the database to continue"),
+      turnId: Declaration.parsed("turn-id", "ID", "The turn's id: the same id again is the same turn", Declaration.TURN)
     },
-    (flags) => {
-      const model = Option.getOrUndefined(flags.model)
-      const profile = Option.getOrUndefined(flags.profile)
-      const isNamed = NearService.isNamed(flags.url, parts.environment)
-      return Setup.withConfig(
-        parts,
-        { file: Option.getOrUndefined(flags.config), flags: isNamed ? {} : { model, profile } },
-        (config) =>
-          Effect.gen(function* () {
-            const place = yield* RunInput.readOptions(flags, config.database.url !== undefined && !isNamed)
-            const text = yield* RunInput.readPrompt(Option.getOrUndefined(flags.prompt))
-            const prompt = yield* Attachments.add(text, flags.attach, config.server)
-            const client = yield* NearService.connect(parts, flags.url, config)
-            const wanted = { ...place, isNamed, model, profile }
-            const conversation = yield* WantedConversation.open(parts, client, wanted, place.turnId)
-            const turnId = place.turnId ?? TurnIds.make()
-            yield* watch(conversation, { isJson: flags.json, prompt, turnId })
-          }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
-      )
+    examples: {
+      'holdfast run "Why is the sky blue?"': "Ask, and watch",
+      "git diff | holdfast run - > review.md": "Prompt from a pipe, answer into a file",
+      'holdfast run "What does it show?" --attach chart.png': "With an image",
+      'holdfast run --json "Hello" | jq .type': "The turn's events",
+      'holdfast run --conversation ID "And at night?"': "Continue a conversation"
     }
-  ).pipe(
-    Command.withDescription(
-      "Ask one thing and stream the answer, however long the provider is down. Exit codes: 0 answered, 1 failed, 2 usage or configuration, 130 aborted"
-    ),
-    Command.withShortDescription("Ask one thing and stream the answer"),
-    Command.withExamples([
-      { command: 'holdfast run "Why is the sky blue?"', description: "Ask, and watch" },
-      { command: "git diff | holdfast run - > review.md", description: "Prompt from a pipe, answer into a file" },
-      { command: 'holdfast run "What does it show?" --attach chart.png', description: "With an image" },
-      { command: 'holdfast run --json "Hello" | jq .type', description: "The turn's events" },
-      { command: 'holdfast run --conversation ID "And at night?"', description: "Continue a conversation" }
-    ])
-  )
+  },
+  Effect.fnUntraced(function* (given, near) {
+    const terminal = yield* Terminal
+    const { first: interrupted } = yield* Signals.Signals
+    const text = yield* RunInput.readPrompt(given.prompt)
+    const prompt = yield* Attachments.add(text, given.attach, near.config.server)
+    // Before the turn is sent there is nothing to abort.
+    const { conversation, known } = yield* Effect.raceFirst(
+      WantedConversation.open(near, given),
+      Effect.andThen(interrupted, Effect.fail(new Ended({ exitCode: ExitCode.ABORTED })))
+    )
+    const turnId = given.turnId ?? TurnIds.make()
+    const { abort, getState } = conversation.turn(turnId)
+    const goes = known?.endedAt === undefined ? "goes on where it is" : "has ended"
+    const taken = Deferred.makeUnsafe<void>()
+    const end = yield* (given.json ? printEvents : show)({
+      events: ({ onConnection }) =>
+        conversation.run(prompt, {
+          turnId,
+          onConnection: (connection) => {
+            if (connection.state === "open") Deferred.doneUnsafe(taken, Effect.void)
+            onConnection(connection)
+          }
+        }),
+      terminal,
+      interrupted,
+      // An abort that came before its turn would find none, and the turn would run on.
+      abort: Effect.andThen(Deferred.await(taken), abort),
+      keyboard: Keyboard.ofProcess(),
+      head: `Turn ${turnId} of conversation ${conversation.id}${known ? `: it was sent before, and ${goes}` : ""}.`
+    })
+    if (!given.json && end?.error !== undefined) {
+      const { model: target } = yield* getState
+      const help = Remedies.sentenceOf({ ...end.error, target }, Remedies.keyVariablesOf(near.config.providers))
+      note(terminal, "dim", `${help === undefined ? "" : `${help} `}Why: holdfast explain ${turnId}`)
+    }
+    yield* Ended.by(exitCodeOf(end))
+  })
+)
 
 /** The events of a turn; each change of the connection is reported. */
-export type Events = (options: {
+type Events = (options: {
   readonly onConnection: (connection: Connection) => void
-}) => Stream.Stream<TurnEvent.TurnEvent, StartFailure>
+}) => Stream.Stream<TurnEvent.TurnEvent, Failure>
 
 /** A turn to show: its frames, the terminal, and how to end it. */
 interface Showing {
   readonly events: Events
   readonly terminal: Terminal["Service"]
-  /** Ends when the person wants the turn to end. */
-  readonly interrupted: Effect.Effect<unknown>
+  /** Ends when the person wants the turn to end; absent: a person leaves, and the turn goes on. */
+  readonly interrupted?: Effect.Effect<unknown>
   /** Asks for that end. */
-  readonly abort: Effect.Effect<unknown, StartFailure>
-  readonly timeOfDay: (epochMs: number) => string
+  readonly abort?: Effect.Effect<unknown, Failure>
+  readonly timeOfDay?: (epochMs: number) => string
   /** Held while the turn waits; otherwise typed keys would appear in the output. */
   readonly keyboard?: Keyboard.Keyboard
   /** The first line, once the service has the turn: it names it, for `holdfast explain`. */
@@ -101,9 +106,10 @@ interface Showing {
 
 /** Shows a turn until it ends, and returns its end. */
 export const show = Effect.fnUntraced(function* (showing: Showing) {
-  const { head, keyboard = Keyboard.none, terminal } = showing
+  const { abort = Effect.void, advice, head, interrupted = Effect.never, keyboard = Keyboard.none, terminal } = showing
+  const { timeOfDay = hereAt } = showing
   const screen = Screen.make(terminal)
-  const plain = makePlainWaits(showing)
+  const plain = makePlainWaits(terminal, timeOfDay)
   let state = TurnView.initial
   const apply = ([next, outputs]: ReturnType<typeof TurnView.update>): void => {
     state = next
@@ -117,9 +123,7 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
       // Typed keys would break the repainted lines.
       if (state.wait === undefined) keyboard.release()
       else keyboard.hold()
-      screen.show(
-        TurnView.view(state, now, { columns: terminal.columns(), timeOfDay: showing.timeOfDay, advice: showing.advice })
-      )
+      screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay, advice }))
     } else plain(state.wait, now)
   }
 
@@ -135,10 +139,10 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     yield* Effect.sleep(TurnView.untilChange(state, now))
   }).pipe(Effect.forever)
 
-  const abort = Effect.gen(function* () {
-    yield* showing.interrupted
+  const aborting = Effect.gen(function* () {
+    yield* interrupted
     apply(TurnView.aborting(state))
-    yield* showing.abort
+    yield* abort
     return yield* Effect.never
   })
 
@@ -150,7 +154,7 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
   )
 
   yield* Effect.ensuring(
-    Effect.raceFirst(watch, Effect.raceFirst(ticks, abort)),
+    Effect.raceFirst(watch, Effect.raceFirst(ticks, aborting)),
     Effect.sync(() => {
       keyboard.release()
       screen.close()
@@ -160,64 +164,42 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
 })
 
 /** The exit code of a turn that was shown. */
-export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode.ExitCode => {
+export const exitCodeOf = (end: TurnEvent.TurnEnd | undefined): ExitCode => {
   if (end?.status === "completed") return ExitCode.COMPLETED
   return end?.status === "aborted" ? ExitCode.ABORTED : ExitCode.FAILED
 }
 
-/** Events as they are, for programs. */
-export const printEvents = Effect.fnUntraced(function* (
-  events: Events,
-  terminal: Terminal["Service"],
-  interrupted: Effect.Effect<unknown>,
-  abort: Effect.Effect<unknown, StartFailure>
-) {
-  const end = yield* Deferred.make<TurnEvent.TurnEnd>()
-  const watch = Stream.runForEach(events({ onConnection: () => {} }), (event) => {
-    terminal.stdout(`${Prose.inJson(JSON.stringify(event))}\n`)
-    return event.type === "turn-end" ? Deferred.succeed(end, event) : Effect.void
-  })
+/** Prints a turn's events as they are, for programs. */
+export const printEvents = Effect.fnUntraced(function* ({
+  abort = Effect.void,
+  events,
+  interrupted = Effect.never,
+  terminal
+}: Showing) {
+  let end: TurnEvent.TurnEnd | undefined
+  const watch = Stream.runForEach(events({ onConnection: () => {} }), (event) =>
+    Effect.sync(() => {
+      writeJson(terminal, event)
+      if (event.type === "turn-end") end = event
+    })
+  )
   yield* Effect.raceFirst(watch, Effect.andThen(interrupted, Effect.andThen(abort, Effect.never)))
-  return Option.getOrUndefined(yield* Effect.option(Effect.flatten(Effect.fromOption(yield* Deferred.poll(end)))))
+  return end
 })
-
-/** As people here write it. */
-export const timeOfDay = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
 
 // --- internal
 
-/** Runs a turn in its conversation and shows it to its end; Ctrl-C aborts it. */
-const watch = Effect.fnUntraced(function* (
-  { id, run, turn }: Conversation,
-  { isJson, prompt, turnId }: { readonly isJson: boolean; readonly prompt: Prompt.Prompt; readonly turnId: Ids.TurnId }
-) {
-  const terminal = yield* Terminal
-  const signals = yield* Signals.Signals
-  const events: Events = (options) => run(prompt, { ...options, turnId })
-  const { abort } = turn(turnId)
-  const end = isJson
-    ? yield* printEvents(events, terminal, signals.first, abort)
-    : yield* show({
-        events,
-        terminal,
-        interrupted: signals.first,
-        abort,
-        timeOfDay,
-        keyboard: Keyboard.ofProcess(),
-        head: `Turn ${turnId} of conversation ${id}.`
-      })
-  const exitCode = exitCodeOf(end)
-  if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
-})
+/** A time of day as people here write it. */
+const hereAt = (epochMs: number): string => new Date(epochMs).toTimeString().slice(0, 8)
 
 /** Prints a line when a wait begins, and reminders, on standard error. */
-const makePlainWaits = ({ terminal, timeOfDay }: Showing) => {
+const makePlainWaits = ({ stderr }: Terminal["Service"], timeOfDay: (epochMs: number) => string) => {
   let shown: { readonly wait: TurnEvent.ProviderRetry; readonly left: number } | undefined
   return (wait: TurnEvent.ProviderRetry | undefined, now: number): void => {
     if (wait === undefined) return
     const line = TurnView.plainLine(wait, now, shown?.wait === wait ? shown.left : undefined, timeOfDay)
     if (line === undefined) return
     shown = { wait, left: TurnView.timeLeft(wait, now) }
-    terminal.stderr(`${line}\n`)
+    stderr(`${line}\n`)
   }
 }

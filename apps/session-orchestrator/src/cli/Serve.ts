@@ -6,75 +6,60 @@
  */
 import { Profile } from "@holdfast/policy"
 import { DefaultAddress, Target } from "@holdfast/wire"
-import { Context, Effect, Layer, Option, Result } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Context, Effect, Layer, Result } from "effect"
+import { Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import type { Values } from "../config/Config.ts"
-import * as MemoryReturn from "../system/MemoryReturn.ts"
-import * as PageFiles from "../http/page/PageFiles.ts"
+import * as MemoryReturn from "../base/system/MemoryReturn.ts"
 import * as DatabaseUrl from "../storage/sql/DatabaseUrl.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
-import * as PolicyText from "../text/PolicyText.ts"
+import * as Declaration from "./Declaration.ts"
+import type { Parts } from "./Parts.ts"
+import * as PolicyText from "../base/text/PolicyText.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 
 /** The command `serve`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "serve",
-    {
-      config: Setup.configFlag,
-      port: Flag.Int("port").pipe(
-        Flag.withAlias("p"),
-        Flag.withMetavar("N"),
-        Flag.withDescription(`Port to listen on (default: ${DefaultAddress.PORT}; 0 takes any free port)`),
-        Flag.optional
-      ),
-      host: Setup.textFlag(
+export const command = Setup.command(
+  {
+    name: "serve",
+    does: "Run the service until Ctrl-C",
+    options: {
+      port: Declaration.orUndefined(
+        Declaration.whole("port", `Port to listen on (default: ${DefaultAddress.PORT}; 0 takes any free port)`)
+      ).pipe(Flag.withAlias("p")),
+      host: Declaration.text(
         "host",
         "ADDRESS",
         `Address to listen on (default: ${DefaultAddress.HOST}; an address that is not loopback needs a token)`
       ),
-      runner: Setup.textFlag(
+      runner: Declaration.text(
         "runner",
         "HOST:PORT",
         "With database.url: the address of this runner for the others (default: 127.0.0.1:4748)"
       )
     },
-    ({ config: file, host, port, runner }) =>
-      Setup.withConfig(
-        parts,
-        {
-          file: Option.getOrUndefined(file),
-          flags: {
-            host: Option.getOrUndefined(host),
-            port: Option.getOrUndefined(port),
-            runner: Option.getOrUndefined(runner)
-          },
-          isService: true
-        },
-        (config) =>
-          Effect.scoped(serve(parts, config)).pipe(
-            Effect.tap(Effect.logInfo("Holdfast has stopped.")),
-            Effect.provide(Signals.layer)
-          )
-      )
-  ).pipe(
-    Command.withDescription("Run the service until Ctrl-C"),
-    Command.withExamples([
-      { command: "holdfast serve", description: `On ${DefaultAddress.ORIGIN}, data under .holdfast/` },
-      { command: "holdfast serve --config night.json --port 8080", description: "With another configuration" }
-    ])
-  )
+    examples: {
+      "holdfast serve": `On ${DefaultAddress.ORIGIN}, data under .holdfast/`,
+      "holdfast serve --config night.json --port 8080": "With another configuration"
+    }
+  },
+  (_flags, config, parts) =>
+    Effect.scoped(serve(parts, config)).pipe(
+      Effect.tap(Effect.logInfo("Holdfast has stopped.")),
+      Effect.provide(Signals.layer)
+    ),
+  { flags: (flags) => flags, isService: true }
+)
 
 /** The lines that are printed once the service listens. */
-export const banner = <E extends StartFailure>(
-  parts: Pick<Parts<E>, "version" | "simulated">,
+export const banner = (
+  parts: Pick<Parts, "environment" | "version" | "simulated">,
   config: Values,
   url: string
 ): ReadonlyArray<string> => {
   const { model } = config
+  const isUsual = url === DefaultAddress.ORIGIN
   const isSimulated = model !== undefined && config.providers.get(model.provider)?.type === "simulated"
   return [
     `Holdfast ${parts.version} listens on ${url}`,
@@ -87,7 +72,7 @@ export const banner = <E extends StartFailure>(
     ...config.notices.flatMap((notice) => ["", notice]),
     ...(isSimulated ? ["", Result.getOrElse(parts.simulated.describe(model.model), ({ message }) => message)] : []),
     "",
-    ...(model === undefined ? [] : ["Try it:", `  ${curl(url, config.server)}`, ""]),
+    ...(model === undefined ? [] : [`Try it: ${nameOf(parts)} run "Hello"${isUsual ? "" : ` --url ${url}`}`, ""]),
     "Ctrl-C stops the service. Waiting turns are kept, and continue after the next start."
   ]
 }
@@ -101,7 +86,7 @@ const dataOf = ({ cluster: { runner }, database }: Values): string =>
     ? database.path
     : `${DatabaseUrl.nameOf(database.url)}, as runner ${runner.host}:${runner.port}`
 
-const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, config: Values) {
+const serve = Effect.fnUntraced(function* (parts: Parts, config: Values) {
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
   const running = Effect.gen(function* () {
@@ -116,7 +101,7 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
       model: config.model === undefined ? NO_MODEL : Target.format(config.model)
     })
     terminal.stdout(`${[paint(terminal.colors.stdout, "bold", title), ...lines].join("\n")}\n`)
-    yield* Effect.forkScoped(PageFiles.build)
+    yield* Effect.forkScoped(parts.page)
     return yield* MemoryReturn.run()
   })
   const signal = yield* Effect.raceFirst(running, signals.first)
@@ -125,11 +110,6 @@ const serve = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<
   yield* Effect.logInfo(`Stopping after ${signal}: answers that have begun may finish. A second signal quits at once.`)
 })
 
-/** A shell command that creates a conversation and runs a turn. */
-const curl = (url: string, { token, tokenVariable }: Values["server"]): string => {
-  const where = tokenVariable === undefined ? "<server.token>" : `$${tokenVariable}`
-  const authorization = token === undefined ? "" : ` -H "authorization: Bearer ${where}"`
-  const post = `curl -sN${authorization} -H content-type:application/json`
-  const conversation = `$(${post} -d '{}' ${url}/v1/conversations | cut -d'"' -f4)`
-  return `${post} -H accept:application/x-ndjson -d '{"prompt":"Hello"}' ${url}/v1/conversations/${conversation}/turns`
-}
+/** The command in the shell that has started this one: a script of a package manager has no name for it. */
+const nameOf = ({ environment }: Pick<Parts, "environment">): string =>
+  environment["npm_lifecycle_event"] === undefined ? "holdfast" : "npx --yes pnpm@12 holdfast"

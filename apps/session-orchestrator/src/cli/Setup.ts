@@ -1,53 +1,63 @@
 /**
- * Sets up a command that reads the configuration.
+ * Sets up a command that reads the configuration, and writes what it has found.
  *
  * The body gets the configuration, its secrets, and a logger that redacts them. `--log-level` overrides the log level of the
  * configuration. Every failure of the body becomes one paragraph without secrets.
  */
-import { defined } from "@holdfast/wire"
-import { Effect, type FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
-import { Flag, GlobalFlag } from "effect/cli"
+import { Effect, FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
+import { GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
 import * as Load from "../config/Load.ts"
 import type { Flags } from "../config/reading/Sources.ts"
-import * as SafeLogger from "../redaction/SafeLogger.ts"
-import * as Secrets from "../redaction/Secrets.ts"
-import * as Prose from "../text/Prose.ts"
-import { Ended, Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
+import * as SafeLogger from "../config/redaction/SafeLogger.ts"
+import * as Secrets from "../config/redaction/Secrets.ts"
+import { causeOf } from "../base/system/PlatformFailure.ts"
+import * as Prose from "../base/text/Prose.ts"
+import * as Declaration from "./Declaration.ts"
+import { Ended, ExitCode, Refused } from "./Ended.ts"
+import type { Failure, Parts } from "./Parts.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
-/** A flag with a text, which may be left out. */
-export const textFlag = (name: string, metavar: string, description: string) =>
-  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.optional)
-
-/** A flag that is off unless it is given. */
-export const switchFlag = (name: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
-
-/** `--config`, the same for every command. */
-export const configFlag = textFlag(
-  "config",
-  "FILE",
-  `Configuration to read (default: ${Load.DEFAULT_FILE}, if there is one)`
-).pipe(Flag.withAlias("c"))
-
-/** `--json` of a command that prints one value. */
-export const jsonFlag = switchFlag("json", "Print it as JSON; times in milliseconds")
+/** Prints lines for a person. */
+export const printLines = (lines: ReadonlyArray<string>) =>
+  Terminal.useSync(({ stdout }) => stdout(`${lines.join("\n")}\n`))
 
 /** Prints a value as JSON, or in lines for a person. */
 export const print = (isJson: boolean, value: unknown, lines: () => ReadonlyArray<string>) =>
-  Terminal.useSync(({ stdout }) =>
-    stdout(`${isJson ? Prose.inJson(JSON.stringify(value, null, 2)) : lines().join("\n")}\n`)
+  printLines(isJson ? [Prose.inJson(JSON.stringify(value, null, 2))] : lines())
+
+/** Draws a picture into a file, if `--svg` names one. */
+export const draw = Effect.fnUntraced(function* (path: string | undefined, svg: () => string) {
+  if (path === undefined) return
+  const files = yield* FileSystem.FileSystem
+  yield* Effect.mapError(files.writeFileString(path, svg()), (error) =>
+    Refused.failed(`--svg: ${path} cannot be written: ${causeOf(error)}.`)
+  )
+})
+
+/**
+ * Declares a command that reads the configuration.
+ *
+ * @param flags the options that override settings
+ */
+export const command = <const Own extends Declaration.Options, R>(
+  declaration: Declaration.Declaration<Own>,
+  run: Declaration.Body<Own, [config: Values, parts: Parts], R>,
+  { flags, isService }: { readonly flags?: (given: Declaration.Given<Own>) => Flags; readonly isService?: boolean } = {}
+) =>
+  Declaration.command(
+    declaration,
+    (given, { config }, parts) =>
+      withConfig(parts, { config, flags: flags?.(given), isService }, (config) => run(given, config, parts)),
+    { config: Declaration.config }
   )
 
 /** Runs a body under a configuration. */
-export const withConfig = <A, E extends StartFailure | Ended, R>(
-  parts: Pick<Parts<StartFailure>, "environment" | "simulated">,
-  options: { readonly file: string | undefined; readonly flags?: Flags; readonly isService?: true },
-  body: (config: Values) => Effect.Effect<A, E, R>
+export const withConfig = <A, R>(
+  parts: Pick<Parts, "environment" | "simulated">,
+  options: Load.Wanted,
+  body: (config: Values) => Effect.Effect<A, Failure, R>
 ): Effect.Effect<
   A,
   Ended | Refused,
@@ -55,15 +65,7 @@ export const withConfig = <A, E extends StartFailure | Ended, R>(
 > =>
   Effect.gen(function* () {
     const terminal = yield* Terminal
-    const config = yield* Effect.mapError(
-      Load.load({
-        file: options.file,
-        environment: parts.environment,
-        ...defined({ flags: options.flags, isService: options.isService }),
-        simulated: parts.simulated
-      }),
-      refusedBy(Secrets.shapes)
-    )
+    const config = yield* Effect.mapError(Load.load(parts, options), refusedBy(Secrets.shapes))
     const secrets = Secrets.make(Secrets.ofConfig(config))
     const services = Layer.mergeAll(Layer.succeed(Config, config), Layer.succeed(Secrets.Secrets, secrets))
     const logger = SafeLogger.layer({
@@ -89,7 +91,7 @@ const describe = (defect: unknown): string =>
 
 const refusedBy =
   (secrets: Secrets.Secrets["Service"]) =>
-  (error: StartFailure): Refused =>
+  (error: Failure): Refused =>
     new Refused({
       message: secrets.redact(error.message),
       exitCode:

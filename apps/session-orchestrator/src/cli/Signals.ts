@@ -6,7 +6,7 @@
  * Signals.G1. The command receives the first signal. The second one ends the process at once.
  */
 import { Context, Deferred, Effect, Layer } from "effect"
-import * as ExitCode from "./ExitCode.ts"
+import { ExitCode } from "./Ended.ts"
 
 /** The signals of the process. */
 export class Signals extends Context.Service<

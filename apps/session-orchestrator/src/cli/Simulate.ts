@@ -6,9 +6,9 @@
 import { Simulated } from "@holdfast/simulated"
 import * as SimulatedServer from "@holdfast/simulated/server"
 import { Effect, Result } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Flag } from "effect/cli"
+import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
 import * as Signals from "./Signals.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
 
@@ -16,7 +16,7 @@ import { paint, Terminal } from "./terminal/Terminal.ts"
 const DEFAULT_PORT = 4750
 
 /** Where the provider listens, and how it responds. */
-export interface Options {
+interface Options {
   readonly script: string
   readonly host: string
   /** 0 takes any free port. */
@@ -24,51 +24,38 @@ export interface Options {
 }
 
 /** The command `simulate`. */
-export const command = Command.make(
-  "simulate",
+export const command = Declaration.command(
   {
-    script: Flag.String("script").pipe(
-      Flag.withAlias("s"),
-      Flag.withMetavar("SCRIPT"),
-      Flag.withDescription(
+    name: "simulate",
+    does: "Run a provider that fails on demand, to test an agent against an outage",
+    options: {
+      script: Declaration.text(
+        "script",
+        "SCRIPT",
         "What each turn meets, such as 429x2,502 or '529 for 7h' or cut-after-3 (docs/simulated.md has the language)"
-      ),
-      Flag.withDefault(Simulated.DEFAULT_MODEL)
-    ),
-    port: Flag.Int("port").pipe(
-      Flag.withAlias("p"),
-      Flag.withMetavar("N"),
-      Flag.withDescription(`Port to listen on (default: ${DEFAULT_PORT}; 0 takes any that is free)`),
-      Flag.filter(
-        (port) => port >= 0 && port <= 65_535,
-        () => "Expected a port from 0 to 65535"
-      ),
-      Flag.withDefault(DEFAULT_PORT)
-    ),
-    host: Flag.String("host").pipe(
-      Flag.withMetavar("ADDRESS"),
-      Flag.withDescription("Address to listen on (default: 127.0.0.1; the provider requires no key)"),
-      Flag.withDefault("127.0.0.1")
-    )
-  },
-  (options) => Effect.provide(serve(options), Signals.layer)
-).pipe(
-  Command.withDescription("Run a provider that fails on demand, to test an agent against an outage"),
-  Command.withExamples([
-    { command: "holdfast simulate", description: "Two overloads a turn, then an answer" },
-    {
-      command: "holdfast simulate --script down-for-90s",
-      description: "An outage of 90 seconds from a turn's first request"
+      ).pipe(Flag.withAlias("s")),
+      port: Declaration.whole(
+        "port",
+        `Port to listen on (default: ${DEFAULT_PORT}; 0 takes any that is free)`,
+        0,
+        65_535
+      ).pipe(Flag.withDefault(DEFAULT_PORT), Flag.withAlias("p")),
+      host: Declaration.text(
+        "host",
+        "ADDRESS",
+        "Address to listen on (default: 127.0.0.1; the provider requires no key)"
+      )
     },
-    {
-      command: "holdfast simulate --script '529 for 10m'",
-      description: "Overloaded for 10 minutes by the clock, for all turns"
-    },
-    {
-      command: "holdfast simulate --script '429x2;retry-after=7,cut-after-3'",
-      description: "Rate limits, then a cut stream"
+    examples: {
+      "holdfast simulate": "Two overloads a turn, then an answer",
+      "holdfast simulate --script down-for-90s": "An outage of 90 seconds from a turn's first request",
+      "holdfast simulate --script '529 for 10m'": "Overloaded for 10 minutes by the clock, for all turns",
+      "holdfast simulate --script '429x2;retry-after=7,cut-after-3'": "Rate limits, then a cut stream"
     }
-  ])
+  },
+  ({ host = "127.0.0.1", port, script = Simulated.DEFAULT_MODEL }) =>
+    Effect.provide(serve({ host, port, script }), Signals.layer),
+  {}
 )
 
 /** Serves until the first signal. Fails where the script is not valid or the address cannot be used. */
@@ -76,8 +63,7 @@ export const serve = Effect.fnUntraced(function* ({ host, port, script }: Option
   const terminal = yield* Terminal
   const signals = yield* Signals.Signals
   const description = Simulated.describe(script)
-  if (Result.isFailure(description))
-    return yield* new Refused({ message: `--script: ${description.failure.message}`, exitCode: ExitCode.USAGE })
+  if (Result.isFailure(description)) return yield* Refused.usage(`--script: ${description.failure.message}`)
   yield* Effect.scoped(
     Effect.gen(function* () {
       const { url } = yield* SimulatedServer.start({ host, port, script, onResponse: report(terminal) })
@@ -86,12 +72,10 @@ export const serve = Effect.fnUntraced(function* ({ host, port, script }: Option
       yield* signals.first
     })
   ).pipe(
-    Effect.mapError(
-      ({ message }) =>
-        new Refused({
-          message: `The provider cannot listen on ${host}, port ${port}: ${message}. Choose another port with --port N.`,
-          exitCode: ExitCode.FAILED
-        })
+    Effect.mapError(({ message }) =>
+      Refused.failed(
+        `The provider cannot listen on ${host}, port ${port}: ${message}. Choose another port with --port N.`
+      )
     )
   )
   // The terminal shows `^C` at the beginning of the line.

@@ -6,63 +6,60 @@
  */
 import type { Ids } from "@holdfast/wire"
 import { defined } from "@holdfast/wire"
-import type { RetrySettings } from "@holdfast/policy"
 import { Effect, Option } from "effect"
-import { Inspection } from "../inspection/Inspection.ts"
+import { Store } from "../storage/Store.ts"
+import type * as NearService from "./client/NearService.ts"
 import { Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
-import type * as Service from "./client/Service.ts"
+import * as RunInput from "./RunInput.ts"
 
 /** The conversation that the flags mean. */
-export interface Wanted {
+interface Wanted {
   /** Absent: the conversation of the turn, or a new one. */
-  readonly conversationId: Ids.ConversationId | undefined
-  /** Of a new conversation; an existing one must have the same. */
-  readonly system: string | undefined
-  /** `provider/model`; an existing conversation gets it for its new turns, an existing turn must have the same. */
-  readonly model: string | undefined
-  /** Of a new conversation. */
-  readonly profile: RetrySettings.ProfileName | undefined
-  /** The service was named, and its database may be out of reach. */
-  readonly isNamed: boolean
+  readonly conversation: Ids.ConversationId | undefined
+  readonly turnId?: Ids.TurnId | undefined
+  readonly isSocket?: boolean
 }
 
-/** Opens the conversation, or finds it and gives it the model. */
-export const open = Effect.fnUntraced(function* <E extends StartFailure>(
-  parts: Pick<Parts<E>, "inspection">,
-  client: Service.Client,
-  wanted: Wanted,
-  turnId?: Ids.TurnId
+/** Opens the conversation, or finds it and gives it the model; and the turn, if it was there before. */
+export const open = Effect.fnUntraced(function* (
+  { config, connect, isNamed, opening, parts }: NearService.Near,
+  { conversation: wanted, isSocket, turnId }: Wanted
 ) {
-  const { model, profile, system } = wanted
+  const { model, profile } = opening
+  const flag = wanted !== undefined ? "--conversation" : turnId !== undefined ? "--turn-id" : undefined
+  if (flag !== undefined && config.database.url !== undefined && !isNamed) {
+    return yield* Refused.usage(
+      `${flag}: with database.url the conversations belong to the runners, and this process has none of them. Send the prompt to a runner: POST /v1/conversations/ID/turns.`
+    )
+  }
+  const system = yield* RunInput.readSystem(opening)
+  const client = yield* connect(isSocket)
   const known =
     turnId === undefined
       ? undefined
       : yield* Effect.catchIf(client.turn(turnId).getState, isMissing, () => Effect.undefined)
-  const id = wanted.conversationId ?? known?.conversationId
+  const id = wanted ?? known?.conversationId
   if (id === undefined) {
     const retry = profile === undefined ? undefined : { profile }
-    return yield* client.createConversation(defined({ model, retry, system }))
+    return { conversation: yield* client.createConversation(defined({ model, retry, system })), known }
   }
   const conversation = client.conversation(id)
   const { model: current } = yield* conversation.getState
   if (known !== undefined && known.conversationId !== id) {
-    return yield* refused(
+    return yield* Refused.failed(
       `Turn ${known.turnId} belongs to conversation ${known.conversationId}, not to ${id}. Choose a new turn id.`
     )
   }
-  if (wanted.isNamed && system !== undefined) {
-    const message = `--system: conversation ${id} exists, and keeps its system prompt. Leave the flag out.`
-    return yield* new Refused({ message, exitCode: ExitCode.USAGE })
+  if (isNamed && system !== undefined) {
+    return yield* Refused.usage(`--system: conversation ${id} exists, and keeps its system prompt. Leave the flag out.`)
   }
-  const isChecked = system !== undefined || (known !== undefined && model !== undefined && !wanted.isNamed)
+  const isChecked = system !== undefined || (known !== undefined && model !== undefined && !isNamed)
   const difference = isChecked
-    ? yield* Effect.provide(differenceOf(wanted, id, known?.turnId), parts.inspection)
+    ? yield* Effect.provide(differenceOf({ model, system }, id, known?.turnId), parts.inspection)
     : undefined
-  if (difference !== undefined) return yield* refused(difference)
+  if (difference !== undefined) return yield* Refused.failed(difference)
   if (known === undefined && model !== undefined && model !== current) yield* conversation.setModel(model)
-  return conversation
+  return { conversation, known }
 })
 
 // --- internal
@@ -71,19 +68,16 @@ const isMissing = ({ status }: { readonly status: number | undefined }): boolean
 
 /** What the conversation or the turn has otherwise, as a sentence. */
 const differenceOf = Effect.fnUntraced(function* (
-  { model, system }: Pick<Wanted, "model" | "system">,
+  { model, system }: { readonly model: string | undefined; readonly system: string | undefined },
   id: Ids.ConversationId,
   turnId: Ids.TurnId | undefined
 ) {
-  const inspection = yield* Inspection
-  const conversation = Option.getOrUndefined(yield* inspection.conversation(id))
+  const store = yield* Store
+  const conversation = Option.getOrUndefined(yield* store.conversation(id))
   if (system !== undefined && system !== conversation?.system) {
     return `Conversation ${id} has ${conversation?.system === undefined ? "no system prompt" : "another system prompt"}, and it cannot be changed. Leave it out, or begin a new conversation.`
   }
   if (turnId === undefined || model === undefined) return undefined
-  const evidence = yield* inspection.evidence(turnId)
-  const own = evidence?.turn.model ?? conversation?.model
+  const own = Option.getOrUndefined(yield* store.turn(turnId))?.model ?? conversation?.model
   return model === own ? undefined : `Turn ${turnId} is on ${own}, not on ${model}. Leave the model out.`
 })
-
-const refused = (message: string) => Effect.fail(new Refused({ message, exitCode: ExitCode.FAILED }))

@@ -3,68 +3,51 @@
  *
  * Without a service at the configured address this process runs it. Where that process ends, the next process of `with` takes the service
  * over at the same address: the waits are on disk, and calls that are asked again go on in theirs. While calls wait, the title of the
- * terminal has until when.
+ * terminal has until when; a program that draws no screen, such as `claude -p`, gets a line on standard error for each wait, too.
  */
 import { ClientError } from "@holdfast/client"
 import { Count, HeldCall, type TurnState } from "@holdfast/wire"
-import { Clock, Effect, Fiber, Option, Stream } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import { RetrySettings } from "@holdfast/policy"
+import { Clock, Effect, Fiber, Stream } from "effect"
+import { Argument } from "effect/cli"
 import { spawn } from "node:child_process"
 import { constants } from "node:os"
 import { basename } from "node:path"
 import type { Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
-import * as Endpoints from "../gateway/Endpoints.ts"
-import * as LocalTime from "../text/LocalTime.ts"
+import * as LocalTime from "../base/text/LocalTime.ts"
 import * as NearService from "./client/NearService.ts"
 import * as Service from "./client/Service.ts"
 import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./Pointing.ts"
-import { Ended, Refused } from "./Ended.ts"
-import * as ExitCode from "./ExitCode.ts"
-import type { Parts, StartFailure } from "./Parts.ts"
+import * as Declaration from "./Declaration.ts"
+import { Ended, ExitCode, Refused } from "./Ended.ts"
+import type { Parts } from "./Parts.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
-import { paint, Terminal } from "./terminal/Terminal.ts"
+import { note, Terminal } from "./terminal/Terminal.ts"
 
 /** The command `with`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "with",
-    {
-      program: Argument.String("program").pipe(Argument.withDescription("The program to run")),
-      args: Argument.String("arguments").pipe(
-        Argument.withDescription("Its arguments, as they are"),
-        Argument.variadic()
-      ),
-      provider: Flag.String("provider").pipe(
-        Flag.withMetavar("NAME"),
-        Flag.withDescription("Another provider of the configuration than the program's own"),
-        Flag.optional
-      ),
-      profile: Flag.Literals("profile", RetrySettings.ProfileName.literals).pipe(
-        Flag.withDescription("Retry profile of its calls"),
-        Flag.optional
-      ),
-      ...Service.flags
+export const command = Declaration.command(
+  {
+    name: "with",
+    does: "Run an agent whose calls wait out outages. Attaches to the running service, or runs one as long as the agent runs. The exit code is the agent's",
+    short: "Run an agent whose calls wait out outages",
+    options: {
+      program: Declaration.argument("program", "The program to run"),
+      args: Argument.variadic(Declaration.argument("arguments", "Its arguments, as they are")),
+      ...Pointing.flags
     },
-    (flags) =>
-      Setup.withConfig(parts, { file: Option.getOrUndefined(flags.config) }, (config) =>
-        Effect.scoped(run(parts, flags, config))
-      )
-  ).pipe(
-    Command.withDescription(
-      "Run an agent whose calls wait out outages. Attaches to the running service, or runs one as long as the agent runs. The exit code is the agent's"
-    ),
-    Command.withShortDescription("Run an agent whose calls wait out outages"),
-    Command.withExamples([
-      { command: "holdfast with claude", description: "Claude Code, as you know it" },
-      { command: 'holdfast with claude -p "Mend the tests"', description: "Its own arguments follow its name" },
-      { command: "holdfast with --profile interactive codex", description: "Options of Holdfast come first" },
-      { command: "holdfast with python agent.py", description: "Any program that reads the base URLs of the SDKs" }
-    ])
-  )
+    examples: {
+      "holdfast with claude": "Claude Code, as you know it",
+      'holdfast with claude -p "Mend the tests"': "Its own arguments follow its name",
+      "holdfast with --profile interactive codex": "Options of Holdfast come first",
+      "holdfast with python agent.py": "Any program that reads the base URLs of the SDKs"
+    }
+  },
+  (given, { config, url }, parts) =>
+    Setup.withConfig(parts, { config }, (config) => Effect.scoped(run(parts, { ...given, url }, config))),
+  Service.flags
+)
 
 /** The command line for `effect/cli`: what follows the program is the program's own, options included. */
 export const separated = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -89,15 +72,23 @@ export const titleOf = (
   return `Holdfast: ${Count.of(waits.length, "call")} held, ${first.error?.reason ?? "waiting"}, ${next}`
 }
 
+/** Whether a program leaves the terminal to lines: its output is no terminal, or its arguments are those of a run that prints. */
+export const isPrinting = (
+  { args, program }: Pick<Given, "args" | "program">,
+  streams: { readonly stdin: boolean; readonly stdout: boolean }
+): boolean => {
+  const { printing = [] } = Clients.table.find(({ name }) => name === basename(program)) ?? {}
+  return !streams.stdin || !streams.stdout || printing.some((arg) => args.includes(arg))
+}
+
 // --- internal
 
-interface Flags {
+interface Given {
+  readonly url: string | undefined
   readonly program: string
   readonly args: ReadonlyArray<string>
-  readonly provider: Option.Option<string>
-  readonly profile: Option.Option<string>
-  readonly url: Option.Option<string>
-  readonly config: Option.Option<string>
+  readonly provider: string | undefined
+  readonly profile: string | undefined
 }
 
 /** Options of this command that have no value. */
@@ -109,74 +100,68 @@ const LOOK_EVERY = "2 seconds"
 /** Of turns that wait: beyond them the title has this number. */
 const MOST_COUNTED = 100
 
-const run = Effect.fnUntraced(function* <E extends StartFailure>(parts: Parts<E>, flags: Flags, config: Values) {
+const run = Effect.fnUntraced(function* (parts: Parts, given: Given, config: Values) {
   const terminal = yield* Terminal
   const logged = NearService.logged(parts, terminal, "with.log")
-  const find = (config: Values) => NearService.find(parts, flags.url, config, logged, true)
+  const find = (config: Values) => NearService.find(parts, given.url, config, logged, true)
   let service = yield* find(config)
   const { url } = service.address
-  const start = yield* startOf(parts, flags, config, url)
+  const start = yield* startOf(parts, given, config, url)
   // The program keeps its base URL: the next service has the same port.
   const again = find({ ...config, server: { ...config.server, port: Number(new URL(url).port) } })
-  const isNamed = NearService.isNamed(flags.url, parts.environment)
-  const look = Effect.gen(function* () {
+  const isNamed = Service.isNamed(given.url, parts.environment)
+  const prints = isPrinting(given, { stdin: process.stdin.isTTY === true, stdout: terminal.isStdoutTerminal })
+  let printed: number | undefined
+  const titled = Effect.gen(function* () {
     const client = yield* Service.connect(service.address, { retryForMs: 0 })
     const turns = yield* Stream.runCollect(Stream.take(client.listTurns({ status: "waiting" }), MOST_COUNTED))
     const now = yield* Clock.currentTimeMillis
     const calls = Array.from(turns).filter(({ conversationId }) => HeldCall.isHeld(conversationId))
-    if (terminal.isStderrTerminal) entitle(titleOf(calls, now))
+    const title = titleOf(calls, now)
+    if (terminal.isStderrTerminal) entitle(title)
+    const next = Math.min(...calls.flatMap(({ wait }) => wait?.retryAt ?? []))
+    if (prints && title !== undefined && next > now && next !== printed) note(terminal, "dim", title)
+    if (next > now) printed = next
+    return true
   }).pipe(
     Effect.scoped,
-    Effect.catch((error) =>
-      isNamed || service.isOwn || !(error instanceof ClientError) || !Service.isAway(error)
-        ? Effect.void
-        : Effect.map(again, (next) => void (service = next))
-    ),
-    Effect.ignore // the next look may find it
+    Effect.catch((error) => Effect.succeed(!(error instanceof ClientError) || !Service.isAway(error)))
   )
+  const look = Effect.gen(function* () {
+    const isThere =
+      terminal.isStderrTerminal || prints ? yield* titled : yield* NearService.answers(service.address.url)
+    if (!isThere && !isNamed && !service.isOwn) service = yield* again
+  }).pipe(Effect.ignore) // the next look may find it
   const looking = yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), look)))
-  const code = yield* ended(flags, { ...parts.environment, ...start.environment }, start.args)
+  const code = yield* ended(given, { ...parts.environment, ...start.environment }, start.args)
   yield* Fiber.interrupt(looking)
   if (terminal.isStderrTerminal) entitle(undefined)
   if (service.isOwn) yield* Effect.ignore(staying(service.address))
-  if (code !== ExitCode.COMPLETED) return yield* new Ended({ exitCode: code })
+  yield* Ended.by(code)
 })
 
 /** What the program is started with. A program that `holdfast connect` does not know gets the base URLs of all SDKs. */
-const startOf = Effect.fnUntraced(function* <E extends StartFailure>(
-  { environment }: Parts<E>,
-  { profile, program, provider }: Flags,
+const startOf = Effect.fnUntraced(function* (
+  { environment }: Parts,
+  { profile, program, provider }: Given,
   config: Values,
   service: string
 ) {
   const name = basename(program)
   const known = Clients.table.find((client) => client.name === name && client.isLibrary !== true)
-  const wanted = {
-    config,
-    home: Environment.get(environment, "HOME"),
-    profile: Option.getOrUndefined(profile),
-    service
-  }
+  const wanted = { config, home: Environment.get(environment, "HOME"), profile, service }
   if (known !== undefined) {
-    const pointing = yield* Pointing.of(known, { ...wanted, provider: Option.getOrUndefined(provider) })
+    const pointing = yield* Pointing.of(known, { ...wanted, provider })
     const start = Pointing.startOf(known, pointing)
     if (start !== undefined) return start
-    return yield* new Refused({
-      message: `${name} has its base URL in its own configuration alone: \`holdfast connect ${name} --write\` sets it there.`,
-      exitCode: ExitCode.USAGE
-    })
+    return yield* Refused.usage(
+      `${name} has its base URL in its own configuration alone: \`holdfast connect ${name} --write\` sets it there.`
+    )
   }
-  const named = Option.getOrUndefined(provider)
-  const format = named === undefined ? undefined : Endpoints.of(config).get(named)?.config.type
-  if (named !== undefined && format === undefined) {
-    return yield* new Refused({
-      message: `The configuration has no provider ${JSON.stringify(named)}.`,
-      exitCode: ExitCode.USAGE
-    })
-  }
+  const format = provider === undefined ? undefined : (yield* Pointing.endpointOf(config, provider)).config.type
   // A library calls the named provider if it has its format.
   const providerFor = ({ formats }: Clients.Client) =>
-    format !== undefined && formats?.includes(format) === true ? named : undefined
+    format !== undefined && formats?.includes(format) === true ? provider : undefined
   const starts = yield* Effect.forEach(
     Clients.table.filter(({ isLibrary }) => isLibrary === true),
     (library) =>
@@ -193,7 +178,7 @@ const startOf = Effect.fnUntraced(function* <E extends StartFailure>(
 const FORWARDED = ["SIGTERM", "SIGHUP"] as const
 
 /** Runs the program in the terminal; returns its exit code. Ctrl-C is the program's own. */
-const ended = ({ args, program }: Flags, env: Environment.Environment, first: ReadonlyArray<string>) =>
+const ended = ({ args, program }: Given, env: Environment.Environment, first: ReadonlyArray<string>) =>
   Effect.callback<number, Refused>((resume) => {
     const child = spawn(program, [...first, ...args], { stdio: "inherit", env })
     const forward = (signal: NodeJS.Signals): void => void child.kill(signal)
@@ -220,25 +205,38 @@ const ended = ({ args, program }: Flags, env: Environment.Environment, first: Re
     })
   })
 
-/** Keeps the service of this process until its turns have ended, or a signal. A held call needs no service to wait: it goes on when it is asked again. */
+/**
+ * Keeps the service of this process until its turns have ended, or a signal. A held call needs no service to wait: it goes on when it is asked
+ * again. Only the calls of other programs that do not ask again end with their connections.
+ */
 const staying = Effect.fnUntraced(
   function* (address: Service.Address) {
     const terminal = yield* Terminal
     const signals = yield* Signals.Signals
     const client = yield* Service.connect(address)
-    const open = Effect.map(
-      Effect.forEach(["waiting", "running", "queued"] as const, (status) =>
+    const open = Effect.gen(function* () {
+      const lists = yield* Effect.forEach(["waiting", "running", "queued"] as const, (status) =>
         Stream.runCollect(Stream.take(client.listTurns({ status }), MOST_COUNTED))
-      ),
-      (lists) =>
-        lists.flatMap((turns) => Array.from(turns)).filter(({ conversationId }) => !HeldCall.isHeld(conversationId))
-    )
-    const first = yield* open
-    if (first.length === 0) return
-    const words = `${Count.of(first.length, "turn")} of the service in this terminal ${first.length === 1 ? "has" : "have"} not ended: it stays until then. Ctrl-C stops it; they go on with the next start.`
-    terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+      )
+      const turns = lists.flatMap((turns) => Array.from(turns))
+      const own = turns.filter(({ conversationId }) => !HeldCall.isHeld(conversationId)).length
+      return { own, bound: (yield* client.health).boundCalls }
+    })
+    const { bound, own } = yield* open
+    if (own + bound === 0) return
+    const words = [
+      own === 0
+        ? []
+        : `${Count.of(own, "turn")} of the service in this terminal ${own === 1 ? "has" : "have"} not ended`,
+      bound === 0
+        ? []
+        : `${Count.of(bound, "call")} of another program ${bound === 1 ? "waits" : "wait"} in this terminal`
+    ].flat()
+    const then = `it stays until then. Ctrl-C stops it; ${bound === 0 ? "they go" : "turns go"} on with the next start${bound === 0 ? "" : ", such a call ends"}.`
+    note(terminal, "dim", `${words.join(", and ")}: ${then}`)
     const over = Effect.gen(function* () {
-      while ((yield* open).length > 0) yield* Effect.sleep(LOOK_EVERY)
+      for (let { bound, own } = yield* open; own + bound > 0; { bound, own } = yield* open)
+        yield* Effect.sleep(LOOK_EVERY)
     })
     yield* Effect.raceFirst(over, signals.first)
   },

@@ -9,7 +9,7 @@
  * Claims.C4. A claim is taken and noted, or given back, as one: a client that leaves meanwhile leaves no lock that this runner does not know of.
  */
 import type { Ids } from "@holdfast/wire"
-import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
+import { Duration, Effect, Option, RcRef, Schedule, type Scope, Semaphore } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { createHash } from "node:crypto"
 
@@ -33,27 +33,23 @@ export interface Claims {
 export const make = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient
 ): Effect.fn.Return<Claims, never, Scope.Scope> {
-  const scope = yield* Effect.scope
   const taken = new Set<Ids.ConversationId>()
   const one = Semaphore.makeUnsafe(1)
-  let session: Session | undefined
-
-  const opened = Effect.gen(function* () {
-    if (session !== undefined) return session.connection
-    const own = yield* Scope.fork(scope)
-    const connection = yield* Scope.provide(sql.reserve, own)
-    yield* Scope.addFinalizer(own, Effect.ignore(connection.executeRaw("SELECT pg_advisory_unlock_all()", [])))
-    session = { connection, scope: own }
-    for (const id of taken) yield* lock(connection, id) // Claims.C2
-    return connection
-  })
-  const lost = Effect.suspend(() => {
-    const closed = session
-    session = undefined
-    return closed === undefined ? Effect.void : Scope.close(closed.scope, Exit.void)
+  const session = yield* RcRef.make({
+    acquire: Effect.gen(function* () {
+      const connection = yield* sql.reserve
+      yield* Effect.addFinalizer(() => Effect.ignore(connection.executeRaw("SELECT pg_advisory_unlock_all()", [])))
+      for (const id of taken) yield* lock(connection, id) // Claims.C2
+      return connection
+    }),
+    idleTimeToLive: Duration.infinity
   })
   const using = <A>(act: (connection: SqlConnection.Connection) => Effect.Effect<A, SqlError.SqlError>) =>
-    one.withPermits(1)(Effect.uninterruptible(Effect.tapError(Effect.flatMap(opened, act), () => lost))) // Claims.C4
+    Effect.scoped(Effect.flatMap(RcRef.get(session), act)).pipe(
+      Effect.tapError(() => RcRef.invalidate(session)),
+      Effect.uninterruptible, // Claims.C4
+      one.withPermits(1)
+    )
 
   return {
     take: (id) =>
@@ -110,24 +106,20 @@ const PATIENCE = { times: 5, schedule: Schedule.spaced("60 millis") }
  * Claims the first of some calls that no runner has claimed, and tries all of them again for a moment. Returns the claimed call; `undefined`: each
  * has its client. An interruption gives the claim back.
  */
-export const takeFirst = (
+export const takeFirst = <Call extends { readonly conversationId: Ids.ConversationId }>(
   { release, take }: Pick<Claims, "release" | "take">,
-  ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<Ids.ConversationId | undefined, SqlError.SqlError> =>
+  calls: ReadonlyArray<Call>
+): Effect.Effect<Call | undefined, SqlError.SqlError> =>
   Effect.suspend(() => {
-    let taken: Ids.ConversationId | undefined
-    const round = Effect.forEach(
-      ids,
-      (id) =>
-        taken === undefined
-          ? Effect.uninterruptible(Effect.map(take(id), (isOurs) => void (taken = isOurs ? id : undefined)))
-          : Effect.void,
-      { discard: true }
+    let taken: Call | undefined
+    const round = Effect.map(
+      Effect.findFirst(calls, ({ conversationId }) => take(conversationId)),
+      (found) => (taken = Option.getOrUndefined(found))
     )
-    if (ids.length === 0) return Effect.undefined
-    return Effect.repeat(round, { ...PATIENCE, until: () => taken !== undefined }).pipe(
+    const isOver = () => calls.length === 0 || taken !== undefined
+    return Effect.repeat(Effect.uninterruptible(round), { ...PATIENCE, until: isOver }).pipe(
       Effect.map(() => taken),
-      Effect.onInterrupt(() => (taken === undefined ? Effect.void : Effect.ignore(release(taken))))
+      Effect.onInterrupt(() => (taken === undefined ? Effect.void : Effect.ignore(release(taken.conversationId))))
     )
   })
 
@@ -135,11 +127,6 @@ export const takeFirst = (
 
 /** The lock of a shard has this number and its own: of the cluster's groups of shards only the first is used. */
 const FIRST_LOCK = 1_000_000
-
-interface Session {
-  readonly connection: SqlConnection.Connection
-  readonly scope: Scope.Closeable
-}
 
 const lock = (
   connection: SqlConnection.Connection,

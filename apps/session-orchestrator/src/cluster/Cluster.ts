@@ -9,20 +9,22 @@
  * Cluster.L3. A runner that lost the database has lost its locks with it: its turns stop, and resume when the database is back.
  */
 import { StorageFailure } from "@holdfast/journal/sql"
-import type { StorageError, Timer } from "@holdfast/journal"
+import type { StorageError } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
-import { Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { MessageStorage, RunnerAddress, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
+import { Clock, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import {
+  MessageStorage,
+  RunnerAddress,
+  RunnerStorage,
+  Sharding,
+  ShardingConfig,
+  SqlRunnerStorage
+} from "effect/cluster"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Condition } from "../system/Condition.ts"
-import { Conversations } from "../conversation/Conversations.ts"
-import { HeldCalls } from "../conversation/HeldCalls.ts"
-import { HeldTurns } from "../orchestrator/HeldTurns.ts"
-import type { Defaults } from "../conversation/Defaults.ts"
-import * as Orchestrator from "../orchestrator/Orchestrator.ts"
-import type { Gates } from "../gate/Gates.ts"
-import type { Providers } from "../conversation/Providers.ts"
-import type { Tools } from "../conversation/Tools.ts"
+import { Conversations } from "../engine/conversation/Conversations.ts"
+import { HeldCalls } from "../engine/conversation/HeldCalls.ts"
+import { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
+import * as Orchestrator from "../engine/orchestrator/Orchestrator.ts"
 import { nameOf } from "../storage/sql/DatabaseUrl.ts"
 import * as Postgres from "../storage/sql/Postgres.ts"
 import * as SessionName from "../storage/sql/SessionName.ts"
@@ -32,14 +34,14 @@ import * as Fence from "./Fence.ts"
 import * as Lease from "./Lease.ts"
 import * as LocalId from "./LocalId.ts"
 import * as LockWarnings from "./LockWarnings.ts"
-import { Neighbours, overheard } from "./Neighbours.ts"
+import { Neighbours } from "./Neighbours.ts"
 import * as Remote from "./Remote.ts"
 import * as Router from "./Router.ts"
 import { Shards } from "./Shards.ts"
 import * as SharedWaits from "./SharedWaits.ts"
 
 /** The options of a runner. */
-export interface Options {
+interface Options {
   readonly url: Redacted.Redacted
   /** The address at which the other runners reach this one, and at which it listens for them. */
   readonly runner: { readonly host: string; readonly port: number }
@@ -49,27 +51,48 @@ export interface Options {
 /** The runner could not start; `message` has the reason and the next step. */
 export class RunnerError extends Schema.TaggedError<RunnerError>()("RunnerError", { message: Schema.String }) {}
 
-/** A runner, with the database that it shares. */
-export const layer = (
-  options: Options
-): Layer.Layer<
-  Conversations | HeldTurns | SqlStore.Storage,
-  StorageError | RunnerError,
-  Timer.Timer | Providers | Gates | Tools | Defaults | Condition | HeldCalls
-> => {
-  const database = nameOf(options.url)
-  const address = `${options.runner.host}:${options.runner.port}`
-  const neighbours = new Neighbours(address)
-  const shards = new Shards()
-  return runner({ database, shards, count: options.shards, neighbours }).pipe(
-    Layer.provide(sharding(options, shards, neighbours)),
-    Layer.provideMerge(SqlStore.layerSql(database)),
-    Layer.provide(Postgres.layerClient({ url: options.url, sessionName: SessionName.of(address, options.shards) }))
-  )
+/** What a runner stands on: a simulation has its own. */
+export interface Ground {
+  readonly client: Layer.Layer<SqlClient.SqlClient, StorageError>
+  readonly store: Layer.Layer<SqlStore.Storage, StorageError, SqlClient.SqlClient>
+  /** Membership and locks. */
+  readonly storage: typeof SqlRunnerStorage.layer
+  /** The connections between runners. */
+  readonly sharding: (config: ShardingConfig.ShardingConfig["Service"]) => ReturnType<typeof sockets>
 }
 
+/** A runner, with the PostgreSQL that it shares. */
+export const layer = (options: Options) => {
+  const sessionName = SessionName.of(`${options.runner.host}:${options.runner.port}`, options.shards)
+  return layerOn(options, {
+    client: Postgres.layerClient({ url: options.url, sessionName }),
+    store: SqlStore.layerSql(nameOf(options.url)),
+    storage: SqlRunnerStorage.layer,
+    sharding: sockets
+  })
+}
+
+/** A runner on what it stands on. */
+export const layerOn = (options: Options, ground: Ground) =>
+  Layer.unwrap(
+    Effect.map(Clock.Clock, (clock) => {
+      const database = nameOf(options.url)
+      const neighbours = new Neighbours(`${options.runner.host}:${options.runner.port}`)
+      const lease = new Lease.Lease(clock)
+      return Layer.unwrap(
+        Effect.map(Sharding.Sharding, (sharding) =>
+          runner({ database, shards: new Shards(sharding, lease, options.shards), neighbours })
+        )
+      ).pipe(
+        Layer.provide(sharding(options, ground, lease, neighbours)),
+        Layer.provideMerge(ground.store),
+        Layer.provide(ground.client)
+      )
+    })
+  )
+
 /** The one orchestrator of the process, for the conversations that this runner owns, and the way to those of others. */
-export const runner = ({ count, database, neighbours, shards }: Parts) =>
+export const runner = ({ database, neighbours, shards }: Parts) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const calls = yield* HeldCalls
@@ -84,14 +107,14 @@ export const runner = ({ count, database, neighbours, shards }: Parts) =>
         release: (id) => Effect.asVoid(charge.giveUp((given) => given === id))
       }
       const shared = yield* SharedWaits.make({ sql, database, turns, isHere: (id) => calls.has(id) })
-      yield* shards.run(charge, count, neighbours)
+      yield* shards.run(charge, neighbours)
       return Layer.mergeAll(
         Layer.effect(Conversations, Router.make(dependencies)),
         Layer.succeed(HeldTurns, { ...turns, shared }),
         Remote.layer(dependencies)
       )
     })
-  ).pipe(Layer.provide(Fence.layer(shards)), Layer.provide(Layer.effectDiscard(shards.known)))
+  ).pipe(Layer.provide(Fence.layer(shards)))
 
 // --- internal
 
@@ -100,13 +123,19 @@ interface Parts {
   /** Names the database in errors. */
   readonly database: string
   readonly shards: Shards
-  /** The number of shards of all runners. */
-  readonly count: number
   readonly neighbours: Neighbours
 }
 
-const sharding = ({ runner, shards: count, url }: Options, shards: Shards, neighbours: Neighbours) => {
-  const config = {
+const sockets = (config: ShardingConfig.ShardingConfig["Service"]) =>
+  NodeClusterSocket.layer({ storage: "byo", shardingConfig: config })
+
+const sharding = (
+  { runner, shards: count, url }: Options,
+  ground: Ground,
+  lease: Lease.Lease,
+  neighbours: Neighbours
+) => {
+  const config: ShardingConfig.ShardingConfig["Service"] = {
     ...ShardingConfig.defaults,
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
     shardsPerGroup: count,
@@ -117,18 +146,17 @@ const sharding = ({ runner, shards: count, url }: Options, shards: Shards, neigh
     entityTerminationTimeout: "5 seconds",
     maxResidentEntities: "unbounded",
     simulateRemoteSerialization: false
-  } as const
+  }
+  const locks = Layer.effect(
+    RunnerStorage.RunnerStorage,
+    RunnerStorage.RunnerStorage.useSync((storage) =>
+      lease.overhear(neighbours.overhear(LockWarnings.logged(nameOf(url), storage)))
+    )
+  ).pipe(Layer.provide(ground.storage), Layer.provide(ShardingConfig.layer(config)))
   // Messages are volatile: everything that must not be lost is in the store.
-  const locks = Lease.layer.pipe(
-    Layer.provide(shards.storage),
-    Layer.provide(overheard(neighbours)),
-    Layer.provide(LockWarnings.layer(nameOf(url))),
-    Layer.provide(SqlRunnerStorage.layer),
-    Layer.provide(ShardingConfig.layer(config))
-  )
-  return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+  return ground.sharding(config).pipe(
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(locks),
+    Layer.provide(locks),
     Layer.catch((error) =>
       Layer.effectContext(
         Effect.fail(

@@ -6,7 +6,7 @@
  */
 import { TurnEvent } from "@holdfast/wire"
 import { Schema, Stream } from "effect"
-import type { Frame } from "../conversation/Conversations.ts"
+import type { Frame } from "../engine/conversation/Conversations.ts"
 
 /** Frames of one conversation in one message: each event's text, and its id where it is persisted. */
 export const Batch = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
@@ -26,9 +26,18 @@ export const batches = <E>(frames: Stream.Stream<Frame, E>): Stream.Stream<Batch
 /** Encodes frames for another runner. */
 export const toBatch = (frames: ReadonlyArray<Frame>): Batch => frames.map(({ id, json }) => [json, id ?? null])
 
-/** Decodes frames of another runner. */
+/** Decodes frames of another runner. An event throws where its text is none that a runner of this version writes. */
 export const fromBatch = (batch: Batch): ReadonlyArray<Frame> =>
-  batch.map(([json, id]) => new RemoteFrame(json, id ?? undefined))
+  batch.map(([json, id]) => {
+    let read: TurnEvent.TurnEvent | undefined
+    return {
+      json,
+      id: id ?? undefined,
+      get event() {
+        return (read ??= decode(json))
+      }
+    }
+  })
 
 /** Whether it is the last frame of a turn; only persisted events end one. */
 export const isEnd = (frame: Frame): boolean => frame.id !== undefined && frame.event.type === "turn-end"
@@ -36,20 +45,3 @@ export const isEnd = (frame: Frame): boolean => frame.id !== undefined && frame.
 // --- internal
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(TurnEvent.TurnEvent))
-
-class RemoteFrame implements Frame {
-  readonly json: string
-  readonly id: number | undefined
-  private read: TurnEvent.TurnEvent | undefined = undefined
-
-  constructor(json: string, id: number | undefined) {
-    this.json = json
-    this.id = id
-  }
-
-  /** Throws on text that no runner of this version writes. */
-  get event(): TurnEvent.TurnEvent {
-    this.read ??= decode(this.json)
-    return this.read
-  }
-}

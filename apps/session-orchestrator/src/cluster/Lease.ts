@@ -12,14 +12,14 @@
  * **Gotchas**
  *
  * A process can also be stopped between the check and the action; and a cut connection loses its lock at once, which this runner
- * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`Journal.J2`).
+ * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`TurnLog.W2`).
  * Only a provider that knows Holdfast's ids could close the remaining gap.
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
 import { Monotonic } from "@holdfast/kernel/host"
 import { StorageError, type Wait } from "@holdfast/journal"
-import { Clock, Context, Duration, Effect, Latch, Layer } from "effect"
-import { RunnerStorage, type ShardId } from "effect/cluster"
+import { type Clock, Effect, Latch } from "effect"
+import type { RunnerStorage, ShardId } from "effect/cluster"
 
 /** Milliseconds after which a silent runner counts as dead. Long enough for a full garbage collection, or a short fault of the network. */
 export const EXPIRATION_MS = 10_000
@@ -27,102 +27,86 @@ export const EXPIRATION_MS = 10_000
 /** Milliseconds for which an answer counts; the rest of `EXPIRATION_MS` is for the action that follows. */
 export const SURE_MS = EXPIRATION_MS - 1_000
 
-/** The ownership of a shard by this runner. */
-export interface Ownership {
-  /** Whether the shard is surely owned at this moment. */
-  readonly isSure: () => boolean
+/** Why nothing is done for a conversation whose lock is not sure. */
+export const IN_DOUBT =
+  "PostgreSQL has not confirmed for some seconds that this runner still looks after the conversation. Nothing was done. Check the database, " +
+  "then try again."
+
+/** The locks of shards, as PostgreSQL has last confirmed them. */
+export class Lease {
+  private readonly clock: Clock.Clock
+  private readonly confirmedAt = new Map<number, Wait.Readings>()
+  private next = Latch.makeUnsafe()
+
+  constructor(clock: Clock.Clock) {
+    this.clock = clock
+  }
+
+  /** Whether a shard is surely owned at this moment. */
+  isSure(shard: number): boolean {
+    const at = this.confirmedAt.get(shard)
+    return at !== undefined && since(at, this.read()) < SURE_MS
+  }
+
   /** Waits until it is. For a shard that was lost it never returns: its caller is interrupted. */
-  readonly sure: Effect.Effect<void>
+  sure(shard: number): Effect.Effect<void> {
+    return Effect.suspend(() => (this.isSure(shard) ? Effect.void : Effect.andThen(this.next.await, this.sure(shard))))
+  }
+
+  /** Reads the cluster's own queries of its storage, and their answers. */
+  overhear(storage: RunnerStorage.RunnerStorage["Service"]): RunnerStorage.RunnerStorage["Service"] {
+    return {
+      ...storage,
+      acquire: (address, shards) => this.asked(shards, (asked) => storage.acquire(address, asked)),
+      refresh: (address, shards) => this.asked(shards, (asked) => storage.refresh(address, asked)),
+      release: (address, shard) =>
+        Effect.suspend(() => {
+          this.confirmedAt.delete(shard.id)
+          return storage.release(address, shard)
+        }),
+      releaseAll: (address) =>
+        Effect.suspend(() => {
+          this.confirmedAt.clear()
+          return storage.releaseAll(address)
+        })
+    }
+  }
+
+  /** Records an answer for the shards of its query, and for no others. */
+  private asked<E>(
+    shards: Iterable<ShardId.ShardId>,
+    ask: (asked: ReadonlyArray<ShardId.ShardId>) => Effect.Effect<Array<ShardId.ShardId>, E>
+  ) {
+    return Effect.suspend(() => {
+      const at = this.read()
+      const asked = Array.from(shards)
+      return Effect.map(ask(asked), (owned) => {
+        const ours = new Set(owned.map(({ id }) => id))
+        for (const { id } of asked) {
+          if (ours.has(id)) this.confirmedAt.set(id, at)
+          else this.confirmedAt.delete(id)
+        }
+        const { next } = this
+        this.next = Latch.makeUnsafe()
+        next.openUnsafe()
+        return owned
+      })
+    })
+  }
+
+  private read(): Wait.Readings {
+    return { wallMs: this.clock.currentTimeMillisUnsafe(), monotonicMs: Monotonic.millis(this.clock) }
+  }
 }
 
-/** The ownership of shards by this runner. */
-export class Lease extends Context.Service<
-  Lease,
-  {
-    readonly of: (shard: ShardId.ShardId) => Ownership
-  }
->()("@holdfast/session-orchestrator/cluster/Lease") {}
-
-/** A lease that reads the cluster's own queries of its storage, and their answers. */
-export const layer: Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const storage = yield* RunnerStorage.RunnerStorage
-      const clock = yield* Clock.Clock
-      const read = (): Wait.Readings => ({
-        wallMs: clock.currentTimeMillisUnsafe(),
-        monotonicMs: Monotonic.millis(clock)
-      })
-      const confirmedAt = new Map<string, Wait.Readings>()
-      let next = Latch.makeUnsafe()
-      /** Records an answer for the shards of its query, and for no others. */
-      const hear = (
-        asked: ReadonlyArray<ShardId.ShardId>,
-        owned: ReadonlyArray<ShardId.ShardId>,
-        at: Wait.Readings
-      ) => {
-        const names = new Set(owned.map(String))
-        for (const shard of asked.map(String)) {
-          if (names.has(shard)) confirmedAt.set(shard, at)
-          else confirmedAt.delete(shard)
-        }
-        const told = next
-        next = Latch.makeUnsafe()
-        told.openUnsafe()
-      }
-      const isSure = (shard: ShardId.ShardId): boolean => {
-        const at = confirmedAt.get(shard.toString())
-        return at !== undefined && since(at, read()) < SURE_MS
-      }
-      const sure = (shard: ShardId.ShardId): Effect.Effect<void> =>
-        Effect.suspend(() => (isSure(shard) ? Effect.void : Effect.andThen(next.await, sure(shard))))
-      const of = (shard: ShardId.ShardId): Ownership => ({ isSure: () => isSure(shard), sure: sure(shard) })
-
-      const overhear = <E>(
-        shards: Iterable<ShardId.ShardId>,
-        ask: (asked: ReadonlyArray<ShardId.ShardId>) => Effect.Effect<Array<ShardId.ShardId>, E>
-      ) =>
-        Effect.suspend(() => {
-          const at = read()
-          const asked = Array.from(shards)
-          return Effect.tap(ask(asked), (owned) => Effect.sync(() => hear(asked, owned, at)))
-        })
-
-      const overheard = RunnerStorage.RunnerStorage.of({
-        ...storage,
-        acquire: (address, shards) => overhear(shards, (asked) => storage.acquire(address, asked)),
-        refresh: (address, shards) => overhear(shards, (asked) => storage.refresh(address, asked)),
-        release: (address, shard) =>
-          Effect.suspend(() => {
-            hear([shard], [], read())
-            return storage.release(address, shard)
-          }),
-        releaseAll: (address) =>
-          Effect.suspend(() => {
-            confirmedAt.clear()
-            return storage.releaseAll(address)
-          })
-      })
-      return Context.make(Lease, { of }).pipe(Context.add(RunnerStorage.RunnerStorage, overheard))
-    })
-  )
-
-/** Waits until the shard is surely owned, for as long as a database may be silent. */
-export const inTime = ({ isSure, sure }: Ownership): Effect.Effect<void, StorageError> =>
-  Effect.suspend(() =>
-    isSure()
-      ? Effect.void
-      : Effect.timeoutOrElse(sure, {
-          duration: DatabaseWait.SILENCE_LIMIT,
-          orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
-        })
-  )
+/** Waits until a shard is surely owned, for as long as a database may be silent. */
+export const inTime = (sure: Effect.Effect<void>): Effect.Effect<void, StorageError> =>
+  Effect.timeoutOrElse(sure, {
+    duration: DatabaseWait.SILENCE_LIMIT,
+    orElse: () => Effect.fail(new StorageError({ message: IN_DOUBT }))
+  })
 
 // --- internal
-
-const IN_DOUBT =
-  `PostgreSQL has not confirmed for ${Duration.format(DatabaseWait.SILENCE_LIMIT)} that this runner still looks after the conversation. ` +
-  "Nothing was done. Check the database, then try again."
 
 /** Lease.L2 */
 const since = (at: Wait.Readings, now: Wait.Readings): number =>

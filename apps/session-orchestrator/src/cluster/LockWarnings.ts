@@ -1,7 +1,7 @@
 /** Reports in words, once per outage, that a runner could not keep the locks of its shards, and why. */
 import { StorageFailure } from "@holdfast/journal/sql"
-import { Cause, Duration, Effect, Layer } from "effect"
-import { ClusterError, RunnerStorage } from "effect/cluster"
+import { Cause, Duration, Effect } from "effect"
+import { ClusterError, type RunnerStorage } from "effect/cluster"
 import { SqlError } from "effect/sql"
 
 /** How often locks are refreshed, and what the cluster gives a refresh. */
@@ -15,28 +15,27 @@ export const ANSWER_LIMIT = Duration.seconds(2)
  *
  * @param database its address without a password
  */
-export const layer = (database: string): Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =>
-  Layer.effect(
-    RunnerStorage.RunnerStorage,
-    RunnerStorage.RunnerStorage.useSync((storage) => {
-      let isReported = false
-      const report = (error: ClusterError.PersistenceError) =>
-        Effect.suspend(() => {
-          if (isReported) return Effect.void
-          isReported = true
-          return Effect.logError(wordsFor(database, error))
-        })
-      return RunnerStorage.RunnerStorage.of({
-        ...storage,
-        refresh: (address, shards) =>
-          storage.refresh(address, shards).pipe(
-            Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.fail(silent) }),
-            Effect.tap(() => Effect.sync(() => void (isReported = false))),
-            Effect.tapError(report)
-          )
-      })
+export const logged = (
+  database: string,
+  storage: RunnerStorage.RunnerStorage["Service"]
+): RunnerStorage.RunnerStorage["Service"] => {
+  let isReported = false
+  const report = (error: ClusterError.PersistenceError) =>
+    Effect.suspend(() => {
+      if (isReported) return Effect.void
+      isReported = true
+      return Effect.logError(wordsFor(database, error))
     })
-  )
+  return {
+    ...storage,
+    refresh: (address, shards) =>
+      storage.refresh(address, shards).pipe(
+        Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.fail(silent) }),
+        Effect.tap(() => Effect.sync(() => void (isReported = false))),
+        Effect.tapError(report)
+      )
+  }
+}
 
 // --- internal
 

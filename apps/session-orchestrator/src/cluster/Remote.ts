@@ -9,8 +9,8 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { TurnStopped } from "@holdfast/kernel"
-import { Command, ConversationState, defined, Ids, Labels, Prompt, TurnEvent } from "@holdfast/wire"
-import { Effect, Option, Schema, SchemaTransformation, Stream } from "effect"
+import { Command, ConversationState, defined, Ids, Labels, Prompt } from "@holdfast/wire"
+import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import {
@@ -20,23 +20,12 @@ import {
   ShuttingDown,
   SubscriberTooSlow,
   TurnConflict
-} from "../conversation/Conversations.ts"
-import type { HeldCalls } from "../conversation/HeldCalls.ts"
-import type { Charge } from "../orchestrator/Orchestrator.ts"
+} from "../engine/conversation/Conversations.ts"
+import type { HeldCalls } from "../engine/conversation/HeldCalls.ts"
+import type { Charge } from "../engine/orchestrator/Orchestrator.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import type { Store } from "../storage/Store.ts"
 import * as Frames from "./Frames.ts"
 import { Elsewhere, type Shards } from "./Shards.ts"
-
-/** No runner has the client of a held call, and its turn takes no command but an abort. */
-export class Unattached extends Schema.TaggedError<Unattached>()("Unattached", {}) {
-  override get message(): string {
-    return (
-      "No runner could be found that has the program of this call, so the command was not carried out: the call waits until its program " +
-      "asks again. Send the command again then, or abort the call."
-    )
-  }
-}
 
 /** The stop of a turn, as it travels between runners. */
 const Stopped = Schema.TaggedStruct("TurnStopped", {
@@ -83,25 +72,18 @@ export const Remote = Entity.make("Runner", [
   Rpc.make("Steer", {
     payload: { command: Command.Steering, origin: Schema.String, turnId: Schema.optionalKey(turnId) },
     success: Schema.Boolean,
-    error: Schema.Union([...Missing, Stopped, InvalidRequest, Unattached])
+    error: Schema.Union([...Missing, Stopped, InvalidRequest])
   }),
-  Rpc.make("SetAutoRetry", { payload: { id, enabled: Schema.Boolean }, error: missing }),
-  Rpc.make("SetModel", {
-    payload: { id, model: Schema.String, ifOther: Schema.optionalKey(Schema.Boolean) },
+  Rpc.make("Change", {
+    payload: { command: Command.Setting, ifOther: Schema.optionalKey(Schema.Boolean) },
     error: Schema.Union([...Missing, InvalidRequest])
   }),
-  Rpc.make("SetToolAnswers", { payload: { id, toolAnswers: ConversationState.ToolAnswers }, error: missing }),
   Rpc.make("State", { payload: { id }, success: ConversationState.ConversationState, error: missing }),
   /** The turn that a command would be for. */
   Rpc.make("Head", { payload: { id }, success: Schema.NullOr(turnId), error: missing }),
-  Rpc.make("Result", {
-    payload: { id, turnId },
-    success: Schema.Struct({ turnId, end: TurnEvent.TurnEnd, text: Schema.String }),
-    error: Schema.Union([StorageError, Elsewhere, Stopped])
-  }),
-  /** The events of a turn, up to its end; otherwise of its conversation after an id, without an end. */
+  /** The events of a turn, up to its end, or that end alone; otherwise of its conversation after an id, without an end. */
   Rpc.make("Watch", {
-    payload: { id, after: Schema.Int, turnId: Schema.optionalKey(turnId) },
+    payload: { id, after: Schema.Int, turnId: Schema.optionalKey(turnId), isEnd: Schema.optionalKey(Schema.Boolean) },
     success: Frames.Batch,
     error: Unwatchable,
     stream: true
@@ -109,20 +91,28 @@ export const Remote = Entity.make("Runner", [
   Rpc.make("EndStreams", { payload: { id }, error: Schema.Union([StorageError, Elsewhere]) })
 ]).annotateRpcs(ClusterSchema.InterruptOnTermination, true) // Remote.E3
 
+type Calls = typeof Remote extends Entity.Entity<infer _, infer Rpcs> ? Rpcs : never
+type Call<Tag extends string> = Rpc.ExtractTag<Calls, Tag>
+
+/** What can be asked of an owner beside streams, in this process or by messages, which may not reach it. */
+export type Answers<Unreached = never> = {
+  readonly [Tag in Exclude<Calls["_tag"], "Watch">]: (
+    payload: Rpc.Payload<Call<Tag>>
+  ) => Effect.Effect<Rpc.Success<Call<Tag>>, Rpc.Error<Call<Tag>> | Unreached>
+}
+
 /** What answers the messages. */
 export interface Dependencies {
   readonly own: Conversations["Service"]
   readonly charge: Charge
   readonly shards: Shards
   readonly calls: HeldCalls["Service"]
-  readonly store: Pick<Store["Service"], "turn">
 }
 
 /** The answers of this runner. */
-export const layer = ({ calls, charge, own, shards, store }: Dependencies) => {
-  /** Remote.E2; a held call is where its client is. */
-  const ready = (id: Ids.ConversationId) => (calls.has(id) ? Effect.void : shards.ready(id))
-  const owned = <A, E>(id: Ids.ConversationId, effect: Effect.Effect<A, E>) => Effect.andThen(ready(id), effect)
+export const answersOf = ({ calls, charge, own, shards }: Dependencies): Answers => {
+  const owned = <A, E>(id: Ids.ConversationId, effect: Effect.Effect<A, E>) =>
+    Effect.andThen(ready({ calls, shards }, id), effect)
   /** A command that finds nothing to do, while the conversation leaves, may find it at the next owner. */
   const commanded = <E>(id: Ids.ConversationId, command: Effect.Effect<boolean, E>) =>
     Effect.filterOrFail(
@@ -130,60 +120,53 @@ export const layer = ({ calls, charge, own, shards, store }: Dependencies) => {
       (isDone) => isDone || calls.has(id) || shards.isReady(id),
       () => new Elsewhere()
     )
+  return {
+    Prompt: ({ id, ...options }) => owned(id, own.prompt(id, options)),
+    Retry: ({ id, ...options }) => owned(id, own.retry(id, options)),
+    Abort: ({ id, turnId }) => commanded(id, own.abort(id, turnId)),
+    Steer: ({ command, origin, turnId }) => {
+      const id = command.conversationId
+      // Its client has left this runner, or has not come yet.
+      if (HeldCallIds.isHeld(id) && !calls.has(id)) return new Elsewhere()
+      return commanded(id, own.steer(command, origin, turnId))
+    },
+    Change: ({ command, ...options }) => owned(command.conversationId, own.change(command, options)),
+    State: ({ id }) => owned(id, own.state(id)),
+    Head: ({ id }) =>
+      owned(
+        id,
+        Effect.sync(() => charge.headOf(id) ?? null)
+      ),
+    EndStreams: ({ id }) => owned(id, own.endStreams(id))
+  }
+}
+
+/** Has this runner answer the messages of others. */
+export const layer = (dependencies: Dependencies) => {
+  const answers = answersOf(dependencies)
+  const { own } = dependencies
   return Remote.toLayer(
     Remote.of({
-      Prompt: ({ payload: { id, ...options } }) => owned(id, own.prompt(id, options)),
-      Retry: ({ payload: { id, ...options } }) => owned(id, own.retry(id, options)),
-      Abort: ({ payload: { id, turnId } }) => commanded(id, own.abort(id, turnId)),
-      Steer: ({ payload: { command, origin, turnId } }) => {
-        const { conversationId } = command
-        const attached: ReturnType<Unattachable> =
-          HeldCallIds.isHeld(conversationId) && !calls.has(conversationId)
-            ? unattached(store, conversationId, turnId)
-            : own.steer(command, origin, turnId)
-        return commanded(conversationId, attached)
-      },
-      SetAutoRetry: ({ payload: { enabled, id } }) => owned(id, own.setAutoRetry(id, enabled)),
-      SetModel: ({ payload: { id, model, ...options } }) => owned(id, own.setModel(id, model, options)),
-      SetToolAnswers: ({ payload: { id, toolAnswers } }) => owned(id, own.setToolAnswers(id, toolAnswers)),
-      State: ({ payload: { id } }) => owned(id, own.state(id)),
-      Head: ({ payload: { id } }) =>
-        owned(
-          id,
-          Effect.sync(() => charge.headOf(id) ?? null)
-        ),
-      Result: ({ payload: { id, turnId } }) => owned(id, own.result(turnId, id)),
-      Watch: ({ payload: { after, id, turnId } }) => {
+      Prompt: ({ payload }) => answers.Prompt(payload),
+      Retry: ({ payload }) => answers.Retry(payload),
+      Abort: ({ payload }) => answers.Abort(payload),
+      Steer: ({ payload }) => answers.Steer(payload),
+      Change: ({ payload }) => answers.Change(payload),
+      State: ({ payload }) => answers.State(payload),
+      Head: ({ payload }) => answers.Head(payload),
+      EndStreams: ({ payload }) => answers.EndStreams(payload),
+      Watch: ({ payload: { after, id, isEnd = false, turnId } }) => {
         const frames = turnId === undefined ? own.watch(id, after) : own.watchTurn(turnId, id)
-        return Frames.batches(Stream.unwrap(Effect.as(ready(id), frames)))
-      },
-      EndStreams: ({ payload: { id } }) => owned(id, own.endStreams(id))
+        const wanted = isEnd ? Stream.filter(frames, Frames.isEnd) : frames
+        return Frames.batches(Stream.unwrap(Effect.as(ready(dependencies, id), wanted)))
+      }
     }),
     { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "5 seconds" }
   )
 }
 
-/** Whether this runner has a conversation at this moment: the client of its held call, or its shard. */
-export const isHere = ({ calls, shards }: Pick<Dependencies, "calls" | "shards">, id: Ids.ConversationId): boolean =>
-  HeldCallIds.isHeld(id) ? calls.has(id) : shards.isReady(id)
-
 // --- internal
 
-/** A command for a held call without a client: there is nothing to do for it once its turn has ended. */
-const unattached = (
-  store: Dependencies["store"],
-  conversationId: Ids.ConversationId,
-  meant: Ids.TurnId | undefined
-): ReturnType<Unattachable> =>
-  Effect.gen(function* () {
-    const turnId = HeldCallIds.turnOf(conversationId)
-    const turn = Option.getOrUndefined(yield* store.turn(turnId))
-    if (turn === undefined) return yield* new ConversationNotFound({ conversationId })
-    if (turn.end !== undefined || (meant ?? turnId) !== turnId) return false
-    return yield* new Unattached()
-  })
-
-/** A command for a call that may have no client. */
-type Unattachable = (
-  ...steer: Parameters<Conversations["Service"]["steer"]>
-) => Effect.Effect<boolean, Effect.Error<ReturnType<Conversations["Service"]["steer"]>> | Unattached>
+/** Remote.E2; a held call is where its client is. */
+const ready = ({ calls, shards }: Pick<Dependencies, "calls" | "shards">, id: Ids.ConversationId) =>
+  calls.has(id) ? Effect.void : shards.ready(id)

@@ -11,8 +11,8 @@ import { Push } from "@holdfast/kernel/host"
 import { type Command, defined, Ids } from "@holdfast/wire"
 import { Effect, Option, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Conversations } from "../conversation/Conversations.ts"
-import * as TurnCommands from "../conversation/TurnCommands.ts"
+import { ConversationNotFound, Conversations } from "../engine/conversation/Conversations.ts"
+import * as TurnOutcomes from "../engine/orchestrator/TurnOutcomes.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Store } from "../storage/Store.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
@@ -23,7 +23,7 @@ import * as Owner from "./Owner.ts"
 import * as Remote from "./Remote.ts"
 
 /** What the routes are made from. */
-export interface Dependencies extends Omit<Remote.Dependencies, "store"> {
+interface Dependencies extends Remote.Dependencies {
   readonly store: Store["Service"]
   /** Names the database in errors. */
   readonly database: string
@@ -31,21 +31,16 @@ export interface Dependencies extends Omit<Remote.Dependencies, "store"> {
 
 /** The conversations of all runners. */
 export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
-  const { charge, database, own, shards, store } = dependencies
+  const { calls, database, own, shards, store } = dependencies
   const sql = yield* SqlClient.SqlClient
   const client = yield* Remote.Remote.client
   const reached = Owner.reached(store.check)
-  const isHere = (id: Ids.ConversationId) => Remote.isHere(dependencies, id)
-  const runners = new Map<number, ReturnType<typeof client>>()
-  const at = (shard: number) => {
-    const runner = runners.get(shard) ?? client(idIn(shards.of, shard))
-    runners.set(shard, runner)
-    return runner
-  }
+  const here = Remote.answersOf(dependencies)
+  /** Whether this runner has a conversation at this moment: the client of its held call, or its shard. */
+  const isHere = (id: Ids.ConversationId) => (HeldCallIds.isHeld(id) ? calls.has(id) : shards.isReady(id))
+  const at = (shard: number) => client(shards.ids.get(shard) ?? "")
   /** The shard whose owner has a conversation; a held call without a client is looked after by the owner of its own. */
-  const shardOf = (
-    id: Ids.ConversationId
-  ): Effect.Effect<{ readonly shard: number; readonly isAttached: boolean }, StorageError> =>
+  const shardOf = (id: Ids.ConversationId) =>
     HeldCallIds.isHeld(id)
       ? Effect.map(
           Effect.mapError(Claims.shardsOfHolder(sql, id), (error) =>
@@ -53,153 +48,148 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
           ),
           ([shard]) => ({ shard: shard ?? shards.of(id), isAttached: shard !== undefined })
         )
-      : Effect.sync(() => ({ shard: shards.of(id), isAttached: true }))
-  const there = <A, E, R>(
+      : Effect.succeed({ shard: shards.of(id), isAttached: true })
+  /** Router.C1 */
+  const owned = <A, E extends Owner.Tagged>(
     id: Ids.ConversationId,
-    ask: (runner: ReturnType<typeof client>) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E | StorageError, R> => Effect.flatMap(shardOf(id), ({ shard }) => ask(at(shard)))
-  /** Router.C1. `repeated` asks one owner after the other. */
-  const owned = <A, E extends Tagged>(
-    id: Ids.ConversationId,
-    here: Effect.Effect<A, E>,
-    ask: (runner: ReturnType<typeof client>) => Effect.Effect<A, E | Owner.Unreached>,
-    repeated: <B, E2 extends Tagged>(
-      call: Effect.Effect<B, E2 | Owner.Unreached>
-    ) => Effect.Effect<B, E2 | StorageError> = reached
-  ): Effect.Effect<A, E | StorageError> => {
-    const call = Effect.suspend((): Effect.Effect<A, E | StorageError | Owner.Unreached> =>
-      isHere(id) ? here : there(id, ask)
+    ask: (owner: Remote.Answers<Owner.Unreached>) => Effect.Effect<A, E | Owner.Unreached>,
+    /** Instead, for a held call without a client. */
+    unattached?: Effect.Effect<A, E | StorageError>
+  ) => {
+    type Answer = Effect.Effect<A, E | StorageError | Owner.Unreached>
+    const there = Effect.flatMap(shardOf(id), ({ isAttached, shard }): Answer =>
+      isAttached || unattached === undefined ? ask(at(shard)) : unattached
     )
-    return Effect.suspend(() =>
-      isHere(id)
-        ? Effect.catchCause(here, (cause) =>
-            Owner.isGoing(cause) ? repeated<A, E | StorageError>(call) : Effect.failCause(cause)
-          )
-        : repeated<A, E | StorageError>(call)
+    return reached<A, E | StorageError>(
+      Effect.suspend((): Answer => (isHere(id) ? ask(here) : there)),
+      () => isHere(id)
     )
   }
   /** The turn that a command is for (Remote.E1). */
   const headOf = (id: Ids.ConversationId, meant: Ids.TurnId | undefined) =>
     meant === undefined && !HeldCallIds.isHeld(id)
-      ? owned(
-          id,
-          Effect.sync(() => charge.headOf(id) ?? null),
-          (runner) => runner.Head({ id })
+      ? Effect.map(
+          owned(id, (owner) => owner.Head({ id })),
+          (turnId) => defined({ turnId: turnId ?? undefined })
         )
-      : Effect.succeed(meant ?? null)
-  /** A command that finds nothing to do, while the conversation leaves, may find it at the next owner. */
-  const found = <E>(id: Ids.ConversationId, command: Effect.Effect<boolean, E>) =>
-    Effect.flatMap(command, (isDone) => (isDone || isHere(id) ? Effect.succeed(isDone) : Effect.interrupt))
+      : Effect.succeed(defined({ turnId: meant }))
 
   const abort: Conversations["Service"]["abort"] = (id, meant) =>
-    Effect.flatMap(headOf(id, meant), (head) => {
-      const turnId = head ?? undefined
-      return owned(id, found(id, own.abort(id, turnId)), (runner) => runner.Abort({ id, ...defined({ turnId }) }))
-    })
+    Effect.flatMap(headOf(id, meant), (head) => owned(id, (owner) => owner.Abort({ id, ...head })))
   const steer: Conversations["Service"]["steer"] = (steering, origin, meant) => {
     const command = identified(steering)
     const id = command.conversationId
-    return Effect.flatMap(headOf(id, meant), (head) => {
-      const turnId = head ?? undefined
-      return owned(id, found(id, own.steer(command, origin, turnId)), (runner) =>
-        runner.Steer({ command, origin, ...defined({ turnId }) })
-      )
-    }).pipe(
-      Effect.retry({ ...PATIENCE, while: (error) => error instanceof Remote.Unattached }),
-      Effect.catchTag("Unattached", ({ message }) => Effect.fail(new StorageError({ message })))
-    )
+    return Effect.gen(function* () {
+      const head = yield* headOf(id, meant)
+      // Read after the head: an earlier turn has ended by then, with its commands on disk.
+      if (meant === undefined && (yield* store.hasCommand(id, command.commandId))) return true
+      return yield* owned(id, (owner) => owner.Steer({ command, origin, ...head }), unattached(store, id, meant))
+    }).pipe(Effect.retry({ ...PATIENCE, while: (error) => error === UNATTACHED }))
   }
   const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = TurnIds.make() }) => {
     const options = { turnId, ...defined({ isSubmitted }) }
-    return owned(id, own.retry(id, options), (runner) => runner.Retry({ id, ...options }))
+    return owned(id, (owner) => owner.Retry({ id, ...options }))
   }
   const conversationOf = (turnId: Ids.TurnId, within: Ids.ConversationId | undefined) =>
     within === undefined
-      ? Effect.flatMap(
-          store.turn(turnId),
-          Option.match({
-            onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
-            onSome: ({ conversationId }) => Effect.succeed(conversationId)
-          })
-        )
+      ? Effect.map(TurnOutcomes.turnOf({ store }, turnId), ({ conversationId }) => conversationId)
       : Effect.succeed(within)
-  const remote = (id: Ids.ConversationId, after: number, turnId?: Ids.TurnId) => {
+  const remote = (payload: { readonly id: Ids.ConversationId; readonly after: number } & OfTurn) => {
     // A stream outlives a database that is away, and its first sign waits no longer for a silent one (Owner.O6).
-    const place = Effect.catch(Effect.timeout(shardOf(id), LOOK_LIMIT), () => Effect.fail(new Owner.OwnerGone()))
+    const place = Effect.catch(Effect.timeout(shardOf(payload.id), LOOK_LIMIT), () =>
+      Effect.fail(new Owner.OwnerGone())
+    )
     return Stream.unwrap(
       Effect.map(place, ({ isAttached, shard }) => {
-        const frames = Owner.received(at(shard).Watch({ id, after, ...defined({ turnId }) }))
+        const frames = Owner.received(at(shard).Watch(payload))
         // A client may come to another runner: it is looked for from time to time.
         return isAttached ? frames : Stream.interruptWhen(frames, Effect.sleep(Frames.SIGN_INTERVAL))
       })
     )
   }
+  /** A turn's events are sent from its first: events that were received before are left out again. */
+  const watchTurn = (id: Ids.ConversationId, ofTurn: OfTurn & { readonly turnId: Ids.TurnId }) =>
+    Owner.followed(
+      0,
+      () => (isHere(id) ? own.watchTurn(ofTurn.turnId, id) : remote({ id, after: 0, ...ofTurn })),
+      Frames.isEnd
+    )
+  /** A turn that has ended has its result on disk. */
+  const resultOf = (id: Ids.ConversationId, turnId: Ids.TurnId) =>
+    Effect.andThen(
+      Effect.mapError(Stream.runDrain(watchTurn(id, { turnId, isEnd: true })), (error) =>
+        error._tag === "TurnStopped" ? error : new StorageError({ message: error.message })
+      ),
+      own.result(turnId)
+    )
 
   return Conversations.of({
     create: (options) =>
       own.create({ ...options, conversationId: options.conversationId ?? LocalId.next(shards.isLocal) }),
     messages: own.messages,
     counts: own.counts,
-    prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) => {
-      const options = { prompt, turnId, ...defined({ labels, isSubmitted, webhook }) }
-      return owned(id, own.prompt(id, options), (runner) => runner.Prompt({ id, ...options }))
-    },
+    prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
+      owned(id, (owner) => owner.Prompt({ id, prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
     retry,
     abort,
     steer,
-    commandAll: (commands, origin) => TurnCommands.each({ abort, retry, steer }, commands, origin),
-    endStreams: (id) => owned(id, own.endStreams(id), (runner) => runner.EndStreams({ id })),
-    setAutoRetry: (id, enabled) =>
-      owned(id, own.setAutoRetry(id, enabled), (runner) => runner.SetAutoRetry({ id, enabled })),
-    setModel: (id, model, { ifOther } = {}) =>
-      owned(id, own.setModel(id, model, { ifOther }), (runner) =>
-        runner.SetModel({ id, model, ...defined({ ifOther }) })
-      ),
-    setToolAnswers: (id, toolAnswers) =>
-      owned(id, own.setToolAnswers(id, toolAnswers), (runner) => runner.SetToolAnswers({ id, toolAnswers })),
-    state: (id) => owned(id, own.state(id), (runner) => runner.State({ id })),
+    endStreams: (id) => owned(id, (owner) => owner.EndStreams({ id })),
+    change: (command, { ifOther } = {}) =>
+      owned(command.conversationId, (owner) => owner.Change({ command, ...defined({ ifOther }) })),
+    state: (id) => owned(id, (owner) => owner.State({ id })),
     result: (turnId, within) =>
       Effect.flatMap(conversationOf(turnId, within), (id) =>
-        owned(id, own.result(turnId, id), (runner) => runner.Result({ id, turnId }), Owner.awaited)
+        isHere(id)
+          ? Effect.catchCauseIf(own.result(turnId, id), Owner.isGoing, () => resultOf(id, turnId))
+          : resultOf(id, turnId)
       ),
     watch: (id, after) =>
       Owner.followed(
         after,
-        (after) => (isHere(id) ? own.watch(id, after) : remote(id, after)),
+        (after) => (isHere(id) ? own.watch(id, after) : remote({ id, after })),
         () => false
       ),
     watchTurn: (turnId, within) =>
-      Push.unwrap(
-        Effect.map(conversationOf(turnId, within), (id) =>
-          // A turn's events are sent from its first: events that were received before are left out again.
-          Owner.followed(0, () => (isHere(id) ? own.watchTurn(turnId, id) : remote(id, 0, turnId)), Frames.isEnd)
-        )
-      )
+      Push.unwrap(Effect.map(conversationOf(turnId, within), (id) => watchTurn(id, { turnId })))
   })
 })
 
 // --- internal
 
-interface Tagged {
-  readonly _tag: string
+/** A turn that is watched: all its events, or its end alone. */
+interface OfTurn {
+  readonly turnId?: Ids.TurnId
+  readonly isEnd?: boolean
 }
 
 /** Remote.E1 */
-const identified = (steering: Command.Steering): Command.Steering => ({
+const identified = (steering: Command.Steering): Command.Steering & { readonly commandId: Ids.CommandId } => ({
   ...steering,
   commandId: steering.commandId ?? Ids.CommandId.make(globalThis.crypto.randomUUID())
+})
+
+/** No runner has the client of a held call, and its turn takes no command but an abort. */
+const UNATTACHED = new StorageError({
+  message:
+    "No runner could be found that has the program of this call, so the command was not carried out: the call waits until its program " +
+    "asks again. Send the command again then, or abort the call."
 })
 
 /** A client that goes to another runner is there within a second, and so are the locks of a runner that lost them. */
 const PATIENCE = { times: 10, schedule: Schedule.spaced("200 millis") }
 
+/** A command for a held call without a client: there is nothing to do for it once its turn has ended. */
+const unattached = Effect.fnUntraced(function* (
+  store: Pick<Store["Service"], "turn">,
+  conversationId: Ids.ConversationId,
+  meant: Ids.TurnId | undefined
+) {
+  const turnId = HeldCallIds.turnOf(conversationId)
+  const turn = Option.getOrUndefined(yield* store.turn(turnId))
+  if (turn === undefined) return yield* new ConversationNotFound({ conversationId })
+  if (turn.end === undefined && (meant ?? turnId) === turnId) return yield* UNATTACHED
+  return false
+})
+
 /** A lookup that takes longer has no answer. */
 const LOOK_LIMIT = "2 seconds"
-
-/** An id in a shard: messages to its owner are for that id. */
-const idIn = (shardOf: (id: Ids.ConversationId) => number, shard: number): string => {
-  for (let n = 0; ; n++) {
-    const id = Ids.ConversationId.make(`shard-${shard}-${n}`)
-    if (shardOf(id) === shard) return id
-  }
-}

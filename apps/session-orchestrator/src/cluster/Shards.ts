@@ -1,6 +1,8 @@
 /**
  * Knows which conversations this runner owns at this moment; takes up the turns of shards that come, and stops those of shards that go.
  *
+ * Each shard has a singleton of the cluster: it starts when this runner has the shard's lock, and the lock is given back when it has stopped.
+ *
  * Shards.S1. A shard is owned from the moment that its unsealed turns are being taken up. Calls about its conversations wait until they are.
  * Shards.S2. A lock is given back when the turns of its shard have stopped, unsealed, and no acceptance is being written: the next owner
  *     finds everything on disk.
@@ -9,9 +11,9 @@
 import type { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
-import { Cause, Clock, Deferred, Effect, Exit, Latch, Layer, Option, Schema, Semaphore } from "effect"
-import { EntityId, RunnerStorage, ShardId, Sharding } from "effect/cluster"
-import type { Charge } from "../orchestrator/Orchestrator.ts"
+import { Cause, Clock, Deferred, Effect, Exit, Latch, Option, Schema, Semaphore } from "effect"
+import { EntityId, ShardId, type Sharding } from "effect/cluster"
+import type { Charge } from "../engine/orchestrator/Orchestrator.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import * as Lease from "./Lease.ts"
 import type { Neighbours } from "./Neighbours.ts"
@@ -21,223 +23,161 @@ export class Elsewhere extends Schema.TaggedError<Elsewhere>()("Elsewhere", {}) 
 
 /** The time that this runner has a shard. */
 class Tenure {
-  readonly shard: number
-  readonly ownership: Lease.Ownership
-  readonly lost = Deferred.makeUnsafe<void>()
-  readonly gone = Deferred.makeUnsafe<void>()
-  private readonly taken = Latch.makeUnsafe()
-  private readonly quiet = Latch.makeUnsafe(true)
-  private writes = 0
-  isTaken = false
-  isLost = false
-
-  constructor(shard: number, ownership: Lease.Ownership) {
-    this.shard = shard
-    this.ownership = ownership
-  }
-
   /** Its turns are taken up. */
-  take(): void {
-    this.isTaken = true
-    this.taken.openUnsafe()
+  readonly taken = Deferred.makeUnsafe<void>()
+  readonly lost = Deferred.makeUnsafe<void>()
+  private readonly sure: Effect.Effect<void>
+  private readonly acceptances = Semaphore.makeUnsafe(MOST)
+
+  constructor(sure: Effect.Effect<void>) {
+    this.sure = sure
   }
 
-  lose(): void {
-    this.isLost = true
-    Deferred.doneUnsafe(this.lost, Exit.void)
+  get isTaken(): boolean {
+    return Deferred.isDoneUnsafe(this.taken)
+  }
+
+  get isLost(): boolean {
+    return Deferred.isDoneUnsafe(this.lost)
   }
 
   /** Waits until its turns are taken up, and the lock is sure. */
   get ready(): Effect.Effect<void, StorageError | Elsewhere> {
     return Effect.raceFirst(
-      Effect.andThen(this.taken.await, Lease.inTime(this.ownership)),
+      Effect.andThen(Deferred.await(this.taken), Lease.inTime(this.sure)),
       Effect.andThen(Deferred.await(this.lost), new Elsewhere())
     )
   }
 
   /** Writes an acceptance, which the next owner has to find (Shards.S2). */
-  writing<A, E>(write: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    return Effect.acquireUseRelease(
-      Effect.sync(() => {
-        this.writes++
-        this.quiet.closeUnsafe()
-      }),
-      () => write,
-      () =>
-        Effect.sync(() => {
-          if (--this.writes === 0) this.quiet.openUnsafe()
-        })
-    )
+  accepting<A, E>(write: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.acceptances.withPermits(1)(write)
   }
 
-  get written(): Effect.Effect<void> {
-    return Effect.asVoid(this.quiet.await)
+  /** Waits until none is being written. */
+  get accepted(): Effect.Effect<void> {
+    return this.acceptances.withPermits(MOST)(Effect.void)
   }
 }
 
 /** The shards of this runner. */
 export class Shards {
+  /** An id in each shard: what is for the owner of the shard is for that. */
+  readonly ids: ReadonlyMap<number, string>
+  private readonly sharding: Sharding.Sharding["Service"]
+  private readonly lease: Pick<Lease.Lease, "isSure" | "sure">
   private readonly tenures = new Map<number, Tenure>()
   private readonly line = Semaphore.makeUnsafe(1)
-  private readonly wanted = Latch.makeUnsafe()
-  private looked = Latch.makeUnsafe()
-  private sharding: Sharding.Sharding["Service"] | undefined = undefined
-  private lease: Lease.Lease["Service"] | undefined = undefined
-  private charge: Charge | undefined = undefined
-  private moved: (ids: ReadonlyArray<Ids.ConversationId>) => void = () => {}
+  private readonly come = Latch.makeUnsafe()
+
+  /** @param count of all runners */
+  constructor(sharding: Sharding.Sharding["Service"], lease: Pick<Lease.Lease, "isSure" | "sure">, count: number) {
+    this.sharding = sharding
+    this.lease = lease
+    const ids = new Map<number, string>()
+    for (let n = 0; ids.size < count; n++) ids.set(this.of(`shard-${n}`), `shard-${n}`)
+    this.ids = ids
+  }
 
   /** The shard of a conversation, from 1 to as many as there are. */
-  readonly of = (id: Ids.ConversationId): number => this.use(this.sharding).getShardId(EntityId.make(id), GROUP).id
-
-  /** Whether this runner has a shard, as far as it knows. */
-  has(shard: number): boolean {
-    return this.use(this.sharding).hasShardId(ShardId.make(GROUP, shard))
+  of(id: string): number {
+    return this.sharding.getShardId(EntityId.make(id), GROUP).id
   }
 
   /** Whether this runner has the shard of a conversation, as far as it knows. */
-  readonly isLocal = (id: Ids.ConversationId): boolean => this.has(this.of(id))
+  readonly isLocal = (id: Ids.ConversationId): boolean => this.sharding.hasShardId(ShardId.make(GROUP, this.of(id)))
 
-  /** Whether turns of the conversation may run here. */
-  isOurs(id: Ids.ConversationId): boolean {
-    return this.find(this.of(id)) !== undefined
+  /** The present tenure of a conversation's shard: turns of the conversation may run here. */
+  find(id: Ids.ConversationId): Tenure | undefined {
+    const tenure = this.tenures.get(this.of(id))
+    return tenure?.isLost === true ? undefined : tenure
   }
 
   /** Whether a call about the conversation can be carried out here at once. */
   isReady(id: Ids.ConversationId): boolean {
-    const tenure = this.find(this.of(id))
-    return tenure !== undefined && tenure.isTaken && tenure.ownership.isSure()
+    return this.find(id)?.isTaken === true && this.isSure(id)
   }
 
   /** Waits until it can (Shards.S1). */
   ready(id: Ids.ConversationId): Effect.Effect<void, StorageError | Elsewhere> {
-    const found: Effect.Effect<void, StorageError | Elsewhere> = Effect.suspend(() => {
-      const shard = this.of(id)
-      const tenure = this.find(shard)
-      if (tenure !== undefined) return tenure.ready
-      if (!this.has(shard)) return new Elsewhere()
-      this.wanted.openUnsafe()
-      return Effect.andThen(this.looked.await, found)
-    })
-    return Effect.suspend(() => (this.isReady(id) ? Effect.void : found))
+    return Effect.suspend(() => (this.isReady(id) ? Effect.void : (this.find(id)?.ready ?? new Elsewhere())))
   }
 
-  /** Whether the lock of a shard is sure; for a lock that was lost it never is. */
-  ownership(shard: number): Lease.Ownership {
-    return this.use(this.lease).of(ShardId.make(GROUP, shard))
+  /** Whether the lock of a conversation is sure (`Lease`). */
+  isSure(id: Ids.ConversationId): boolean {
+    return this.lease.isSure(this.of(id))
   }
 
-  /** The present tenure of a shard. */
-  find(shard: number): Tenure | undefined {
-    const tenure = this.tenures.get(shard)
-    return tenure?.isLost === true ? undefined : tenure
+  sure(id: Ids.ConversationId): Effect.Effect<void> {
+    return this.lease.sure(this.of(id))
   }
-
-  /** Stops the turns of shards that go; returns when they have stopped (Shards.S2). */
-  end(shards: Iterable<number>): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const ending = Array.from(shards).flatMap((shard) => this.tenures.get(shard) ?? [])
-      for (const tenure of ending) tenure.lose()
-      return Effect.andThen(
-        ending.length === 0 ? Effect.void : this.line.withPermits(1)(this.released),
-        Effect.forEach(ending, ({ gone }) => Deferred.await(gone), { discard: true })
-      )
-    })
-  }
-
-  /** The storage of runners, in which a lock is given back when its turns have stopped. */
-  readonly storage: Layer.Layer<RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> = Layer.effect(
-    RunnerStorage.RunnerStorage,
-    RunnerStorage.RunnerStorage.useSync((storage) =>
-      RunnerStorage.RunnerStorage.of({
-        ...storage,
-        release: (address, shard) => Effect.andThen(this.end([shard.id]), storage.release(address, shard)),
-        releaseAll: (address) => Effect.andThen(this.end(Array.from(this.tenures.keys())), storage.releaseAll(address))
-      })
-    )
-  )
-
-  /** Answers which conversations are this runner's, from here on. */
-  readonly known: Effect.Effect<void, never, Sharding.Sharding | Lease.Lease> = Effect.gen(
-    { self: this },
-    function* () {
-      this.sharding = yield* Sharding.Sharding
-      this.lease = yield* Lease.Lease
-    }
-  )
 
   /** Has the turns of this runner's shards run by an orchestrator, for as long as the scope is open. */
-  run = Effect.fnUntraced(function* (this: Shards, charge: Charge, count: number, neighbours: Neighbours) {
+  readonly run = Effect.fnUntraced(function* (this: Shards, charge: Charge, neighbours: Neighbours) {
     const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
-    const clock = yield* Clock.Clock
-    this.charge = charge
-    this.moved = (ids) => {
-      const at = clock.currentTimeMillisUnsafe()
-      for (const conversationId of ids) Observer.moved(observer, { conversationId, at })
-    }
+    let isOpen = true
+    const released = this.line.withPermits(1)(
+      Effect.suspend(() => (isOpen ? this.released(charge, observer) : Effect.void))
+    )
+    for (const [shard, id] of this.ids)
+      yield* this.sharding.registerSingleton(
+        id,
+        Effect.acquireUseRelease(
+          Effect.sync(() => {
+            const tenure = new Tenure(this.lease.sure(shard))
+            this.tenures.set(shard, tenure)
+            this.come.openUnsafe()
+            return tenure
+          }),
+          () => Effect.never,
+          ({ lost }) => Effect.andThen(Deferred.succeed(lost, undefined), released)
+        )
+      )
     // From there on the turns stop with the orchestrator, and none waits for a lock.
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
-        this.charge = undefined
-        for (const tenure of this.tenures.values()) tenure.lose()
+        isOpen = false
+        for (const { lost } of this.tenures.values()) Deferred.doneUnsafe(lost, Exit.void)
       })
     )
-    const look = Effect.catchCause(this.line.withPermits(1)(this.look(charge, count, neighbours)), (cause) =>
-      Effect.logError(`Turns could not be taken over yet. ${messageOf(cause)}`)
+    const takenUp = Effect.catchCause(this.line.withPermits(1)(this.takeUp(charge, neighbours)), (cause) =>
+      Effect.logError(`Turns could not be taken over yet. ${Cause.prettyErrors(cause)[0]?.message}`).pipe(
+        Effect.andThen(Effect.sleep(INTERVAL)),
+        Effect.andThen(this.come.open)
+      )
     )
-    const waited = Effect.ignore(Effect.timeout(this.wanted.await, INTERVAL))
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(look, waited)))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(this.come.await, takenUp)))
   })
 
-  private look = Effect.fnUntraced(function* (this: Shards, charge: Charge, count: number, neighbours: Neighbours) {
-    this.wanted.closeUnsafe()
-    for (const tenure of this.tenures.values()) if (!this.has(tenure.shard)) tenure.lose()
-    yield* this.released
-    const come = new Map<number, Tenure>()
-    for (let shard = 1; shard <= count; shard++)
-      if (this.has(shard) && !this.tenures.has(shard)) come.set(shard, new Tenure(shard, this.ownership(shard)))
-    if (come.size > 0) {
-      for (const [shard, tenure] of come) this.tenures.set(shard, tenure)
-      const taken = yield* Effect.tapCause(
-        charge.takeUp((id) => come.has(this.of(id))),
-        () => Effect.sync(() => come.forEach((tenure) => tenure.lose()))
+  private readonly takeUp = Effect.fnUntraced(function* (this: Shards, charge: Charge, neighbours: Neighbours) {
+    this.come.closeUnsafe()
+    const come = new Map(Array.from(this.tenures).filter(([, { isLost, isTaken }]) => !isLost && !isTaken))
+    if (come.size === 0) return
+    const found = yield* charge.takeUp((id) => come.has(this.of(id)))
+    for (const { taken } of come.values()) Deferred.doneUnsafe(taken, Exit.void)
+    const now = yield* Clock.currentTimeMillis
+    if (found.turns > 0 || neighbours.gone(now).length > 0)
+      yield* Effect.logInfo(
+        `Took over ${found.turns} unfinished turn(s) of ${found.conversations} conversation(s), in ${come.size} of ${this.ids.size} shards, ` +
+          `from ${neighbours.origin(now)}.`
       )
-      for (const tenure of come.values()) tenure.take()
-      const now = yield* Clock.currentTimeMillis
-      if (taken.turns > 0 || neighbours.gone(now).length > 0)
-        yield* Effect.logInfo(
-          `Took over ${taken.turns} unfinished turn(s) of ${taken.conversations} conversation(s), in ${come.size} of ${count} shards, ` +
-            `from ${neighbours.origin(now)}.`
-        )
-    }
-    const { looked } = this
-    this.looked = Latch.makeUnsafe()
-    looked.openUnsafe()
   })
 
   /** Stops the turns of the shards that were lost. In the line, so none is being taken up (Shards.S3). */
-  private readonly released: Effect.Effect<void> = Effect.suspend(() => {
+  private readonly released = Effect.fnUntraced(function* (
+    this: Shards,
+    charge: Charge,
+    observer: Observer.Listeners | undefined
+  ) {
     const lost = new Map(Array.from(this.tenures).filter(([, { isLost }]) => isLost))
-    if (lost.size === 0) return Effect.void
+    if (lost.size === 0) return
+    yield* Effect.forEach(lost.values(), ({ accepted }) => accepted, { discard: true })
     // A held call is where its client is, whatever runner has its shard.
-    const isLost = (id: Ids.ConversationId): boolean => !HeldCallIds.isHeld(id) && lost.has(this.of(id))
-    const stopped = this.charge?.giveUp(isLost) ?? Effect.succeed([])
-    return Effect.forEach(lost.values(), ({ written }) => written, { discard: true }).pipe(
-      Effect.andThen(stopped),
-      Effect.map((ids) => {
-        for (const [shard, { gone }] of lost) {
-          this.tenures.delete(shard)
-          Deferred.doneUnsafe(gone, Exit.void)
-        }
-        this.moved(ids)
-      }),
-      Effect.uninterruptible
-    )
+    const ids = yield* charge.giveUp((id) => !HeldCallIds.isHeld(id) && lost.has(this.of(id)))
+    for (const shard of lost.keys()) this.tenures.delete(shard)
+    const at = yield* Clock.currentTimeMillis
+    for (const conversationId of ids) Observer.moved(observer, { conversationId, at })
   })
-
-  private use<A>(part: A | undefined): A {
-    if (part === undefined) throw new Error("the runner has not started")
-    return part
-  }
 }
 
 // --- internal
@@ -245,10 +185,8 @@ export class Shards {
 /** What conversations are dealt out in. */
 const GROUP = "default"
 
-const messageOf = (cause: Cause.Cause<StorageError>): string => {
-  const error = Cause.squash(cause)
-  return error instanceof Error ? error.message : String(error)
-}
+/** More acceptances than are ever written at once. */
+const MOST = Number.MAX_SAFE_INTEGER
 
-/** A look at some hundred flags in memory. */
+/** Between two tries to take up turns. */
 const INTERVAL = "500 millis"

@@ -11,9 +11,10 @@ import type { StorageError } from "@holdfast/journal"
 import { StorageFailure, type TableError } from "@holdfast/journal/sql"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Effect, Schedule, type Scope } from "effect"
-import { type SqlClient, SqlError } from "effect/sql"
-import { type HeldWaits, KEPT_MS, type Known, type Wait } from "../orchestrator/HeldWaits.ts"
-import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
+import type { SqlClient, SqlError } from "effect/sql"
+import { type HeldWaits, KEPT_MS, type Known, type Sought, type Wait } from "../engine/orchestrator/HeldWaits.ts"
+import type { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import * as CallTable from "../storage/tables/CallTable.ts"
 import * as Claims from "./Claims.ts"
 
@@ -21,7 +22,7 @@ import * as Claims from "./Claims.ts"
 const SWEEP = "1 minute"
 
 /** What it works with. */
-export interface Dependencies {
+interface Dependencies {
   readonly sql: SqlClient.SqlClient
   /** Names the database in errors. */
   readonly database: string
@@ -39,11 +40,7 @@ export const make = Effect.fnUntraced(function* ({
 }: Dependencies): Effect.fn.Return<HeldWaits, never, Scope.Scope> {
   const claims = yield* Claims.make(sql)
   const failed = <A>(what: string, effect: Effect.Effect<A, TableError>): Effect.Effect<A, StorageError> =>
-    Effect.mapError(effect, (error) =>
-      SqlError.isSqlError(error)
-        ? StorageFailure.explain(database, what, error)
-        : StorageFailure.damaged(database, what, error.message)
-    )
+    Effect.mapError(effect, (error) => StorageFailure.explain(database, what, error))
   /** A claim that cannot be changed is no reason to end a call. */
   const quietly = (effect: Effect.Effect<unknown, SqlError.SqlError>): Effect.Effect<void> =>
     Effect.catch(Effect.asVoid(effect), (error) =>
@@ -52,24 +49,19 @@ export const make = Effect.fnUntraced(function* ({
       )
     )
 
-  const find = Effect.fnUntraced(function* (keyOf: () => string): Effect.fn.Return<Known | undefined, TableError> {
-    const key = keyOf()
+  const find = Effect.fnUntraced(function* (of: () => Sought): Effect.fn.Return<Known | undefined, TableError> {
+    const { isRenewable, key } = of()
     const now = yield* Clock.currentTimeMillis
-    const turns = yield* CallTable.byKey(sql, key, now - KEPT_MS)
+    const known = yield* CallTable.byCall(sql, key.slice(0, HeldCallIds.CALL_LENGTH), now - KEPT_MS)
+    const isOwn = ({ conversationId }: CallTable.CallTurn) => HeldCallIds.read(conversationId)?.key === key
+    const turns = known.filter((turn) => isOwn(turn) || (isRenewable && turn.end === undefined))
     const gaveUp = turns.findIndex(({ end }) => end?.error !== undefined)
     // An answered call may have an older twin without a client.
     const open = (gaveUp === -1 ? turns : turns.slice(0, gaveUp)).filter(
       ({ conversationId, end }) => end === undefined && !isHere(conversationId)
     )
-    const claimed = yield* Claims.takeFirst(
-      claims,
-      open.map(({ conversationId }) => conversationId)
-    ) // SharedWaits.S2
-    const ours = open.find(({ conversationId }) => conversationId === claimed)
-    if (ours !== undefined) {
-      const { conversationId, turnId } = ours
-      return { _tag: "Left", wait: { key, conversationId, turnId } }
-    }
+    const ours = yield* Claims.takeFirst(claims, open) // SharedWaits.S2
+    if (ours !== undefined) return { _tag: "Left", wait: { ...ours, key } }
     const failure = turns[gaveUp]?.end?.error
     return failure && { _tag: "GaveUp", key, failure }
   })
@@ -105,7 +97,7 @@ export const make = Effect.fnUntraced(function* ({
 
   const release = ({ conversationId }: Wait) => quietly(claims.release(conversationId))
   return {
-    find: (keyOf) => failed("look a call up", find(keyOf)),
+    find: (of) => failed("look a call up", find(of)),
     taken: ({ conversationId }) => quietly(claims.take(conversationId)),
     left: release,
     ended: release

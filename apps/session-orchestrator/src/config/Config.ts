@@ -7,12 +7,12 @@
 import type { ToolServerConfig } from "@holdfast/mcp"
 import type { BuiltIn } from "@holdfast/providers"
 import type { Allowance, Models, Prices, Profile } from "@holdfast/policy"
-import type * as SpendLimits from "../spend/limits/SpendLimits.ts"
+import type * as SpendLimits from "./limits/SpendLimits.ts"
 import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type { Proxy } from "./reading/Environment.ts"
-import type { Defaults, RequestSettings, Settings } from "./reading/Settings.ts"
+import type { Defaults, Plain, RequestSettings, Settings } from "./reading/Settings.ts"
 import type { Body, NoticeFormat } from "./reading/SettingTypes.ts"
 import type { Origin } from "./reading/Sources.ts"
 
@@ -81,7 +81,7 @@ type Headers = Readonly<Record<string, Redacted.Redacted>>
 /** The configuration in force. */
 export class Config extends Context.Service<
   Config,
-  {
+  Plain & {
     /** The file that was read, as an absolute path; absent when there was none. */
     readonly file: string | undefined
     readonly server: Defaults["server"] & {
@@ -102,10 +102,6 @@ export class Config extends Context.Service<
     }
     /** By name: the built-in providers, and the file's, which replace built-in ones of the same name. */
     readonly providers: ReadonlyMap<string, ProviderConfig>
-    /** Whether gates keep waiting turns from stampeding an endpoint (X5). */
-    readonly gate: Defaults["gate"]
-    /** The limits of calls that pass through to a provider (X13). */
-    readonly gateway: Defaults["gateway"]
     /** In the order of the file. */
     readonly tools: ReadonlyArray<ToolServerConfig>
     /** The model of a conversation that names none; `undefined`: each has to name one. */
@@ -120,8 +116,6 @@ export class Config extends Context.Service<
     readonly systemPrompts: Readonly<Record<string, string>>
     /** The default retry settings, which a conversation's own settings override; `Profile.resolve` makes a policy of the result. */
     readonly retry: Profile.RetrySettings
-    /** The least severe level that is logged. */
-    readonly log: Defaults["log"]
     /** Telemetry. An absent part is off; metrics are always on. */
     readonly telemetry: {
       readonly retryLog: (Defaults["retryLog"] & { readonly path: string }) | undefined

@@ -8,7 +8,7 @@
  */
 import { defined, Text } from "@holdfast/wire"
 import { Effect, FileSystem, Path, Result } from "effect"
-import { causeOf } from "../system/PlatformFailure.ts"
+import { causeOf } from "../base/system/PlatformFailure.ts"
 import { ConfigError, type Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import * as JsonText from "./reading/JsonText.ts"
@@ -21,34 +21,39 @@ import type { File, Flags } from "./reading/Sources.ts"
 export const DEFAULT_FILE = "holdfast.config.json"
 
 /** The surroundings of the process. */
-interface Options {
-  /** The file that the command line names. */
-  readonly file?: string | undefined
+interface Surroundings {
   readonly environment: Environment.Environment
-  readonly flags?: Flags
   readonly simulated: SimulatedModels
+}
+
+/** What a command line gives. */
+export interface Wanted {
+  /** The file that it names. */
+  readonly config?: string | undefined
+  readonly flags?: Flags | undefined
   /** The process runs turns or the service, and needs all secrets of them (Resolve.V4). */
-  readonly isService?: true
+  readonly isService?: boolean | undefined
 }
 
 /** Reads and checks everything. */
 export const load = Effect.fn("Load.load")(function* (
-  options: Options
+  { environment, simulated }: Surroundings,
+  { config: named, flags = {}, isService = false }: Wanted = {}
 ): Effect.fn.Return<Values, ConfigError, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
-  const asked = options.file ?? Environment.get(options.environment, Environment.CONFIG_VARIABLE)
+  const asked = named ?? Environment.get(environment, Environment.CONFIG_VARIABLE)
   const name = asked ?? DEFAULT_FILE
   const location = path.resolve(name)
   const file = yield* read(name, location, asked !== undefined)
-  const places = file?.text === undefined ? undefined : JsonText.places(file.text)
+  const places = file?.places
   const resolved = Resolve.resolve({
     file,
-    environment: options.environment,
-    flags: options.flags ?? {},
+    environment,
+    flags,
     absolute: (relative, from) =>
       from === "file" ? path.resolve(path.dirname(location), relative) : path.resolve(relative),
-    simulated: options.simulated,
-    isService: options.isService ?? false
+    simulated,
+    isService
   })
   return yield* Effect.fromResult(
     Result.mapBoth(resolved, {
@@ -66,13 +71,15 @@ export const load = Effect.fn("Load.load")(function* (
 
 // --- internal
 
+type Places = JsonText.Document["places"]
+
 interface Read extends File {
-  /** The text, if it is JSON. */
-  readonly text?: string
+  /** Of a file that is JSON. */
+  readonly places?: Places
 }
 
 /** The error with the positions of its problems (Load.L3). */
-const located = (error: ConfigError, places: ReturnType<typeof JsonText.places> = []): ConfigError => {
+const located = (error: ConfigError, places: Places = []): ConfigError => {
   const positions = new Map(places.map(({ path, position }) => [ConfigProblem.formatPath(path), position]))
   const problems = error.problems.map((problem) => ({
     ...problem,
@@ -110,11 +117,11 @@ const read = Effect.fnUntraced(function* (
   }
   // An empty file, as an editor's first save or `touch` leaves it, counts as no file.
   if (text.success.trim() === "") return { name, path, content: {} }
-  return Result.match(JsonText.parse(text.success), {
-    onSuccess: (content): Read => {
+  return Result.match(JsonText.read(text.success), {
+    onSuccess: ({ content, places }): Read => {
       const nul = Text.findNul(content)
       const file = nul === undefined ? { name, path, content } : broken(ConfigProblem.formatPath(nul.path), nul.message)
-      return { ...file, text: text.success }
+      return { ...file, places }
     },
     onFailure: ({ column, line, message }): Read => broken(`line ${line}, column ${column}`, message)
   })

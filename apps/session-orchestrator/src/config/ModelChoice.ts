@@ -15,7 +15,8 @@ import { BuiltIn } from "@holdfast/providers"
 import type { Values } from "./Config.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import { formatPath, type Problem } from "./reading/ConfigProblem.ts"
-import { nearest } from "./reading/Nearest.ts"
+import type { Findings } from "./reading/Expansion.ts"
+import { question } from "./reading/Nearest.ts"
 import type { Settings } from "./reading/Settings.ts"
 import type { Origin } from "./reading/Sources.ts"
 
@@ -34,22 +35,35 @@ interface ModelChoice {
   readonly notice?: string
 }
 
-/** Chooses the model. `origin` is the source of a configured one. */
+/**
+ * Chooses the model, and checks all targets that the configuration names: a target of `retry` needs its provider and the key; an entry of
+ * `models` needs the provider alone, because a model may be described only.
+ *
+ * @param origin the source of a configured model
+ */
 export const choose = (
-  settings: Settings,
+  { model, models = {}, providers: own = {}, retry = {} }: Settings,
   providers: Values["providers"],
-  models: SimulatedModels,
+  simulated: SimulatedModels,
   origin: Origin,
-  problems: Array<Problem>
+  { isRead, problems }: Findings
 ): ModelChoice => {
-  const written = settings.model === undefined ? undefined : Target.parse(settings.model)
-  if (written !== undefined) {
-    const refusal = refusalOf(written, providers, models)
-    const place = /^(HOLDFAST_|--)/.test(origin) ? origin : "model"
+  const check = (target: Target.Target | undefined, place: string): void => {
+    const refusal = target && isRead(target.provider) ? refusalOf(target, providers, simulated) : undefined
     if (refusal !== undefined) problems.push({ place, ...refusal })
-    return { model: written }
   }
-  const [turns] = settings.retry?.routing?.type === "round-robin" ? (settings.retry.routing.targets ?? []) : []
+  const written = model === undefined ? undefined : Target.parse(model)
+  check(written, /^(HOLDFAST_|--)/.test(origin) ? origin : "model")
+  for (const { name, path } of RetrySettings.targetNames(retry))
+    check(Target.parse(name), formatPath(["retry", ...path]))
+  for (const name of Object.keys(models)) {
+    const provider = Target.parse(name)?.provider ?? name
+    if (providers.has(provider) || !isRead(provider)) continue
+    const message = `there is no provider ${JSON.stringify(provider)}. Known: ${Array.from(providers.keys()).join(", ")}.`
+    problems.push({ place: formatPath(["models", name]), message })
+  }
+  if (written !== undefined) return { model: written }
+  const [turns] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
   if (inTurn !== undefined) return { model: inTurn } // ModelChoice.M4
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
@@ -57,32 +71,11 @@ export const choose = (
     const model = { provider: first.name, model: first.defaultModel }
     return { model, notice: foundKey(first, others, providers) }
   }
-  const [own] = Object.entries(settings.providers ?? {}).flatMap(([name, { type }]) =>
-    type === "simulated" ? [] : [name]
-  )
-  return own === undefined
-    ? { model: { provider: "simulated", model: models.DEFAULT_MODEL }, notice: NO_KEY }
-    : { model: undefined, notice: noModel(own) }
+  const [real] = Object.entries(own).flatMap(([name, { type }]) => (type === "simulated" ? [] : [name]))
+  return real === undefined
+    ? { model: { provider: "simulated", model: simulated.DEFAULT_MODEL }, notice: NO_KEY }
+    : { model: undefined, notice: noModel(real) }
 }
-
-/** The problems of targets of `retry`, and of entries of `models`, which need a known provider and no key: one may be described only. */
-export const problems = (
-  { models = {}, retry = {} }: Settings,
-  providers: Values["providers"],
-  simulated: SimulatedModels
-): ReadonlyArray<Problem> => [
-  ...RetrySettings.targetNames(retry).flatMap(({ name, path }) => {
-    const target = Target.parse(name)
-    const refusal = target && refusalOf(target, providers, simulated)
-    return refusal === undefined ? [] : [{ place: formatPath(["retry", ...path]), ...refusal }]
-  }),
-  ...Object.keys(models).flatMap((name) => {
-    const provider = Target.parse(name)?.provider ?? name
-    if (providers.has(provider)) return []
-    const message = `there is no provider ${JSON.stringify(provider)}. Known: ${Array.from(providers.keys()).join(", ")}.`
-    return [{ place: formatPath(["models", name]), message }]
-  })
-]
 
 // --- internal
 
@@ -114,13 +107,9 @@ export const refusalOf = (
 ): Omit<Problem, "place"> | undefined => {
   const provider = providers.get(model.provider)
   if (provider === undefined) {
-    const near = nearest(model.provider, providers.keys())
-    return {
-      message:
-        `there is no provider ${Quote.of(model.provider)}.` +
-        (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
-        ` Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
-    }
+    const known = `Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`
+    const near = question(model.provider, providers.keys())
+    return { message: `there is no provider ${Quote.of(model.provider)}.${near} ${known}` }
   }
   if (provider.type === "simulated") {
     return Result.match(describe(model.model), {

@@ -8,12 +8,12 @@
  */
 import { BuiltIn } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
-import { Redacted, Schema } from "effect"
+import { Redacted, type Schema } from "effect"
 import type { AiSdkProvider, Credential, ProviderConfig, RequestOptions } from "./Config.ts"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
 import { Expansion, type Findings } from "./reading/Expansion.ts"
-import { nearest } from "./reading/Nearest.ts"
+import { question } from "./reading/Nearest.ts"
 import type * as Settings from "./reading/Settings.ts"
 import * as SettingTypes from "./reading/SettingTypes.ts"
 
@@ -23,18 +23,14 @@ export const make = (
   models: Readonly<Record<string, Settings.ModelSettings>>,
   findings: Findings
 ): ReadonlyMap<string, ProviderConfig> => {
-  const { environment, problems } = findings
+  const { problems } = findings
   const providers = new Map<string, ProviderConfig>([["simulated", { type: "simulated", name: "simulated" }]])
-  for (const builtIn of ALL) {
-    const { apiKeyEnv, name, type } = builtIn
-    if (settings[name] !== undefined) continue
-    const { baseUrl, problem } = builtInAddress(builtIn, environment)
-    // A variable that two of them have is reported once.
-    if (problem !== undefined && ALL.find(({ baseUrlEnv }) => baseUrlEnv === builtIn.baseUrlEnv) === builtIn)
-      problems.push(problem)
-    providers.set(name, { type, baseUrl, headers: {}, ...remote(name, {}, apiKeyEnv, models, environment) })
-  }
-  for (const [name, entry] of Object.entries(settings)) {
+  const builtIn = ALL.filter(({ name }) => settings[name] === undefined)
+  const entries: ReadonlyArray<readonly [string, Settings.ProviderSettings]> = [
+    ...builtIn.map(({ name, type }) => [name, { type }] as const),
+    ...Object.entries(settings)
+  ]
+  for (const [name, entry] of entries) {
     const { type } = entry
     const path = ["providers", name]
     const place = ConfigProblem.formatPath(path)
@@ -49,15 +45,17 @@ export const make = (
     const named = typeof entry.apiKeyEnv === "string" ? [entry.apiKeyEnv] : entry.apiKeyEnv
     if (type === "ai-sdk") {
       problems.push(...packageProblems(place, entry))
-      const shared = remote(name, entry, named ?? [], models, environment)
+      const shared = remote(name, entry, named ?? [], models, findings)
       providers.set(name, ofPackage(entry, { headers: expandHeaders(), secrets, ...shared }, expansion))
       problems.push(...callProblems([...path, "body"], entry.body ?? {}))
     } else {
-      const fallback = ALL.find((builtIn) => builtIn.name === name && builtIn.type === type) ?? BuiltIn.ofFormat(type)
-      const { baseUrl = fallback?.baseUrl } = entry
+      const known = ALL.find((one) => one.name === name && one.type === type)
+      const fallback = known ?? BuiltIn.ofFormat(type)
+      const usual = known && builtIn.includes(known) ? addressOf(known, findings) : fallback?.baseUrl
+      const { baseUrl = usual } = entry
       problems.push(...addressProblems(`${place}.baseUrl`, type, baseUrl))
       const keys = named ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
-      const shared = remote(name, entry, keys, models, environment)
+      const shared = remote(name, entry, keys, models, findings)
       providers.set(name, { type, baseUrl: baseUrl ?? "", headers: expandHeaders(), secrets, ...shared })
     }
   }
@@ -87,6 +85,12 @@ export const missingKey = (provider: ProviderConfig): string | undefined => {
 export const keyNames = (provider: ProviderConfig | undefined): ReadonlyArray<string> =>
   provider === undefined || provider.type === "simulated" ? [] : provider.credentials.map(({ name }) => name)
 
+/** A provider that is reached over a network; `undefined`: there is none of this name, or it is simulated. */
+export const reached = (providers: ReadonlyMap<string, ProviderConfig>, name: string) => {
+  const provider = providers.get(name)
+  return provider?.type === "simulated" ? undefined : provider
+}
+
 // --- internal
 
 const ALL: ReadonlyArray<BuiltIn.BuiltIn> = [...BuiltIn.builtIns, ...BuiltIn.otherFormats]
@@ -97,7 +101,7 @@ const remote = (
   entry: Partial<Settings.ProviderSettings>,
   apiKeyEnv: ReadonlyArray<string>,
   models: Readonly<Record<string, Settings.ModelSettings>>,
-  environment: Environment.Environment
+  findings: Findings
 ) => {
   const { body, limits, maxTokens, promptCaching } = entry
   const added = defined({ body, maxTokens, promptCaching })
@@ -109,34 +113,33 @@ const remote = (
   )
   const request: RequestOptions | undefined =
     Object.keys(added).length === 0 && modelBody.size === 0 ? undefined : { ...added, modelBody }
-  return { name, apiKeyEnv, credentials: credentialsOf(apiKeyEnv, environment), ...defined({ request, limits }) }
+  return { name, apiKeyEnv, credentials: credentialsOf(apiKeyEnv, findings), ...defined({ request, limits }) }
 }
 
 /** The same key in two variables is one credential: switching to it again would not help. */
 const credentialsOf = (
-  variables: ReadonlyArray<string>,
-  environment: Environment.Environment
+  names: ReadonlyArray<string>,
+  { environment, variables }: Findings
 ): ReadonlyArray<Credential> => {
-  const keys = variables.map((name) => ({ name, value: Environment.get(environment, name)?.trim() ?? "" }))
+  for (const name of names) variables.add(name)
+  const keys = names.map((name) => ({ name, value: Environment.get(environment, name)?.trim() ?? "" }))
   return keys
     .filter(({ value }, at) => value !== "" && keys.findIndex((other) => other.value === value) === at)
     .map(({ name, value }) => ({ name, value: Redacted.make(value) }))
 }
 
-const isBaseUrl = Schema.is(SettingTypes.BaseUrl)
-
 /** The address of a built-in provider: the SDKs' variable if it is set, as for a key of a proxy. */
-const builtInAddress = (
-  builtIn: BuiltIn.BuiltIn,
-  environment: Environment.Environment
-): { readonly baseUrl: string; readonly problem?: ConfigProblem.Problem | undefined } => {
-  const variable = builtIn.baseUrlEnv
-  const baseUrl = variable === undefined ? undefined : Environment.get(environment, variable)
-  if (variable === undefined || baseUrl === undefined) return { baseUrl: builtIn.baseUrl }
-  const [problem] = isBaseUrl(baseUrl)
-    ? addressProblems(variable, builtIn.type, baseUrl)
+const addressOf = (builtIn: BuiltIn.BuiltIn, { environment, problems }: Findings): string => {
+  const { baseUrl, baseUrlEnv: variable, type } = builtIn
+  const given = variable === undefined ? undefined : Environment.get(environment, variable)
+  if (variable === undefined || given === undefined) return baseUrl
+  const [problem] = SettingTypes.isBaseUrl(given)
+    ? addressProblems(variable, type, given)
     : [{ place: variable, message: `expected ${SettingTypes.BASE_URL}.` }]
-  return { baseUrl: problem === undefined ? baseUrl : builtIn.baseUrl, problem }
+  if (problem === undefined) return given
+  // A variable that two of them have is reported once.
+  if (ALL.find(({ baseUrlEnv }) => baseUrlEnv === variable) === builtIn) problems.push(problem)
+  return baseUrl
 }
 
 /** The paths that the adapters add; the longer one first. */
@@ -256,13 +259,9 @@ const CALL_OPTIONS =
 const callProblems = (path: ReadonlyArray<string>, body: SettingTypes.Body): ReadonlyArray<ConfigProblem.Problem> =>
   Object.keys(body)
     .filter((field) => !CALL_OPTIONS.includes(field))
-    .map((field) => {
-      const near = nearest(field, CALL_OPTIONS)
-      return {
-        place: ConfigProblem.formatPath([...path, field]),
-        message:
-          'an "ai-sdk" provider has no such field.' +
-          (near === undefined ? "" : ` Did you mean "${near}"?`) +
-          ` Expected one of ${CALL_OPTIONS.join(", ")}; fields of the provider itself go into providerOptions.`
-      }
-    })
+    .map((field) => ({
+      place: ConfigProblem.formatPath([...path, field]),
+      message:
+        `an "ai-sdk" provider has no such field.${question(field, CALL_OPTIONS)} ` +
+        `Expected one of ${CALL_OPTIONS.join(", ")}; fields of the provider itself go into providerOptions.`
+    }))

@@ -8,19 +8,17 @@
  * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys. They are in
  *     `missing` of the configuration, for a command that runs a service after all.
  */
-import { RetrySettings } from "@holdfast/policy"
-import { BuiltIn } from "@holdfast/providers"
-import { defined, Target } from "@holdfast/wire"
-import { Redacted, Result } from "effect"
-import * as ReportSchema from "../report/ReportSchema.ts"
-import * as SpendLimits from "../spend/limits/SpendLimits.ts"
-import { isLoopback } from "../system/Loopback.ts"
-import { ConfigError, type ProviderConfig, type Values } from "./Config.ts"
+import { Target } from "@holdfast/wire"
+import { type Redacted, Result } from "effect"
+import * as ReportSchema from "./report/ReportSchema.ts"
+import * as SpendLimits from "./limits/SpendLimits.ts"
+import { isLoopback } from "../base/system/Loopback.ts"
+import { ConfigError, type Values } from "./Config.ts"
 import * as ModelChoice from "./ModelChoice.ts"
 import * as ProviderTable from "./ProviderTable.ts"
 import type * as ConfigProblem from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import type { Findings } from "./reading/Expansion.ts"
+import { type Findings, secretIn } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { parseRunner, SHORTEST_TOKEN } from "./reading/SettingTypes.ts"
 import * as Sources from "./reading/Sources.ts"
@@ -28,7 +26,7 @@ import * as TelemetryChoice from "./TelemetryChoice.ts"
 import * as ToolTable from "./ToolTable.ts"
 
 /** The three sources, and the surroundings. */
-export interface Given extends Sources.Sources {
+interface Given extends Sources.Sources {
   /** Makes a path absolute, from the file's directory (`file`) or the working directory (`here`). */
   readonly absolute: (path: string, from: "file" | "here") => string
   readonly simulated: ModelChoice.SimulatedModels
@@ -44,13 +42,17 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   const { models = {}, retry = {} } = settings
 
   const problems: Array<ConfigProblem.Problem> = []
-  const variables: Array<string> = []
-  const findings = { environment, absolute: (path: string) => given.absolute(path, "file"), problems, variables }
+  const findings: Findings = {
+    environment,
+    absolute: (path) => given.absolute(path, "file"),
+    problems,
+    variables: new Set(),
+    isRead: (provider) => Sources.isWhole(missing, ["providers", provider])
+  }
 
   const providers = ProviderTable.make(settings.providers ?? {}, models, findings)
   const tools = ToolTable.make(settings.tools ?? {}, findings)
-  const judged = withUnjudged(providers, settings, missing)
-  const { model, notice } = ModelChoice.choose(settings, judged, simulated, originOf("model"), problems)
+  const { model, notice } = ModelChoice.choose(settings, providers, simulated, originOf("model"), findings)
 
   const { token: _token, tokenEnv, ...server } = { ...Settings.DEFAULTS.server, ...settings.server }
   const token = secretOf("server", "token", settings.server?.token, tokenEnv, findings)
@@ -67,7 +69,9 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   const proxy = Environment.proxy(environment, problems)
   if (token === undefined && isTokenKnown && !isLoopback(server.host))
     problems.push(unprotected(server.host, originOf("server.host")))
-  problems.push(...ModelChoice.problems(settings, judged, simulated), ...reportProblems(retry))
+  const schema = ReportSchema.problemOf(retry)
+  if (schema !== undefined)
+    problems.push({ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` })
 
   const found = [
     ...unsound,
@@ -91,9 +95,7 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     cluster: { ...cluster, runner },
     database: { ...database, path },
     providers,
-    gate: { ...Settings.DEFAULTS.gate, ...settings.gate },
-    gateway: { ...Settings.DEFAULTS.gateway, ...settings.gateway },
-    log: { ...Settings.DEFAULTS.log, ...settings.log },
+    ...Settings.plain(settings),
     tools,
     model,
     models: capabilitiesOf(models),
@@ -107,12 +109,13 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
     origins,
     ...(found.length > 0 ? { missing: refusal(found) } : {}),
     notices: [
-      ...(notice === undefined ? [] : [notice]),
-      ...(model === undefined ? [] : unpriced(settings, model)),
-      ...(url === undefined && origins.has("cluster.runner") ? [alone(originOf("cluster.runner"))] : []),
-      ...(url !== undefined && !isLoopback(runner.host) ? [exposed(runner.host)] : []),
-      ...Environment.unknownVariables(environment, namedVariables(settings, providers, variables))
-    ]
+      notice,
+      // The default model may have no price, so that limits of money are not checked for it.
+      model && SpendLimits.uncheckable(settings.spend ?? [], settings.prices ?? {}, Target.format(model)),
+      url === undefined && origins.has("cluster.runner") && alone(originOf("cluster.runner")),
+      url !== undefined && !isLoopback(runner.host) && exposed(runner.host),
+      ...Environment.unknownVariables(environment, findings.variables)
+    ].filter((line) => typeof line === "string")
   })
 }
 
@@ -124,19 +127,18 @@ const secretOf = (
   name: string,
   value: Redacted.Redacted | undefined,
   variable: string | undefined,
-  { environment, problems }: Findings
+  findings: Findings
 ): Redacted.Redacted | undefined => {
   if (variable === undefined) return value
-  const refuse = (message: string, isOfService?: true) => {
-    problems.push({ place: `${section}.${name}Env`, message, ...defined({ isOfService }) })
-    return undefined
-  }
-  if (value !== undefined) return refuse(`there is a ${section}.${name} too. Keep one of them.`)
-  const found = Environment.get(environment, variable)
-  if (found === undefined) return refuse(`the environment variable ${variable} is not set.`, true)
-  return found.length >= SHORTEST_TOKEN
-    ? Redacted.make(found)
-    : refuse(`the ${name} in ${variable} has ${found.length} characters; expected at least ${SHORTEST_TOKEN}.`)
+  const place = `${section}.${name}Env`
+  if (value === undefined)
+    return secretIn(variable, place, findings, ({ length }) =>
+      length >= SHORTEST_TOKEN
+        ? undefined
+        : `the ${name} in ${variable} has ${length} characters; expected at least ${SHORTEST_TOKEN}.`
+    )
+  findings.problems.push({ place, message: `there is a ${section}.${name} too. Keep one of them.` })
+  return undefined
 }
 
 /** Receivers of turns' ends need a secret, which signs the messages. */
@@ -153,50 +155,11 @@ const webhooksOf = (
   return undefined
 }
 
-const reportProblems = (retry: RetrySettings.RetrySettings): ReadonlyArray<ConfigProblem.Problem> => {
-  const schema = ReportSchema.problemOf(retry)
-  return schema === undefined ? [] : [{ place: "retry.finalReport.schema", message: `it cannot be used: ${schema}.` }]
-}
-
-/** The default model has no price, so limits of money are not checked for it. */
-const unpriced = ({ prices = {}, spend = [] }: Settings.Settings, model: Target.Target): ReadonlyArray<string> => {
-  const notice = SpendLimits.uncheckable(spend, prices, Target.format(model))
-  return notice === undefined ? [] : [notice]
-}
-
 /** The path is relative to the source that has it; the default to the file, if there is one. */
 const databasePath = ({ absolute, file }: Given, path: string, origin: Sources.Origin): string =>
   path === ":memory:"
     ? path
     : absolute(path, file !== undefined && (origin === file.name || origin === "default") ? "file" : "here")
-
-/**
- * The providers, where each provider with a reported mistake counts as usable: a target is not refused for a mistake that its provider's
- * entry already reports.
- */
-const withUnjudged = (
-  providers: Values["providers"],
-  { model, models = {}, providers: given = {}, retry = {} }: Settings.Settings,
-  missing: Sources.Partial["missing"]
-): Values["providers"] => {
-  const targets = [model, ...Object.keys(models), ...RetrySettings.targetNames(retry).map(({ name }) => name)]
-  const named = targets.flatMap((name) => Target.parse(name ?? "")?.provider ?? [])
-  return new Map([
-    ...providers,
-    ...[...named, ...Object.keys(given), ...[...BuiltIn.builtIns, ...BuiltIn.otherFormats].map(({ name }) => name)]
-      .filter((name) => !Sources.isWhole(missing, ["providers", name]))
-      .map((name): readonly [string, ProviderConfig] => [name, { ...USABLE, name }])
-  ])
-}
-
-const USABLE: ProviderConfig = {
-  type: "openai-compatible",
-  name: "",
-  baseUrl: "",
-  apiKeyEnv: [],
-  credentials: [{ name: "", value: Redacted.make("") }],
-  headers: {}
-}
 
 /** The capabilities of models, without the additions to their requests. */
 const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Values["models"] =>
@@ -205,20 +168,6 @@ const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Value
       body === undefined || Object.keys(capabilities).length > 0 ? [[name, capabilities] as const] : []
     )
   )
-
-/** All variables that the configuration names. */
-const namedVariables = (
-  { server, telemetry, webhooks }: Settings.Settings,
-  providers: Values["providers"],
-  expanded: ReadonlyArray<string>
-): ReadonlySet<string> =>
-  new Set([
-    ...expanded,
-    ...[server?.tokenEnv, webhooks?.secretEnv, telemetry?.notifications?.webhookEnv].filter(
-      (name) => name !== undefined
-    ),
-    ...Array.from(providers.values()).flatMap((provider) => (provider.type === "simulated" ? [] : provider.apiKeyEnv))
-  ])
 
 const alone = (origin: Sources.Origin): string =>
   `cluster.runner is set (${origin}), and database.url is not: this service runs alone, on its own file.`

@@ -9,9 +9,8 @@
  */
 import { Redacted } from "effect"
 import type { Values } from "./Config.ts"
-import type { Problem } from "./reading/ConfigProblem.ts"
 import * as Environment from "./reading/Environment.ts"
-import type { Findings } from "./reading/Expansion.ts"
+import { type Findings, secretIn } from "./reading/Expansion.ts"
 import * as Settings from "./reading/Settings.ts"
 import { isBaseUrl, isWebhook, type NoticeFormat, OTLP_ENDPOINT, WEBHOOK } from "./reading/SettingTypes.ts"
 
@@ -23,24 +22,21 @@ type Written = NonNullable<Settings.Settings["telemetry"]>
 export const choose = (
   { notifications, otlp, retryLog }: Written,
   database: string | undefined,
-  { absolute, environment, problems }: Findings
+  findings: Findings
 ): Telemetry => {
   const given = retryLog === false ? undefined : retryLog
-  const path = given?.path === undefined ? database?.replace(/[^\\/]*$/, "retries.jsonl") : absolute(given.path)
+  const path =
+    given?.path === undefined ? database?.replace(/[^\\/]*$/, "retries.jsonl") : findings.absolute(given.path)
   return {
     retryLog: retryLog === false || path === undefined ? undefined : { ...Settings.DEFAULTS.retryLog, ...given, path },
-    otlp: otlpOf(otlp, environment, problems),
-    notifications: notifications && notificationsOf(notifications, environment, problems)
+    otlp: otlpOf(otlp, findings),
+    notifications: notifications && notificationsOf(notifications, findings)
   }
 }
 
 // --- internal
 
-const otlpOf = (
-  given: Written["otlp"],
-  environment: Environment.Environment,
-  problems: Array<Problem>
-): Telemetry["otlp"] => {
+const otlpOf = (given: Written["otlp"], { environment, problems }: Findings): Telemetry["otlp"] => {
   const headers = { ...headersIn(environment), ...given?.headers }
   if (given?.endpoint !== undefined) return { url: tracesOf(given.endpoint), headers }
   if (Environment.get(environment, "OTEL_SDK_DISABLED")?.toLowerCase() === "true") return undefined
@@ -88,14 +84,20 @@ const decoded = (text: string): string => {
 
 const notificationsOf = (
   given: NonNullable<Written["notifications"]>,
-  environment: Environment.Environment,
-  problems: Array<Problem>
+  findings: Findings
 ): Telemetry["notifications"] => {
+  const { problems } = findings
   const { command, commandFormat, email, format, headers, template, webhook, webhookEnv, ...plain } = {
     ...Settings.DEFAULTS.notifications,
     ...given
   }
-  const url = webhook ?? (webhookEnv === undefined ? undefined : webhookIn(webhookEnv, environment, problems))
+  const url =
+    webhook ??
+    (webhookEnv === undefined
+      ? undefined
+      : secretIn(webhookEnv, "telemetry.notifications.webhookEnv", findings, (text) =>
+          isWebhook(text) ? undefined : `${webhookEnv} is not an ${WEBHOOK}.`
+        ))
   const formatOf = (key: "format" | "commandFormat", name: typeof format): NoticeFormat => {
     if (name === "email" && email !== undefined) return { email }
     if (name === "template" && template !== undefined) return { template }
@@ -115,21 +117,4 @@ const notificationsOf = (
     webhook: url === undefined ? undefined : { url, headers: headers ?? {} },
     command
   }
-}
-
-/** The address in a variable. */
-const webhookIn = (
-  variable: string,
-  environment: Environment.Environment,
-  problems: Array<Problem>
-): Redacted.Redacted | undefined => {
-  const place = "telemetry.notifications.webhookEnv"
-  const text = Environment.get(environment, variable)
-  if (text !== undefined && isWebhook(text)) return Redacted.make(text)
-  problems.push(
-    text === undefined
-      ? { place, message: `the environment variable ${variable} is not set.`, isOfService: true }
-      : { place, message: `${variable} is not an ${WEBHOOK}.` }
-  )
-  return undefined
 }

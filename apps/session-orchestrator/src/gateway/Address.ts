@@ -4,7 +4,7 @@
  * What follows the first part stands for the provider's base URL, so it goes up as it came, with its query.
  */
 import { RetrySettings } from "@holdfast/policy"
-import * as Loopback from "../system/Loopback.ts"
+import * as Loopback from "../base/system/Loopback.ts"
 
 /** The first part of the path of every call through the gateway. */
 const PREFIX = "/to/"
@@ -19,7 +19,7 @@ export interface Address {
 }
 
 /** An address that names nothing. `message` has the known names. */
-export interface Unknown {
+interface Unknown {
   readonly unknown: string
 }
 

@@ -8,7 +8,8 @@
  *
  * Attempt.R1. Before content the answer is held back (`ContentGate`): an attempt that fails has written nothing. After content a failure is
  *     a cut for the client, and fails the attempt.
- * Attempt.R2. Content is reported as usage of nothing. The kernel asks for more when its mark is on disk, and only then a byte goes down (rule X2).
+ * Attempt.R2. Content is reported as the usage that is known by then. The kernel asks for more when its mark is on disk, and only then a byte goes
+ *     down (rule X2).
  *
  * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no coding.
  */
@@ -23,7 +24,7 @@ import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import * as Headers from "./Headers.ts"
 
 /** What an attempt is made with. */
-export interface Options {
+interface Options {
   readonly send: RawCall.Send
   readonly request: RawCall.Request
   readonly dialect: Dialect.Dialect
@@ -33,6 +34,8 @@ export interface Options {
   readonly client: ClientAnswer
   /** Headers of ours, where the endpoint's head is written. */
   readonly own: () => RawCall.RawHeaders
+  /** Receives the headers of every answer, by lower-case name. */
+  readonly answered: (headers: Readonly<Record<string, string>>) => void
   /** Receives the endpoint's answer of an attempt that failed before content. */
   readonly refused: (refusal: Refusal) => void
 }
@@ -60,9 +63,6 @@ export const UNREAD: Provider.ProviderRequest = {
 }
 
 // --- internal
-
-/** Attempt.R2 */
-const REACHED: Provider.ProviderEvent = { type: "usage", usage: {} }
 
 class Attempt implements ProviderCall.Running {
   private readonly options: Options
@@ -152,6 +152,7 @@ class Attempt implements ProviderCall.Running {
     this.head = head
     const { status } = head
     const headers = Headers.record(head.headers)
+    this.options.answered(headers)
     const coding = ContentCoding.of(headers["content-encoding"], status)
     if (typeof coding === "object") return this.broken(coding)
     this.answer = { status, headers, now: this.now, conceal }
@@ -237,7 +238,7 @@ class Attempt implements ProviderCall.Running {
     if (this.state !== "held" || standing === undefined || standing.kind === "held") return
     if (standing.kind !== "failed" || standing.hasPassed) {
       this.state = "reached"
-      if (this.listener.events([REACHED])) this.more()
+      if (this.listener.events([{ type: "usage", usage: this.gate?.usage() ?? {} }])) this.more() // Attempt.R2
       return
     }
     const { body, failure } = standing
@@ -258,10 +259,15 @@ class Attempt implements ProviderCall.Running {
     this.emit([{ type: "error", ...failed }], Exit.void)
   }
 
+  /** A client that knows a length leaves with the last byte: a compressed answer is not yet decoded then, and would be recorded as left. */
+  private headFor(head: RawCall.Head): RawCall.Head {
+    return this.decoding === undefined ? head : { ...head, headers: Headers.without(head.headers, ["content-length"]) }
+  }
+
   /** Its mark is on disk. */
   private pass(): void {
     const { client, own } = this.options
-    const isAsItCame = this.head === undefined || client.begin(this.head, own())
+    const isAsItCame = this.head === undefined || client.begin(this.headFor(this.head), own())
     this.isCoded = isAsItCame && this.decoding !== undefined
     for (const bytes of this.isCoded ? this.coded : this.ready) this.write(bytes)
     this.ready = []

@@ -8,11 +8,11 @@ import { JsonShape } from "@holdfast/wire"
 import { Effect, Semaphore } from "effect"
 import type { IncomingMessage } from "node:http"
 import { Worker } from "node:worker_threads"
-import type { Share } from "../system/BodyBudget.ts"
+import type { Share } from "../base/system/BodyBudget.ts"
 import * as CallBody from "./CallBody.ts"
 
 /** A body that was read. */
-export interface Body {
+interface Body {
   /** Without its content coding. */
   readonly bytes: Buffer
   /** As it came; absent: it has no coding. */
@@ -24,7 +24,7 @@ export interface Body {
 }
 
 /** A body in a coding that cannot be decoded, as it came. */
-export interface Unread {
+interface Unread {
   readonly unread: Buffer
 }
 
@@ -39,30 +39,40 @@ export const read = (
 ): Effect.Effect<Body | Unread | Refused> =>
   Effect.callback((resume) => {
     const coding = ContentCoding.of(request.headers["content-encoding"], 200)
-    const most = coding === undefined ? Number(request.headers["content-length"] ?? mostBytes) : mostBytes
-    const measured = new Measured(Math.min(mostBytes, most), mostBytes, share)
-    const coded = new Measured(mostBytes, mostBytes, share)
-    const first = coding === undefined ? measured : coded
-    let isOver = false
-    const end = (result: Body | Unread | Refused) => {
-      if (!isOver) resume(Effect.succeed(result))
-      isOver = true
+    const length = coding === undefined ? request.headers["content-length"] : undefined
+    const measured = new Measured(Number(length ?? 0))
+    const coded: Array<Buffer> = []
+    const taken = { coded: 0, decoded: 0 }
+    let decoding: ContentCoding.Decoding | undefined
+    const close = (): void => {
+      request.off("data", take).off("end", finish)
+      decoding?.close()
     }
-    request.on("data", (piece: Buffer) => {
-      const refused = isOver ? undefined : first.take(piece, coding === undefined)
-      if (refused !== undefined) end(refused)
-    })
-    request.on("end", () => {
-      if (isOver) return
+    const end = (result: Body | Unread | Refused): void => {
+      close()
+      resume(Effect.succeed(result))
+    }
+    /** Whether there is room for a piece. */
+    const hasRoom = (kind: "coded" | "decoded", { length }: Uint8Array): boolean => {
+      taken[kind] += length
+      const isTooLarge = taken[kind] > mostBytes
+      if (!isTooLarge && share.take(length)) return true
+      end(isTooLarge ? "too-large" : "no-room")
+      return false
+    }
+    const take = (piece: Buffer): void => {
+      if (coding === undefined) {
+        if (hasRoom("decoded", piece)) measured.take(piece)
+      } else if (hasRoom("coded", piece)) coded.push(piece)
+    }
+    const finish = (): void => {
       if (coding === undefined) return end(measured.body())
-      const unread = coded.bytes()
+      const unread = Buffer.concat(coded)
       if (typeof coding === "object") return end({ unread })
-      const decoding = coding({
-        data: (bytes) => {
-          const refused = measured.take(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
-          if (refused === undefined) return
-          decoding.close()
-          end(refused)
+      decoding = coding({
+        data: ({ buffer, byteOffset, length }) => {
+          const piece = Buffer.from(buffer, byteOffset, length)
+          if (hasRoom("decoded", piece)) measured.take(piece)
         },
         end: () => end({ ...measured.body(), coded: unread }),
         broken: () => end({ unread }),
@@ -70,7 +80,9 @@ export const read = (
       })
       decoding.write(unread)
       decoding.end()
-    })
+    }
+    request.on("data", take).on("end", finish)
+    return Effect.sync(close)
   })
 
 /** What a body has of its call. `undefined`: the body cannot be read. */
@@ -87,47 +99,35 @@ export const outline = (body: Body): Effect.Effect<CallBody.Outline | undefined>
 
 /** A body that is measured while it arrives. */
 class Measured {
-  private readonly mostShared: number
-  private readonly mostBytes: number
-  private readonly share: Share
+  /** Bytes that are expected; 0: the client has not said. */
+  private readonly expected: number
   private readonly pieces: Array<Buffer> = []
   private readonly scan = new JsonShape.Scan(MOST_NORMAL, JsonShape.MOST_LEVELS)
   /** What a thread reads. It is filled as the body arrives: 48 MB at once take 70 ms of the thread of all clients. */
   private shared: Buffer | undefined
   private length = 0
 
-  constructor(mostShared: number, mostBytes: number, share: Share) {
-    this.mostShared = mostShared
-    this.mostBytes = mostBytes
-    this.share = share
+  constructor(expected: number) {
+    this.expected = expected
   }
 
-  /** Takes a piece, of JSON or not. */
-  take(piece: Buffer, isJson = true): Refused | undefined {
+  take(piece: Buffer): void {
+    const at = this.length
     this.length += piece.length
-    const refused = this.length > this.mostBytes ? "too-large" : this.share.take(piece.length) ? undefined : "no-room"
-    if (refused !== undefined) {
-      this.pieces.length = 0
-      return refused
+    this.scan.push(piece.toString("latin1"))
+    if (this.shared === undefined && this.length <= MOST_BYTES) return void this.pieces.push(piece)
+    if (this.shared === undefined || this.length > this.shared.length) {
+      const read = this.shared === undefined ? this.pieces.splice(0) : [this.shared]
+      this.shared = sharedOf(read, this.expected < this.length ? 2 * this.length : this.expected)
     }
-    if (this.shared !== undefined) this.shared.set(piece, this.length - piece.length)
-    else {
-      this.pieces.push(piece)
-      if (isJson && this.length > MOST_BYTES) this.shared = sharedOf(this.pieces.splice(0), this.mostShared)
-    }
-    if (isJson) this.scan.push(piece.toString("latin1"))
-    return undefined
+    this.shared.set(piece, at)
   }
 
   body(): Body {
     const isTooLarge = this.scan.push("") !== undefined || this.length > MOST_NORMAL_BYTES
-    const isLarge = this.shared !== undefined || (!isTooLarge && this.scan.values > MOST_VALUES)
+    const isLarge = this.length > MOST_BYTES || (!isTooLarge && this.scan.values > MOST_VALUES)
     if (isLarge) this.shared ??= sharedOf(this.pieces, this.length)
-    return { bytes: this.bytes(), isTooLarge, isLarge }
-  }
-
-  bytes(): Buffer {
-    return this.shared?.subarray(0, this.length) ?? Buffer.concat(this.pieces)
+    return { bytes: this.shared?.subarray(0, this.length) ?? Buffer.concat(this.pieces), isTooLarge, isLarge }
   }
 }
 

@@ -5,6 +5,7 @@
  *
  * ClientAnswer.A1. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
  *     one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space.
+ *     All of it at whole seconds: a crowd is written to together, and the process sleeps between.
  * ClientAnswer.A2. Heartbeats come before the first byte of an answer, so they stand between whole frames.
  * ClientAnswer.A3. After a head of ours a refusal is written as the format writes it in a stream, or the connection is cut.
  */
@@ -12,7 +13,7 @@ import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/diale
 import type * as RawCall from "@holdfast/providers/raw"
 import { defined, type Failure, Failure as Failures } from "@holdfast/wire"
 import type { ServerResponse } from "node:http"
-import type { At } from "../system/Alarm.ts"
+import type { At } from "../base/system/Alarm.ts"
 import * as Headers from "./Headers.ts"
 
 /** Milliseconds until a stream gets its head. Clients wait 30 s for it, and longer. */
@@ -25,7 +26,7 @@ export const BEAT_MS = 10_000
 export const WHOLE_HEAD_MS = 540_000
 
 /** What a call's answer depends on. */
-export interface Asked {
+interface Asked {
   readonly call: Dialect.Call
   readonly userAgent: string | undefined
 }
@@ -80,9 +81,10 @@ export class ClientAnswer {
   /** Holds the connection until the answer begins (ClientAnswer.A1), without a fiber. Returns a function that ends that. */
   hold({ at, now }: HoldClock): () => void {
     const isDocument = this.call.framing === "document"
-    const headAt = now() + (isDocument ? WHOLE_HEAD_MS : HEAD_MS)
+    const later = (ms: number): number => Math.floor((now() + ms) / TICK_MS) * TICK_MS
+    const headAt = later(isDocument ? WHOLE_HEAD_MS : HEAD_MS)
     const wait = (ms: number): (() => void) =>
-      at(now() + ms, () => {
+      at(later(ms), () => {
         if (this.hasHead || this.response.destroyed) return
         if (now() >= headAt) this.beat()
         else this.response.writeProcessing()
@@ -142,8 +144,9 @@ export class ClientAnswer {
     return true
   }
 
-  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A3). */
-  giveUp(failure: Failure.Failure): void {
+  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A3). `why`: a limit of ours ended it. */
+  giveUp(failure: Failure.Failure, why?: string): void {
+    if (why !== undefined) this.name = { ...this.name, "x-holdfast-gave-up": why }
     const refusal = this.last
     if (refusal === undefined || !isOf(refusal, failure)) return this.fail(failure)
     if (!this.pass(refusal)) this.fail(failure, refusal)
@@ -202,6 +205,9 @@ export class ClientAnswer {
 }
 
 // --- internal
+
+/** Heartbeats are at multiples of it. */
+const TICK_MS = 1_000
 
 /** Bytes of the largest refusal that is kept while a call waits: all that is read of a refused answer. */
 const MOST_KEPT = 64 * 1024

@@ -1,18 +1,19 @@
 /**
- * Counts the calls through the gateway that were no turns: answered at once, or refused by their first attempt.
+ * Counts the calls through the gateway that ended before their turn was on disk: answered at once, refused for good by their first attempt, or left by
+ * their client in it.
  *
- * Metrics and health have all of them, the report those that were answered. A call that becomes a turn is counted as a turn, its first attempt too.
+ * Metrics and health have all of them, the report those that were answered. A call whose turn goes on is counted as a turn, its first attempt too.
  */
 import { Prices } from "@holdfast/policy"
-import { Failure, type Message, Target } from "@holdfast/wire"
+import { Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Metric, Option, type Scope } from "effect"
 import type { Config } from "../config/Config.ts"
-import { RecentCalls } from "../gate/RecentCalls.ts"
+import { RecentCalls } from "../engine/gate/RecentCalls.ts"
 import { AnsweredCalls, type AnsweredCallsRow, HOUR_MS } from "../storage/AnsweredCalls.ts"
-import * as SpendSums from "../spend/limits/SpendSums.ts"
-import * as MetricLabels from "../telemetry/metrics/MetricLabels.ts"
-import * as Series from "../telemetry/metrics/Series.ts"
-import * as TurnMetrics from "../telemetry/metrics/TurnMetrics.ts"
+import * as SpendSums from "../config/limits/SpendSums.ts"
+import * as MetricLabels from "../ops/telemetry/metrics/MetricLabels.ts"
+import * as Series from "../ops/telemetry/metrics/Series.ts"
+import * as TurnMetrics from "../ops/telemetry/metrics/TurnMetrics.ts"
 
 const calls = Metric.counter("holdfast_gateway_calls_total", {
   description:
@@ -20,20 +21,13 @@ const calls = Metric.counter("holdfast_gateway_calls_total", {
   incremental: true
 })
 
-/** How a call ended that became no turn. `failure`: absent if it was answered. */
-export interface EndedCall {
-  readonly target: Target.Target
-  readonly usage: Message.Usage
-  readonly failure: Failure.Failure | undefined
-}
-
 /** How long a count of answered calls is in memory alone, in milliseconds. */
 export const WRITE_MS = 5_000
 
 /** Names of models that are kept in reports, beside the configured ones. */
 const MOST_NAMES = 200
 
-/** The counter of the calls of a service, with the moment of each end in epoch milliseconds. */
+/** The counter of the calls of a service. */
 export const make = Effect.fnUntraced(function* (config: Config["Service"], redact: (text: string) => string) {
   const { add } = yield* AnsweredCalls
   const answered = yield* writing(add)
@@ -59,20 +53,22 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
   }
   for (const target of targets) at(target)
   const count = Series.counting(context)
-  return ({ failure, target, usage }: EndedCall, endedAt: number): void => {
+  return (target: Target.Target, { endedAt, error: failure, status, usage }: TurnEvent.TurnEnd): void => {
+    if (failure?.shared === true) return // there was no call
     const where = at(target)
-    count(calls, 1, { ...where, status: failure?.reason ?? "answered" })
+    const isAnswered = status === "completed"
+    count(calls, 1, { ...where, status: isAnswered ? "answered" : (failure?.reason ?? "aborted") })
     const { inputTokens, outputTokens } = usage
     if (inputTokens !== undefined) count(TurnMetrics.tokens, inputTokens, { ...where, direction: "input" })
     if (outputTokens !== undefined) count(TurnMetrics.tokens, outputTokens, { ...where, direction: "output" })
     const named = { provider: target.provider, model: names.of(target.model) }
-    recent?.count({ target: named, endedAt, failure, isAnswered: failure === undefined })
-    if (failure === undefined) answered(named, usage, endedAt)
+    recent?.count({ target: named, endedAt, failure, isAnswered })
+    if (isAnswered) answered(named, usage, endedAt)
   }
 })
 
 /** Counts a call that has ended at a moment, in epoch milliseconds. */
-export type Add = (target: Target.Target, usage: Message.Usage, at: number) => void
+type Add = (target: Target.Target, usage: Message.Usage, at: number) => void
 
 /**
  * Counts answered calls while the scope is open, and writes the counts `WRITE_MS` after the first of them, and when it closes.

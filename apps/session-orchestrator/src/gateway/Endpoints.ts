@@ -10,7 +10,7 @@ import { Redacted } from "effect"
 import type { ProviderConfig, Values } from "../config/Config.ts"
 import * as Headers from "./Headers.ts"
 import { createHash, timingSafeEqual } from "node:crypto"
-import * as Credentials from "../redaction/Credentials.ts"
+import * as Credentials from "../config/redaction/Credentials.ts"
 
 /** A provider with a base URL. */
 export interface Endpoint {
@@ -59,7 +59,7 @@ export const keyed = (
 }
 
 /** The conditions of the service. */
-export interface Policy {
+interface Policy {
   /** The service can be reached from this machine alone. */
   readonly isLoopback: boolean
   readonly token: Redacted.Redacted | undefined
@@ -73,7 +73,7 @@ export type Decision =
   | { readonly _tag: "Refused"; readonly message: string }
 
 /** A header that carries a credential. */
-export type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key" | "api-key"
+type KeyHeader = "authorization" | "x-api-key" | "x-goog-api-key" | "api-key"
 
 /** Makes the decision about credentials for a service. */
 export const deciding = ({ isLoopback, token }: Policy): ((headers: RawHeaders) => Decision) => {

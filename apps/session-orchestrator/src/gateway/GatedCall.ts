@@ -1,17 +1,19 @@
 /** One call for a model's answer: its request as it came, and the request of each attempt. */
+import type { Provider } from "@holdfast/kernel"
 import type { Dialect } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import type { Target } from "@holdfast/wire"
-import { Redacted, type Schema } from "effect"
-import * as ProviderName from "../text/ProviderName.ts"
+import { Labels, type Target } from "@holdfast/wire"
+import { Redacted, Schema } from "effect"
+import * as SpendLimits from "../config/limits/SpendLimits.ts"
+import * as ProviderName from "../base/text/ProviderName.ts"
 import * as Address from "./Address.ts"
 import * as CallBody from "./CallBody.ts"
-import * as Credentials from "../redaction/Credentials.ts"
-import * as Secrets from "../redaction/Secrets.ts"
+import * as Credentials from "../config/redaction/Credentials.ts"
+import * as Secrets from "../config/redaction/Secrets.ts"
 import * as Endpoints from "./Endpoints.ts"
 import * as Headers from "./Headers.ts"
 import { createHash } from "node:crypto"
-import { KEY_LENGTH } from "../storage/HeldCallIds.ts"
+import { CALL_LENGTH, KEY_LENGTH } from "../storage/HeldCallIds.ts"
 
 /** A call. */
 export interface GatedCall {
@@ -44,24 +46,49 @@ type Keyed = Pick<GatedCall, "body" | "digest" | "headers" | "provider" | "rest"
 
 /**
  * Its key: by it a client that asks again goes on in the wait that it left. Clients repeat a call with the same body (`CallBody`); a client that sends
- * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential. A small body is parsed again: kept, it would be
- * larger than the body.
+ * `Idempotency-Key` names its call itself. A client cannot join a call that has another credential, unless both are logins of one session. A small
+ * body is parsed again: kept, it would be larger than the body.
  */
-export const keyOf = (call: Keyed): string => keyFor(call, Credentials.inHeaders(call.headers))
-
-/**
- * The key of a call of a session whose login may be renewed: the same after the renewal. `undefined`: its client names no session, or has a key
- * instead of a login. Names of sessions are chance, so no other client has one.
- */
-export const sessionKeyOf = (call: Keyed & Pick<GatedCall, "key">): string | undefined => {
-  const isLogin = call.key._tag === "Client" && Headers.valuesOf(call.headers, "authorization").length > 0
-  return isLogin && valuesOf(call, SESSIONS).length > 0 ? keyFor(call, []) : undefined
+export const keyOf = (call: Keyed): string => {
+  const { body, digest, provider, rest } = call
+  const named = valuesOf(call, ["idempotency-key"])
+  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
+  const parts = [`${provider} ${rest}`, valuesOf(call, SESSIONS), content]
+  const digestOf = (parts: ReadonlyArray<unknown>) =>
+    createHash("sha256").update(JSON.stringify(parts)).digest("base64url")
+  const whole = digestOf([...parts, Credentials.inHeaders(call.headers)])
+  return `${digestOf(parts).slice(0, CALL_LENGTH)}${whole.slice(0, KEY_LENGTH - CALL_LENGTH)}`
 }
 
+/** Whether its client may go on with another login: it has one, and names its session. Names of sessions are chance, so no other client has one. */
+export const isRenewable = (call: Pick<GatedCall, "headers" | "key">): boolean =>
+  call.key._tag === "Client" &&
+  Headers.valuesOf(call.headers, "authorization").length > 0 &&
+  valuesOf(call, SESSIONS).length > 0
+
 /** What a person reads of it: the name of its client, never its body, and no query, which may have a key. */
-export const title = ({ headers, rest }: GatedCall): string => {
-  const [agent = ""] = Headers.valuesOf(headers, "user-agent")
-  return `${/^[\w.-]{1,40}/u.exec(agent)?.[0] ?? "a client"}: POST ${Address.pathOf(rest)}`
+export const title = (call: GatedCall): string => `${clientOf(call) || "a client"}: POST ${Address.pathOf(call.rest)}`
+
+/** The name of the credential of an attempt for a report: that of Holdfast's key, or of the client's account. */
+export const credentialName = (
+  endpoints: Endpoints.Endpoints,
+  { credential, target: { provider } }: Pick<Provider.ProviderRequest, "credential" | "target">,
+  account: string | undefined
+): string =>
+  account === undefined
+    ? (credential ?? endpoints.get(provider)?.config.credentials[0]?.name ?? "no key")
+    : `client ${account}`
+
+/** The session that its client names. */
+export const sessionOf = (call: Pick<GatedCall, "headers">): string | undefined => valuesOf(call, SESSIONS)[0]
+
+/** What a person finds it by, and limits of spending add up: `claude-cli`, `claude`, its session, and its client's account if it has one. */
+export const tags = (call: Pick<GatedCall, "headers">, account: string | undefined): ReadonlyArray<string> => {
+  const client = clientOf(call)
+  const names = [client.toLowerCase(), /^[a-z]+/u.exec(client.toLowerCase())?.[0], account && `key:${account}`]
+  return Array.from(new Set([SpendLimits.GATEWAY_TAG, ...names, ...valuesOf(call, SESSIONS)])).filter(
+    Schema.is(Labels.Tag)
+  )
 }
 
 /** The request of an attempt at a target; `undefined` if the target has no key. */
@@ -110,16 +137,11 @@ export const concealed = (
 
 // --- internal
 
-const valuesOf = ({ headers }: Keyed, names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  names.flatMap((name) => Headers.valuesOf(headers, name))
+const clientOf = ({ headers }: Pick<GatedCall, "headers">): string =>
+  /^[\w.-]{1,40}/u.exec(Headers.valuesOf(headers, "user-agent")[0] ?? "")?.[0] ?? ""
 
-const keyFor = (call: Keyed, credentials: ReadonlyArray<string>): string => {
-  const { body, digest, provider, rest } = call
-  const named = valuesOf(call, ["idempotency-key"])
-  const content = named.length > 0 ? named : (digest ?? CallBody.digestOf(CallBody.parse(body)))
-  const parts = [`${provider} ${rest}`, credentials, valuesOf(call, SESSIONS), content]
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, KEY_LENGTH)
-}
+const valuesOf = ({ headers }: Pick<GatedCall, "headers">, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.flatMap((name) => Headers.valuesOf(headers, name))
 
 /** Headers by which clients name the session of a call. */
 const SESSIONS = ["session-id", "session_id", "x-session-id", "x-claude-code-session-id"]

@@ -15,19 +15,17 @@ import { Clock, Context, Effect, Layer, Option, Result, type Schema } from "effe
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { Config } from "../config/Config.ts"
-import { Defaults } from "../conversation/Defaults.ts"
-import * as HeldCalls from "../conversation/HeldCalls.ts"
-import { Providers } from "../conversation/Providers.ts"
-import { Gates } from "../gate/Gates.ts"
-import { HeldTurns } from "../orchestrator/HeldTurns.ts"
-import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
-import * as Secrets from "../redaction/Secrets.ts"
+import { Defaults } from "../engine/conversation/Defaults.ts"
+import * as HeldCalls from "../engine/conversation/HeldCalls.ts"
+import { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
+import { KEPT_MS } from "../engine/orchestrator/HeldWaits.ts"
+import * as Secrets from "../config/redaction/Secrets.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Lists } from "../storage/Lists.ts"
-import * as BodyBudget from "../system/BodyBudget.ts"
-import * as Descriptors from "../system/Descriptors.ts"
-import { Drain } from "../system/Drain.ts"
-import * as Loopback from "../system/Loopback.ts"
+import * as BodyBudget from "../base/system/BodyBudget.ts"
+import * as Descriptors from "../base/system/Descriptors.ts"
+import { Drain } from "../base/system/Drain.ts"
+import * as Loopback from "../base/system/Loopback.ts"
 import * as Address from "./Address.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
@@ -36,6 +34,7 @@ import * as Endpoints from "./Endpoints.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
 import { Holding } from "./Holding.ts"
+import * as LimitGauges from "./LimitGauges.ts"
 import { LocalWaits } from "./LocalWaits.ts"
 import * as Passage from "./Passage.ts"
 
@@ -96,16 +95,16 @@ const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: En
   if (turns === undefined) return undefined
   const config = yield* Config
   const { redact } = Secrets.make(Secrets.ofConfig(config))
+  const defaults = yield* Defaults
   return new Holding({
     send,
     endpoints,
     turns,
     waits: turns.shared ?? (yield* recalled(turns)),
     calls: yield* HeldCalls.HeldCalls,
-    gates: yield* Gates,
-    defaults: yield* Defaults,
-    credentials: (yield* Providers).credentials,
+    defaults,
     ended: yield* EndedCalls.make(config, redact),
+    answered: yield* LimitGauges.make(config, redact),
     redact
   })
 })

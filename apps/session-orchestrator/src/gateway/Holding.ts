@@ -1,8 +1,7 @@
 /**
  * Holds calls for a model's answer until there is one (rule X13).
  *
- * Holding.H1. The first attempt is made at once, as every attempt is, and leaves nothing on disk. If it fails and may be retried, the call becomes a
- *     turn of one step (`HeldCalls`), which begins with that failure.
+ * Holding.H1. A call is a turn of one step (`HeldCalls`) from its first attempt on. It is on disk, and has a key, once it goes on after a failure.
  * Holding.H2. A wait outlives its client. While no client is attached nothing is sent. The same call, asked again in time, goes on in it (`HeldWaits`).
  * Holding.H3. On disk is the wait, and never the request or its credential. The keys of waits are in the ids of their conversations.
  *
@@ -11,30 +10,27 @@
  * A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
  */
 import type { Provider } from "@holdfast/kernel"
-import { type CallFailure, Performer, ProviderCall } from "@holdfast/kernel/host"
-import { RetryPolicy } from "@holdfast/policy"
-import { Limits } from "@holdfast/providers"
+import { ProviderCall } from "@holdfast/kernel/host"
+import { Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import { type Failure, Target } from "@holdfast/wire"
+import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
-import type { TurnResult } from "../conversation/Conversations.ts"
-import type { Defaults } from "../conversation/Defaults.ts"
-import type * as HeldCalls from "../conversation/HeldCalls.ts"
-import type { Gates } from "../gate/Gates.ts"
-import type { HeldTurns } from "../orchestrator/HeldTurns.ts"
-import { KEPT_MS } from "../orchestrator/HeldWaits.ts"
-import type * as HeldWaits from "../orchestrator/HeldWaits.ts"
-import { TurnLife } from "../session/TurnLife.ts"
-import * as ProviderName from "../text/ProviderName.ts"
+import type { Defaults } from "../engine/conversation/Defaults.ts"
+import type * as HeldCalls from "../engine/conversation/HeldCalls.ts"
+import type { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
+import { KEPT_MS } from "../engine/orchestrator/HeldWaits.ts"
+import type * as HeldWaits from "../engine/orchestrator/HeldWaits.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import type { EndedCall } from "./EndedCalls.ts"
-import * as Admission from "../turn/Admission.ts"
-import * as TurnSetting from "../turn/TurnSetting.ts"
+import type { Conversation } from "../storage/Stored.ts"
+import * as ProviderName from "../base/text/ProviderName.ts"
+import { Accounts } from "./Accounts.ts"
 import * as Attempt from "./Attempt.ts"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
 import type * as Endpoints from "./Endpoints.ts"
+import * as Headers from "./Headers.ts"
 import * as GatedCall from "./GatedCall.ts"
+import * as GaveUp from "./GaveUp.ts"
 
 /** The services that holding uses. */
 export interface Dependencies {
@@ -43,12 +39,11 @@ export interface Dependencies {
   readonly calls: HeldCalls.HeldCalls["Service"]
   readonly turns: HeldTurns["Service"]
   readonly waits: HeldWaits.HeldWaits
-  readonly gates: Gates["Service"]
   readonly defaults: Defaults["Service"]
-  /** The credentials of each provider. */
-  readonly credentials: Readonly<Record<string, ReadonlyArray<string>>>
-  /** Counts a call that became no turn. It is called after the last byte of its answer. */
-  readonly ended: (call: EndedCall, at: number) => void
+  /** Counts a call that ended before its turn was on disk. It is called after the last byte of its answer. */
+  readonly ended: (target: Target.Target, end: TurnEvent.TurnEnd) => void
+  /** Receives the headers of every answer; `nameOf` names the credential of its call. */
+  readonly answered: (provider: string, nameOf: () => string, headers: Readonly<Record<string, string>>) => void
   /** Removes secrets from texts. */
   readonly redact: (text: string) => string
 }
@@ -56,10 +51,14 @@ export interface Dependencies {
 /** The calls that are held. */
 export class Holding {
   private readonly parts: Dependencies
+  private readonly accounts = new Accounts()
   /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
-  private readonly refusals = new Map<string, { readonly refusal: Refusal; readonly until: number }>()
-  /** The keys of waits whose logins have ended here, by their calls' keys without the login. */
-  private readonly renewals = new Map<string, { readonly key: string; until: number }>()
+  private readonly refusals = new Map<
+    string,
+    { readonly refusal: Refusal; readonly why: string; readonly until: number }
+  >()
+  /** Input tokens for a byte of a body, by the last answer of a session. */
+  private readonly perByte = new Map<string, number>()
 
   constructor(parts: Dependencies) {
     this.parts = parts
@@ -72,79 +71,71 @@ export class Holding {
       Effect.flatMap(this.found(call), (known) => {
         if (known === undefined) return this.begin(call, client)
         if (known._tag === "Left") {
-          return this.attached(known.wait, call, client, undefined, this.parts.turns.resume(known.wait.conversationId))
+          return this.attached(known.wait, call, client, this.parts.turns.resume(known.wait.conversationId))
         }
-        client.refused(this.refusals.get(known.key)?.refusal)
-        return Effect.sync(() => client.giveUp(known.failure))
+        const kept = this.refusals.get(known.key)
+        client.refused(kept?.refusal)
+        return Effect.sync(() => client.giveUp(known.failure, kept?.why))
       })
     )
 
   /** What is known of a call that was asked before. A database that does not answer makes it a new call. */
   private readonly found = (call: GatedCall.GatedCall): Effect.Effect<HeldWaits.Known | undefined> =>
     Effect.catch(
-      Effect.flatMap(
-        this.parts.waits.find(() => GatedCall.keyOf(call)),
-        (known) => (known === undefined && this.renewals.size > 0 ? this.renewed(call) : Effect.succeed(known))
-      ),
+      this.parts.waits.find(() => ({ key: GatedCall.keyOf(call), isRenewable: GatedCall.isRenewable(call) })),
       ({ message }) =>
         Effect.as(Effect.logWarning(`A call through the gateway cannot be looked up: ${message}`), undefined)
     )
 
-  /** The wait of a call whose login was renewed. */
-  private readonly renewed = (call: GatedCall.GatedCall): ReturnType<HeldWaits.HeldWaits["find"]> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      for (const [name, { until }] of this.renewals) if (until <= now) this.renewals.delete(name)
-      // The key of a session costs a digest of the body.
-      const renewal = this.renewals.size === 0 ? undefined : this.renewals.get(GatedCall.sessionKeyOf(call) ?? "")
-      if (renewal === undefined) return Effect.undefined
-      renewal.until = Infinity // as long as its client is here
-      return this.parts.waits.find(() => renewal.key)
-    })
-
-  /** A wait has ended, or is kept without its client until a moment in epoch milliseconds. */
-  private renewalEnds({ key }: HeldWaits.Wait, until: number): void {
-    for (const renewal of this.renewals.values()) if (renewal.key === key) renewal.until = until
-  }
-
-  /** Makes the first attempt. If it may be retried, its failure makes the call a turn (Holding.H1). */
+  /** Runs a call as a turn that is not on disk (Holding.H1). */
   private readonly begin = (call: GatedCall.GatedCall, client: ClientAnswer): Effect.Effect<void> =>
     Effect.flatMap(Clock.currentTimeMillis, (since) => {
-      const { defaults, ended, gates } = this.parts
-      const chance = randomBytes(4).toString("hex")
-      const turnId = HeldCallIds.turn(since, chance)
-      const target = GatedCall.targetOf(call)
-      const policy = TurnSetting.policyOf(call, defaults)
-      const isRetried = policy.enabled && RetryPolicy.mostRetries(policy) !== 0
-      const provider = Admission.throughGates(
-        Limits.withLimits(this.relay(call, client), policy.requestTimeout),
-        gates,
-        new TurnLife(turnId),
-        (failure) => isRetried && RetryPolicy.delay(policy, 0, failure) !== undefined,
-        false
-      )
-      return Effect.flatMap(Performer.attempt(provider, { ...Attempt.UNREAD, turnId, target }), (made) => {
-        const { body, failure } = made._tag === "Failed" ? made : {}
-        if (failure !== undefined && !client.hasContent && isRetried && this.isPassing(call, policy, failure))
-          return this.hold(call, client, { since, chance }, { failure, ...(typeof body === "string" ? { body } : {}) })
-        ended({ target, usage: made.usage ?? {}, failure }, made.endedAt)
-        return failure === undefined || client.hasContent ? Effect.void : Effect.sync(() => client.giveUp(failure))
+      const { calls, defaults, ended, turns } = this.parts
+      const turnId = HeldCallIds.turn(since, randomBytes(4).toString("hex"))
+      const conversationId = HeldCallIds.draft(turnId)
+      const title = GatedCall.title(call)
+      const account = this.accountOf(call)
+      const conversation: Conversation = {
+        conversationId,
+        model: Target.format(GatedCall.targetOf(call)),
+        system: undefined,
+        retry: call.retry,
+        autoRetryEnabled: defaults.retry.enabled ?? true,
+        createdAt: since,
+        tools: [],
+        title
+      }
+      const turn = {
+        turnId,
+        conversationId,
+        prompt: title,
+        acceptedAt: since,
+        // They have a digest, which most calls need not.
+        get labels() {
+          return { tags: GatedCall.tags(call, account?.()) }
+        },
+        end: undefined
+      }
+      calls.set(conversationId, this.held(call, client, undefined))
+      const left = turns.begin(conversation, turn, ({ end, target }) => {
+        this.weigh(call, end.usage)
+        ended(target, end)
       })
+      return Effect.matchEffect(
+        Effect.ensuring(
+          left,
+          Effect.sync(() => calls.delete(conversationId))
+        ),
+        {
+          onSuccess: (left) => {
+            if (left._tag === "Failed") return this.hold(call, client, conversation, left)
+            if (!client.hasContent) client.giveUp(failureOf(left.end))
+            return Effect.void
+          },
+          onFailure: (error) => Effect.sync(() => stopped(client, error))
+        }
+      )
     })
-
-  /** Whether a failure may pass: with time, or as another key or model answers. */
-  private isPassing(
-    call: GatedCall.GatedCall,
-    { routing }: RetryPolicy.RetryPolicy,
-    { reason, retryable }: Failure.Failure
-  ): boolean {
-    if (retryable || !ELSEWHERE.has(reason)) return retryable
-    const { credentials, endpoints } = this.parts
-    const others = routing.type === "round-robin" ? routing.targets : Object.values(routing.chains).flat()
-    return (
-      others.some((target) => GatedCall.fits(call, endpoints, target)) ||
-      (credentials[GatedCall.targetOf(call).provider]?.length ?? 0) > 1
-    )
-  }
 
   /** Makes attempts with the client's request; `waiting`: of a call that has become a turn. */
   private readonly relay = (
@@ -170,69 +161,81 @@ export class Holding {
       const conceal = GatedCall.concealed(call, redact)
       const refused = (refusal: Refusal) => {
         client.refused(refusal)
-        const isLogin = refusal.head.status === 401 && ProviderName.hasClientKey(target.provider)
-        const key = waiting && isLogin ? GatedCall.sessionKeyOf(call) : undefined
-        if (waiting === undefined || key === undefined) return
+        const hasEnded = refusal.head.status === 401 && ProviderName.hasClientKey(target.provider)
+        if (waiting === undefined || !hasEnded || !GatedCall.isRenewable(call)) return
         isLeft = true // the turn has no news: its wait goes on with another login
-        this.renewals.set(key, { key: waiting.key, until: world.now() + KEPT_MS })
-        for (const oldest of this.renewals.keys()) {
-          if (this.renewals.size <= MOST_REFUSALS) break
-          this.renewals.delete(oldest)
-        }
         if (client.pass(refusal)) waiting.leave(world)
         else client.cut()
       }
-      const waited = waiting && { attempt, target, waitedMs: Math.max(0, world.now() - waiting.since) }
-      const own = () => (waited === undefined ? [] : ownHeaders(call, waited))
+      const answered = (headers: Readonly<Record<string, string>>) => {
+        const { "anthropic-organization-id": organisation } = headers
+        const account = ProviderName.hasClientKey(target.provider)
+          ? () => (organisation === undefined ? this.accounts.nameOf(call) : this.accounts.nameIn(call, organisation))
+          : undefined
+        // Later calls of the login are of that organisation, also where no gauge reads the name.
+        if (organisation !== undefined) account?.()
+        this.parts.answered(target.provider, () => GatedCall.credentialName(endpoints, request, account?.()), headers)
+      }
+      const waitedMs = waiting && Math.max(0, world.now() - waiting.since)
+      const own = () => ownHeaders(call, { attempt, target, waitedMs })
       return Attempt.begin(
-        { send, request: sent, dialect, call: asked, conceal, client, own, refused },
+        { send, request: sent, dialect, call: asked, conceal, client, own, answered, refused },
         world,
         listener
       )
     })
 
-  /** Makes a turn of a call. */
+  /** Puts the turn of a call on disk. */
   private readonly hold = (
     call: GatedCall.GatedCall,
     client: ClientAnswer,
-    { chance, since }: { readonly chance: string; readonly since: number },
-    first: CallFailure.Broken
+    conversation: Conversation,
+    draft: Parameters<HeldTurns["Service"]["accept"]>[1]
   ): Effect.Effect<void> => {
-    const { defaults, turns, waits } = this.parts
+    const { turns, waits } = this.parts
+    const { turnId } = draft.turn
     const key = GatedCall.keyOf(call)
-    const conversationId = turns.choose(() =>
-      HeldCallIds.make(key, since, `${chance}-${randomBytes(2).toString("hex")}`)
-    )
-    const turnId = HeldCallIds.turnOf(conversationId)
+    const conversationId = turns.choose(() => HeldCallIds.make(key, turnId, randomBytes(2).toString("hex")))
     const wait = { key, conversationId, turnId }
+    const place: Place = { isOnDisk: false }
     const accept = Effect.suspend(() => {
-      const title = GatedCall.title(call)
-      return Effect.andThen(
-        turns.open({
-          conversationId,
-          model: Target.format(GatedCall.targetOf(call)),
-          system: undefined,
-          retry: call.retry,
-          autoRetryEnabled: defaults.retry.enabled ?? true,
-          createdAt: since,
-          tools: [],
-          title
-        }),
-        turns.conversations.prompt(conversationId, { turnId, prompt: title, labels: { tags: ["gateway"] } })
-      )
+      place.isOnDisk = undefined
+      return Effect.map(turns.accept({ ...conversation, conversationId }, draft), () => (place.isOnDisk = true))
     })
-    return this.attached(wait, call, client, first, Effect.andThen(waits.taken(wait), accept))
+    const begin = Effect.andThen(waits.taken(wait), Effect.uninterruptible(accept))
+    return Effect.ensuring(
+      this.attached(wait, call, client, begin, place),
+      Effect.sync(() => place.isOnDisk === true || draft.drop())
+    )
   }
 
-  /** Waits for the end of a turn with its client attached. */
-  private readonly attached = <A, E extends { readonly message: string }>(
+  /** The call as its turn runs it. */
+  private readonly held = (
+    call: GatedCall.GatedCall,
+    client: ClientAnswer,
+    waiting: Waiting | undefined
+  ): HeldCalls.HeldCall => ({
+    fits: (target) => GatedCall.fits(call, this.parts.endpoints, target),
+    route: `${call.provider} ${call.asked.format}`,
+    account: this.accountOf(call),
+    asksAgain: Heartbeats.asksAgain(Headers.valuesOf(call.headers, "user-agent")[0]),
+    inputTokens: Math.ceil(call.body.length * (this.perByte.get(GatedCall.sessionOf(call) ?? "") ?? TOKENS_A_BYTE)),
+    ...this.relay(call, client, waiting)
+  })
+
+  private readonly accountOf = (call: GatedCall.GatedCall): (() => string) | undefined =>
+    call.key._tag === "Client" ? () => this.accounts.nameOf(call) : undefined
+
+  /** Waits for the end of a turn with its client attached. A turn that is not on disk after all is begun anew. */
+  private readonly attached = (
     wait: HeldWaits.Wait,
     call: GatedCall.GatedCall,
     client: ClientAnswer,
-    first: CallFailure.Broken | undefined,
-    begin: Effect.Effect<A, E>
+    /** Returns whether the turn is on disk. */
+    begin: Effect.Effect<boolean, { readonly message: string }>,
+    place: Place = { isOnDisk: true }
   ): Effect.Effect<void> => {
-    const { calls, endpoints, turns, waits } = this.parts
+    const { calls, turns, waits } = this.parts
     const { conversationId, turnId } = wait
     const since = HeldCallIds.read(conversationId)?.since ?? 0
     let isLeft = false
@@ -240,35 +243,66 @@ export class Holding {
       isLeft = true
       run(turns.release(conversationId), () => {})
     }
-    calls.set(conversationId, {
-      fits: (target) => GatedCall.fits(call, endpoints, target),
-      ...this.relay(call, client, { since, key: wait.key, leave }),
-      first
-    })
+    calls.set(conversationId, this.held(call, client, { since, leave }))
     client.named(turnId)
-    const ended = Effect.flatMap(begin, () => turns.conversations.result(turnId, conversationId))
+    const ended = Effect.flatMap(begin, (isThere) =>
+      isThere ? turns.conversations.result(turnId, conversationId) : Effect.undefined
+    )
+    const left = () => {
+      if (place.isOnDisk === true) return this.detached(wait, client)
+      calls.delete(conversationId)
+      return place.isOnDisk === false ? waits.ended(wait, undefined) : waits.left(wait)
+    }
     return Effect.matchEffect(ended, {
       onSuccess: (result) => {
         calls.delete(conversationId)
-        this.renewalEnds(wait, 0)
+        if (result === undefined) {
+          place.isOnDisk = false
+          return Effect.andThen(waits.ended(wait, undefined), this.begin(call, client))
+        }
+        this.weigh(call, result.end.usage)
         if (client.hasContent) return waits.ended(wait, undefined)
-        const failure = failureOf(result)
-        return Effect.andThen(
-          Effect.andThen(waits.ended(wait, failure), this.keep(wait, client)),
-          Effect.sync(() => (result.end.error === undefined ? client.fail(failure) : client.giveUp(failure)))
+        const { end } = result
+        const failure = failureOf(end)
+        return Effect.flatMap(this.whyOf(end), (why) =>
+          Effect.andThen(
+            Effect.andThen(waits.ended(wait, failure), this.keep(wait, client, why)),
+            Effect.sync(() => (end.error === undefined ? client.fail(failure) : client.giveUp(failure, why)))
+          )
         )
       },
-      onFailure: ({ message }) => {
-        if (isLeft) return this.detached(wait, client)
-        calls.delete(conversationId)
-        if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
-        return waits.ended(wait, undefined)
+      onFailure: (error) => {
+        if (!isLeft) stopped(client, error)
+        return left()
       }
-    }).pipe(Effect.onInterrupt(() => this.detached(wait, client)))
+    }).pipe(Effect.onInterrupt(left))
+  }
+
+  /** Which limit ended a wait, by the record of its last attempt. */
+  private readonly whyOf = (end: TurnEvent.TurnEnd): Effect.Effect<string> =>
+    end.error === undefined
+      ? Effect.succeed(GaveUp.BY_PERSON)
+      : Effect.map(
+          Effect.orElseSucceed(this.parts.turns.lastAttempt(end.turnId), () => undefined),
+          (last) => GaveUp.textOf(end, last)
+        )
+
+  /** Remembers what a body of its session weighs in tokens: its cache, tools and images make it another figure than its bytes. */
+  private weigh(call: GatedCall.GatedCall, { inputTokens }: Message.Usage): void {
+    const session = GatedCall.sessionOf(call)
+    if (session === undefined || inputTokens === undefined || inputTokens === 0) return
+    this.perByte.delete(session)
+    this.perByte.set(session, inputTokens / call.body.length)
+    const [first] = this.perByte.keys()
+    if (this.perByte.size > MOST_SESSIONS && first !== undefined) this.perByte.delete(first)
   }
 
   /** Keeps the refusal of a call that gave up. */
-  private readonly keep = ({ key }: HeldWaits.Wait, { lastRefusal: refusal }: ClientAnswer): Effect.Effect<void> =>
+  private readonly keep = (
+    { key }: HeldWaits.Wait,
+    { lastRefusal: refusal }: ClientAnswer,
+    why: string
+  ): Effect.Effect<void> =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       this.refusals.delete(key)
       // In the order of their ends.
@@ -276,7 +310,7 @@ export class Holding {
         if (until > now && this.refusals.size < MOST_REFUSALS) break
         this.refusals.delete(given)
       }
-      if (refusal !== undefined) this.refusals.set(key, { refusal, until: now + KEPT_MS })
+      if (refusal !== undefined) this.refusals.set(key, { refusal, why, until: now + KEPT_MS })
     })
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */
@@ -285,35 +319,34 @@ export class Holding {
     calls.delete(wait.conversationId)
     return client.hasContent
       ? Effect.andThen(Effect.ignore(turns.conversations.abort(wait.conversationId)), waits.ended(wait, undefined))
-      : Effect.andThen(
-          Effect.map(Clock.currentTimeMillis, (now) => this.renewalEnds(wait, now + KEPT_MS)),
-          Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
-        )
+      : Effect.andThen(turns.release(wait.conversationId), waits.left(wait))
   }
 }
 
 // --- internal
 
+/** Where the turn of a call is. */
+interface Place {
+  /** `undefined`: its acceptance has not ended, or has failed, and may be stored. Its wait is left then, as by a client that goes. */
+  isOnDisk: boolean | undefined
+}
+
 /** What an attempt knows of the wait that it is made in. */
 interface Waiting {
   /** When the call began, in epoch milliseconds. */
   readonly since: number
-  /** Of the wait. */
-  readonly key: string
   /** The client has its refusal, and the wait goes on without it. */
   readonly leave: (world: ProviderCall.World) => void
 }
 
-/** Refusals and renewals that are kept at once: without them the same call gets the same error in the words of Holdfast, or begins anew. */
+/** Refusals that are kept at once: without them the same call gets the same error in the words of Holdfast. */
 const MOST_REFUSALS = 1_000
 
-/** Reasons of a failure that another key or model may not have. */
-const ELSEWHERE: ReadonlySet<Failure.Reason> = new Set([
-  "quota-exhausted",
-  "rate-limited",
-  "model-unavailable",
-  "overloaded"
-])
+/** Of JSON in English, until a session was answered. */
+const TOKENS_A_BYTE = 1 / 4
+
+/** Sessions whose answers are remembered. */
+const MOST_SESSIONS = 1_000
 
 /** A person has chosen it: routes have no such target (HeldCalls.H4). */
 const otherFormat = (target: Target.Target): Provider.EmittedFailure => ({
@@ -328,19 +361,28 @@ const keyless = ({ provider }: Target.Target): Provider.EmittedFailure => ({
   retryable: false
 })
 
+/** Without `waitedMs` it has not waited. */
 const ownHeaders = (
   { asked }: GatedCall.GatedCall,
-  { attempt, target, waitedMs }: Pick<Provider.ProviderRequest, "attempt" | "target"> & { readonly waitedMs: number }
+  {
+    attempt,
+    target,
+    waitedMs
+  }: Pick<Provider.ProviderRequest, "attempt" | "target"> & { readonly waitedMs: number | undefined }
 ): RawCall.RawHeaders => [
-  "x-holdfast-attempts",
-  String(attempt + 1),
-  "x-holdfast-waited-ms",
-  String(waitedMs),
-  ...(target.model === asked.model ? [] : ["x-holdfast-target", Target.format(target)])
+  ...(waitedMs === undefined
+    ? []
+    : ["x-holdfast-attempts", String(attempt + 1), "x-holdfast-waited-ms", String(waitedMs)]),
+  ...(target.model === (asked.model ?? target.model) ? [] : ["x-holdfast-target", Target.format(target)])
 ]
 
+/** The turn of a call has stopped without an end. */
+const stopped = (client: ClientAnswer, { message }: { readonly message: string }): void => {
+  if (!client.hasContent) client.fail({ reason: "unknown", message, retryable: true })
+}
+
 /** Why a turn has ended without an answer. */
-const failureOf = ({ end }: TurnResult): Failure.Failure =>
+const failureOf = (end: TurnEvent.TurnEnd): Failure.Failure =>
   end.error ?? {
     reason: "aborted",
     message: end.status === "aborted" ? "Holdfast was asked to give this call up." : "Holdfast gave this call up.",

@@ -1,7 +1,8 @@
 /** The waits of held calls of one process that has its database alone (`HeldWaits`): in memory, and read from the disk at start. */
 import type { Failure, Ids } from "@holdfast/wire"
 import { Clock, Duration, Effect, type Scope } from "effect"
-import { type HeldWaits, KEPT_MS, type Known, type Wait } from "../orchestrator/HeldWaits.ts"
+import { type HeldWaits, KEPT_MS, type Known, type Sought, type Wait } from "../engine/orchestrator/HeldWaits.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 
 /** The waits of this process. */
 export class LocalWaits implements HeldWaits {
@@ -23,18 +24,21 @@ export class LocalWaits implements HeldWaits {
     this.givenUp.set(key, { failure, until: at + KEPT_MS })
   }
 
-  find(keyOf: () => string): Effect.Effect<Known | undefined> {
+  find(of: () => Sought): Effect.Effect<Known | undefined> {
     // A key costs a digest of the body: most calls need none.
     if (this.waits.size === 0 && this.givenUp.size === 0) return Effect.undefined
     return Effect.map(Clock.currentTimeMillis, (now): Known | undefined => {
-      const key = keyOf()
+      const { isRenewable, key } = of()
+      const call = key.slice(0, HeldCallIds.CALL_LENGTH)
       const before = this.givenUp.get(key)
       if (before !== undefined && before.until > now) return { _tag: "GaveUp", key, failure: before.failure }
       this.givenUp.delete(key)
-      const kept = Array.from(this.waits).findLast(({ wait }) => wait.key === key)
+      const kept = Array.from(this.waits).findLast(({ wait }) =>
+        isRenewable ? wait.key.startsWith(call) : wait.key === key
+      )
       if (kept === undefined) return undefined
       this.waits.delete(kept)
-      return { _tag: "Left", wait: kept.wait }
+      return { _tag: "Left", wait: { ...kept.wait, key } }
     })
   }
 

@@ -17,7 +17,7 @@ export interface Client {
 }
 
 /** How a passage ended, if the client has no answer yet. */
-export type Unanswered =
+type Unanswered =
   /** The endpoint could not be reached. */
   | { readonly _tag: "Broken"; readonly cause: unknown }
   /** The body is larger than the limit. */

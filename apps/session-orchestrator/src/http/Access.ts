@@ -27,7 +27,7 @@ import type { Headers } from "effect/http"
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Address from "../gateway/Address.ts"
 import * as Passage from "../gateway/Passage.ts"
-import * as Loopback from "../system/Loopback.ts"
+import * as Loopback from "../base/system/Loopback.ts"
 import * as PageSession from "./page/PageSession.ts"
 
 /** The conditions of access. */

@@ -10,10 +10,10 @@ import { defined, Ids, type TurnState } from "@holdfast/wire"
 import { BulkCommands as Wire } from "@holdfast/wire/api"
 import { Context, Effect, Layer, Option } from "effect"
 import { createHash } from "node:crypto"
-import { Conversations, InvalidRequest } from "../conversation/Conversations.ts"
-import * as TurnCommands from "../conversation/TurnCommands.ts"
-import { TurnLists } from "../inspection/TurnLists.ts"
-import { StoredTurns } from "../inspection/StoredTurns.ts"
+import { Conversations, InvalidRequest } from "../engine/conversation/Conversations.ts"
+import { TurnLists } from "../insight/inspection/TurnLists.ts"
+import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
+import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 
 /** Carries out commands by filter. */
@@ -28,7 +28,7 @@ export class BulkCommands extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/http/BulkCommands") {}
 
-/** Named turns that are read at once. */
+/** Turns that are read, or commanded, at once: so their reads and their commits are shared. Each has its conversation in memory meanwhile. */
 const AT_ONCE = 64
 
 /** Over the conversations, the lists, the states and the store of the service. */
@@ -49,24 +49,23 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       const last = Option.getOrUndefined(yield* store.lastTurn(conversationId))
       if (last?.turnId === turnId) return undefined // The turn of a retry would be newer.
       if (last?.turnId === retriedBy || Option.isSome(yield* store.turn(retriedBy))) return { outcome: "idle" }
-      return { outcome: "refused", message: `Turn ${last?.turnId} came after it.` } // BulkCommands.B3
+      const isQueued = Option.getOrUndefined(yield* store.turn(turnId))?.end?.queued === true
+      const message = isQueued ? NEVER_RAN : `Turn ${last?.turnId} came after it.` // BulkCommands.B3
+      return { outcome: "refused", message }
     })
 
     const retryAll = Effect.fnUntraced(function* (
-      turns: ReadonlyArray<Turn>,
-      origin: string
+      turns: ReadonlyArray<Turn>
     ): Effect.fn.Return<ReadonlyArray<Outcome>> {
       const known = yield* Effect.forEach(
         turns,
-        (turn) => Effect.catch(unretried(turn), (error) => Effect.succeed(TurnCommands.refused(error))),
+        (turn) => Effect.catch(unretried(turn), (error) => Effect.succeed(refused(error))),
         { concurrency: "unbounded" }
       )
       const retried = turns.filter((_, i) => known[i] === undefined)
-      const commands = retried.map(({ conversationId, turnId }): TurnCommands.TurnCommand => ({
-        turnId,
-        command: { type: "retry", conversationId, turnId: retryIdOf(turnId) }
-      }))
-      const outcomes = yield* conversations.commandAll(commands, origin)
+      const outcomes = yield* each(retried, ({ conversationId, turnId }) =>
+        conversations.retry(conversationId, { turnId: retryIdOf(turnId), isSubmitted: true })
+      )
       const byTurn = new Map(retried.map((turn, i) => [turn, outcomes[i]]))
       return turns.map((turn, i) => {
         const outcome = known[i] ?? byTurn.get(turn) ?? NOTHING
@@ -80,9 +79,12 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
       origin: string
     ): Effect.Effect<ReadonlyArray<Outcome>> => {
       if (dryRun === true) return Effect.succeed(turns.map(() => ({ outcome: "listed" })))
-      if (command.type === "retry") return retryAll(turns, origin)
-      const commands = turns.map(({ conversationId, turnId }) => ({ turnId, command: { ...command, conversationId } }))
-      return conversations.commandAll(commands, origin)
+      if (command.type === "retry") return retryAll(turns)
+      return each(turns, ({ conversationId, turnId }) =>
+        command.type === "abort"
+          ? conversations.abort(conversationId, turnId)
+          : conversations.steer({ ...command, conversationId }, origin, turnId)
+      )
     }
 
     /** Turns with their outcomes: those of another status have nothing to do. */
@@ -108,7 +110,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
         const {
           command,
           cursor,
-          filter: { turnIds, ...filter },
+          filter: { gateway, turnIds, ...filter },
           limit = Wire.DEFAULT_LIMIT
         } = request
         const status = filter.status ?? (command.type === "retry" ? "failed" : "waiting")
@@ -125,7 +127,9 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
           return { turns: yield* outcomesOf(request, found, status, origin) }
         }
         const page = yield* lists.turns({ ...filter, status }, { cursor, limit })
-        const turns = page.turns.map(({ conversationId, turnId }) => ({ conversationId, turnId }))
+        const turns = page.turns
+          .filter(({ conversationId }) => gateway === undefined || HeldCallIds.isHeld(conversationId))
+          .map(({ conversationId, turnId }) => ({ conversationId, turnId }))
         return { turns: yield* outcomesOf(request, turns, status, origin), ...defined({ next: page.next }) }
       })
     }
@@ -138,6 +142,25 @@ type Outcome = Omit<Wire.BulkOutcome, "turnId" | "conversationId">
 type Status = TurnState.TurnState["status"]
 
 const NOTHING: Outcome = { outcome: "idle" }
+
+const NEVER_RAN = "It was ended before it ran. Send its prompt again."
+
+const refused = ({ message }: { readonly message: string }): Outcome => ({ outcome: "refused", message })
+
+/** Carries out a command for each turn, some at a time; `false`: there was nothing to do. */
+const each = (
+  turns: ReadonlyArray<Turn>,
+  carryOut: (turn: Turn) => Effect.Effect<boolean | Ids.TurnId, { readonly message: string }>
+): Effect.Effect<ReadonlyArray<Outcome>> =>
+  Effect.forEach(
+    turns,
+    (turn) =>
+      Effect.match(carryOut(turn), {
+        onFailure: refused,
+        onSuccess: (done): Outcome => (done === false ? NOTHING : { outcome: "done" })
+      }),
+    { concurrency: AT_ONCE }
+  )
 
 interface Turn {
   readonly turnId: Ids.TurnId
@@ -156,9 +179,9 @@ const refusalOf = (type: Wire.BulkCommand["type"], status: Wire.BulkFilter["stat
       : `filter.status: found "${status}"; expected "failed" or "aborted" for a retry.`
   }
   if (type === "abort") {
-    return status === "waiting" || status === "running"
+    return status === "waiting" || status === "running" || status === "queued"
       ? undefined
-      : `filter.status: found "${status}"; expected "waiting" or "running" for an abort.`
+      : `filter.status: found "${status}"; expected "queued", "running" or "waiting" for an abort.`
   }
   return status === "waiting" ? undefined : `filter.status: found "${status}"; expected "waiting" for "${type}".`
 }

@@ -2,20 +2,33 @@
 import { Problem } from "@holdfast/wire/api"
 import { Context, Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { ShuttingDown } from "../conversation/Conversations.ts"
-import type { Drain } from "../system/Drain.ts"
+import { ShuttingDown } from "../engine/conversation/Conversations.ts"
+import { Drain } from "../base/system/Drain.ts"
 import { FilePart, type Prompt } from "@holdfast/wire"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 
-/** Fails what would begin a turn while the service goes down. */
-export const unlessGoingDown = ({ hasBegun }: Drain["Service"]): Effect.Effect<void, ShuttingDown> =>
-  Effect.flatMap(hasBegun, (hasBegun) => (hasBegun ? Effect.fail(new ShuttingDown()) : Effect.void))
+/** The gates of a group of handlers. */
+export interface Gates {
+  readonly drain: Drain["Service"]
+  /** Fails what would begin a turn while the service goes down. */
+  readonly unlessGoingDown: Effect.Effect<void, ShuttingDown>
+  /** Fails a command whose answer would come after the end of the service. */
+  readonly unlessDown: <A, E, R>(call: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Problem.ShuttingDown, R>
+  /** Fails if a file of the prompt is above the limit. */
+  readonly checkFiles: (prompt: Prompt.Prompt) => Effect.Effect<void, Problem.FileTooLarge>
+}
 
-/** Fails a command whose answer would come after the end of the service. */
-export const unlessDown =
-  (drain: Drain["Service"]) =>
-  <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<void, E | Problem.ShuttingDown, R> =>
-    Effect.raceFirst(Effect.asVoid(call), Effect.andThen(drain.ended, Effect.fail(goingDown)))
+/** The gates of this service. */
+export const gates: Effect.Effect<Gates, never, Drain> = Effect.gen(function* () {
+  const drain = yield* Drain
+  const mostFileBytes = yield* FileLimit
+  return {
+    drain,
+    unlessGoingDown: Effect.flatMap(drain.hasBegun, (hasBegun) => (hasBegun ? new ShuttingDown() : Effect.void)),
+    unlessDown: (call) => Effect.raceFirst(call, Effect.andThen(drain.ended, Effect.fail(goingDown))),
+    checkFiles: (prompt) => checkFiles(prompt, mostFileBytes)
+  }
+})
 
 /** The origin in the record of a command (X4). */
 export const originOf = (request: HttpServerRequest.HttpServerRequest): string => `HTTP from ${addressOf(request)}`
@@ -24,19 +37,20 @@ export const originOf = (request: HttpServerRequest.HttpServerRequest): string =
 export const addressOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.getOrElse(request.remoteAddress, () => "an unknown address")
 
-/** The problem of a command that is not on disk at the end of the service. */
-export const goingDown = new Problem.ShuttingDown({
-  detail:
-    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
-})
-
 /** The most bytes of a file in a prompt. */
 export const FileLimit = Context.Reference<number>("@holdfast/session-orchestrator/http/FileLimit", {
   defaultValue: () => DEFAULTS.server.maxFileBytes
 })
 
-/** Fails if a file of the prompt is above the limit. */
-export const checkFiles = (prompt: Prompt.Prompt, limitBytes: number): Effect.Effect<void, Problem.FileTooLarge> => {
+// --- internal
+
+/** A command is not on disk at the end of the service. */
+const goingDown = new Problem.ShuttingDown({
+  detail:
+    "The command is not on disk. Send it again when the service is back, with the same commandId where it has one."
+})
+
+const checkFiles = (prompt: Prompt.Prompt, limitBytes: number): Effect.Effect<void, Problem.FileTooLarge> => {
   if (typeof prompt === "string") return Effect.void
   for (const [index, part] of prompt.entries()) {
     if (part.type !== "file" || !("data" in part)) continue

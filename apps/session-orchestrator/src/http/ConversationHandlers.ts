@@ -1,20 +1,20 @@
 /** Handles the API's calls about a conversation, and those for work that is left: turns by their own ids, with no client attached (X15). */
 import { Api, WorkGroup } from "@holdfast/wire/api"
-import { type Command, Labels, Ndjson, Sse } from "@holdfast/wire"
+import { type Command, Commands, type Ids, Labels, Ndjson, Sse } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Conversations, TurnConflict } from "../conversation/Conversations.ts"
-import { TurnLists } from "../inspection/TurnLists.ts"
-import * as Commands from "./CommandContext.ts"
-import { orProblem } from "../conversation/DomainProblems.ts"
-import { Drain } from "../system/Drain.ts"
-import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { PeriodReports } from "../inspection/period/PeriodReports.ts"
-import { StoredTurns } from "../inspection/StoredTurns.ts"
+import { Conversations } from "../engine/conversation/Conversations.ts"
+import { TurnLists } from "../insight/inspection/TurnLists.ts"
+import * as CommandContext from "./CommandContext.ts"
+import { orProblem } from "../engine/conversation/DomainProblems.ts"
+import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
+import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
+import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import { BulkCommands } from "./BulkCommands.ts"
-import { Removal } from "../orchestrator/Removal.ts"
-import { Submissions } from "../orchestrator/Submissions.ts"
+import { RaisedLimits } from "./RaisedLimits.ts"
+import { Removal } from "../engine/orchestrator/Removal.ts"
+import { Submissions } from "../engine/orchestrator/Submissions.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
@@ -26,10 +26,9 @@ export const conversations = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const lists = yield* TurnLists
-    const drain = yield* Drain
-    const command = Commands.unlessDown(drain)
+    const { unlessDown } = yield* CommandContext.gates
     const steer = (steering: Command.Steering, request: HttpServerRequest.HttpServerRequest) =>
-      command(orProblem(conversations.steer(steering, Commands.originOf(request))))
+      orProblem(conversations.steer(steering, CommandContext.originOf(request))).pipe(unlessDown, Effect.asVoid)
 
     return handlers.handleAll({
       create: ({ payload }) =>
@@ -39,26 +38,40 @@ export const conversations = HttpApiBuilder.group(
         ),
       state: ({ params }) => orProblem(conversations.state(params.conversationId)),
       messages: ({ params }) =>
-        conversations.messages(params.conversationId).pipe(
-          Effect.map((messages) => ({ messages })),
-          orProblem
-        ),
-      abort: ({ params }) => command(orProblem(conversations.abort(params.conversationId))),
-      abortRetry: ({ params, payload, request }) => steer({ type: "abort-retry", ...params, ...payload }, request),
-      retryNow: ({ params, payload, request }) => steer({ type: "retry-now", ...params, ...payload }, request),
-      waitUntil: ({ params, payload, request }) => steer({ type: "wait-until", ...params, ...payload }, request),
-      switchTarget: ({ params, payload, request }) => steer({ type: "switch-target", ...params, ...payload }, request),
-      extendBudget: ({ params, payload, request }) => steer({ type: "extend-budget", ...params, ...payload }, request),
-      answerTool: ({ params, payload, request }) => steer({ type: "answer-tool", ...params, ...payload }, request),
-      setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title)),
-      setAutoRetry: ({ params, payload }) =>
-        orProblem(conversations.setAutoRetry(params.conversationId, payload.enabled)),
-      setModel: ({ params, payload }) => orProblem(conversations.setModel(params.conversationId, payload.model)),
-      setToolAnswers: ({ params, payload }) =>
-        orProblem(conversations.setToolAnswers(params.conversationId, payload.toolAnswers))
+        orProblem(Effect.map(conversations.messages(params.conversationId), (messages) => ({ messages }))),
+      abort: ({ params, payload }) =>
+        orProblem(conversations.abort(params.conversationId, payload?.turnId)).pipe(unlessDown, Effect.asVoid),
+      ...derived("steering", steer),
+      ...derived("setting", (command) => orProblem(conversations.change(command))),
+      setTitle: ({ params, payload }) => orProblem(lists.setTitle(params.conversationId, payload.title))
     })
   })
 )
+
+/** The handlers of the commands of a kind, from the table. */
+const derived = <K extends "steering" | "setting", E>(
+  kind: K,
+  carryOut: (
+    command: K extends "steering" ? Command.Steering : Command.Setting,
+    request: HttpServerRequest.HttpServerRequest
+  ) => Effect.Effect<void, E>
+) => {
+  type Call = {
+    readonly params: { readonly conversationId: Ids.ConversationId }
+    readonly payload: object | null
+    readonly request: HttpServerRequest.HttpServerRequest
+  }
+  const handlers = Commands.names(kind).map((name) => [
+    name,
+    // The body was decoded by the schema of the command's fields.
+    ({ params, payload, request }: Call) =>
+      carryOut(
+        { type: Commands.kebab(name), ...params, ...payload } as unknown as Parameters<typeof carryOut>[0],
+        request
+      )
+  ])
+  return Object.fromEntries(handlers) as Record<Commands.NameOf<K>, (call: Call) => Effect.Effect<void, E>>
+}
 
 /** The handlers of the group `work`. */
 export const work = HttpApiBuilder.group(
@@ -73,10 +86,8 @@ export const work = HttpApiBuilder.group(
     const submissions = yield* Submissions
     const removal = yield* Removal
     const bulk = yield* BulkCommands
-    const drain = yield* Drain
-    const mostFileBytes = yield* Commands.FileLimit
-
-    const unlessGoingDown = Commands.unlessGoingDown(drain)
+    const { raise } = yield* RaisedLimits
+    const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
 
     return handlers.handleAll({
       listTurns: ({ query: { cursor, limit, ...filter } }) => orProblem(lists.turns(filter, { cursor, limit })),
@@ -92,7 +103,7 @@ export const work = HttpApiBuilder.group(
           // It opens its conversation itself.
           Effect.catchTag("ConversationNotFound", Effect.die),
           orProblem,
-          (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
+          (accepted) => Effect.andThen(checkFiles(payload.prompt), accepted),
           Effect.map(WorkGroup.submitted)
         ),
       watchTurn: ({ params, query, request }) =>
@@ -103,21 +114,17 @@ export const work = HttpApiBuilder.group(
           return LiveResponse.send(request, drain, { ...format, items, endless: false })
         }),
       runBulk: ({ payload, request }) =>
-        orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, Commands.originOf(request)))),
+        orProblem(Effect.andThen(unlessGoingDown, bulk.run(payload, CommandContext.originOf(request)))),
+      raiseLimit: ({ payload }) => orProblem(Effect.andThen(unlessGoingDown, raise(payload))),
       readCourses: ({ payload }) => orProblem(Effect.map(states.courses(payload.turnIds), (courses) => ({ courses }))),
-      deleteConversation: ({ params }) =>
-        orProblem(removal.remove(params.conversationId)).pipe(Commands.unlessDown(drain)),
+      deleteConversation: ({ params }) => orProblem(removal.remove(params.conversationId)).pipe(unlessDown),
       abortTurn: ({ params: { turnId } }) =>
-        Effect.gen(function* () {
-          const within = yield* states.conversationOf(turnId)
-          if (yield* conversations.abort(within, turnId)) return
-          const { status } = yield* states.find(turnId)
-          if (status === "queued") {
-            return yield* new TurnConflict({
-              message: `Turn ${turnId} is queued behind another turn of conversation ${within}. End that one first.`
-            })
-          }
-        }).pipe(Effect.catchTag("ConversationNotFound", Effect.die), orProblem, Commands.unlessDown(drain))
+        Effect.flatMap(states.conversationOf(turnId), (within) => conversations.abort(within, turnId)).pipe(
+          Effect.catchTag("ConversationNotFound", Effect.die),
+          orProblem,
+          unlessDown,
+          Effect.asVoid
+        )
     })
   })
 )

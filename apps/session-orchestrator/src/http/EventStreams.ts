@@ -7,7 +7,7 @@
 import * as NodeWS from "@effect/platform-node/NodeWS"
 import { Ndjson, Sse } from "@holdfast/wire"
 import { SocketMessages } from "@holdfast/wire/rpc"
-import type { Frame } from "../conversation/Conversations.ts"
+import type { Frame } from "../engine/conversation/Conversations.ts"
 import type { Text } from "../rpc/Outlet.ts"
 
 /** Characters or bytes. Below this a copy for each client costs less than shared bytes. */

@@ -3,7 +3,7 @@
  *
  * HttpServer.H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
  * HttpServer.H2. A request has a time limit for its head and for its body. Its answer may take hours.
- * HttpServer.H3. A shutdown accepts no new turns, gives answers that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
+ * HttpServer.H3. A shutdown accepts no new turns, begins no answer, gives those that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
  *     connections `SHUTDOWN_GRACE`.
  * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
  */
@@ -12,25 +12,26 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Api, Problem } from "@holdfast/wire/api"
 import { Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schema, Stream } from "effect"
-import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServer, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
 import * as ApiPaths from "./ApiPaths.ts"
-import * as BodyBudget from "../system/BodyBudget.ts"
-import * as Condition from "../system/Condition.ts"
+import * as BodyBudget from "../base/system/BodyBudget.ts"
+import * as Condition from "../base/system/Condition.ts"
 import * as Access from "./Access.ts"
 import * as UiHandlers from "./ui/UiHandlers.ts"
 import * as ConversationHandlers from "./ConversationHandlers.ts"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 import * as DocsPage from "./docs/DocsPage.ts"
-import * as Descriptors from "../system/Descriptors.ts"
-import * as Drain from "../system/Drain.ts"
+import * as Descriptors from "../base/system/Descriptors.ts"
+import * as Drain from "../base/system/Drain.ts"
 import { FileLimit } from "./CommandContext.ts"
 import * as Address from "../gateway/Address.ts"
 import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
-import * as ServiceMetrics from "../telemetry/metrics/ServiceMetrics.ts"
-import * as Loopback from "../system/Loopback.ts"
+import * as ServiceMetrics from "../ops/telemetry/metrics/ServiceMetrics.ts"
+import * as Loopback from "../base/system/Loopback.ts"
+import * as HandedSocket from "./HandedSocket.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
@@ -101,10 +102,7 @@ export const served = (options: Options = {}) => {
       disableListenLog: true
     }
   )
-  return Layer.merge(drainOnClose, Layer.effectDiscard(ServiceMetrics.createRequests)).pipe(
-    Layer.provideMerge(calls),
-    Layer.provideMerge([Drain.layer, Condition.layer])
-  )
+  return drainOnClose.pipe(Layer.provideMerge(calls), Layer.provideMerge([Drain.layer, Condition.layer]))
 }
 
 // --- internal
@@ -140,7 +138,11 @@ const guard = (host: string, options: Options) => {
     maxBodyBytes,
     openPaths: [...DocsPage.paths, ...PageRoutes.openPaths]
   })
-  const middleware = (gateway: Option.Option<Gateway["Service"]>, bodies: BodyBudget.BodyBudget) =>
+  const middleware = ([gateway, bodies, countedRequest]: readonly [
+    Option.Option<Gateway["Service"]>,
+    BodyBudget.BodyBudget,
+    ServiceMetrics.CountRequest
+  ]) =>
     HttpRouter.middleware(
       (call) =>
         Effect.flatMap(Effect.all([HttpServerRequest.HttpServerRequest, Clock.currentTimeMillis]), ([request, now]) => {
@@ -157,7 +159,7 @@ const guard = (host: string, options: Options) => {
                   Effect.catchCause((cause) => ProblemResponse.fromCause(cause, request))
                 )
               : ProblemResponse.toResponse(refusal, request)
-          return ServiceMetrics.countedRequest(
+          return countedRequest(
             request.method,
             Effect.map(answer, (response) =>
               HttpServerResponse.setHeaders(response, {
@@ -170,7 +172,9 @@ const guard = (host: string, options: Options) => {
         }),
       { global: true }
     )
-  return Layer.unwrap(Effect.zipWith(Effect.serviceOption(Gateway), BodyBudget.Bodies, middleware))
+  return Layer.unwrap(
+    Effect.map(Effect.all([Effect.serviceOption(Gateway), BodyBudget.Bodies, ServiceMetrics.requestCount]), middleware)
+  )
 }
 
 /** Made once: clients that are refused come in crowds, and a new error has a trace. */
@@ -279,10 +283,9 @@ const drainOnClose = Layer.effectDiscard(
   })
 )
 
-/** Waits until no turn is streaming an answer, and then until the last data of their answers has left. */
-const untilQuiet = Effect.fnUntraced(function* (condition: Condition.Condition["Service"]) {
-  while (yield* condition.isAnswering) yield* Effect.sleep(QUIET_INTERVAL)
-})
+/** Waits until no turn is streaming an answer; none begins from here on. */
+const untilQuiet = ({ settle }: Condition.Condition["Service"]) =>
+  Effect.whileLoop({ while: () => !settle(), body: () => Effect.sleep(QUIET_INTERVAL), step: () => {} })
 
 /** Between two checks; a shutdown takes seconds, so a person does not notice it. */
 const QUIET_INTERVAL = Duration.millis(50)
@@ -292,18 +295,31 @@ const bind = (host: string, port: number, options: Options) =>
     Effect.gen(function* () {
       // HttpServer.H1
       if (options.token === undefined && !Loopback.isLoopback(host)) {
-        return yield* new BindError({
-          message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DefaultAddress.HOST}.`
-        })
+        return yield* refusal(host, port)
       }
-      return NodeHttpServer.layer(() => makeServer(options), {
-        host,
-        port,
+      const listening = HandedSocket.listening(host, port)
+      if (typeof listening === "string") return yield* new BindError({ message: listening })
+      const server = NodeHttpServer.layer(() => makeServer(options), {
+        ...listening,
         gracefulShutdownTimeout: SHUTDOWN_GRACE,
         websocket: SocketServer.options(options.maxBodyBytes ?? DEFAULTS.server.maxBodyBytes)
       }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
+      return Layer.provideMerge(Layer.effectDiscard(own(options)), server)
     })
   )
+
+/** A socket that was handed over has an address of its own (HttpServer.H1). */
+const own = Effect.fnUntraced(function* ({ token }: Options) {
+  const { address } = yield* HttpServer.HttpServer
+  if (token !== undefined || address._tag === "UnixPathAddress") return
+  const { hostname, port } = new URL(HttpServer.formatAddress(address))
+  if (!Loopback.isLoopback(hostname)) return yield* refusal(hostname, Number(port))
+})
+
+const refusal = (host: string, port: number) =>
+  new BindError({
+    message: `Refused to listen on ${at(host, port)} without a token: others could reach it. Set server.token, or listen on ${DefaultAddress.HOST}.`
+  })
 
 /** The limit for a head: long enough for a bad line, too short to hold many connections open. */
 const HEAD_TIMEOUT_MS = 15_000
@@ -329,6 +345,7 @@ const makeServer = (options: Options): Server => {
     shouldUpgradeCallback: SocketServer.isUpgrade
   })
   ProblemResponse.answerMalformed(server)
+  HandedSocket.withPort(server)
   holdEarly(server)
   return server
 }

@@ -9,13 +9,13 @@ import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"
 import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { TurnWebhooks } from "../delivery/TurnWebhooks.ts"
-import { Conversations, type TurnResult } from "../conversation/Conversations.ts"
-import * as ExplanationText from "../inspection/ExplanationText.ts"
-import { StoredTurns } from "../inspection/StoredTurns.ts"
-import * as Commands from "./CommandContext.ts"
-import { orProblem } from "../conversation/DomainProblems.ts"
-import { Drain } from "../system/Drain.ts"
+import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
+import { Conversations, type TurnResult } from "../engine/conversation/Conversations.ts"
+import * as ExplanationText from "../insight/inspection/ExplanationText.ts"
+import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
+import * as CommandContext from "./CommandContext.ts"
+import { orProblem } from "../engine/conversation/DomainProblems.ts"
+import type { Drain } from "../base/system/Drain.ts"
 import * as LiveResponse from "./body/LiveResponse.ts"
 import * as EventStreams from "./EventStreams.ts"
 import * as Negotiation from "./Negotiation.ts"
@@ -35,10 +35,7 @@ export const layer = HttpApiBuilder.group(
     const conversations = yield* Conversations
     const webhooks = yield* TurnWebhooks
     const states = yield* StoredTurns
-    const drain = yield* Drain
-    const mostFileBytes = yield* Commands.FileLimit
-
-    const unlessGoingDown = Commands.unlessGoingDown(drain)
+    const { checkFiles, drain, unlessGoingDown } = yield* CommandContext.gates
 
     /** Answers the request of an accepted turn, in the format that the client asked for. */
     const answer = (
@@ -68,7 +65,7 @@ export const layer = HttpApiBuilder.group(
             })
           ).pipe(
             orProblem,
-            (accepted) => Effect.andThen(Commands.checkFiles(payload.prompt, mostFileBytes), accepted),
+            (accepted) => Effect.andThen(checkFiles(payload.prompt), accepted),
             Effect.flatMap((turnId) => answer(request, params.conversationId, turnId, query.deltas))
           )
         ),

@@ -15,18 +15,14 @@ import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { type AiSdkProvider, ConfigError, type Credential, type Values } from "../config/Config.ts"
 import * as ConfigProblem from "../config/reading/ConfigProblem.ts"
-import { nearest } from "../config/reading/Nearest.ts"
+import { question } from "../config/reading/Nearest.ts"
 
-/** The providers of one entry of the configuration. */
-export interface ByCredential {
-  /** With the first credential, or without one. */
-  readonly first: Provider.Provider["Service"]
-  /** With the others. */
-  readonly byCredential: ReadonlyMap<string, Provider.Provider["Service"]>
-}
+/** The providers of one entry of the configuration, by their credentials; without credentials the only one, under "". */
+export type ByCredential = ReadonlyMap<string, Provider.Provider["Service"]>
 
 /** A package that is loaded. */
-export interface AiSdkPackage extends ByCredential {
+export interface AiSdkPackage {
+  readonly providers: ByCredential
   /** Why the package has no such model, as far as it reports that without a call; `undefined`: it reports nothing. */
   readonly unusable: (model: string) => string | undefined
 }
@@ -102,27 +98,24 @@ const load = Effect.fnUntraced(function* (
   })
   const chosen = factoryOf(exported, config)
   if (typeof chosen === "string") return yield* Effect.fail(problem("factory", chosen))
-  const made = (credential: Credential | undefined) =>
+  const { credentials } = config
+  const made = yield* Effect.forEach(credentials.length === 0 ? [undefined] : credentials, (credential) =>
     Effect.try({
-      try: () => modelsOf(chosen(optionsOf(config, credential, fetch)), config),
+      try: () => [credential?.name ?? "", modelsOf(chosen(optionsOf(config, credential, fetch)), config)] as const,
       catch: (error) =>
         problem("options", `the factory of ${Quote.of(config.package)} refuses them: ${messageOf(error)}`)
     })
+  )
   const providerWith = (models: Models) =>
     providerOf(
       (model) => ({ languageModel: models(model), options: BodyPatch.merge({}, model, config.request ?? {}) }),
       conceal
     )
-  const models = yield* made(config.credentials[0])
-  const byCredential = new Map<string, Provider.Provider["Service"]>()
-  for (const credential of config.credentials.slice(1))
-    byCredential.set(credential.name, providerWith(yield* made(credential)))
   return {
-    first: providerWith(models),
-    byCredential,
+    providers: new Map(made.map(([name, models]) => [name, providerWith(models)])),
     unusable: (model) => {
       try {
-        models(model)
+        made[0]?.[1](model)
         return undefined
       } catch (error) {
         return `${Quote.of(config.package)} has no model ${Quote.of(model)}: ${conceal(messageOf(error))}`
@@ -172,12 +165,8 @@ const factoryOf = (exported: Readonly<Record<string, unknown>>, config: AiSdkPro
   }
   const value = functions.find(([name]) => name === config.factory)?.[1]
   if (value !== undefined) return value as Factory
-  const near = nearest(config.factory, names)
-  return (
-    `${Quote.of(config.package)} exports no function ${Quote.of(config.factory)}.` +
-    (near === undefined ? "" : ` Did you mean "${near}"?`) +
-    ` Its factories: ${known.join(", ")}.`
-  )
+  const near = question(config.factory, names)
+  return `${Quote.of(config.package)} exports no function ${Quote.of(config.factory)}.${near} Its factories: ${known.join(", ")}.`
 }
 
 const optionsOf = (

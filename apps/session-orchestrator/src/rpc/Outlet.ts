@@ -7,7 +7,7 @@
  * Outlet.O3. All clients on the network share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import { Duration, Effect, Semaphore } from "effect"
-import type { LoopBudget } from "../pacing/LoopBudget.ts"
+import type { LoopBudget } from "../engine/pacing/LoopBudget.ts"
 
 /** How long a client may take none of the data that was written for it (Outlet.O2). */
 export const STALL_LIMIT = Duration.seconds(60)
@@ -27,7 +27,7 @@ export interface Writable {
 }
 
 /** The limits of a client on the network. */
-export interface Limits<E> {
+interface Limits<E> {
   readonly budget: LoopBudget
   /** Gives the client up. */
   readonly stalled: Effect.Effect<void, E>

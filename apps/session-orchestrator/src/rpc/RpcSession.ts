@@ -13,7 +13,7 @@
 import { LongJson } from "@holdfast/wire"
 import { LineSplitter, RpcLines } from "@holdfast/wire/rpc"
 import { type Cause, Duration, Effect, Fiber, Queue, Result, Semaphore, Stream } from "effect"
-import * as Prose from "../text/Prose.ts"
+import * as Prose from "../base/text/Prose.ts"
 
 /** The lines that wait for their response (RpcSession.S2). */
 export const MOST_WAITING = 64
@@ -25,7 +25,7 @@ export const LAST_ANSWERS = Duration.seconds(5)
 export const LAST_READ = Duration.seconds(5)
 
 /** An event as it is written. */
-export interface Frame {
+interface Frame {
   readonly json: string
   /** The event's place in the conversation; persisted events only. */
   readonly id: number | undefined

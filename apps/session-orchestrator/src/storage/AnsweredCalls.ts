@@ -3,10 +3,8 @@
  *
  * AnsweredCalls.C1. Such a call is no turn and has no row of its own: its tokens are added to the row of its target and hour.
  */
-import type { StorageError } from "@holdfast/journal"
 import type { Prices } from "@holdfast/policy"
 import { Context, Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
 import type { SqlDatabase } from "@holdfast/journal/sql"
 
 /** The calls of one target in one hour. */
@@ -25,74 +23,51 @@ export interface AnsweredCallsRow {
 export const HOUR_MS = 3_600_000
 
 /** Stores the counts. */
-export class AnsweredCalls extends Context.Service<
-  AnsweredCalls,
-  {
-    /** Adds to the rows of these hours and targets. */
-    readonly add: (rows: ReadonlyArray<AnsweredCallsRow>) => Effect.Effect<void, StorageError>
-    /** The rows of all hours that are at least partly between two moments, in epoch milliseconds. */
-    readonly between: (since: number, until: number) => Effect.Effect<ReadonlyArray<AnsweredCallsRow>, StorageError>
-  }
->()("@holdfast/session-orchestrator/storage/AnsweredCalls") {}
+export class AnsweredCalls extends Context.Service<AnsweredCalls, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/storage/AnsweredCalls"
+) {}
 
-/** The counts in a database. */
-export const make = ({ failed, lane, read, sql }: SqlDatabase.SqlDatabase): AnsweredCalls["Service"] => {
-  const write = lane((counts: ReadonlyArray<ReadonlyArray<AnsweredCallsRow>>) =>
-    Effect.forEach(counts, (rows) => add(sql, rows))
-  )
-  return {
-    add: (rows) => write(rows).pipe(failed("count answered calls")),
-    between: (...period) => between(sql, ...period).pipe(read("the answered calls"))
-  }
-}
-
-/** Adds to rows. The rows are in one order, which prevents a deadlock between runners. */
-const add = (sql: SqlClient.SqlClient, rows: ReadonlyArray<AnsweredCallsRow>): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.forEach(
-    rows.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1)),
-    ({ calls, hour, target, tokens, unreported }) => sql`
-      INSERT INTO answered_calls ${sql.insert({
-        hour,
-        target,
-        calls,
-        unreported,
-        input: tokens.input,
-        output: tokens.output,
-        cached_input: tokens.cachedInput,
-        cache_write: tokens.cacheWrite
-      })}
-      ON CONFLICT (hour, target) DO UPDATE SET
-        calls = answered_calls.calls + excluded.calls,
-        unreported = answered_calls.unreported + excluded.unreported,
-        input = answered_calls.input + excluded.input,
-        output = answered_calls.output + excluded.output,
-        cached_input = answered_calls.cached_input + excluded.cached_input,
-        cache_write = answered_calls.cache_write + excluded.cache_write`,
-    { discard: true }
-  )
-
-/** The rows of the hours between two moments. */
-export const between = (
-  sql: SqlClient.SqlClient,
-  since: number,
-  until: number
-): Effect.Effect<ReadonlyArray<AnsweredCallsRow>, SqlError.SqlError> =>
-  Effect.map(
-    sql<Row>`
-      SELECT hour, target, calls, unreported, input, output, cached_input, cache_write
-      FROM answered_calls WHERE hour > ${since - HOUR_MS} AND hour <= ${until} ORDER BY hour, target`,
-    (rows) =>
-      rows.map(({ cache_write: cacheWrite, cached_input: cachedInput, input, output, ...row }) => ({
-        ...row,
-        tokens: { input, output, cachedInput, cacheWrite }
-      }))
-  )
-
-// --- internal
-
-interface Row extends Omit<AnsweredCallsRow, "tokens"> {
-  readonly input: number
-  readonly output: number
-  readonly cached_input: number
-  readonly cache_write: number
-}
+/** Makes the port. */
+export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => ({
+  /** Adds to the rows of these hours and targets: in one order, which prevents a deadlock between runners. */
+  add: each("count answered calls", (rows: ReadonlyArray<AnsweredCallsRow>) =>
+    Effect.forEach(
+      rows.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1)),
+      ({ calls, hour, target, tokens, unreported }) => sql`
+        INSERT INTO answered_calls ${sql.insert({
+          hour,
+          target,
+          calls,
+          unreported,
+          input: tokens.input,
+          output: tokens.output,
+          cached_input: tokens.cachedInput,
+          cache_write: tokens.cacheWrite
+        })}
+        ON CONFLICT (hour, target) DO UPDATE SET
+          calls = answered_calls.calls + excluded.calls,
+          unreported = answered_calls.unreported + excluded.unreported,
+          input = answered_calls.input + excluded.input,
+          output = answered_calls.output + excluded.output,
+          cached_input = answered_calls.cached_input + excluded.cached_input,
+          cache_write = answered_calls.cache_write + excluded.cache_write`,
+      { discard: true }
+    )
+  ),
+  /** The rows of all hours that are at least partly between two moments, in epoch milliseconds. */
+  between: (since: number, until: number) =>
+    sql<Omit<AnsweredCallsRow, "tokens"> & Prices.Tokens>`
+      SELECT hour, target, calls, unreported, input, output, cached_input AS "cachedInput", cache_write AS "cacheWrite"
+      FROM answered_calls WHERE hour > ${since - HOUR_MS} AND hour <= ${until} ORDER BY hour, target`.pipe(
+      Effect.map((rows) =>
+        rows.map(({ calls, hour, target, unreported, ...tokens }): AnsweredCallsRow => ({
+          hour,
+          target,
+          calls,
+          unreported,
+          tokens
+        }))
+      ),
+      read("the answered calls")
+    )
+})

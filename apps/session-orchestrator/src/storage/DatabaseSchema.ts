@@ -1,18 +1,18 @@
 /**
  * The tables of the database, on SQLite and PostgreSQL.
  *
- * A message's text and a turn's end are in the event that brought them and nowhere else (`Store.W3`). Each id is stored once; rows refer to
+ * A message's text and a turn's end are in the event that brought them and nowhere else (`TurnLog.W3`). Each id is stored once; rows refer to
  * each other by number, because a waiting turn is a kilobyte or two and would have its ids in eleven places.
  */
-import type { SchemaVersion } from "@holdfast/journal/sql"
+import { Rows, type SchemaVersion } from "@holdfast/journal/sql"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** Creates all tables in an empty database. */
 const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const either = (pg: string, sqlite: string) =>
-    sql.onDialectOrElse({ pg: () => sql.literal(pg), orElse: () => sql.literal(sqlite) })
+  const isServer = Rows.isServer(sql)
+  const either = (pg: string, sqlite: string) => sql.literal(isServer ? pg : sqlite)
   /**
    * Epoch milliseconds need more than 32 bits. In SQLite every INTEGER has 64; PostgreSQL's drivers give those as text, and
    * a DOUBLE as a number, which is exact for 285,000 years.
@@ -25,7 +25,6 @@ const tables = Effect.gen(function* () {
   const number = either("BIGINT", "INTEGER")
   /** In SQLite the key is the table. PostgreSQL has no such tables. */
   const byKey = either("", "WITHOUT ROWID")
-  const isServer = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
 
   yield* sql`CREATE TABLE conversations (
     number ${sequence},
@@ -44,7 +43,7 @@ const tables = Effect.gen(function* () {
   // Runners find the turns of a held call by its key, which is in the id of the conversation (X13). A process that has its file alone keeps
   // them in memory.
   if (isServer) {
-    yield* sql`CREATE INDEX conversations_call ON conversations (substr(conversation_id, 1, 36))
+    yield* sql`CREATE INDEX conversations_call ON conversations (substr(conversation_id, 1, 25))
       WHERE conversation_id LIKE 'holdfast-call-%'`
   }
 
@@ -92,7 +91,7 @@ const tables = Effect.gen(function* () {
   if (isServer) yield* sql`CREATE INDEX events_by_turn ON events (turn)`
   yield* sql`CREATE INDEX events_model_change ON events (turn, event_id) WHERE type = 'model-change'`
 
-  // The key is the fence (`Journal.J2`). Several processes write to a server, so its records name their writer.
+  // The key is the fence (`TurnLog.W2`). Several processes write to a server, so its records name their writer.
   yield* sql`CREATE TABLE journal (
     turn ${number} NOT NULL REFERENCES turns (number),
     seq INTEGER NOT NULL,
@@ -192,9 +191,23 @@ const tables = Effect.gen(function* () {
   yield* sql`INSERT INTO probe (probe_id, probed_at) VALUES (1, 0)`
 })
 
+/** Limits of spending that a person has raised, shared by all runners (X11). */
+const raises = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const number = sql.literal(Rows.isServer(sql) ? "DOUBLE PRECISION" : "REAL")
+  yield* sql`CREATE TABLE spend_raises (
+    spend_limit TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    until ${number} NOT NULL,
+    money ${number},
+    tokens ${number},
+    PRIMARY KEY (spend_limit, scope)
+  )`
+})
+
 /** The versions of the tables. Numbers up to 24 were used before the first release. */
 export const versions = {
   table: "holdfast_migrations",
   another: "set database.path (or database.url) to another database",
-  migrations: { "0025_tables": tables }
+  migrations: { "0025_tables": tables, "0026_raises": raises }
 } satisfies SchemaVersion.Versions

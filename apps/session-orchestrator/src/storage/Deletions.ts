@@ -6,75 +6,50 @@
  * Deletions.D3. After `scrub` a SQLite file and its log have no byte of what was deleted. Copies and backups are not reached. PostgreSQL
  *     reuses the space after its own vacuum.
  */
-import type { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
 import { Context, Effect, Schedule } from "effect"
-import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /** What became of a conversation: `busy` has a turn that has not ended (D2), `missing` does not exist. */
-export type Outcome = "deleted" | "busy" | "missing"
+type Outcome = "deleted" | "busy" | "missing"
 
 /** Deletes from one database. */
-export class Deletions extends Context.Service<
-  Deletions,
-  {
-    /** Deletes a conversation. */
-    readonly conversation: (id: Ids.ConversationId) => Effect.Effect<Outcome, StorageError>
-    /** Takes what was deleted out of the log of a SQLite file (D3). */
-    readonly scrub: Effect.Effect<void, StorageError>
-  }
->()("@holdfast/session-orchestrator/storage/Deletions") {}
+export class Deletions extends Context.Service<Deletions, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/storage/Deletions"
+) {}
 
-/** Deletes from a database. */
-export const make = ({ failed, lane, sql }: SqlDatabase.SqlDatabase): Deletions["Service"] => {
-  const remove = lane(conversations(sql))
+/** Makes the port. */
+export const make = ({ each, failed, sql }: SqlDatabase.SqlDatabase) => {
+  /** Begins to overwrite what is deleted with zeros, or ends it, for the connection; also within a transaction. */
+  const overwriting = (mode: "ON" | "OFF") => sql`PRAGMA secure_delete = ${sql.literal(mode)}`
+  const emptied = sql<{ readonly busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.pipe(
+    Effect.map(([result]) => result?.busy === 1),
+    // Another checkpoint, or a reader such as `holdfast turns`, holds the log for some milliseconds.
+    Effect.repeat({ schedule: Schedule.spaced("100 millis"), while: (isBusy) => isBusy, times: 50 }),
+    Effect.flatMap((isBusy) => (isBusy ? Effect.logWarning(STILL_THERE) : Effect.void))
+  )
+  const isServer = Rows.isServer(sql)
   return {
-    conversation: (id) => remove(id).pipe(failed(`delete conversation ${id}`)),
-    scrub: scrub(sql).pipe(failed("take deleted text out of the log"))
+    /** Deletes a conversation. */
+    conversation: each(
+      (id) => `delete conversation ${id}`,
+      (id: Ids.ConversationId) =>
+        isServer
+          ? remove(sql, id)
+          : overwriting("ON").pipe(Effect.andThen(remove(sql, id)), Effect.tap(overwriting("OFF")))
+    ),
+    /** Takes what was deleted out of the log of a SQLite file (D3). */
+    scrub: isServer ? Effect.void : emptied.pipe(failed("take deleted text out of the log"))
   }
 }
 
-/** Deletes conversations, in order, within a transaction. */
-const conversations =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.ConversationId>): Effect.Effect<ReadonlyArray<Outcome>, TableError> =>
-    Effect.gen(function* () {
-      yield* overwriting(sql, true)
-      const outcomes = yield* Effect.forEach(ids, (id) => one(sql, id))
-      yield* overwriting(sql, false)
-      return outcomes
-    })
-
-/** Empties the log of a SQLite file; does nothing for a server. */
-const scrub = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
-  sql.onDialectOrElse({
-    pg: () => Effect.void,
-    orElse: () =>
-      sql<{ readonly busy: number }>`PRAGMA wal_checkpoint(TRUNCATE)`.pipe(
-        Effect.map(([result]) => result?.busy === 1),
-        // Another checkpoint, or a reader such as `holdfast turns`, holds the log for some milliseconds.
-        Effect.repeat({ schedule: Schedule.spaced("100 millis"), while: (isBusy) => isBusy, times: 50 }),
-        Effect.flatMap((isBusy) =>
-          isBusy
-            ? Effect.logWarning(
-                "Deleted text is still in the database's log, which another process reads. The next deletion or an orderly stop removes it."
-              )
-            : Effect.void
-        )
-      )
-  })
-
 // --- internal
 
-/** Begins to overwrite what is deleted with zeros, or ends it, for the connection; also within a transaction. Does nothing in PostgreSQL. */
-const overwriting = (sql: SqlClient.SqlClient, isOn: boolean): Effect.Effect<void, SqlError.SqlError> =>
-  sql.onDialectOrElse({
-    pg: () => Effect.void,
-    orElse: () => Effect.asVoid(isOn ? sql`PRAGMA secure_delete = ON` : sql`PRAGMA secure_delete = OFF`)
-  })
+const STILL_THERE =
+  "Deleted text is still in the database's log, which another process reads. The next deletion or an orderly stop removes it."
 
-const one = Effect.fnUntraced(function* (
+const remove = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
 ): Effect.fn.Return<Outcome, SqlError.SqlError> {
@@ -98,6 +73,7 @@ const one = Effect.fnUntraced(function* (
     if (some.length < TURNS) break
   }
   for (const table of OF_CONVERSATIONS) yield* sql`DELETE FROM ${sql(table)} WHERE conversation = ${number}`
+  yield* sql`DELETE FROM spend_raises WHERE scope = ${id}`
   yield* sql`DELETE FROM conversations WHERE number = ${number}`
   return "deleted"
 })

@@ -7,17 +7,23 @@ export const PREFIX = HeldCall.PREFIX
 /** Characters of a call's key. */
 export const KEY_LENGTH = 22
 
-/** Makes an id. `since` is when the call began, in epoch milliseconds; `chance` distinguishes calls of one key and moment. */
-export const make = (key: string, since: number, chance: string): Ids.ConversationId =>
-  Ids.ConversationId.make(`${PREFIX}${key}-${since.toString(36)}-${chance}`)
+/** Characters at its beginning that name the call whatever its login is. */
+export const CALL_LENGTH = 11
 
-/** The id of the one turn of a held call: short enough for a person to type. */
+/** The id of the one turn of a held call: short enough for a person to type. `since` is when the call began, in epoch milliseconds. */
 export const turn = (since: number, chance: string): Ids.TurnId =>
-  Ids.TurnId.make(`call-${since.toString(36)}-${chance}`)
+  Ids.TurnId.make(`${TURN}${since.toString(36)}-${chance}`)
+
+/** The conversation of a turn; another `chance` makes another id of the same turn. */
+export const make = (key: string, turnId: Ids.TurnId, chance: string): Ids.ConversationId =>
+  Ids.ConversationId.make(`${PREFIX}${key}-${turnId.slice(TURN.length)}-${chance}`)
+
+/** The conversation of a turn that is not on disk. Without a key: that costs a digest of the body, and most calls need none. */
+export const draft = (turnId: Ids.TurnId): Ids.ConversationId => Ids.ConversationId.make(`${PREFIX}${turnId}`)
 
 /** The turn of a conversation. What follows a hyphen in its `chance` is not part of it. */
 export const turnOf = (id: Ids.ConversationId): Ids.TurnId =>
-  Ids.TurnId.make(`call-${partsOf(id).slice(0, 2).join("-")}`)
+  Ids.TurnId.make(`${TURN}${partsOf(id).slice(0, 2).join("-")}`)
 
 /** The call of a conversation; `undefined` for any other conversation. */
 export const read = (id: Ids.ConversationId): { readonly key: string; readonly since: number } | undefined => {
@@ -30,6 +36,8 @@ export const read = (id: Ids.ConversationId): { readonly key: string; readonly s
 export const isHeld: (id: Ids.ConversationId) => boolean = HeldCall.isHeld
 
 // --- internal
+
+const TURN = "call-"
 
 const KEY_END = PREFIX.length + KEY_LENGTH
 

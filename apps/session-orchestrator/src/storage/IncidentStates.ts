@@ -6,14 +6,12 @@
  * IncidentStates.S2. A failed turn is uncounted from its end, in the same write, until a change counts it. So each is counted once, whatever
  *     became of the process that ran it.
  */
-import type { StorageError } from "@holdfast/journal"
 import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Context, Effect } from "effect"
 import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Records } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import type { SqlClient, SqlError } from "effect/sql"
-import * as Keyset from "./tables/Keyset.ts"
 import * as Outbox from "./Outbox.ts"
 import * as TurnTable from "./tables/TurnTable.ts"
 
@@ -44,41 +42,45 @@ export interface IncidentChange {
 }
 
 /** Stores incidents. */
-export class IncidentStates extends Context.Service<
-  IncidentStates,
-  {
+export class IncidentStates extends Context.Service<IncidentStates, ReturnType<typeof make>>()(
+  "@holdfast/session-orchestrator/storage/IncidentStates"
+) {}
+
+/** Makes the port. */
+export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => {
+  const load = sql<IncidentRow>`SELECT endpoint, state FROM incidents ORDER BY endpoint`
+  return {
     /** All rows. */
-    readonly load: Effect.Effect<ReadonlyArray<IncidentRow>, StorageError>
+    load: load.pipe(read("incidents")),
     /** Whether a turn that has not ended waits for an endpoint, or calls it. */
-    readonly hasOpenTurn: (target: Target.Target) => Effect.Effect<boolean, StorageError>
+    hasOpenTurn: (target: Target.Target) => hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
     /** Uncounted turns that ended between two moments in epoch milliseconds, oldest first, at most `limit` (IncidentStates.S2). */
-    readonly uncounted: (
-      from: number,
-      before: number,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<FailedTurn>, StorageError>
+    uncounted: (from: number, before: number, limit: number) =>
+      uncounted(sql, from, before, limit).pipe(read("turns that have failed")),
     /**
      * Writes what `decide` makes of the rows (IncidentStates.S1), and counts these turns, without those that were counted before. `decide` is called
      * again if the transaction is.
      */
-    readonly change: (decide: Decide, turns: ReadonlyArray<Ids.TurnId>) => Effect.Effect<void, StorageError>
-  }
->()("@holdfast/session-orchestrator/storage/IncidentStates") {}
-
-/** The incidents in a database. */
-export const make = ({ failed, lane, read, sql }: SqlDatabase.SqlDatabase): IncidentStates["Service"] => {
-  const write = lane((changes: ReadonlyArray<Change>) => change(sql, changes))
-  return {
-    load: load(sql).pipe(read("incidents")),
-    hasOpenTurn: (target) => hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
-    uncounted: (...query) => uncounted(sql, ...query).pipe(read("turns that have failed")),
-    change: (decide, turns) => write({ decide, turns }).pipe(failed("record incidents"))
+    change: each(
+      "record incidents",
+      Effect.fnUntraced(function* (
+        decide: Decide,
+        turns: ReadonlyArray<Ids.TurnId>
+      ): Effect.fn.Return<void, SqlError.SqlError> {
+        // Another runner's change waits for the end of this transaction. SQLite has one writer anyway.
+        if (Rows.isServer(sql)) yield* sql`LOCK TABLE incidents IN SHARE ROW EXCLUSIVE MODE`
+        const { messages, removed, rows } = decide(yield* load, yield* count(sql, turns))
+        if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`
+        for (const row of rows) {
+          yield* sql`INSERT INTO incidents ${sql.insert({ ...row })}
+            ON CONFLICT (endpoint) DO UPDATE SET state = excluded.state`
+        }
+        yield* Outbox.add(sql, messages)
+        for (const lane of new Set(messages.map((message) => message.lane))) yield* Outbox.drop(sql, lane, MOST_NOTICES)
+      })
+    )
   }
 }
-
-/** All rows. */
-const load = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<IncidentRow>, SqlError.SqlError> =>
-  sql<IncidentRow>`SELECT endpoint, state FROM incidents ORDER BY endpoint`
 
 /** Whether a turn that has not ended waits for an endpoint, or calls it. A queued turn does neither. */
 const hasOpenTurn = Effect.fnUntraced(function* (
@@ -110,50 +112,22 @@ const uncounted = Effect.fnUntraced(function* (
   limit: number
 ): Effect.fn.Return<ReadonlyArray<FailedTurn>, TableError> {
   const rows = yield* sql<
-    OpenRow & { readonly conversation_id: Ids.ConversationId; readonly turn_id: Ids.TurnId; readonly payload: string }
+    OpenRow & { readonly conversationId: Ids.ConversationId; readonly turnId: Ids.TurnId; readonly payload: string }
   >`
-    SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model, c.conversation_id, t.turn_id, e.payload
+    SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model,
+      c.conversation_id AS "conversationId", t.turn_id AS "turnId", e.payload
     FROM turns t
     JOIN conversations c ON c.number = t.conversation
     JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
     WHERE t.uncounted IS NOT NULL AND t.ended_at >= ${from} AND t.ended_at < ${before}
     ORDER BY t.ended_at LIMIT ${limit}`
   const chosen = yield* targetsOf(sql, rows)
-  return yield* Effect.forEach(rows, ({ conversation_id: conversationId, model, number, payload, turn_id: turnId }) =>
-    Effect.map(TurnTable.endOf(payload, { conversationId, turnId }), (end): FailedTurn => {
-      const name = chosen.get(number) ?? model
-      return { conversationId, target: Target.parse(name) ?? { provider: "", model: name }, end }
+  return yield* Effect.forEach(rows, (row) =>
+    Effect.map(TurnTable.endOf(row.payload, row), (end): FailedTurn => {
+      const name = chosen.get(row.number) ?? row.model
+      return { conversationId: row.conversationId, target: Target.parse(name) ?? { provider: "", model: name }, end }
     })
   )
-})
-
-/** A decision, and the turns that it counts. */
-interface Change {
-  readonly decide: Decide
-  readonly turns: ReadonlyArray<Ids.TurnId>
-}
-
-/** Makes one change after the other, within one transaction (IncidentStates.S1). */
-const change = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  changes: ReadonlyArray<Change>
-): Effect.fn.Return<ReadonlyArray<void>, SqlError.SqlError> {
-  // Another runner's change waits for the end of this transaction. SQLite has one writer anyway.
-  yield* sql.onDialectOrElse({
-    pg: () => Effect.asVoid(sql`LOCK TABLE incidents IN SHARE ROW EXCLUSIVE MODE`),
-    orElse: () => Effect.void
-  })
-  for (const { decide, turns } of changes) {
-    const { messages, removed, rows } = decide(yield* load(sql), yield* count(sql, turns))
-    if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`
-    for (const row of rows) {
-      yield* sql`INSERT INTO incidents ${sql.insert({ ...row })}
-        ON CONFLICT (endpoint) DO UPDATE SET state = excluded.state`
-    }
-    yield* Outbox.add(sql, messages)
-    for (const lane of new Set(messages.map((message) => message.lane))) yield* Outbox.drop(sql, lane, MOST_NOTICES)
-  }
-  return changes.map(() => undefined)
 })
 
 /** A receiver that is down for a week of incidents gets the newest of them. */
@@ -174,30 +148,28 @@ interface OpenRow {
 const targetsOf = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<{ readonly number: number }>
-): Effect.Effect<ReadonlyMap<number, string | undefined>, SqlError.SqlError> =>
-  turns.length === 0
-    ? Effect.succeed(new Map())
-    : Effect.map(
-        sql<Records.Stored & { readonly turn: number }>`
-          SELECT ${Rows.number(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
-          WHERE j.turn IN (${Keyset.numbers(sql, turns)})
-            AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
-          ORDER BY j.turn, j.seq`,
-        (rows) => {
-          const records = Map.groupBy(rows, ({ turn }) => turn)
-          return new Map(Array.from(records, ([turn, own]) => [turn, History.of(own).target]))
-        }
-      )
+): Effect.Effect<ReadonlyMap<number, string | undefined>, SqlError.SqlError> => {
+  const numbers = turns.map(({ number }) => number)
+  return Effect.map(
+    sql<Records.Stored & { readonly turn: number }>`
+      SELECT ${Rows.number(sql, "j.turn")} AS "turn", j.name, j.value FROM journal j
+      WHERE ${Rows.have(sql, "j.turn", numbers)}
+        AND (j.name LIKE 'step/%/route' OR j.name LIKE 'step/%/decision/%' OR j.name LIKE 'step/%/sleep/%')
+      ORDER BY j.turn, j.seq`,
+    (rows) => {
+      const records = Map.groupBy(rows, ({ turn }) => turn)
+      return new Map(Array.from(records, ([turn, own]) => [turn, History.of(own).target]))
+    }
+  )
+}
 
 /** Counts turns, and returns those that were uncounted. */
 const count = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<Ids.TurnId>
 ): Effect.Effect<ReadonlySet<Ids.TurnId>, SqlError.SqlError> =>
-  turns.length === 0
-    ? Effect.succeed(new Set())
-    : Effect.map(
-        sql<{ readonly turn_id: Ids.TurnId }>`UPDATE turns SET uncounted = NULL
-          WHERE ${Rows.have(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
-        (rows) => new Set(rows.map(({ turn_id }) => turn_id))
-      )
+  Effect.map(
+    sql<{ readonly turn_id: Ids.TurnId }>`UPDATE turns SET uncounted = NULL
+      WHERE ${Rows.have(sql, "turn_id", turns)} AND uncounted IS NOT NULL RETURNING turn_id`,
+    (rows) => new Set(rows.map(({ turn_id }) => turn_id))
+  )

@@ -5,10 +5,10 @@
  * Recording.R2. A reader asks for a number of turns, and gets the newest: more would take longer to read than a person waits.
  */
 import { Records } from "@holdfast/kernel"
-import { Ids, Target, type TurnEvent } from "@holdfast/wire"
-import type { Conversation } from "./Store.ts"
+import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
+import type { Conversation } from "./Stored.ts"
 import { type TableError } from "@holdfast/journal/sql"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ConversationTable from "./tables/ConversationTable.ts"
 import * as RecordTable from "./tables/RecordTable.ts"
@@ -50,28 +50,24 @@ export const read = Effect.fnUntraced(function* (
   since: number,
   most: number
 ): Effect.fn.Return<Recording, TableError> {
-  const ids = yield* decodeIds(
-    yield* sql`SELECT t.turn_id FROM turns t
-      WHERE t.accepted_at >= ${since} OR t.ended_at >= ${since} OR t.end_event_id IS NULL
-      ORDER BY t.number DESC LIMIT ${most + 1}`
-  )
+  const ids = yield* sql<{ readonly turnId: Ids.TurnId }>`SELECT t.turn_id AS "turnId" FROM turns t
+    WHERE t.accepted_at >= ${since} OR t.ended_at >= ${since} OR t.end_event_id IS NULL
+    ORDER BY t.number DESC LIMIT ${most + 1}`
   const newest = ids
     .slice(0, most)
-    .map(({ turn_id }) => turn_id)
+    .map(({ turnId }) => turnId)
     .toReversed()
   const turns: Array<RecordedTurn> = []
   for (let n = 0; n < newest.length; n += BATCH) {
     const some = newest.slice(n, n + BATCH)
-    const found = yield* TurnTable.findAll(sql, some)
-    const conversations = yield* ConversationTable.findAll(
-      sql,
-      Array.from(new Set(found.map((turn) => turn.conversationId)))
-    )
-    const journals = yield* RecordTable.load(sql)(found.map(({ turnId }) => turnId))
-    for (const [i, { acceptedAt, conversationId, end, isSubmitted = false, model, turnId }] of found.entries()) {
+    const found = yield* TurnTable.find(sql, some)
+    const ofTurns = Array.from(found.values(), ({ conversationId }) => conversationId)
+    const conversations = yield* ConversationTable.find(sql, [...new Set(ofTurns)])
+    const journals = yield* RecordTable.load(sql, some)
+    for (const { acceptedAt, conversationId, end, isSubmitted = false, model, turnId } of found.values()) {
       const conversation = conversations.get(conversationId)
       const target = conversation && Target.parse(model ?? conversation.model)
-      const records = recordsOf(journals[i] ?? [])
+      const records = recordsOf(journals.get(turnId) ?? [])
       if (conversation === undefined || target === undefined || records === undefined) continue
       // A turn that called a provider has records. A turn that was aborted in the queue has none.
       if (records.length === 0 && end !== undefined && end.attempts > 0) continue
@@ -86,8 +82,6 @@ export const read = Effect.fnUntraced(function* (
 
 /** Turns of one query. */
 const BATCH = 50
-
-const decodeIds = Schema.decodeUnknownEffect(Schema.Array(Schema.Struct({ turn_id: Ids.TurnId })))
 
 /** `undefined`: a record of a known kind cannot be read. Kinds of newer versions are skipped (Records.R2). */
 const recordsOf = (stored: ReadonlyArray<Records.Stored>): ReadonlyArray<Records.TurnRecord> | undefined => {

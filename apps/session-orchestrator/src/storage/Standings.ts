@@ -3,14 +3,16 @@
  *
  * All turns and all runners of a database share them, and they survive a restart.
  *
- * Standings.N1. A noted pause is visible to all readers from then on. Noting it again changes nothing; of two pauses of one thing the
- *     later end stays (`Standing.merge`).
+ * Standings.N1. A noted pause is visible to this process from then on, and to others within `NEWS_MS`. Noting it again changes nothing; of two
+ *     pauses of one thing the later end stays (`Standing.merge`).
+ * Standings.N2. Of like pauses within `NEWS_MS` the first is written: what is stored is older than what is known by less than that.
  */
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
-import { Array, Context, Effect, Schema } from "effect"
+import { Array, Context, Effect, Option, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { SqlDatabase } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
+import * as ProviderName from "../base/text/ProviderName.ts"
 
 /** Stores the pauses of targets and credentials. */
 export class Standings extends Context.Service<
@@ -23,25 +25,84 @@ export class Standings extends Context.Service<
   }
 >()("@holdfast/session-orchestrator/storage/Standings") {}
 
-/** The pauses in a database. */
-export const make = Effect.fnUntraced(function* ({ failed, lane, sql, together }: SqlDatabase.SqlDatabase) {
-  const read = yield* together(READS_AT_ONCE, loadEach(sql))
-  const write = lane(note(sql))
-  return Standings.of({
-    load: (now) => read(now).pipe(failed("read which targets and credentials are better left alone")),
-    note: (changes, now) =>
-      write({ changes, now }).pipe(failed("record which targets and credentials are better left alone"))
+/** Makes the port. */
+export const make = Effect.fnUntraced(function* ({ reads, sql, writes }: SqlDatabase.SqlDatabase) {
+  const load = yield* reads(
+    () => BETTER_LEFT_ALONE,
+    (times: ReadonlyArray<number>) =>
+      Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${Math.min(...times)}`, (rows) => {
+        const standing = standingOf(readable(rows))
+        return new Map(times.map((now) => [now, Standing.expire(standing, now)]))
+      })
+  )
+  const write = writes(() => `record ${BETTER_LEFT_ALONE}`, note(sql))
+  return remembering({
+    load: (now) =>
+      Effect.map(
+        load(now),
+        Option.getOrElse(() => Standing.empty)
+      ),
+    note: (changes, now) => write({ changes, now })
   })
 })
 
-/** The pauses in force at each of some moments, in epoch milliseconds. */
-const loadEach =
-  (sql: SqlClient.SqlClient) =>
-  (times: ReadonlyArray<number>): Effect.Effect<ReadonlyArray<Standing.Standing>, SqlError.SqlError> =>
-    Effect.map(sql`SELECT kind, name, pause FROM standings WHERE until > ${Math.min(...times)}`, (rows) => {
-      const standing = standingOf(readable(rows))
-      return times.map((now) => Standing.expire(standing, now))
-    })
+/** Within so many milliseconds a pause is no news: in an outage, thousands of turns find the same. */
+export const NEWS_MS = 1_000
+
+/** Keeps in memory what this process has noted, and reads what the others have. */
+export const remembering = ({ load, note }: Standings["Service"]): Standings["Service"] => {
+  let known = Standing.empty
+  let stored = Standing.empty
+  let readAt = -Infinity
+  return {
+    load: (now) =>
+      Effect.suspend(() => {
+        known = Standing.expire(known, now)
+        if (Math.abs(now - readAt) < NEWS_MS) return Effect.succeed(known)
+        return Effect.map(load(now), (read) => {
+          readAt = now
+          stored = Standing.merge(Standing.expire(stored, now), read)
+          return (known = Standing.merge(known, read))
+        })
+      }),
+    note: (changes, now) =>
+      Effect.suspend(() => {
+        known = Standing.merge(known, changes)
+        const news = newsOf(changes, stored, known)
+        if (Standing.isEmpty(news)) return Effect.void
+        return Effect.map(note(news, now), () => void (stored = Standing.merge(stored, news)))
+      })
+  }
+}
+
+/** The same for what begins although the database is away: then nothing is known. */
+export const orUnknown = ({ load, note }: Standings["Service"]): Standings["Service"] => ({
+  load: (now) => Effect.orElseSucceed(load(now), () => Standing.empty),
+  note
+})
+
+/** The same for calls with a client's own key, by its account: what they find concerns no call of another account. */
+export const ofClient = ({ load, note }: Standings["Service"], accountOf: () => string): Standings["Service"] => {
+  let known: string | undefined
+  const own = (): string => (known ??= accountOf())
+  return {
+    load: (now) =>
+      Effect.map(load(now), (standing) =>
+        renamed(standing, (provider) =>
+          ProviderName.accountOf(provider) === own()
+            ? ProviderName.withClientKey(ProviderName.configured(provider))
+            : provider
+        )
+      ),
+    note: (changes, now) =>
+      note(
+        renamed(changes, (provider) =>
+          ProviderName.hasClientKey(provider) ? ProviderName.ofAccount(provider, own()) : provider
+        ),
+        now
+      )
+  }
+}
 
 /** The findings of one turn at `now`, in epoch milliseconds. */
 interface Note {
@@ -71,17 +132,46 @@ const note =
 
 // --- internal
 
-/** Small rows a query. */
-const READS_AT_ONCE = 64
+/** The entries of changes whose pauses are unlike the stored ones, as they are known. */
+const newsOf = (changes: Standing.Standing, stored: Standing.Standing, known: Standing.Standing): Standing.Standing =>
+  Standing.ofKinds((kind) =>
+    Object.fromEntries(
+      Object.entries(changes[kind]).flatMap(([name, { cleared, pauses }]) => {
+        const like = stored[kind][name]?.pauses ?? []
+        const isNews = cleared !== undefined || !pauses.every((pause) => like.some((other) => isLike(pause, other)))
+        const entry = known[kind][name]
+        return isNews && entry !== undefined ? [[name, entry]] : []
+      })
+    )
+  )
+
+/** Whether two turns have found the same pause, within a short time. */
+const isLike = (pause: Standing.Pause, { askedUntil, reason, retryable, since = 0, until }: Standing.Pause): boolean =>
+  pause.reason === reason &&
+  pause.retryable === retryable &&
+  Math.abs((pause.since ?? 0) - since) < NEWS_MS &&
+  pause.until - until < NEWS_MS &&
+  (pause.askedUntil ?? 0) - (askedUntil ?? 0) < NEWS_MS
+
+/** With other names of providers. */
+const renamed = (standing: Standing.Standing, rename: (provider: string) => string): Standing.Standing =>
+  Standing.ofKinds((kind) =>
+    Object.fromEntries(
+      Object.entries(standing[kind]).map(([name, entry]) => [
+        name.replace(/^[^/]*/u, (provider) => rename(provider)),
+        entry
+      ])
+    )
+  )
+
+const BETTER_LEFT_ALONE = "which targets and credentials are better left alone"
 
 /**
  * Reads the rows of some names and locks them until the transaction ends: of two runners that had read the same row, the second would
- * overwrite the changes of the first. Rows are locked in one order, which prevents a deadlock. SQLite has one writer anyway.
+ * overwrite the changes of the first. Rows are locked in one order, which prevents a deadlock.
  */
-const held = (sql: SqlClient.SqlClient, names: ReadonlyArray<string>) => {
-  const lock = sql.onDialectOrElse({ pg: () => sql.literal("FOR UPDATE"), orElse: () => sql.literal("") })
-  return sql`SELECT kind, name, pause FROM standings WHERE ${sql.in("name", names)} ORDER BY kind, name ${lock}`
-}
+const held = (sql: SqlClient.SqlClient, names: ReadonlyArray<string>) => sql`
+  SELECT kind, name, pause FROM standings WHERE ${sql.in("name", names)} ORDER BY kind, name ${Rows.locking(sql, "FOR UPDATE")}`
 
 const Row = Schema.Struct({
   kind: Schema.Literals(Standing.KINDS),
@@ -93,11 +183,10 @@ const decodeRow = Schema.decodeUnknownOption(Row)
 const readable = (rows: ReadonlyArray<unknown>): ReadonlyArray<typeof Row.Type> =>
   Array.getSomes(rows.map((row) => decodeRow(row)))
 
-const standingOf = (rows: ReadonlyArray<typeof Row.Type>): Standing.Standing => {
-  const of = (kind: Standing.Kind) =>
+const standingOf = (rows: ReadonlyArray<typeof Row.Type>): Standing.Standing =>
+  Standing.ofKinds((kind) =>
     Object.fromEntries(rows.filter((row) => row.kind === kind).map(({ name, pause }) => [name, pause]))
-  return { targets: of("targets"), credentials: of("credentials"), accounts: of("accounts"), models: of("models") }
-}
+  )
 
 const rowsOf = (standing: Standing.Standing) =>
   Standing.KINDS.flatMap((kind) =>

@@ -53,6 +53,7 @@ class Editor {
       env: { HOME: cwd, PATH: process.env["PATH"], KEY: "sk-test" }
     })
     this.child.stderr.resume()
+    this.child.stdin.on("error", () => {})
     const stream = acp.ndJsonStream(
       Writable.toWeb(this.child.stdin),
       Readable.toWeb(this.child.stdout) as ReadableStream<Uint8Array>

@@ -156,7 +156,7 @@ describe("holdfast", () => {
       stdout: "",
       stderr:
         `holdfast: ${file} has 2 problems.\n` +
-        '  sever (line 1, column 3): unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, tools, log, telemetry, webhooks.\n' +
+        '  sever (line 1, column 3): unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, log, tools, telemetry, webhooks.\n' +
         "  server.port (line 1, column 28): found 99999; expected an integer from 0 to 65535.\n"
     })
   })

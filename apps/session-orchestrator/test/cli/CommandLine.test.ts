@@ -5,11 +5,14 @@ import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { TestClock } from "effect/testing"
 import process from "node:process"
-import { Inspection, type Service } from "../../src/inspection/Inspection.ts"
-import type { StoredTurn, TurnReport } from "../../src/inspection/TurnReport.ts"
-import type { TurnRow } from "../../src/storage/Lists.ts"
+import type { Service } from "../../src/insight/inspection/Inspection.ts"
+import type { TurnReport } from "../../src/insight/inspection/TurnReport.ts"
+import { Store } from "../../src/storage/Store.ts"
 import type * as Backup from "../../src/storage/sqlite/Backup.ts"
+import * as Logged from "../storage/Logged.ts"
+import * as NumberedData from "../storage/NumberedData.ts"
 import * as CommandLine from "./CommandLine.ts"
+import * as Inspected from "./Inspected.ts"
 
 const SECRET = "planted-planted-planted"
 const environment = { HOLDFAST_TOKEN: SECRET, HOLDFAST_DATABASE_PATH: "a.db" }
@@ -18,12 +21,12 @@ const postgres = { HOLDFAST_DATABASE_URL: "postgres://u:p@db/h", HOLDFAST_RUNNER
 const conversationId = Ids.ConversationId.make("c-1")
 const turnId = Ids.TurnId.make("t-1")
 
-/** What a period's report is read from, without a turn. */
-const NOTHING: Inspection["Service"]["sources"] = {
-  turns: () => Effect.succeed({ rows: [], next: undefined }),
-  answeredCalls: () => Effect.succeed([]),
-  records: () => Effect.succeed([])
-}
+/** Stores a turn of a conversation. */
+const accepted = (conversationId: Ids.ConversationId) =>
+  Effect.gen(function* () {
+    yield* (yield* Store).createConversation(NumberedData.conversation(1, { conversationId, createdAt: 1_000 }))
+    yield* Logged.accept(NumberedData.turn(1, 1, { conversationId, turnId, acceptedAt: 1_000 }))
+  })
 
 describe("holdfast turns", () => {
   const turn = (over: Partial<TurnReport>): TurnReport => ({
@@ -65,13 +68,8 @@ describe("holdfast turns", () => {
     Effect.gen(function* () {
       yield* TestClock.setTime(today(22, 5, 0))
       const asked: Array<boolean> = []
-      const inspection = Layer.succeed(Inspection, {
-        database: "a.db",
+      const inspection = Inspected.layer(Effect.void, {
         turns: ({ all }) => Effect.sync(() => asked.push(all)).pipe(Effect.as(found)),
-        evidence: () => Effect.undefined,
-        recording: () => Effect.die("not asked for"),
-        conversation: () => Effect.succeedNone,
-        sources: NOTHING,
         service: Effect.succeed(service)
       })
       const outcome = yield* CommandLine.run(["turns", ...args], {
@@ -151,7 +149,11 @@ describe("holdfast turns", () => {
       })
       expect(yield* turns(["--limit", "0"])).toMatchObject({
         code: 2,
-        stderr: "holdfast: --limit: found 0; expected a whole number from 1 on.\n"
+        stderr: 'holdfast: --limit: found "0"; expected a number from 1 on.\n'
+      })
+      expect(yield* turns(["--limit", "ten"])).toMatchObject({
+        code: 2,
+        stderr: 'holdfast: --limit: found "ten"; expected a finite number.\n'
       })
       expect(yield* turns(["--limit", "1"])).toMatchObject({ code: 0 })
     })
@@ -159,29 +161,11 @@ describe("holdfast turns", () => {
 })
 
 describe("holdfast report", () => {
-  const beginning: TurnRow = {
-    position: { at: 0, number: 1 },
-    turn: { conversationId, turnId, acceptedAt: 1_000, prompt: "Why?", end: undefined },
-    model: "anthropic/claude",
-    hasChangedModel: false,
-    hasEvents: false,
-    labels: {}
-  }
+  const fill = accepted(Ids.ConversationId.make("c1"))
   const report = (...args: ReadonlyArray<string>) =>
     Effect.gen(function* () {
       yield* TestClock.setTime(1_933_000_000_000)
-      const inspection = Layer.succeed(Inspection, {
-        database: "a.db",
-        turns: () => Effect.succeed([]),
-        evidence: () => Effect.undefined,
-        recording: () => Effect.die("not asked for"),
-        conversation: () => Effect.succeedNone,
-        sources: {
-          ...NOTHING,
-          turns: ({ conversationId: id }) => Effect.succeed({ rows: id === "c1" ? [beginning] : [], next: undefined })
-        },
-        service: Effect.succeed({ _tag: "None" } as const)
-      })
+      const inspection = Inspected.layer(args.includes("--conversation") ? fill : Effect.void)
       return yield* CommandLine.run(["report", ...args], { parts: { environment, inspection } })
     })
   const inJson = (...args: ReadonlyArray<string>) =>
@@ -218,33 +202,9 @@ describe("holdfast report", () => {
 })
 
 describe("holdfast explain", () => {
-  const evidence: StoredTurn = {
-    turn: { conversationId, turnId, acceptedAt: 0, prompt: "Why?", end: undefined },
-    conversation: {
-      conversationId,
-      createdAt: 0,
-      model: "anthropic/claude",
-      system: undefined,
-      retry: undefined,
-      autoRetryEnabled: true
-    },
-    events: [],
-    records: []
-  }
   const explain = (...args: ReadonlyArray<string>) =>
     CommandLine.run(["explain", ...args], {
-      parts: {
-        environment,
-        inspection: Layer.succeed(Inspection, {
-          database: "a.db",
-          turns: () => Effect.succeed([]),
-          evidence: (id) => Effect.succeed(id === turnId ? evidence : undefined),
-          recording: () => Effect.die("not asked for"),
-          conversation: () => Effect.succeedNone,
-          sources: NOTHING,
-          service: Effect.succeed({ _tag: "None" } as const)
-        })
-      }
+      parts: { environment, inspection: Inspected.layer(accepted(conversationId)) }
     })
 
   it.effect("rule X9: prints a turn in words, or as JSON", () =>
@@ -258,15 +218,18 @@ describe("holdfast explain", () => {
     })
   )
 
-  it.effect("reports an unknown turn, for valid and invalid ids", () =>
+  it.effect("reports an unknown turn, and refuses what is no id", () =>
     Effect.gen(function* () {
-      for (const id of ["t-2", "no id"]) {
-        expect(yield* explain(id)).toMatchObject({
-          code: 1,
-          stdout: "",
-          stderr: `holdfast: There is no turn "${id}" in this database. \`holdfast turns --all\` lists them.\n`
-        })
-      }
+      expect(yield* explain("t-2")).toMatchObject({
+        code: 1,
+        stdout: "",
+        stderr: 'holdfast: There is no turn "t-2" in this database. `holdfast turns --all` lists them.\n'
+      })
+      expect(yield* explain("no id")).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: 'holdfast: turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+      })
     })
   )
 })
@@ -302,7 +265,7 @@ describe("holdfast schedule", () => {
       for (const rows of ["0", "10001"]) {
         const { code, stderr, stdout } = yield* schedule("--rows", rows)
         expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-        expect(stderr).toContain("Expected a number from 1 to 10000")
+        expect(stderr).toBe(`holdfast: --rows: found "${rows}"; expected a number from 1 to 10000.\n`)
       }
       for (const rows of ["1", "10000"]) expect(yield* schedule("--rows", rows)).toMatchObject({ code: 0 })
     })
@@ -406,7 +369,7 @@ describe("holdfast run", () => {
       const args = ["run", "--conversation", "a", "--url", "http://127.0.0.1:1", "c"]
       const { code, stderr } = yield* CommandLine.run(args, { parts: { environment: postgres } })
       expect(code).toBe(1)
-      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer.")
+      expect(stderr).toContain("The service at http://127.0.0.1:1 does not answer (bad port).")
     })
   )
 
@@ -477,13 +440,14 @@ describe("holdfast serve", () => {
         Effect.gen(function* () {
           const screen = { stdout: isTerminal, stderr: isTerminal }
           const before = process.listenerCount("SIGTERM")
+          const signal = CommandLine.signalling()
           const running = yield* Effect.forkChild(
             CommandLine.run(["serve"], { parts: { environment: {}, service }, screen }),
             { startImmediately: true }
           )
           yield* Effect.repeat(Effect.yieldNow, { until: () => process.listenerCount("SIGTERM") > before })
           yield* Effect.repeat(Effect.yieldNow, { times: 1_000 })
-          process.emit("SIGTERM", "SIGTERM")
+          signal("SIGTERM")
           const { code, stderr, stdout } = yield* Fiber.join(running)
           expect(code).toBe(0)
           expect(stdout).toMatch(/^Holdfast 1\.2\.3 listens on http:\/\/127\.0\.0\.1:4747\n/)
@@ -537,7 +501,7 @@ describe("holdfast rpc", () => {
     Effect.gen(function* () {
       for (const [args, stderr] of [
         [["--after", "3"], "holdfast: --after: a new conversation has no events. Give --conversation too.\n"],
-        [["--conversation", "c", "--after", "-1"], "holdfast: --after: found -1; expected the id of an event, or 0.\n"],
+        [["--conversation", "c", "--after", "-1"], 'holdfast: --after: found "-1"; expected a number from 0 on.\n'],
         [
           ["--conversation", "a b"],
           'holdfast: --conversation: found "a b"; expected 1 to 64 letters, digits, "_" or "-".\n'

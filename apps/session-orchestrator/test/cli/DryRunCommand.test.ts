@@ -4,9 +4,10 @@ import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { assert, expect } from "vitest"
-import { Inspection } from "../../src/inspection/Inspection.ts"
+import { Lists } from "../../src/storage/Lists.ts"
 import type { Recording } from "../../src/storage/Recording.ts"
 import * as CommandLine from "./CommandLine.ts"
+import * as Inspected from "./Inspected.ts"
 
 const CONFIG = {
   providers: {
@@ -104,8 +105,8 @@ describe("holdfast dry-run", () => {
         [["--outage", "529", "--outage", "503"], "there are two scripts for every endpoint"],
         [["--outage", "three=529"], 'no turn calls "three"; expected one of one, two, one/m, two/x.'],
         [["--outage", "529", "--within", "soon"], '--within: found "soon"; expected a duration such as "10 minutes".'],
-        [["--outage", "529", "--turns", "0"], "Expected a number from 1 to 10000"],
-        [["--outage", "529", "--hours", "745"], "Expected a number from 1 to 744"],
+        [["--outage", "529", "--turns", "0"], '--turns: found "0"; expected a number from 1 to 10000.'],
+        [["--outage", "529", "--hours", "745"], '--hours: found "745"; expected a number from 1 to 744.'],
         [["--outage", "529", "--against", "missing.json"], "there is no such file"],
         [["--outage", "529", "--model", "nobody/m"], "nobody"]
       ]
@@ -172,19 +173,10 @@ describe("holdfast dry-run --replay", () => {
     Effect.gen(function* () {
       yield* TestClock.setTime(NOW)
       const asked: Array<number> = []
-      const inspection = Layer.succeed(Inspection, {
-        database: "a.db",
-        turns: () => Effect.die("not asked for"),
-        evidence: () => Effect.die("not asked for"),
-        recording: (since) => Effect.sync(() => (asked.push(since), given)),
-        conversation: () => Effect.succeedNone,
-        sources: {
-          turns: () => Effect.die("not asked for"),
-          answeredCalls: () => Effect.die("not asked for"),
-          records: () => Effect.die("not asked for")
-        },
-        service: Effect.succeed({ _tag: "None" } as const)
-      })
+      const inspection = Layer.merge(
+        Inspected.layer(),
+        Layer.mock(Lists, { recording: (since) => Effect.sync(() => (asked.push(since), given)) })
+      )
       const written = new Map<string, string>()
       const outcome = yield* CommandLine.run(["dry-run", ...args], { files, parts: { inspection }, written })
       return { ...outcome, asked, written }

@@ -1,6 +1,6 @@
 /** Events of one turn, for tests. */
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import type { Frame } from "../../src/conversation/Conversations.ts"
+import type { Frame } from "../../src/engine/conversation/Conversations.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 

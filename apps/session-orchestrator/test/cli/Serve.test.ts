@@ -3,30 +3,19 @@ import { Simulated } from "@holdfast/simulated"
 import * as Serve from "../../src/cli/Serve.ts"
 import * as Configurations from "../config/Configurations.ts"
 
-const TOKEN = "planted-planted-planted"
-
-/** The example command in the banner. */
-const tried = (given: Configurations.ConfigurationInput): string => {
-  const lines = Serve.banner(
-    { version: "0", simulated: Simulated },
-    Configurations.config(given),
-    "http://127.0.0.1:4747"
-  )
-  return lines[lines.indexOf("Try it:") + 1] ?? ""
-}
+/** The example in the banner. */
+const tried = (url: string, environment: Readonly<Record<string, string>> = {}) =>
+  Serve.banner(
+    { version: "0", simulated: Simulated, environment },
+    Configurations.config({ environment: { HOLDFAST_TOKEN: "planted-planted-planted" } }),
+    url
+  ).find((line) => line.startsWith("Try it: "))
 
 describe("the banner", () => {
-  it("has a command to paste, without a token if there is none", () => {
-    expect(tried({})).not.toContain("authorization")
-  })
-
-  it("reads the token from the service's own source, and never contains it", () => {
-    const ofVariable = tried({ environment: { HOLDFAST_TOKEN: TOKEN } })
-    expect(ofVariable).toContain('-H "authorization: Bearer $HOLDFAST_TOKEN"')
-    const ofOther = tried({ file: { server: { tokenEnv: "MY_TOKEN" } }, environment: { MY_TOKEN: TOKEN } })
-    expect(ofOther).toContain('-H "authorization: Bearer $MY_TOKEN"')
-    const ofFile = tried({ file: { server: { token: TOKEN } } })
-    expect(ofFile).toContain('-H "authorization: Bearer <server.token>"')
-    for (const line of [ofVariable, ofOther, ofFile]) expect(line).not.toContain(TOKEN)
+  it("has a short command to paste, which the shell knows that started the service", () => {
+    expect(tried("http://127.0.0.1:4747")).toBe('Try it: holdfast run "Hello"')
+    expect(tried("http://127.0.0.1:80")).toBe('Try it: holdfast run "Hello" --url http://127.0.0.1:80')
+    const script = tried("http://127.0.0.1:4747", { npm_lifecycle_event: "start" })
+    expect(script).toBe('Try it: npx --yes pnpm@12 holdfast run "Hello"')
   })
 })

@@ -1,8 +1,7 @@
 /** Tests `holdfast simulate` with real requests, in both formats. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { Refused } from "../../src/cli/Ended.ts"
-import * as ExitCode from "../../src/cli/ExitCode.ts"
+import { ExitCode, Refused } from "../../src/cli/Ended.ts"
 import * as Signals from "../../src/cli/Signals.ts"
 import * as Simulate from "../../src/cli/Simulate.ts"
 import * as Terminal from "../../src/cli/terminal/Terminal.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import * as Turns from "../../src/cli/turns/Turns.ts"
-import type { TurnReport } from "../../src/inspection/TurnReport.ts"
+import type { TurnReport } from "../../src/insight/inspection/TurnReport.ts"
 
 const turn = (id: string, over: Partial<TurnReport>): TurnReport => ({
   conversationId: Ids.ConversationId.make("c"),

@@ -17,6 +17,22 @@ describe("the command line of with", () => {
   })
 })
 
+describe("the lines of a wait", () => {
+  const both = { stdin: true, stdout: true }
+
+  it.each([
+    ["claude -p x", both, true],
+    ["/usr/bin/codex exec x", both, true],
+    ["claude", both, false],
+    ["codex -p x", both, false],
+    ["claude", { stdin: true, stdout: false }, true],
+    ["python agent.py", { stdin: false, stdout: true }, true]
+  ])("%s, %j: %s", (line, streams, isPrinting) => {
+    const [program = "", ...args] = line.split(" ")
+    expect(WithCommand.isPrinting({ program, args }, streams)).toBe(isPrinting)
+  })
+})
+
 describe("the title of the terminal", () => {
   const now = new Date(2031, 3, 8, 1, 0).getTime()
   const error = { reason: "overloaded", message: "Overloaded" } as const

@@ -132,6 +132,13 @@ describe.each(["http", "websocket"] as const)("HoldfastClient over %s", (name) =
       )
       const titles = (await collected(client.listConversations({ tag: "t" }))).map(({ title }) => title)
       assert.sameMembers(titles, ["First", "Two"])
+      const [{ conversationId = "" } = {}] = await collected(client.listConversations({ tag: "t" }))
+      const named = await collected(client.listConversations({ ids: [conversationId, "none"] }))
+      assert.deepStrictEqual(
+        named.map(({ conversationId }) => String(conversationId)),
+        [conversationId]
+      )
+      assert.deepStrictEqual(await collected(client.listConversations({ busy: true, tag: "t" })), [])
       await client.submit(prompt("auth"), { tags: ["f"] }).then((turn) => turn.result())
       const outcomes = await collected(
         client.commandTurns({ command: { type: "retry" }, filter: { tag: "f" }, dryRun: true })

@@ -12,6 +12,8 @@ const [a, b, c] = ["a", "b", "c"].map((id) => Ids.ConversationId.make(id)) as [
   Ids.ConversationId
 ]
 
+const calls = (...ids: ReadonlyArray<Ids.ConversationId>) => ids.map((conversationId) => ({ conversationId }))
+
 describe("the claims of held calls", () => {
   it.effect("Claims.C4: a client that leaves while its call is being claimed leaves no lock", () =>
     Effect.gen(function* () {
@@ -45,7 +47,7 @@ describe("the claims of held calls", () => {
     Effect.gen(function* () {
       const took = { take: () => Effect.succeed(false), release: () => Effect.void }
       const begun = yield* Clock.currentTimeMillis
-      const first = yield* Effect.forkChild(Claims.takeFirst(took, [a, b, c]), { startImmediately: true })
+      const first = yield* Effect.forkChild(Claims.takeFirst(took, calls(a, b, c)), { startImmediately: true })
       yield* TestClock.adjust("300 millis")
       expect(yield* Fiber.join(first)).toBeUndefined()
       expect((yield* Clock.currentTimeMillis) - begun).toBe(300)
@@ -59,10 +61,10 @@ describe("the claims of held calls", () => {
       const take = (id: Ids.ConversationId) => Effect.sync(() => asked.push(id) > 4 && id === b)
       expect(
         yield* Effect.raceFirst(
-          Claims.takeFirst({ take, release: () => Effect.void }, [a, b, c]),
+          Claims.takeFirst({ take, release: () => Effect.void }, calls(a, b, c)),
           Effect.andThen(TestClock.adjust("60 millis"), Effect.never)
         )
-      ).toBe(b)
+      ).toEqual({ conversationId: b })
       expect(asked).toEqual(["a", "b", "c", "a", "b"])
     })
   )
@@ -75,7 +77,7 @@ describe("the claims of held calls", () => {
       const take = () =>
         Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(answered)), Effect.as(true))
       const release = (id: Ids.ConversationId) => Effect.sync(() => void released.push(id))
-      const taking = yield* Effect.forkChild(Claims.takeFirst({ take, release }, [a]), { startImmediately: true })
+      const taking = yield* Effect.forkChild(Claims.takeFirst({ take, release }, calls(a)), { startImmediately: true })
       yield* Deferred.await(asked)
       const leaving = yield* Effect.forkChild(Fiber.interrupt(taking), { startImmediately: true })
       yield* Deferred.succeed(answered, undefined)

@@ -224,8 +224,9 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         const waiting = yield* Runners.total(both, 'holdfast_turns{status="retrying"}')
         const requests = runners.provider.count()
         // A client that looks at one sees it wait, and does not disturb it.
-        const { attempt, retryAt = 0, status } = yield* at(both, 0).state(ids[0] ?? "")
-        yield* stillWaits(retryAt)
+        const states = yield* Effect.forEach(ids, (id) => at(both, 0).state(id))
+        for (const { retryAt } of states) yield* stillWaits(retryAt)
+        const { attempt, retryAt = 0, status } = states[0] ?? assert.fail("there is no turn")
         assert.deepStrictEqual([waiting, requests, attempt, status], [ids.length, ids.length, 0, "retrying"])
         const audience = yield* Audience.watch(both, ids)
         yield* Process.eventually(
@@ -282,37 +283,41 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
   for (const count of isNightly ? [2, 3] : [3]) {
     test(
       `rule D4: X3: X6: of ${count} runners one is killed; the others have its turns, and each ends once, also for its clients`,
-      Effect.gen(function* () {
-        const runners = yield* Runners.make(shared(), [`${WAIT_SECONDS} seconds`])
-        const all = yield* runners.startAll(count)
-        const turns = yield* UnderWay.begin(runners, all)
-        const first = yield* Runners.busiest(all)
-        const survivors = all.filter((runner) => runner !== first)
-        const killedAt = Date.now()
-        yield* first.end("SIGKILL")
-        yield* runners.settled(survivors.length)
-        const tookOverMs = Date.now() - killedAt
-        for (const { stderr } of survivors) {
-          yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
-            text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
+      withWait(
+        WAIT_SECONDS,
+        Effect.fnUntraced(function* (seconds) {
+          const runners = yield* Runners.make(shared(), [`${seconds} seconds`])
+          const all = yield* runners.startAll(count)
+          const turns = yield* UnderWay.begin(runners, all, seconds)
+          const first = yield* Runners.busiest(all)
+          const survivors = all.filter((runner) => runner !== first)
+          const killedAt = Date.now()
+          yield* first.end("SIGKILL")
+          yield* runners.settled(survivors.length)
+          const tookOverMs = Date.now() - killedAt
+          for (const { stderr } of survivors) {
+            yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
+              text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
+            )
+          }
+          yield* turns.gate.open
+          const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
+          yield* measured(
+            `of ${count} runners one killed: taken over after ${tookOverMs} ms, ${cut} of ${UnderWay.STREAMING} answers begun anew, ` +
+              `all ended after ${Date.now() - killedAt} ms, ${runners.provider.count()} requests`
           )
-        }
-        yield* turns.gate.open
-        const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
-        yield* measured(
-          `of ${count} runners one killed: taken over after ${tookOverMs} ms, ${cut} of ${UnderWay.STREAMING} answers begun anew, ` +
-            `all ended after ${Date.now() - killedAt} ms, ${runners.provider.count()} requests`
-        )
-        assert.isAtLeast(cut, 1)
-        UnderWay.assertAsked(runners.provider.count(), cut)
-        // Later subscribers receive it too.
-        const late = yield* runners.start
-        yield* runners.settled(count)
-        assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
-          `user: ${turns.ids[0]}`,
-          `assistant: ${WHOLE}`
-        ])
-      })
+          assert.isAtLeast(cut, 1)
+          UnderWay.assertAsked(runners.provider.count(), cut)
+          // Later subscribers receive it too.
+          const late = yield* runners.start
+          yield* runners.settled(count)
+          assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
+            `user: ${turns.ids[0]}`,
+            `assistant: ${WHOLE}`
+          ])
+        })
+      ),
+      2 * TIMEOUT_MS
     )
   }
 
@@ -322,6 +327,18 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       const { both, first, runners, second } = yield* pair(["1 hour"])
       const ids = yield* UnderWay.waiting(runners, both, 8)
       const woken = ids.slice(0, 4)
+      /** Queued behind each of them, and aborted. */
+      const queued = ids.map((id) => `${id}-2`)
+      yield* Effect.forEach(ids, (id) => first.call(ProcessSetup.submission(id, `${id}-2`, "Never asked")))
+      const aborted = yield* Effect.forEach(
+        queued,
+        (turn, i) => at(both, i).call({ path: `/v1/turns/${turn}/abort`, method: "POST" }),
+        { concurrency: 8 }
+      )
+      assert.deepStrictEqual(
+        aborted.map(({ status }) => status),
+        ids.map(() => 202)
+      )
       const statuses = yield* Effect.forEach(
         ids,
         (id, i) => {
@@ -337,13 +354,16 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       )
       yield* first.end("SIGKILL")
       const audience = yield* Audience.watch([second], ids)
-      yield* Audience.seenEnd(audience, 0)
+      // The end of the queued turn, and that of the turn before it.
+      yield* Audience.seenEnd(audience, 0, 2)
       for (const [id, { answers, events, faults }] of audience) {
         const end = events.findLast((event) => event.type === "turn-end")
         assert.deepStrictEqual(answers, woken.includes(id) ? [WHOLE] : [""])
         assert.strictEqual(end?.status, woken.includes(id) ? "completed" : "aborted")
         assert.deepStrictEqual(faults, [])
       }
+      for (const turn of queued)
+        assert.include((yield* second.call({ path: `/v1/turns/${turn}` })).text, '"status":"aborted"')
       for (const id of ids.slice(woken.length)) {
         // The same again finds nothing to do.
         const again = yield* second.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
@@ -356,31 +376,35 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
 
   test(
     "rule X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
-    Effect.gen(function* () {
-      const postgres = yield* PostgresServer.start
-      const runners = yield* Runners.make(postgres, [`${WAIT_SECONDS} seconds`])
-      const both = yield* runners.startAll(2)
-      const turns = yield* UnderWay.begin(runners, both)
-      yield* postgres.stop
-      yield* turns.gate.open
-      const said = Effect.sync(() => both.map(({ stderr }) => stderr()).join(""))
-      yield* Process.eventually("turns to pause", said, (text) => text.includes("is paused"))
-      // Nothing ends that is not on disk. A turn that slept may have ended before; none that streams could, and `assertEnded` sees to all.
-      for (const id of turns.streaming) {
-        const types = turns.audience.get(id)?.events.map(({ type }) => type) ?? []
-        assert.notInclude(types, "turn-end")
-      }
-      yield* postgres.start
-      const startedAt = Date.now()
-      const { cut } = yield* UnderWay.assertEnded(at(both, 0), turns)
-      yield* UnderWay.assertEnded(at(both, 1), turns)
-      yield* measured(
-        `PostgreSQL restarted: ${cut} of ${UnderWay.STREAMING} answers begun anew, all ended ${Date.now() - startedAt} ms after it was up`
-      )
-      UnderWay.assertAsked(runners.provider.count(), cut)
-      yield* runners.settled(2)
-      for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
-    })
+    withWait(
+      WAIT_SECONDS,
+      Effect.fnUntraced(function* (seconds) {
+        const postgres = yield* PostgresServer.start
+        const runners = yield* Runners.make(postgres, [`${seconds} seconds`])
+        const both = yield* runners.startAll(2)
+        const turns = yield* UnderWay.begin(runners, both, seconds)
+        yield* postgres.stop
+        yield* turns.gate.open
+        const said = Effect.sync(() => both.map(({ stderr }) => stderr()).join(""))
+        yield* Process.eventually("turns to pause", said, (text) => text.includes("is paused"))
+        // Nothing ends that is not on disk. A turn that slept may have ended before; none that streams could, and `assertEnded` sees to all.
+        for (const id of turns.streaming) {
+          const types = turns.audience.get(id)?.events.map(({ type }) => type) ?? []
+          assert.notInclude(types, "turn-end")
+        }
+        yield* postgres.start
+        const startedAt = Date.now()
+        const { cut } = yield* UnderWay.assertEnded(at(both, 0), turns)
+        yield* UnderWay.assertEnded(at(both, 1), turns)
+        yield* measured(
+          `PostgreSQL restarted: ${cut} of ${UnderWay.STREAMING} answers begun anew, all ended ${Date.now() - startedAt} ms after it was up`
+        )
+        UnderWay.assertAsked(runners.provider.count(), cut)
+        yield* runners.settled(2)
+        for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
+      })
+    ),
+    2 * TIMEOUT_MS
   )
 
   test(
@@ -498,7 +522,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
         yield* gate.open
         // By the turn that pauses, or by the runner that loses it: a busy machine decides which comes first.
         yield* Process.eventually("it to be named in the log", Effect.sync(runner.stderr), (text) =>
-          /Could not [^"]*\\"cannot execute [A-Z]+ in a read-only transaction\\".* to the primary/.test(text)
+          /Could not [^"]*\\"cannot execute [A-Z ]+ in a read-only transaction\\".* to the primary/.test(text)
         )
         const post = runner.call(ProcessSetup.request(other, other))
         const refused = yield* post

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import type { Frame } from "../../src/conversation/Conversations.ts"
+import type { Frame } from "../../src/engine/conversation/Conversations.ts"
 import * as Frames from "../../src/cluster/Frames.ts"
 import * as NumberedData from "../storage/NumberedData.ts"
 

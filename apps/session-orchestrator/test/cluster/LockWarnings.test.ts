@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Fiber, Layer, Logger } from "effect"
+import { Duration, Effect, Exit, Fiber, Logger } from "effect"
 import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -17,26 +17,16 @@ it.effect("rule X6: a runner that cannot keep its locks logs the reason and the 
     const said: Array<unknown> = []
     const logger = Logger.make(({ message }) => said.push(...(Array.isArray(message) ? message : [message])))
     let trouble: unknown
-    const refusing = RunnerStorage.RunnerStorage.useSync((storage) =>
-      RunnerStorage.RunnerStorage.of({
-        ...storage,
-        refresh: (address, shards) =>
-          Effect.suspend(() => {
-            if (trouble === undefined) return storage.refresh(address, shards)
-            if (trouble === "silence") return Effect.never
-            return Effect.fail(new ClusterError.PersistenceError({ cause: trouble }))
-          })
-      })
-    )
-    const storage = Context.get(
-      yield* Layer.build(
-        LockWarnings.layer("postgres://db/holdfast").pipe(
-          Layer.provide(Layer.effect(RunnerStorage.RunnerStorage, refusing)),
-          Layer.provide(RunnerStorage.layerMemory)
-        )
-      ),
-      RunnerStorage.RunnerStorage
-    )
+    const memory = yield* RunnerStorage.makeMemory
+    const storage = LockWarnings.logged("postgres://db/holdfast", {
+      ...memory,
+      refresh: (address, shards) =>
+        Effect.suspend(() => {
+          if (trouble === undefined) return memory.refresh(address, shards)
+          if (trouble === "silence") return Effect.never
+          return Effect.fail(new ClusterError.PersistenceError({ cause: trouble }))
+        })
+    })
     const refresh = Effect.exit(storage.refresh(RunnerAddress.make("127.0.0.1", 1), [ShardId.make("default", 1)])).pipe(
       Effect.provide(Logger.layer([logger]))
     )

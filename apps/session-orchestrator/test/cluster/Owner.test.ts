@@ -80,7 +80,7 @@ describe("Owner.reached", () => {
         expect(ms).toBe(30_000)
       }
       const { exit, ms } = yield* timed(Owner.reached(Effect.void)(Effect.uninterruptible(Effect.never)))
-      expect([messageOf(exit), ms]).toEqual([expect.stringContaining("(no answer)"), 30_000])
+      expect([messageOf(exit), ms]).toEqual([expect.stringContaining("No runner could be reached"), 30_000])
     })
   )
 
@@ -137,56 +137,13 @@ describe("Owner.reached", () => {
     })
   )
 
-  it.effect("O6: a result that a frozen runner was asked for is asked for again", () =>
+  it.effect("O1: a call in this process has no limits of these, until its owner goes", () =>
     Effect.gen(function* () {
-      const asked: Array<number> = []
-      const call = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        asked.push(now) < 4 ? Effect.never : Effect.succeed("sealed")
+      const here = (call: Effect.Effect<string>) => timed(Owner.reached(Effect.fail(away))(call, () => true))
+      expect((yield* here(Effect.delay(Effect.succeed("done"), "1 minute"))).ms).toBe(60_000)
+      expect(messageOf((yield* here(Effect.delay(Effect.interrupt, "1 minute"))).exit)).toContain(
+        "The database is away."
       )
-      const fiber = yield* Effect.forkChild(Owner.awaited(call), { startImmediately: true })
-      yield* TestClock.adjust("5 minutes")
-      expect(fiber.pollUnsafe()).toEqual(Exit.succeed("sealed"))
-      expect(asked).toEqual([0, 30_200, 60_400, 90_600])
-    })
-  )
-})
-
-describe("Owner.awaited", () => {
-  it.effect("waits for as long as an owner takes, and 30 seconds for each that is missing", () =>
-    Effect.gen(function* () {
-      const answers = [
-        ...Array.from({ length: 100 }, () => unowned()),
-        Effect.delay(Effect.interrupt, "20 seconds"),
-        ...Array.from({ length: 100 }, () => unowned()),
-        Effect.succeed("done").pipe(Effect.delay("25 seconds"))
-      ]
-      let asked = 0
-      const { exit, ms } = yield* timed(Owner.awaited(Effect.suspend(() => answers[asked++] ?? Effect.die("enough"))))
-      expect(exit).toEqual(Exit.succeed("done"))
-      expect(ms).toBe(20_000 + 20_000 + 200 + 20_000 + 25_000)
-      const missing = yield* timed(Owner.awaited(unowned()))
-      expect([messageOf(missing.exit), missing.ms]).toEqual([
-        expect.stringContaining("No runner could be reached"),
-        30_000
-      ])
-      const refusing = yield* timed(Owner.awaited(Effect.fail(away)))
-      expect([refusing.exit, refusing.ms]).toEqual([Exit.fail(away), 0])
-    })
-  )
-})
-
-describe("Owner.awaited, of calls that end without an answer", () => {
-  it.effect("counts a request that lasted for a second as one with an owner, and a shorter one as one without", () =>
-    Effect.gen(function* () {
-      const calls = (takes: Duration.Input) => {
-        let asked = 0
-        return Owner.awaited(
-          Effect.suspend(() => (++asked <= 100 ? Effect.delay(Effect.interrupt, takes) : Effect.succeed("done")))
-        )
-      }
-      expect((yield* timed(calls("1 second"))).exit).toEqual(Exit.succeed("done"))
-      const without = yield* timed(calls("999 millis"))
-      expect(messageOf(without.exit)).toContain("No runner could be reached")
     })
   )
 })

@@ -9,6 +9,7 @@ import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Schedule } from "effect"
 import process from "node:process"
 import * as Socket from "../http/Socket.ts"
+import { WaitIsOver } from "../service/LongerWaits.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
 import * as Process from "../service/Process.ts"
 import * as Audience from "./Audience.ts"
@@ -107,7 +108,7 @@ export const assertEnded = Effect.fnUntraced(function* (
     const [answer] = watcher.answers
     if (asleep.includes(id)) {
       assert.strictEqual(answer, WHOLE)
-      assert.strictEqual(ends[0]?.sleptMs, waitSeconds * 1000)
+      assert.strictEqual(ends[0]?.sleptMs, waitSeconds * 1000, JSON.stringify(watcher.retries))
     } else {
       // D4, X2: it continues as it began, or `step-discarded` voids the shown text.
       assert.strictEqual(watcher.has("step-discarded", id), answer === WHOLE)
@@ -149,7 +150,8 @@ export const create = (runners: ReadonlyArray<Runners.Runner>, count: number) =>
 
 /**
  * Submits turns, each to another runner than the one of its conversation, and disconnects after an event. Returns what was received. Where a busy
- * machine moves a conversation the answer is over early: it is asked for again, as clients do, and is the same turn's. Any other failure counts.
+ * machine moves a conversation the answer is over early, and where its database or owner is late a turn is refused with 503: it is asked for
+ * again, as clients do, and is the same turn. Where it is so late that the turn has ended, nothing is shown. Any other failure counts.
  */
 export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<string>, until: string) =>
   Effect.forEach(
@@ -161,9 +163,16 @@ export const post = (runners: ReadonlyArray<Runners.Runner>, ids: ReadonlyArray<
         Runners.at(runners, i + 1)
           .open(ProcessSetup.request(id, id))
           .pipe(
-            Effect.tap(({ status }) => Effect.sync(() => assert.strictEqual(status, 200))),
+            Effect.tap(({ rest, status }) =>
+              status === 503
+                ? Effect.flatMap(rest, (text) => Effect.fail(new Socket.AnswerIsOver({ text })))
+                : Effect.sync(() => assert.strictEqual(status, 200))
+            ),
             Effect.flatMap((live) => live.until(until)),
             Effect.scoped,
+            Effect.mapError((error) =>
+              error instanceof Socket.AnswerIsOver && error.text.includes('"turn-end"') ? new WaitIsOver() : error
+            ),
             Effect.retry({
               schedule: Schedule.spaced("100 millis"),
               while: (error) => error instanceof Socket.AnswerIsOver

@@ -26,7 +26,7 @@ const examples = globSync(["README.md", "docs/**/*.md", "{apps,packages}/*/READM
   .flatMap((path) =>
     Array.from(readFileSync(root + path, "utf8").matchAll(/```jsonc?\n(.*?)```/gs), ([, text]) => ({
       path,
-      value: Result.getOrThrow(JsonText.parse(text ?? ""))
+      value: Result.getOrThrow(JsonText.read(text ?? "")).content
     }))
   )
   .filter(

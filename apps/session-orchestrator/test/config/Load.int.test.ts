@@ -13,7 +13,7 @@ const load = (text: string | Uint8Array | undefined, environment: Environment = 
     const file = (yield* Path.Path).join(directory, "night.json")
     if (typeof text === "string") yield* files.writeFileString(file, text)
     else if (text !== undefined) yield* files.writeFile(file, text)
-    const config = yield* Load.load({ file, environment, simulated: Simulated })
+    const config = yield* Load.load({ environment, simulated: Simulated }, { config: file })
     return { config, directory }
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
@@ -149,7 +149,7 @@ describe("Load", () => {
 
   it.effect("a directory is reported as unreadable", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Load.load({ file: "/", environment: {}, simulated: Simulated }))
+      const error = yield* Effect.flip(Load.load({ environment: {}, simulated: Simulated }, { config: "/" }))
       expect(error.message).toMatch(/^\/ has a problem\.\n {2}\/: it cannot be read: EISDIR: .*directory.*\.$/)
     }).pipe(Effect.provide(NodeServices.layer))
   )

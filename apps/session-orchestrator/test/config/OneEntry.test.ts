@@ -3,9 +3,9 @@ import { Durations, Setting } from "@holdfast/policy"
 import { Duration, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import * as Environment from "../../src/config/reading/Environment.ts"
-import { PARSE_OPTIONS, ROWS, Settings } from "../../src/config/reading/Settings.ts"
-import * as InForce from "../../src/inspection/in-force/InForce.ts"
-import { PLACEHOLDER } from "../../src/redaction/Secrets.ts"
+import { PARSE_OPTIONS, plain, plainNames, ROWS, Settings } from "../../src/config/reading/Settings.ts"
+import * as InForce from "../../src/insight/inspection/in-force/InForce.ts"
+import { PLACEHOLDER } from "../../src/config/redaction/Secrets.ts"
 import * as EditorSchema from "../../tools/EditorSchema.ts"
 import * as SettingsPage from "../../tools/SettingsPage.ts"
 
@@ -57,6 +57,14 @@ describe("a plain setting that is added is one entry and its use", () => {
     expect(SettingsPage.make(settings)).toContain(
       '| `gate.pause` | how long a closed gate waits | `"2 minutes"` | `HOLDFAST_GATE_PAUSE` | `--gate-pause` |'
     )
+  })
+})
+
+describe("a plain section that is added is one entry and its use", () => {
+  it("it is in force with its defaults, under what the file has", () => {
+    const { gate, gateway, log } = plain({ log: { level: "warn" } })
+    expect([gate.enabled, gateway.maxBodyBytes, log.level]).toEqual([true, 67_108_864, "warn"])
+    expect(plainNames.every((name) => InForce.section(name, plain({})[name]).length > 0)).toBe(true)
   })
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as ProviderTable from "../../src/config/ProviderTable.ts"
-import * as Secrets from "../../src/redaction/Secrets.ts"
+import * as Secrets from "../../src/config/redaction/Secrets.ts"
 import * as Configurations from "./Configurations.ts"
 
 const ADDRESS = "http://localhost:11434/v1"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
 import * as Environment from "../../src/config/reading/Environment.ts"
-import * as Secrets from "../../src/redaction/Secrets.ts"
+import * as Secrets from "../../src/config/redaction/Secrets.ts"
 import * as Configurations from "./Configurations.ts"
 
 const proxiesOf = (environment: Readonly<Record<string, string>>) =>

@@ -41,7 +41,7 @@ describe("Resolve", () => {
         "an unknown section",
         { file: { sever: {} } },
         [
-          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, tools, log, telemetry, webhooks.'
+          'sever: unknown key. Did you mean "server"? Known here: server, database, cluster, providers, model, models, prices, spend, systemPrompts, retry, gate, gateway, log, tools, telemetry, webhooks.'
         ]
       ],
       [
@@ -137,9 +137,20 @@ describe("Resolve", () => {
       ["a list where an object belongs", { file: { server: [] } }, ["server: found a list; expected an object."]],
       ["no object at all", { file: 42 }, ["the whole: found 42; expected an object."]],
       [
+        "a word in place of the object that has it",
+        { file: { retry: "overnihgt", log: "debug", server: "127.0.0.1" } },
+        [
+          'server: found "127.0.0.1"; expected an object.',
+          'retry: found "overnihgt"; expected an object. Did you mean { "profile": "overnight" }?',
+          'log: found "debug"; expected an object. Did you mean { "level": "debug" }?'
+        ]
+      ],
+      [
         "a misspelt profile",
         { file: { retry: { profile: "overnigt" } } },
-        ['retry.profile: found "overnigt"; expected "overnight", "interactive" or "cycling". Did you mean "overnight"?']
+        [
+          'retry.profile: found "overnigt"; expected "overnight", "weekly", "interactive" or "cycling". Did you mean "overnight"?'
+        ]
       ],
       [
         "an abbreviated duration",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted } from "effect"
 import * as Configurations from "./Configurations.ts"
-import * as Secrets from "../../src/redaction/Secrets.ts"
+import * as Secrets from "../../src/config/redaction/Secrets.ts"
 
 const telemetryOf = (given: Configurations.ConfigurationInput) => Configurations.config(given).telemetry
 

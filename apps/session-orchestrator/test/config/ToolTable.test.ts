@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Redacted } from "effect"
 import * as ConfigCheck from "../../src/cli/ConfigCheck.ts"
-import * as Secrets from "../../src/redaction/Secrets.ts"
+import * as Secrets from "../../src/config/redaction/Secrets.ts"
 import * as Configurations from "./Configurations.ts"
 
 const TOKEN = "ghp-not-a-real-token-0123456789"

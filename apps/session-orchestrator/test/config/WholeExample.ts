@@ -71,7 +71,13 @@ const written = {
     maxDelay: "-1 seconds",
     hints: false,
     midStream: "discard",
-    spendGuard: { after: "2 hours", maxInputTokens: 200_000, maxTurnTokens: 1_000_000, answerWithin: "12 hours" },
+    spendGuard: {
+      after: "2 hours",
+      maxInputTokens: 200_000,
+      maxTurnTokens: 1_000_000,
+      answerWithin: "12 hours",
+      unanswered: "go-on"
+    },
     requestTimeout: { firstContent: "2 minutes", idle: "1 minute" },
     maxResponseCharacters: 1_000,
     routing: {

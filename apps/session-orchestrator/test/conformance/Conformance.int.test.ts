@@ -3,15 +3,22 @@ import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as PlayedScenario from "./PlayedScenario.ts"
 import { chapters } from "./Chapters.ts"
+import type * as RuleScenario from "./RuleScenario.ts"
 import * as ServiceRunner from "./ServiceRunner.ts"
+
+/** How much longer the delays of a scenario are that was played otherwise than it should. */
+const LONGER = 20
 
 describe.concurrent.each(chapters)("$name", ({ scenarios }) => {
   for (const scenario of scenarios.filter(({ only }) => only?.runner !== "kernel")) {
     const scale = ServiceRunner.scaleOf(scenario)
-    it.live.each(scenario.formats ?? (["openai"] as const))(`${scenario.title} (%s)`, (format) =>
-      Effect.map(ServiceRunner.play(scenario, format), (played) =>
+    const played = (format: RuleScenario.Format, scale: number) =>
+      Effect.map(ServiceRunner.play(scenario, format, scale), (played) =>
         PlayedScenario.verify(scenario, played, (ms) => ms / scale)
       )
+    it.live.each(scenario.formats ?? (["openai"] as const))(`${scenario.title} (%s)`, (format) =>
+      // On a machine that stands still for longer than a delay or a limit, another event comes first: with longer ones none does.
+      Effect.catchCause(played(format, scale), () => played(format, Math.max(1, scale / LONGER)))
     )
   }
 })

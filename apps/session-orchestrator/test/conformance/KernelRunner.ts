@@ -12,9 +12,9 @@ import { Checkpoint, EventSink, Provider, RetryStrategy, Toolbox, Turn } from "@
 import { RecordingSink, ReplayCheckpoint } from "@holdfast/kernel/testing"
 import { Profile, RetrySettings, RetryStrategies } from "@holdfast/policy"
 import { Anthropic, Http, Limits, OpenAiCompatible } from "@holdfast/providers"
+import * as Fetch from "@holdfast/providers/fetch"
 import { Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Duration, Effect, Equal, Fiber, Layer, Queue, Redacted, Result } from "effect"
-import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import * as Answers from "./Answers.ts"
 import { MemoryEndpoint, type Standstill } from "./MemoryEndpoint.ts"
@@ -257,11 +257,7 @@ const isNews = (event: TurnEvent.TurnEvent, i: number, events: ReadonlyArray<Tur
   return !Equal.equals(last, event)
 }
 
-const clientOf = ({ fetch }: MemoryEndpoint) =>
-  Http.layerClient.pipe(
-    Layer.provide(FetchHttpClient.layer),
-    Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch))
-  )
+const clientOf = ({ fetch }: MemoryEndpoint) => Layer.succeed(Http.Http, Fetch.make(fetch))
 
 type Sealing = <E>(turn: Effect.Effect<TurnEvent.TurnEnd, E>) => Effect.Effect<TurnEvent.TurnEnd, E>
 

@@ -2,7 +2,8 @@
  * Runs a scenario against the whole service: a client over HTTP, providers on sockets, a database, the real timer.
  *
  * ServiceRunner.V1. Delays are shortened by configuration alone, and so are the delays that responses ask for.
- * ServiceRunner.V2. An action during a wait happens after a client has received the event of that wait; only a slow provider sleeps here.
+ * ServiceRunner.V2. An action during a wait happens after a client has received the event of that wait, and one in an answer after its first text;
+ *     only a slow provider sleeps here.
  * ServiceRunner.V3. The explanation of a turn has each of its calls with its target, and each of its retries (X9).
  */
 import { assert } from "@effect/vitest"
@@ -23,10 +24,14 @@ import * as ToolEndpoint from "./ToolEndpoint.ts"
 export const scaleOf = ({ scale, turns }: RuleScenario.Scenario): number =>
   scale ?? (turns.some(({ when = [] }) => when.some(({ at }) => typeof at === "number")) ? 1 : RuleScenario.SCALE)
 
-export const play = Effect.fnUntraced(function* (scenario: RuleScenario.Scenario, format: RuleScenario.Format) {
-  const scale = scaleOf(scenario)
+/** Plays a scenario with its delays shortened by a factor. */
+export const play = Effect.fnUntraced(function* (
+  scenario: RuleScenario.Scenario,
+  format: RuleScenario.Format,
+  scale: number
+) {
   const provider = yield* ScriptedServer.start()
-  const config = yield* configOf(scenario, format, provider.url)
+  const config = yield* configOf(scenario, format, scale, provider.url)
   const service = yield* Service.start({ provider, config })
   const id = yield* service.create()
   const turns: Array<PlayedTurn> = []
@@ -47,7 +52,7 @@ export const play = Effect.fnUntraced(function* (scenario: RuleScenario.Scenario
     assert.strictEqual(live.status, 200)
     for (const { act, at } of turn.when ?? []) {
       if (at === "start") continue
-      if (at === "held") for (const gate of responses.flatMap(Answers.gatesOf)) yield* gate.reached
+      if (at === "held") yield* live.until('"type":"text-delta"')
       else yield* waitIsTold(live, at)
       yield* perform(service, id, act)
     }
@@ -69,6 +74,7 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 const configOf = Effect.fnUntraced(function* (
   scenario: RuleScenario.Scenario,
   format: RuleScenario.Format,
+  scale: number,
   url: string
 ) {
   const { credentials = {}, models, retry = {}, targets = [RuleScenario.TARGET], tools } = scenario
@@ -83,7 +89,7 @@ const configOf = Effect.fnUntraced(function* (
       ])
     ),
     model: targets[0],
-    retry: retry === null ? { enabled: false } : Scaling.settings(retry, scaleOf(scenario)),
+    retry: retry === null ? { enabled: false } : Scaling.settings(retry, scale),
     ...defined({ models }),
     ...(tools === undefined ? {} : { tools: { scripted: { url: yield* ToolEndpoint.start(tools) } } })
   }

@@ -8,7 +8,7 @@ import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "
 import { type RetryPolicy, Standing } from "@holdfast/policy"
 import type { Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import * as TurnPorts from "../../src/turn/TurnPorts.ts"
+import * as TurnPorts from "../../src/engine/turn/TurnPorts.ts"
 import type { Scenario } from "./RuleScenario.ts"
 
 /** The parts of one turn, for the conversation before it. */
@@ -22,7 +22,7 @@ export const make = (
   provider: Provider.Provider["Service"]
 ): Shell => {
   let standing = Standing.empty
-  const dependencies: TurnPorts.Dependencies = {
+  const dependencies: TurnPorts.PortDependencies = {
     credentials,
     models,
     standings: {
@@ -33,7 +33,7 @@ export const make = (
   }
   const setting = { policy, provider, isEnabled: () => true, patiently: Effect.orDie }
   return (history) => {
-    const { compactor, limits = {}, report, router } = TurnPorts.make(dependencies, { ...setting, history })
+    const { compactor, limits = {}, report, router } = TurnPorts.portsOf(dependencies, { ...setting, history })
     const layer = Layer.mergeAll(
       Layer.succeed(Compactor.Compactor, compactor),
       router === undefined ? Layer.empty : Layer.succeed(Router.Router, router),

@@ -27,7 +27,10 @@ const answer = async (
 ): Promise<void> => {
   // It has no stream of notifications, and no sessions to end.
   if (request.method !== "POST") return void response.writeHead(405).end()
-  const { id, method } = decode(await text(request))
+  const body = await text(request).catch(() => undefined)
+  // The caller left before it had sent everything.
+  if (body === undefined) return
+  const { id, method } = decode(body)
   if (id === undefined) return void response.writeHead(202).end()
   response.writeHead(200, { "content-type": "application/json" })
   response.end(JSON.stringify({ jsonrpc: "2.0", id, result: resultOf(tools, method) }))

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import * as RawCall from "@holdfast/providers/raw"
-import { Effect, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { randomBytes } from "node:crypto"
 import * as Http from "node:http"
 import * as Zlib from "node:zlib"
@@ -36,7 +36,7 @@ const OVERLOADED = Buffer.from(
 
 describe("a compressed answer", () => {
   it.live(
-    "rule C13, X13: with an error before content is waited for; the next one has its head and bytes as they came",
+    "rule C13, X13: with an error before content is waited for; the next one has its head, without a length, and bytes as they came",
     () =>
       Effect.gen(function* () {
         const bytes = GatewayRig.chatStream("hello")
@@ -52,6 +52,8 @@ describe("a compressed answer", () => {
           ])
           expect(answer.body.equals(encode(bytes)), coding).toBe(true)
           expect(endpoint.calls.length).toBe(2)
+          // A client that knew the length would leave before the answer is decoded.
+          expect(answer.headers["content-length"]).toBe(undefined)
           // The client has its last byte before the attempt is recorded and counted.
           const isCounted = ({ text }: { readonly text: string }) =>
             /^holdfast_tokens_total\{[^}]*direction="output"[^}]*\} 5$/mu.test(text)
@@ -196,6 +198,7 @@ describe("a compressed answer", () => {
           conceal: (text) => text,
           client,
           own: () => [],
+          answered: () => {},
           refused: () => {}
         })
         Effect.runFork(Stream.runDrain(attempt))
@@ -206,3 +209,31 @@ describe("a compressed answer", () => {
     }).pipe(Effect.scoped)
   )
 })
+
+it.live("Http: a request that cannot be sent, such as one whose key has a line end, fails", () =>
+  Effect.gen(function* () {
+    const send = yield* RawCall.sendVia(undefined)
+    const events = yield* Effect.timeoutOption(
+      Stream.runCollect(
+        Attempt.stream({
+          send,
+          request: {
+            url: "http://127.0.0.1:9/v1/chat/completions",
+            method: "POST",
+            headers: ["authorization", "Bearer a\nb"],
+            body: Buffer.from("{}")
+          },
+          dialect: Dialects.byFormat.chat,
+          call: { format: "chat", framing: "events", model: "m" },
+          conceal: (text) => text,
+          client: {} as ClientAnswer.ClientAnswer,
+          own: () => [],
+          answered: () => {},
+          refused: () => {}
+        })
+      ),
+      "2 seconds"
+    )
+    expect(Option.getOrUndefined(events)).toMatchObject([{ type: "error" }])
+  }).pipe(Effect.scoped)
+)

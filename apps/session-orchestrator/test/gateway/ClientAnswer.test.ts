@@ -71,6 +71,21 @@ describe("a client that waits", () => {
     })
   )
 
+  it.effect("is written to with all others at whole seconds, and never later than it would be alone", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("250 millis")
+      const first = yield* connect(CALLS.chat)
+      yield* TestClock.adjust("700 millis")
+      const second = yield* connect(CALLS.chat)
+      yield* TestClock.adjust("35 seconds")
+      const beats = ({ written }: typeof first) => written.flatMap(([at, what]) => (what.startsWith(":") ? [at] : []))
+      expect([beats(first), beats(second)]).toEqual([
+        [20, 30],
+        [20, 30]
+      ])
+    })
+  )
+
   it.effect("rule X13: has the heartbeat that holds it", () =>
     Effect.gen(function* () {
       const beatOf = (call: Dialect.Call, userAgent?: string) =>

@@ -9,15 +9,29 @@ import type * as RawEndpoint from "./RawEndpoint.ts"
 
 const CALLS = Number(process.env["HOLDFAST_HELD"] ?? 100)
 
+/** Of ten calls each. */
+const SESSIONS = CALLS / 10
+
+/** Between the first call and the end of a limit. */
+const LIMIT_MS = 3_000
+
 const CHAT = "/to/own/chat/completions"
 const KEY = { authorization: "Bearer sk-of-the-client-0123" }
 
-/** A crowd that is held by a service; the endpoint is down until `seen.isUp`, and answers every call from then on. */
-const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
+/** A crowd that is held by a service; the endpoint is down until `seen.isUp`, or for `limitMs`, and answers every call from then on. */
+const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings, limitMs?: number) {
   const bytes = GatewayRig.chatStream("hello")
-  const seen = { isUp: false, calls: 0, open: 0, answered: 0, beyond: 0 }
+  const seen = { isUp: false, refused: 0, calls: 0, open: 0, answered: 0, beyond: 0 }
+  const sessions: Array<string> = []
+  let resetAt: number | undefined
   const answer = (call: RawEndpoint.Received): void => {
-    if (!seen.isUp) return GatewayRig.sendError(call, 503)
+    const leftMs = limitMs && (resetAt ??= Date.now() + limitMs) - Date.now()
+    if (leftMs === undefined ? !seen.isUp : leftMs > 0) {
+      seen.refused++
+      const limit = leftMs === undefined ? {} : { "retry-after-ms": String(leftMs) }
+      return GatewayRig.sendError(call, leftMs === undefined ? 503 : 429, limit)
+    }
+    sessions.push(String(call.request.headers["session-id"]))
     seen.calls++
     seen.open++
     // The first answer opens four places and each one two more; an answer may be on its way.
@@ -31,20 +45,24 @@ const held = Effect.fnUntraced(function* (retry: Profile.RetrySettings) {
   const { service } = yield* GatewayRig.start({ answer, retry })
   const posts = yield* Effect.forEach(
     Array.from({ length: CALLS }, (_, n) => ({ model: "m", stream: true, messages: [], metadata: { n } })),
-    (body) => Effect.forkChild(GatewayRig.post(service.port, CHAT, body, KEY))
+    (body) =>
+      Effect.forkChild(
+        GatewayRig.post(service.port, CHAT, body, { ...KEY, "session-id": `s-${body.metadata.n % SESSIONS}` })
+      )
   )
   /** The sum of the samples of a metric whose labels match. */
   const metric = (sample: RegExp) =>
     Effect.map(service.call({ path: "/metrics" }), ({ text }) =>
       Array.from(text.matchAll(sample)).reduce((sum, [, n]) => sum + Number(n), 0)
     )
-  yield* Process.eventually("every call to be held", metric(/^holdfast_turns\{.*\} (\d+)$/gmu), (n) => n === CALLS)
+  if (limitMs === undefined)
+    yield* Process.eventually("every call to be held", metric(/^holdfast_turns\{.*\} (\d+)$/gmu), (n) => n === CALLS)
   const whole = Effect.map(
     Effect.forEach(posts, Fiber.join),
     (answers) =>
       answers.filter(({ body, status }) => status === 200 && GatewayRig.withoutBeats("chat", body).equals(bytes)).length
   )
-  return { metric, seen, service, whole }
+  return { metric, seen, service, sessions, whole }
 })
 
 describe("a crowd of held calls", () => {
@@ -74,12 +92,28 @@ describe("a crowd of held calls", () => {
           ([own, shared]) => own + shared === CALLS && shared > CALLS / 4
         )
         seen.isUp = true
-        // The schedule has an hour left. A person orders one call, and its answer releases the others.
-        const turns = JSON.parse((yield* service.call({ path: "/v1/turns?limit=1" })).text).turns
-        const order = service.call({ path: `/v1/conversations/${turns[0].conversationId}/retry-now`, body: {} })
+        // The schedule has an hour left. A person orders one call of a session, and its answer releases the others.
+        const order = service.call({
+          path: "/v1/turns/commands",
+          body: { command: { type: "retry-now" }, filter: { tag: "s-3" }, limit: 1 }
+        })
         yield* Process.eventually("the ordered call", order, () => seen.calls > 0)
         expect(yield* whole).toBe(CALLS)
         expect([seen.calls, seen.beyond, yield* failures]).toEqual([CALLS, 0, before[0]])
+      }).pipe(Effect.scoped),
+    90_000 + CALLS * 1_000
+  )
+
+  it.live(
+    "rule X5, P5: of many sessions waits once for the end of a limit, and is released in one ramp in which no session comes last",
+    () =>
+      Effect.gen(function* () {
+        const { seen, sessions, whole } = yield* held(Service.QUICK, LIMIT_MS)
+        expect(yield* whole).toBe(CALLS)
+        const firsts = Array.from({ length: SESSIONS }, (_, n) => sessions.indexOf(`s-${n}`))
+        expect([seen.calls, seen.beyond, seen.refused <= CALLS]).toEqual([CALLS, 0, true])
+        expect(Math.min(...firsts)).toBe(0)
+        expect(Math.max(...firsts)).toBeLessThan(CALLS / 2)
       }).pipe(Effect.scoped),
     90_000 + CALLS * 1_000
   )

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
+import { defined } from "@holdfast/wire"
 import * as CallBody from "../../src/gateway/CallBody.ts"
+import * as Endpoints from "../../src/gateway/Endpoints.ts"
 import * as GatedCall from "../../src/gateway/GatedCall.ts"
+import * as Configurations from "../config/Configurations.ts"
 
 const CALL = {
   rest: "/chat/completions",
@@ -41,10 +44,49 @@ describe("the same call", () => {
     for (const other of others) expect(keyOf(other)).not.toBe(key)
   })
 
+  it("has a beginning of its key that is the same for every login, and for nothing else", () => {
+    const of = (headers: ReadonlyArray<string>) => keyOf({ ...CALL, headers: Array.from(headers) }).slice(0, 11)
+    const session = ["session-id", "s1"]
+    expect(of(["authorization", "Bearer sk-2", ...session])).toBe(of(CALL.headers))
+    expect(of(["authorization", "Bearer sk-2", "session-id", "s2"])).not.toBe(of(CALL.headers))
+    expect(keyOf({ ...CALL, rest: "/responses" }).slice(0, 11)).not.toBe(of(CALL.headers))
+    const renewable = (headers: ReadonlyArray<string>, _tag: "Client" | "Holdfast" = "Client") =>
+      GatedCall.isRenewable({ headers, key: _tag === "Client" ? { _tag } : { _tag, in: undefined } })
+    expect([
+      renewable(CALL.headers),
+      renewable(CALL.headers, "Holdfast"),
+      renewable(["authorization", "Bearer sk-2"]),
+      renewable(["x-api-key", "sk", ...session])
+    ]).toEqual([true, false, false, false])
+  })
+
   it("is the one of its Idempotency-Key, whatever the body", () => {
     const named = { ...CALL, headers: [...CALL.headers, "Idempotency-Key", "k"] }
     expect(keyOf({ ...named, body: {} })).toBe(keyOf(named))
     expect(keyOf(named)).not.toBe(keyOf(CALL))
+  })
+})
+
+describe("the credential of an attempt", () => {
+  const { providers } = Configurations.config({
+    file: {
+      providers: {
+        own: { type: "openai-compatible", baseUrl: "http://own.test/v1", apiKeyEnv: "OWN_KEY" },
+        spare: { type: "openai-compatible", baseUrl: "http://spare.test/v1", apiKeyEnv: "SPARE_KEY" }
+      },
+      model: "own/m"
+    },
+    environment: { OWN_KEY: "sk-own-0123456789", SPARE_KEY: "sk-spare-0123456789" }
+  })
+  const of = (provider: string, credential?: string) =>
+    GatedCall.credentialName(
+      Endpoints.of({ providers }),
+      { target: { provider, model: "m" }, ...defined({ credential }) },
+      undefined
+    )
+
+  it("has the name of that of the target that is called", () => {
+    expect([of("own"), of("spare"), of("own", "OWN_KEY_2")]).toEqual(["OWN_KEY", "SPARE_KEY", "OWN_KEY_2"])
   })
 })
 

@@ -1,14 +1,15 @@
 /** Tests calls that the gateway holds, over sockets and on the service's own clock. */
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import type { Health } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { randomBytes } from "node:crypto"
 import * as Zlib from "node:zlib"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
-import * as BodyBudget from "../../src/system/BodyBudget.ts"
+import * as BodyBudget from "../../src/base/system/BodyBudget.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
 
@@ -26,6 +27,12 @@ const turnsOf = (service: Effect.Success<ReturnType<typeof GatewayRig.start>>["s
     service.call({ path: "/v1/turns" }),
     ({ text }) => JSON.parse(text).turns as ReadonlyArray<Record<string, unknown>>
   )
+
+/** A folder that is removed at the end. */
+const folder = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "held-"))),
+  (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
+)
 
 describe("a held call", () => {
   it.live("that succeeds at once has its bytes, and leaves nothing on disk", () =>
@@ -143,13 +150,22 @@ describe("a held call", () => {
       const bytes = GatewayRig.chatStream("hello")
       const { endpoint, service } = yield* GatewayRig.start({
         answer: (call, n) =>
-          void call.body.then(() => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)))
+          void call.body.then(() =>
+            n % 2 === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, bytes)
+          )
       })
-      const large = { ...ASK, messages: [{ role: "user", content: "x".repeat(3 * 1024 * 1024) }] }
-      const answer = yield* GatewayRig.post(service.port, CHAT, large, KEY)
-      expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
-      for (const { body } of endpoint.calls)
-        expect((yield* Effect.promise(() => body)).equals(Buffer.from(JSON.stringify(large)))).toBe(true)
+      const large = { ...ASK, messages: [{ role: "user", content: randomBytes(9 * 512 * 1024).toString("base64") }] }
+      const plain = Buffer.from(JSON.stringify(large))
+      const bodies = [
+        { body: plain, headers: { "content-length": plain.length } },
+        { body: Zlib.zstdCompressSync(plain), headers: { "content-encoding": "zstd" } }
+      ]
+      for (const { body, headers } of bodies) {
+        const answer = yield* GatewayRig.post(service.port, CHAT, body, { ...KEY, ...headers })
+        expect([answer.status, answer.headers["x-holdfast-attempts"]]).toEqual([200, "2"])
+        for (const call of endpoint.calls.splice(0))
+          expect((yield* Effect.promise(() => call.body)).equals(body)).toBe(true)
+      }
     }).pipe(Effect.scoped)
   )
 
@@ -239,6 +255,38 @@ describe("a held call", () => {
       }).pipe(Effect.scoped)
   )
 
+  for (const [status, what] of [
+    [429, "goes on elsewhere while its key is limited"],
+    [401, "is refused as its key is"]
+  ] as const) {
+    it.live(`rules X13, C12: with a key of its client ${what}, and calls with another key are sent with that`, () =>
+      Effect.gen(function* () {
+        const bytes = GatewayRig.chatStream("hello")
+        const [own, other] = ["Bearer sk-of-one-client-01", "Bearer sk-of-another-client"]
+        const { endpoint, service } = yield* GatewayRig.start({
+          answer: (call) =>
+            void call.body.then((body) =>
+              JSON.parse(String(body)).model === "m" && call.rawHeaders.includes(own)
+                ? GatewayRig.sendError(call, status, { "retry-after": "3600" })
+                : GatewayRig.sendStream(call, bytes)
+            ),
+          retry: {
+            ...Service.QUICK,
+            routing: { type: "fallback-chain", revert: "cooldown-expiry", chains: { default: ["own/spare"] } }
+          }
+        })
+        const answers = []
+        for (const [n, authorization] of [own, other, own, other].entries()) {
+          const answer = yield* GatewayRig.post(service.port, CHAT, { ...ASK, temperature: n }, { authorization })
+          answers.push([answer.status, answer.headers["x-holdfast-target"]])
+        }
+        const first = status === 429 ? [200, "own/spare"] : [401, undefined]
+        expect(answers).toEqual([first, [200, undefined], first, [200, undefined]])
+        expect(endpoint.calls.filter(({ rawHeaders }) => rawHeaders.includes(own)).length).toBe(status === 429 ? 1 : 2)
+      }).pipe(Effect.scoped)
+    )
+  }
+
   it.live("that cannot be answered gets the endpoint's own refusal, as it came", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({
@@ -299,7 +347,8 @@ describe("a held call", () => {
           expect([answer.status, String(answer.body), answer.isCut]).toEqual([429, limit, false])
           expect(answer.headers).toMatchObject({
             "anthropic-ratelimit-unified-status": "rejected",
-            "retry-after": "360000"
+            "retry-after": "360000",
+            "x-holdfast-gave-up": expect.stringMatching(/^budget 8 h, reset \d{4}-\d\d-\d\dT\d\d:\d\dZ$/u)
           })
           expect(answer.headers["x-should-retry"]).toBe(undefined)
         }
@@ -316,6 +365,7 @@ describe("a held call", () => {
       })
       const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
       expect([answer.status, String(answer.body)]).toEqual([502, expect.not.stringContaining("status 503")])
+      expect(answer.headers["x-holdfast-gave-up"]).toBe("max-retries 1")
     }).pipe(Effect.scoped)
   )
 
@@ -438,35 +488,103 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("rule X13: whose login ends in the wait goes on in it with the renewed login", () =>
+  it.live("rule X13: whose login ends in the wait goes on in it with the renewed login, also after a restart", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")
       const of = (login: string, session: string) => ({ authorization: `Bearer ${login}`, "session-id": session })
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) => {
-          if (n <= 2) GatewayRig.sendError(call, 503)
-          else if (call.rawHeaders.includes("Bearer old")) GatewayRig.sendError(call, 401)
-          else GatewayRig.sendStream(call, bytes)
-        }
+      let failures = 2
+      const endpoint = yield* RawEndpoint.start((call) => {
+        if (failures-- > 0) GatewayRig.sendError(call, 503)
+        else if (call.rawHeaders.includes("Bearer old")) GatewayRig.sendError(call, 401)
+        else GatewayRig.sendStream(call, bytes)
       })
-      const ended = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
-      expect([ended.status, endpoint.calls.length]).toEqual([401, 3])
-      const same = yield* GatewayRig.post(service.port, CHAT, ASK, of("old", "s-1"))
-      expect([same.status, endpoint.calls.length]).toEqual([401, 4])
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-1"))
-      expect([answer.status, answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual([200, "3", 5])
-      expect(answer.headers["x-holdfast-call"]).toBe(ended.headers["x-holdfast-call"])
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect((yield* turnsOf(service)).map(({ status, attempts }) => [status, attempts])).toEqual([["completed", 3]])
-      const other = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-2"))
-      expect([other.status, other.headers["x-holdfast-call"]]).toEqual([200, undefined])
+      const rig = { endpoint, answer: () => {}, database: path.join(yield* folder, "holdfast.db") }
+      for (const isStopped of [false, true]) {
+        const first = yield* GatewayRig.start(rig)
+        failures = 2
+        const at = endpoint.calls.length
+        const session = `s-${at}`
+        for (const calls of [3, 4]) {
+          const ended = yield* GatewayRig.post(first.service.port, CHAT, ASK, of("old", session))
+          expect([ended.status, endpoint.calls.length - at]).toEqual([401, calls])
+        }
+        if (isStopped) yield* first.service.stop
+        const { service } = isStopped ? yield* GatewayRig.start(rig) : first
+        const answer = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", session))
+        expect([answer.status, answer.headers["x-holdfast-attempts"], endpoint.calls.length - at]).toEqual([
+          200,
+          "3",
+          5
+        ])
+        expect(answer.body.equals(bytes)).toBe(true)
+        const other = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-other"))
+        expect([other.status, other.headers["x-holdfast-call"]]).toEqual([200, undefined])
+        if (!isStopped) yield* service.stop
+        else
+          expect((yield* turnsOf(service)).map(({ attempts, status }) => [status, attempts])).toEqual([
+            ["completed", 3],
+            ["completed", 3]
+          ])
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rule X4, X13: is known to commands by its client, its session, its turn and its provider", () =>
+    Effect.gen(function* () {
+      const bytes = GatewayRig.chatStream("hello")
+      let isUp = false
+      const { service } = yield* GatewayRig.start({
+        answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),
+        file: { gate: { enabled: false } },
+        retry: Service.LONG
+      })
+      const callers = [
+        ["claude-cli/2.1.330 (external, cli)", "s-1", KEY.authorization],
+        ["claude-cli/2.1.330 (external, cli)", "s-2", KEY.authorization],
+        ["codex_exec/0.169.0", "s-3", "Bearer holdfast"]
+      ] as const
+      const posts = yield* Effect.forEach(callers, ([agent, session, authorization]) =>
+        Effect.forkChild(
+          GatewayRig.post(service.port, CHAT, ASK, { authorization, "user-agent": agent, "session-id": session })
+        )
+      )
+      const order = (filter: object, type = "abort-retry", dryRun = true) =>
+        Effect.map(
+          service.call({ path: "/v1/turns/commands", body: { command: { type }, filter, dryRun } }),
+          ({ text }): ReadonlyArray<string> => JSON.parse(text).turns.map(({ turnId }: { turnId: string }) => turnId)
+        )
+      yield* Process.eventually("three calls to wait", order({ tag: "gateway" }), ({ length }) => length === 3)
+      yield* service.call({ path: "/v1/turns", body: { prompt: "Why?", tags: ["claude"] } })
+      yield* Process.eventually("a turn to wait", order({ tag: "claude" }), ({ length }) => length === 3)
+      const found = yield* Effect.forEach(
+        [
+          { tag: "claude-cli" },
+          { tag: "claude", gateway: true },
+          { tag: "codex" },
+          { tag: "s-2" },
+          { model: "own", gateway: true },
+          { model: "own/m" },
+          { model: "own~client" },
+          { gateway: true },
+          { model: "ow" }
+        ],
+        (filter) => Effect.map(order(filter), ({ length }) => length)
+      )
+      expect(found).toEqual([2, 2, 1, 1, 3, 4, 2, 3, 0])
+      const [second = ""] = yield* order({ tag: "s-2" })
+      yield* order({ turnIds: [second] }, "abort-retry", false)
+      const [first, other, third] = posts
+      const givenUp = yield* Fiber.join(other ?? assert.fail())
+      expect([givenUp.status, givenUp.headers["x-holdfast-gave-up"]]).toEqual([503, "a person"])
+      isUp = true
+      yield* order({ model: "own" }, "retry-now", false)
+      for (const post of [first, third]) expect((yield* Fiber.join(post ?? assert.fail())).status).toBe(200)
     }).pipe(Effect.scoped)
   )
 
   it.live("rule X13: outlives the process: the same call goes on in its wait", () =>
     Effect.gen(function* () {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), "held-"))
-      yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(directory, { recursive: true })))
+      const directory = yield* folder
       let isUp = false
       const bytes = GatewayRig.chatStream("hello")
       const endpoint = yield* RawEndpoint.start((call) =>

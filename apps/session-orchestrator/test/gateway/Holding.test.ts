@@ -1,23 +1,25 @@
 /** Tests what becomes of a held call whose client leaves, under a test clock. */
 import { assert, describe, expect, it } from "@effect/vitest"
+import { StorageError } from "@holdfast/journal"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
-import type * as HeldCalls from "../../src/conversation/HeldCalls.ts"
-import * as Gates from "../../src/gate/Gates.ts"
-import type { Conversations, TurnResult } from "../../src/conversation/Conversations.ts"
+import type * as HeldCalls from "../../src/engine/conversation/HeldCalls.ts"
+import type { Conversations, TurnResult } from "../../src/engine/conversation/Conversations.ts"
 import * as Attempt from "../../src/gateway/Attempt.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Endpoints from "../../src/gateway/Endpoints.ts"
 import type { GatedCall } from "../../src/gateway/GatedCall.ts"
 import { Holding } from "../../src/gateway/Holding.ts"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
-import { KEPT_MS } from "../../src/orchestrator/HeldWaits.ts"
+import { KEPT_MS } from "../../src/engine/orchestrator/HeldWaits.ts"
 
 const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 503, retryable: true }
+
+const TARGET = { provider: "own~client", model: "m" }
 
 const BODY = { model: "m", stream: true, messages: [] }
 
@@ -55,6 +57,10 @@ const rig = Effect.gen(function* () {
   const done: Array<string> = []
   const calls = new Map<Ids.ConversationId, HeldCalls.HeldCall>()
   const endpoint = { status: 503 }
+  const accepting: { outcome: Effect.Effect<void, StorageError>; isStored: boolean } = {
+    outcome: Effect.void,
+    isStored: true
+  }
   const ended = yield* Deferred.make<TurnResult>()
   const send: RawCall.Send = (_request, listener) => {
     done.push("call")
@@ -65,7 +71,6 @@ const rig = Effect.gen(function* () {
     return { resume: () => {}, close: () => {} }
   }
   const conversations: Partial<Conversations["Service"]> = {
-    prompt: (_id, { turnId }) => Effect.sync(() => (done.push("accept"), turnId ?? assert.fail())),
     result: () => Deferred.await(ended)
   }
   const config = Configurations.config({
@@ -80,15 +85,20 @@ const rig = Effect.gen(function* () {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
       conversations: conversations as Conversations["Service"],
       choose: (make) => make(),
-      open: () => Effect.void,
+      begin: ({ conversationId }, turn) =>
+        Effect.as(
+          Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Attempt.UNREAD, target: TARGET })),
+          { _tag: "Failed" as const, turn, records: [], report: () => {}, drop: () => void done.push("drop") }
+        ).pipe(Effect.orDie),
+      accept: () => Effect.suspend(() => (done.push("accept"), accepting.outcome)),
+      lastAttempt: () => Effect.undefined,
       release: () => Effect.sync(() => void done.push("release")),
-      resume: () => Effect.sync(() => (done.push("resume"), true)),
+      resume: () => Effect.sync(() => (done.push("resume"), accepting.isStored)),
       unsealed: Effect.succeed([])
     },
-    gates: Gates.noop,
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
-    credentials: {},
     ended: () => {},
+    answered: () => {},
     redact: (text) => text
   })
   const begin = (answer: ClientAnswer.ClientAnswer, headers = call.headers) =>
@@ -99,10 +109,10 @@ const rig = Effect.gen(function* () {
     })
   const end = (error: Failure.Failure) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts of a turn's end that holding reads.
-    const turnEnd = { type: "turn-end", status: "failed", error } as TurnEvent.TurnEnd
+    const turnEnd = { type: "turn-end", status: "failed", usage: {}, error } as TurnEvent.TurnEnd
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
-  return { begin, calls, done, end, endpoint, until }
+  return { accepting, begin, calls, done, end, endpoint, until }
 })
 
 describe("a held call whose client has left", () => {
@@ -118,6 +128,35 @@ describe("a held call whose client has left", () => {
       yield* TestClock.adjust(Duration.millis(1))
       expect(done).toEqual(["call", "accept", "release", "abort"])
     }).pipe(Effect.scoped)
+  )
+
+  const anew = (isStored: boolean, last: string) =>
+    Effect.gen(function* () {
+      const { accepting, begin, calls, done, until } = yield* rig
+      accepting.isStored = isStored
+      const refused = yield* Deferred.make<void, StorageError>()
+      accepting.outcome = Effect.uninterruptible(Deferred.await(refused))
+      const first = yield* begin(client().answer)
+      yield* until("accept")
+      const left = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
+      yield* Deferred.fail(refused, new StorageError({ message: "The database is away." }))
+      yield* Fiber.join(left)
+      expect(calls.size).toBe(0)
+      // Nothing remembers its turn.
+      expect(done).toEqual(["call", "accept", "drop"])
+      accepting.outcome = Effect.void
+      done.splice(0)
+      yield* begin(client().answer)
+      yield* until(last)
+      return done
+    }).pipe(Effect.scoped)
+
+  it.effect("while its turn could not be written is a new call when it is asked again", () =>
+    Effect.map(anew(false, "accept"), (done) => expect(done).toEqual(["resume", "call", "accept"]))
+  )
+
+  it.effect("while its turn was stored and reported as failed goes on when it is asked again", () =>
+    Effect.map(anew(true, "resume"), (done) => expect(done).toEqual(["resume"]))
   )
 
   it.effect("goes on when it is asked again, and a twin of it is a call of its own", () =>
@@ -149,7 +188,7 @@ describe("a held call whose login ends after a head of ours", () => {
       yield* until("accept")
       endpoint.status = 401
       const [provider = assert.fail()] = calls.values()
-      const attempt = { ...Attempt.UNREAD, attempt: 1, target: { provider: "own~client", model: "m" } }
+      const attempt = { ...Attempt.UNREAD, attempt: 1, target: TARGET }
       const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
       yield* Effect.promise(async () => {
         while (ends.length === 0) await new Promise(setImmediate)

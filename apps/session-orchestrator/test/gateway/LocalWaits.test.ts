@@ -4,7 +4,8 @@ import type { Ids } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
-import { KEPT_MS, type Wait } from "../../src/orchestrator/HeldWaits.ts"
+import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
+import { KEPT_MS, type Wait } from "../../src/engine/orchestrator/HeldWaits.ts"
 
 const waitOf = (n: number): Wait => ({
   key: `key ${n}`,
@@ -61,13 +62,33 @@ describe("waits without a client", () => {
     })
   )
 
+  it.effect(
+    "HeldWaits.W1: another login of its session goes on in a wait for as long as that is kept, and gets no failure of it",
+    () =>
+      Effect.gen(function* () {
+        const { waits } = yield* rig
+        const call = "c".repeat(HeldCallIds.CALL_LENGTH)
+        const wait = { ...waitOf(1), key: `${call}old` }
+        const renewed = { key: `${call}new`, isRenewable: true }
+        yield* waits.left(wait)
+        expect(yield* waits.find(() => ({ ...renewed, isRenewable: false }))).toBeUndefined()
+        expect(yield* waits.find(() => renewed)).toEqual({ _tag: "Left", wait: { ...wait, key: renewed.key } })
+        expect(yield* waits.find(() => renewed)).toBeUndefined()
+        yield* waits.left({ ...wait, key: renewed.key })
+        yield* TestClock.adjust(KEPT_MS)
+        expect(yield* waits.find(() => renewed)).toBeUndefined()
+        yield* waits.ended(wait, { reason: "unknown", message: "It gave up.", retryable: false })
+        expect(yield* waits.find(() => renewed)).toBeUndefined()
+      })
+  )
+
   it.effect("a client that comes back and leaves again, over and over, adds no timer", () =>
     Effect.gen(function* () {
       const { aborted, left, sleepers, waits } = yield* rig
       for (let minute = 0; minute < 120; minute++) {
         yield* left(1)
         yield* TestClock.adjust(60_000)
-        expect(yield* waits.find(() => "key 1")).toMatchObject({ _tag: "Left" })
+        expect(yield* waits.find(() => ({ key: "key 1", isRenewable: false }))).toMatchObject({ _tag: "Left" })
         expect(sleepers.now).toBeLessThanOrEqual(1)
       }
       yield* left(1)

@@ -335,7 +335,7 @@ describe("a call that the gateway refuses", () => {
       const profile = yield* service.call({ path: "/to/own@nightly/chat/completions", body: {} })
       expect([profile.status, JSON.parse(profile.text).error.message]).toEqual([
         404,
-        'There is no retry profile "nightly". There are: overnight, interactive, cycling.'
+        'There is no retry profile "nightly". There are: overnight, weekly, interactive, cycling.'
       ])
       const large = yield* service.call({ path: "/to/own/v1beta/models/g:generateContent", body: "x".repeat(4096) })
       expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, 413])

@@ -4,7 +4,7 @@ import { Ids } from "@holdfast/wire"
 import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
-import * as Holders from "../../src/inspection/Holders.ts"
+import * as Holders from "../../src/insight/inspection/Holders.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
 import * as CallTable from "../../src/storage/tables/CallTable.ts"
 import { freePort } from "../FreePort.ts"
@@ -16,7 +16,7 @@ import * as RawEndpoint from "./RawEndpoint.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
 const CHAT = "/to/own/chat/completions"
-const KEY = { authorization: "Bearer sk-of-the-client-0123" }
+const KEY = { authorization: "Bearer sk-of-the-client-0123", "session-id": "s" }
 
 interface Listed {
   readonly conversationId: string
@@ -48,7 +48,8 @@ describe("a held call of runners that share a database", () => {
         return { ...service, address: `127.0.0.1:${runnerPort}` }
       })
       const one = yield* start
-      const post = (at: typeof one, ask: object = ASK) => Effect.forkChild(GatewayRig.post(at.port, CHAT, ask, KEY))
+      const post = (at: typeof one, ask: object = ASK, key = KEY) =>
+        Effect.forkChild(GatewayRig.post(at.port, CHAT, ask, key))
       /** The turns that wait, once there are so many with an hour to go. */
       const waiting = (count: number) =>
         Process.eventually(
@@ -69,7 +70,8 @@ describe("a held call of runners that share a database", () => {
       const early: Array<Effect.Success<ReturnType<typeof post>>> = []
       const shards = new Set<number>()
       while (shards.size < GatewayRig.SHARDS) {
-        early.push(yield* post(one, { ...ASK, user: `${early.length}` }))
+        // A document: the head of a stream leaves after 20 s, however slow the machine.
+        early.push(yield* post(one, { ...ASK, stream: false, user: `${early.length}` }))
         for (const { conversationId } of yield* waiting(early.length)) {
           shards.add(Holders.shardOf(Ids.ConversationId.make(conversationId), GatewayRig.SHARDS))
         }
@@ -128,16 +130,16 @@ describe("a held call of runners that share a database", () => {
       expect((yield* Fiber.join(watched)).text).toContain('"type":"turn-end"')
       isUp = false
 
-      // Its client asks the other runner.
+      // Its client asks the other runner, with a renewed login.
       yield* Fiber.interrupt(first)
       yield* Process.eventually("the claim to end", claims, (count) => count === 1)
-      const again = yield* post(two)
+      // Without it no runner carries a command out, and none reports that there was nothing to do.
+      const lone = { path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} }
+      for (const { status, text } of yield* Effect.all([one.call(lone), two.call(lone)], { concurrency: 2 }))
+        expect([status, text]).toEqual([503, expect.stringContaining("No runner could be found that has the program")])
+      const again = yield* post(two, ASK, { ...KEY, authorization: "Bearer renewed-0123456789" })
       isUp = true
-      yield* Process.eventually(
-        "the call to go on",
-        two.call({ path: `/v1/conversations/${left?.conversationId}/retry-now`, body: {} }),
-        () => endpoint.calls.length - before === 8
-      )
+      yield* Process.eventually("the call to go on", two.call(lone), () => endpoint.calls.length - before === 8)
       const answer = yield* Fiber.join(again)
       expect([answer.status, answer.headers["x-holdfast-call"], answer.headers["x-holdfast-attempts"]]).toEqual([
         200,

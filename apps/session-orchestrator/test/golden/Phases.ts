@@ -110,6 +110,8 @@ export const phases: ReadonlyArray<Phase> = [
     },
     reached: ["decision/1", 1]
   }),
+  // The failure is on disk before the summary is asked for, so the context is not tried again: a summary, then the answer. While the kernel kept
+  // a failure back for its decision, a process that died here had lost it, and the turn called once.
   {
     name: "summing-up",
     turns: [{ prompt: "before-the-sum", awaited: true }, { prompt: "summing-up" }],
@@ -120,7 +122,8 @@ export const phases: ReadonlyArray<Phase> = [
         [ProcessSetup.answer("It was about a first question.")]
       ]
     },
-    calls: 3
+    calls: 3,
+    reached: ["attempt/0", 1]
   },
   {
     name: "summed-up",

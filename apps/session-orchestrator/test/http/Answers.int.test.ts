@@ -164,7 +164,7 @@ describe("a server", () => {
     const scope = yield* Scope.make()
     const server = yield* Scope.provide(TestServer.start(), scope)
     const state = { isAnswering: true }
-    yield* server.condition.setAnswering(() => state.isAnswering)
+    server.condition.setSettling(() => !state.isAnswering)
     const ended = { isEnded: false }
     yield* Effect.forkChild(
       Effect.andThen(

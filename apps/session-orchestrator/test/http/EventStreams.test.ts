@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Frame } from "../../src/conversation/Conversations.ts"
+import type { Frame } from "../../src/engine/conversation/Conversations.ts"
 import * as EventStreams from "../../src/http/EventStreams.ts"
 import * as Events from "./Events.ts"
 

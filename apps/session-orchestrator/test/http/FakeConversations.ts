@@ -16,18 +16,20 @@ import {
   SubscriberTooSlow,
   TurnConflict,
   type TurnResult
-} from "../../src/conversation/Conversations.ts"
-import { DryRuns } from "../../src/dry-run/DryRuns.ts"
-import * as SchedulePreviews from "../../src/dry-run/SchedulePreviews.ts"
-import { HealthReports } from "../../src/inspection/endpoints/HealthReports.ts"
-import { TurnNotFound } from "../../src/conversation/TurnNotFound.ts"
-import { TurnWebhooks } from "../../src/delivery/TurnWebhooks.ts"
-import { PeriodReports } from "../../src/inspection/period/PeriodReports.ts"
-import { TurnLists } from "../../src/inspection/TurnLists.ts"
-import { StoredTurns } from "../../src/inspection/StoredTurns.ts"
+} from "../../src/engine/conversation/Conversations.ts"
+import { DryRuns } from "../../src/insight/dry-run/DryRuns.ts"
+import * as SchedulePreviews from "../../src/insight/dry-run/DryRuns.ts"
+import { HealthReports } from "../../src/insight/inspection/endpoints/HealthReports.ts"
+import { TurnNotFound } from "../../src/engine/conversation/Conversations.ts"
+import { TurnWebhooks } from "../../src/ops/delivery/TurnWebhooks.ts"
+import { PeriodReports } from "../../src/insight/inspection/period/PeriodReports.ts"
+import { TurnLists } from "../../src/insight/inspection/TurnLists.ts"
+import { StoredTurns } from "../../src/insight/inspection/StoredTurns.ts"
 import { BulkCommands } from "../../src/http/BulkCommands.ts"
-import { Removal } from "../../src/orchestrator/Removal.ts"
-import { Submissions } from "../../src/orchestrator/Submissions.ts"
+import { RaisedLimits } from "../../src/http/RaisedLimits.ts"
+import { Removal } from "../../src/engine/orchestrator/Removal.ts"
+import { Submissions } from "../../src/engine/orchestrator/Submissions.ts"
+import { TurnLog } from "../../src/storage/TurnLog.ts"
 import { Store } from "../../src/storage/Store.ts"
 
 type Watcher = Queue.Queue<ReadonlyArray<Frame>, SubscriberTooSlow>
@@ -182,16 +184,11 @@ export const make = () => {
       ),
     abort: (id) => Effect.as(command(id, "abort"), false),
     steer: ({ conversationId, type }) => Effect.as(command(conversationId, type), true),
-    commandAll: () => Effect.die("not part of this test"),
-    setAutoRetry: (id, enabled) =>
-      Effect.map(existing(id), (conversation) => {
-        conversation.autoRetryEnabled = enabled
+    change: (command) =>
+      Effect.map(existing(command.conversationId), (conversation) => {
+        if (command.type === "set-auto-retry") conversation.autoRetryEnabled = command.enabled
+        if (command.type === "set-model") conversation.options = { ...conversation.options, model: command.model }
       }),
-    setModel: (id, model) =>
-      Effect.map(existing(id), (conversation) => {
-        conversation.options = { ...conversation.options, model }
-      }),
-    setToolAnswers: (id) => Effect.asVoid(existing(id)),
     counts: Effect.sync(() => ({ running: turns.size, retrying: 0, queued: 0 })),
     state: (conversationId) =>
       Effect.map(existing(conversationId), ({ autoRetryEnabled, options }) => ({
@@ -263,12 +260,14 @@ export const make = () => {
       Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, {
         run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
-        schedule: () => Effect.succeed(SchedulePreviews.of({ model: { provider: "test", model: "m" }, retry: {} }))
+        schedule: () =>
+          Effect.succeed(SchedulePreviews.scheduleOf({ model: { provider: "test", model: "m" }, retry: {} }))
       }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
       Layer.succeed(HealthReports, { read: die, configuration: { entries: [], unused: [], notices: [] } }),
       Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
+      Layer.succeed(RaisedLimits, { raise: Effect.succeed }),
       Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {
         submit: ({ prompt, turnId, ...options }) =>
@@ -278,40 +277,42 @@ export const make = () => {
             return { turnId: id, conversationId, isNew: true }
           })
       }),
+      Layer.succeed(TurnLog, {
+        accept: () => die,
+        append: () => die,
+        load: () => die,
+        tail: () =>
+          Effect.suspend(() =>
+            broken.storage
+              ? Effect.fail(new StorageError({ message: "The disk is full." }))
+              : Effect.succeed(
+                  [...turns.values()].map((turn) => ({
+                    ...turn,
+                    model: "simulated/steady",
+                    tail: undefined,
+                    records: 0,
+                    interruption: undefined
+                  }))
+                )
+          ),
+        events: () => Stream.die("not part of this test"),
+        history: () => die,
+        forget: () => die
+      }),
       Layer.succeed(Store, {
         createConversation: () => die,
         conversation: () => die,
-        setAutoRetry: () => die,
-        setModel: () => die,
-        setToolAnswers: () => die,
+        change: () => die,
         noteDeath: () => die,
         deaths: () => die,
-        acceptTurn: () => die,
         turn: () => die,
         prompt: () => die,
         resumption: () => die,
         lastTurn: () => die,
-        unsealedTurnsOf: () => die,
-        unsealedTurns: Effect.suspend(() =>
-          broken.storage
-            ? Effect.fail(new StorageError({ message: "The disk is full." }))
-            : Effect.succeed(
-                [...turns.values()].map((turn) => ({
-                  ...turn,
-                  model: "simulated/steady",
-                  tail: undefined,
-                  records: 0,
-                  interruption: undefined
-                }))
-              )
-        ),
-        appendEvents: () => die,
-        events: () => Stream.die("not part of this test"),
         turnEvents: () => die,
-        turnOutline: () => die,
         turnDigest: () => die,
         recordOutline: () => die,
-        messages: () => die,
+        hasCommand: () => die,
         check: Effect.suspend(() =>
           broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
         )

@@ -74,7 +74,7 @@ export interface Live {
 const END = Symbol("end")
 
 /** The server ended the answer before what a test waits for. */
-export class AnswerIsOver extends Data.TaggedError("AnswerIsOver") {
+export class AnswerIsOver extends Data.TaggedError("AnswerIsOver")<{ readonly text: string }> {
   override readonly message = "the answer is over"
 }
 
@@ -95,7 +95,7 @@ export const open = (port: number, request: Request) =>
     yield* Effect.addFinalizer(() => Effect.sync(() => response.destroy()))
     let text = ""
     const next = Effect.flatMap(Queue.take(chunks), (chunk) => {
-      if (chunk === END) return Effect.fail(new AnswerIsOver())
+      if (chunk === END) return Effect.fail(new AnswerIsOver({ text }))
       text += chunk
       return Effect.succeed(chunk)
     })

@@ -1,8 +1,8 @@
 /** Runs the HTTP server on a free port, over fake conversations. */
 import { Context, Effect, Layer } from "effect"
 import { HttpServer as EffectHttpServer } from "effect/http"
-import * as Condition from "../../src/system/Condition.ts"
-import * as Drain from "../../src/system/Drain.ts"
+import * as Condition from "../../src/base/system/Condition.ts"
+import * as Drain from "../../src/base/system/Drain.ts"
 import * as HttpServer from "../../src/http/HttpServer.ts"
 import * as FakeConversations from "./FakeConversations.ts"
 import * as Socket from "./Socket.ts"

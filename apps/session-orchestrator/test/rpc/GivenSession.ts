@@ -5,11 +5,11 @@ import type { TurnEvent } from "@holdfast/wire"
 import { type Ids } from "@holdfast/wire"
 import { RpcLines } from "@holdfast/wire/rpc"
 import { Array as Arr, type Cause, Effect, Fiber, Queue, Schema, type Scope, Stream } from "effect"
-import { type ConversationNotFound, Conversations } from "../../src/conversation/Conversations.ts"
-import * as EventFeed from "../../src/rpc/EventFeed.ts"
-import * as RpcCommands from "../../src/rpc/RpcCommands.ts"
+import { type ConversationNotFound, Conversations } from "../../src/engine/conversation/Conversations.ts"
+import * as SocketCommands from "../../src/http/socket/SocketCommands.ts"
+import * as Subscriptions from "../../src/http/socket/Subscriptions.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
-import { type Options, withService } from "../conversation/ConversationSetup.ts"
+import { type Options, withService } from "../engine/conversation/ConversationSetup.ts"
 
 const isOutput = Schema.is(RpcLines.RpcOutput)
 
@@ -125,16 +125,15 @@ const serviceOf = (
 ): RpcSession.Service<ConversationNotFound> => ({
   answer: (command) =>
     command.type === "get_state"
-      ? RpcCommands.respond(
+      ? SocketCommands.respond(
           command,
           Effect.map(conversations.state(conversationId), (state) => ({ ...state, lastEventId: 0 }))
         )
-      : RpcCommands.respond(command, RpcCommands.run(conversations, conversationId, command, "a test")),
+      : SocketCommands.respond(command, SocketCommands.run(conversations, { ...command, conversationId }, "a test")),
   feed: (after, forward) =>
-    EventFeed.run({
+    Subscriptions.feed({
       watch: (from) => conversations.watch(conversationId, from),
       after,
-      forward,
-      onInterruption: (message) => Effect.logWarning(message)
+      forward
     })
 })

@@ -2,7 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
-import { LoopBudget } from "../../src/pacing/LoopBudget.ts"
+import { LoopBudget } from "../../src/engine/pacing/LoopBudget.ts"
 import { Outlet, type Writable } from "../../src/rpc/Outlet.ts"
 
 /** A stream whose client reads when the test does. */

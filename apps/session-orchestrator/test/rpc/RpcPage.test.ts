@@ -6,9 +6,9 @@ import { Ajv } from "ajv"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
-import * as Backlog from "../../src/session/Backlog.ts"
+import * as Backlog from "../../src/engine/session/Backlog.ts"
 import * as RpcSession from "../../src/rpc/RpcSession.ts"
-import { waits } from "../conversation/ConversationSetup.ts"
+import { waits } from "../engine/conversation/ConversationSetup.ts"
 import { withSession } from "./GivenSession.ts"
 
 const docs = new URL("../../../../docs/", import.meta.url)

@@ -6,10 +6,10 @@ import { defined, TurnEvent } from "@holdfast/wire"
 import type { RpcLines } from "@holdfast/wire/rpc"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import * as Backlog from "../../src/session/Backlog.ts"
-import type * as Tools from "../../src/conversation/Tools.ts"
+import * as Backlog from "../../src/engine/session/Backlog.ts"
+import type { ToolServers } from "@holdfast/mcp"
 import { MOST_WAITING } from "../../src/rpc/RpcSession.ts"
-import { asking, waits } from "../conversation/ConversationSetup.ts"
+import { appendsAfter, asking, waits } from "../engine/conversation/ConversationSetup.ts"
 import { type GivenSession, withSession } from "./GivenSession.ts"
 
 const { answer, emits, hangs, overloaded, text } = ScriptedProvider
@@ -47,7 +47,7 @@ const answer_tool = { toolCallId: "one", approve: true }
 
 describe("while a tool call needs approval", () => {
   const send = { type: "tool-call", toolCallId: "one", toolName: "send", input: {} } as const
-  const offered: Tools.Offered = {
+  const offered: ToolServers.OfferedTools = {
     toolbox: Effect.succeed({
       definitions: [{ name: "send", inputSchema: {}, confirmWithinMs: HOUR * 1_000 }],
       run: () => Effect.succeed({ output: "sent", isError: false })
@@ -70,7 +70,10 @@ describe("while a tool call needs approval", () => {
         const approve = { type: "answer_tool", ...answer_tool, commandId: "k" }
         assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: true }))
         yield* until("turn-end")
-        assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: false }))
+        // The same command has its answer of before; another one has nothing to do.
+        assert.deepStrictEqual(yield* ask(approve), success("answer_tool", { applied: true }))
+        const other = { ...approve, commandId: "l" }
+        assert.deepStrictEqual(yield* ask(other), success("answer_tool", { applied: false }))
         assert.deepInclude(
           events().find(({ type }) => type === "tool-result"),
           { output: "sent", isError: false }
@@ -272,15 +275,9 @@ describe("while a turn waits", () => {
         {
           scripts: [emits(overloaded), answer("At last")],
           retry: waits(HOUR),
-          journal: (real) => ({
-            append: (turnId, seq, ...records) =>
-              Effect.andThen(
-                records.some(({ name }) => Records.positionOf(name)?.kind === "Wake")
-                  ? Deferred.await(door)
-                  : Effect.void,
-                real.append(turnId, seq, ...records)
-              )
-          })
+          log: appendsAfter(({ records }) =>
+            records.some(({ name }) => Records.positionOf(name)?.kind === "Wake") ? Deferred.await(door) : Effect.void
+          )
         },
         ({ ask, responded, sendText, until }) =>
           Effect.gen(function* () {

@@ -80,6 +80,29 @@ describe.concurrent("a process that is killed right after a 202", () => {
     })
   )
 
+  inEachWait(
+    (length) =>
+      `D8: to an abort of a queued turn, behind a wait of ${length}, never runs it, and runs the turn behind it`,
+    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+      for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission(id, turn))
+      const { status } = yield* post("abort", { turnId: "two" })
+      yield* isWaiting
+      assert.strictEqual(status, 202)
+      yield* service.end("SIGKILL")
+      assert.strictEqual(DatabaseReads.sealOf(database, "two"), "aborted")
+      const second = yield* start
+      assert.deepStrictEqual(JSON.parse((yield* second.call({ path: "/v1/turns/two" })).text).status, "aborted")
+      yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: {} })
+      assert.match(
+        (yield* second.call(ProcessSetup.request(id, "three"))).text,
+        /"type":"turn-end".*"status":"completed"/
+      )
+      const prompts = (yield* second.history(id)).filter((line) => line.startsWith("user"))
+      assert.deepStrictEqual(prompts, ["user: one", "user: three"])
+      assert.isAtMost(provider.count(), 4)
+    })
+  )
+
   it.live("rule D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })

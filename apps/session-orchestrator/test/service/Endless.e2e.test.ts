@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
+import { text as read } from "node:stream/consumers"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as Service from "./Service.ts"
@@ -38,8 +39,9 @@ const provider = Effect.acquireRelease(
       if (!response.destroyed) response.once("drain", () => flood(response, piece))
     }
     const server = Http.createServer(async (request, response) => {
-      let body = ""
-      for await (const read of request.setEncoding("utf8")) body += read
+      const body = await read(request).catch(() => undefined)
+      // The client left before it had sent everything.
+      if (body === undefined) return
       const name = Object.keys(answers).find((name) => body.includes(name)) ?? ""
       calls.push(name)
       response.writeHead(200, { "content-type": "text/event-stream" })

@@ -64,7 +64,7 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
       assert.match(String(headers["content-type"]), /^text\/plain/)
       assert.match(text, /^Turn t1 of conversation .*: completed\.\nTimes are UTC\.\n/)
       assert.match(text, /\n {2}\d\d:\d\d:\d\d {2}Attempt 1 failed before any content: overloaded, 529 /)
-      assert.match(text, /Retry 1 at \d\d:\d\d:\d\d, after 10 ms, the schedule's \(D3, D1\); 10 ms of 8 h spent\./)
+      assert.match(text, /Retry 1 at \d\d:\d\d:\d\d, after 10 ms, the schedule's; 10 ms of 8 h spent\./)
       assert.match(text, /The turn was answered after 2 calls and 10 ms of waiting\.\n$/)
     })
   )

@@ -2,8 +2,8 @@
 import { assert, describe } from "@effect/vitest"
 import { ErrorBody } from "@holdfast/simulated/testing"
 import { Effect } from "effect"
-import * as PrometheusText from "../telemetry/PrometheusText.ts"
-import * as Receivers from "../telemetry/Receivers.ts"
+import * as PrometheusText from "../ops/telemetry/PrometheusText.ts"
+import * as Receivers from "../ops/telemetry/Receivers.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as SideBySide from "./SideBySide.ts"
@@ -139,7 +139,7 @@ describe.concurrent("an outage that outlasts the budget of every turn", () => {
       const { stderr } = yield* service.end("SIGTERM")
       const reported = messagesOf(stderr, "INFO").filter((message) => message.includes("scripted/m"))
       assert.strictEqual(reported.length, 2)
-      assert.match(reported[0] ?? "", /will go on when it answers\.$/)
+      assert.match(reported[0] ?? "", /will go on when it answers\.( The next attempt is at [\d :-]+ UTC\.)?$/)
       assert.match(
         reported[1] ?? "",
         /no turn waits for it any more: 1 has failed\. A turn that failed does not go on by itself\.$/

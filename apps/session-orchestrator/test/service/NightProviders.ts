@@ -33,8 +33,8 @@ const CUT = 1
 /** The first retry of `large` that is answered. */
 const BACK = 4
 
-/** The quota of `medium` is refilled so long after it was used up. */
-const QUOTA_MS = 1_800
+/** The quota of `medium` is refilled so long after it was used up: the process has been killed by then, on a busy machine too. */
+const QUOTA_MS = 8_000
 
 /** The answer to a prompt; those of a model differ in length. */
 export const answerTo = (prompt: string): string =>

@@ -93,6 +93,12 @@ export const start = Effect.fnUntraced(function* ({ directory, config, descripto
   )
   const port = Number(/listens on http:\/\/127\.0\.0\.1:(\d+)/.exec(stdout())?.[1])
   const call = (request: Socket.Request) => inTime(Socket.call(port, request), () => `No answer. ${stderr()}`)
+  /** A busy machine's database may answer too late: then it is asked again, as clients do. */
+  const answered = (request: Socket.Request) =>
+    Effect.map(
+      eventually(`an answer of ${request.path}`, call(request), ({ status }) => status !== 503),
+      ({ text }) => JSON.parse(text)
+    )
   return {
     ...spawned,
     port,
@@ -103,16 +109,14 @@ export const start = Effect.fnUntraced(function* ({ directory, config, descripto
         until: (part: string) => inTime(live.until(part), () => `Waited in vain to be told of ${part}. ${stderr()}`)
       })),
     create: (body: object = {}) =>
-      Effect.map(call({ path: "/v1/conversations", body }), ({ text }): string => JSON.parse(text).conversationId),
-    state: (id: string) =>
-      Effect.map(call({ path: `/v1/conversations/${id}` }), ({ text }): ShownState => JSON.parse(text)),
+      Effect.map(answered({ path: "/v1/conversations", body }), ({ conversationId }): string => conversationId),
+    state: (id: string): Effect.Effect<ShownState, Error> => answered({ path: `/v1/conversations/${id}` }),
     /** The state of a turn (rule X15). */
-    turn: (turnId: string) =>
-      Effect.map(call({ path: `/v1/turns/${turnId}` }), ({ text }): TurnState.TurnState => JSON.parse(text)),
+    turn: (turnId: string): Effect.Effect<TurnState.TurnState, Error> => answered({ path: `/v1/turns/${turnId}` }),
     /** The roles and texts of the history. */
     history: (id: string) =>
-      Effect.map(call({ path: `/v1/conversations/${id}/messages` }), ({ text }) =>
-        (JSON.parse(text).messages as ReadonlyArray<HistoryMessage>).map(
+      Effect.map(answered({ path: `/v1/conversations/${id}/messages` }), ({ messages }) =>
+        (messages as ReadonlyArray<HistoryMessage>).map(
           ({ role, content }) => `${role}: ${content.map((part) => part.text ?? part.type).join("")}`
         )
       ),

@@ -68,6 +68,7 @@ const parts = {
   simulated: Simulated,
   inspection: Composition.inspection,
   backup: Effect.succeed(Backup.make),
+  page: Effect.void,
   service: Composition.service
 }
 
@@ -75,7 +76,7 @@ const parts = {
 const run = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>> = environment,
-  replaced: Partial<Parts<{ readonly message: string }>> = {}
+  replaced: Partial<Parts> = {}
 ) {
   const recorder = Recorder.make({ stdout: false, stderr: false })
   const program = Cli.make({ ...parts, environment: variables, ...replaced }, ["--log-level", "all", ...args]).pipe(
@@ -86,7 +87,7 @@ const run = Effect.fnUntraced(function* (
 })
 
 /** The same, until it listens. */
-const serve = Effect.fnUntraced(function* (file: string, replaced: Partial<Parts<{ readonly message: string }>> = {}) {
+const serve = Effect.fnUntraced(function* (file: string, replaced: Partial<Parts> = {}) {
   const { recorder, fiber } = yield* run(["serve", "--config", file, "--port", "0"], environment, replaced)
   const banner = yield* Process.eventually("the banner", Effect.sync(recorder.all), (text) =>
     text.includes("Ctrl-C stops")

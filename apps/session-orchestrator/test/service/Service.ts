@@ -11,7 +11,7 @@ import { Context, Duration, Effect, Exit, Layer, Metric, Redacted, Schema, Scope
 import { HttpServer } from "effect/http"
 import * as Composition from "../../src/Composition.ts"
 import { Config, type Values } from "../../src/config/Config.ts"
-import { DEFAULTS } from "../../src/config/reading/Settings.ts"
+import { DEFAULTS, plain } from "../../src/config/reading/Settings.ts"
 import * as Socket from "../http/Socket.ts"
 
 export { shown } from "./Shown.ts"
@@ -97,9 +97,7 @@ export const start = Effect.fnUntraced(function* ({
         }
       ])
     ),
-    gate: { enabled: true },
-    gateway: DEFAULTS.gateway,
-    log: { level: "info" },
+    ...plain({}),
     tools: [],
     models,
     prices: {},

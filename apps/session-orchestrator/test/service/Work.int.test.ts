@@ -4,10 +4,10 @@ import { Effect, Redacted } from "effect"
 import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import * as LocalTime from "../../src/text/LocalTime.ts"
+import * as LocalTime from "../../src/base/text/LocalTime.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
-import * as Receivers from "../telemetry/Receivers.ts"
+import * as Receivers from "../ops/telemetry/Receivers.ts"
 import * as Service from "./Service.ts"
 
 type Running = Effect.Success<ReturnType<typeof Service.start>>
@@ -81,15 +81,20 @@ describe("a turn by its id", () => {
       service.provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("There"))
       yield* submit(service, { prompt: "Hello", turnId: "one" })
       yield* until(service, "one", "waiting")
-      yield* service.call(ProcessSetup.submission("one", "two"))
+      for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission("one", turn))
       const abort = (turnId: string) => service.call({ path: `/v1/turns/${turnId}/abort`, body: {} })
-      const queued = yield* abort("two")
-      assert.deepStrictEqual([queued.status, JSON.parse(queued.text).type], [409, "/docs#problem-turn-conflict"])
+      const queued = yield* service.call({ path: "/v1/turns/two" })
+      assert.deepInclude(JSON.parse(queued.text), { status: "queued", prompt: "two" })
+      // Queued behind another one, which goes on.
+      assert.strictEqual((yield* abort("two")).status, 202)
+      assert.strictEqual(yield* status(service, "two"), "aborted")
+      assert.strictEqual(yield* status(service, "one"), "waiting")
+      assert.include((yield* service.call({ path: "/v1/conversations/one/turns/two/explain" })).text, "aborted")
       assert.strictEqual((yield* abort("one")).status, 202)
       assert.strictEqual(yield* status(service, "one"), "aborted")
       // Ended before: there is nothing to do, and the next turn is another one.
       assert.strictEqual((yield* abort("one")).status, 202)
-      yield* until(service, "two", "completed")
+      yield* until(service, "three", "completed")
       assert.strictEqual((yield* abort("none")).status, 404)
 
       const events = yield* service.call({ path: "/v1/turns/one/events" })

@@ -7,6 +7,7 @@ import { Lists } from "../../src/storage/Lists.ts"
 import * as MemoryStore from "./MemoryStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
 const DAY = Duration.toMillis("1 day")
 
@@ -19,10 +20,10 @@ const write = Effect.fnUntraced(function* (
 ) {
   const store = yield* Store
   yield* store.createConversation(NumberedData.conversation(n, { createdAt: openedOn * DAY, labels: { tags } }))
-  yield* store.acceptTurn(NumberedData.turn(n, n, { acceptedAt: openedOn * DAY }))
+  yield* Logged.accept(NumberedData.turn(n, n, { acceptedAt: openedOn * DAY }))
   if (endedOn === undefined) return
   const end = { ...NumberedData.end(n, n), endedAt: endedOn * DAY }
-  yield* store.appendEvents(NumberedData.conversationId(n), NumberedData.turnId(n), [end], 0)
+  yield* Logged.events(NumberedData.turnId(n), [end], 0)
 })
 
 /** The conversations that are left, oldest first. */

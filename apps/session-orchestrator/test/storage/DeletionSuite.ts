@@ -4,12 +4,13 @@ import type { StorageError } from "@holdfast/journal"
 import { Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Deletions } from "../../src/storage/Deletions.ts"
-import { Journal } from "../../src/storage/EventJournal.ts"
+import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import { Lists } from "../../src/storage/Lists.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
-type Storage = Store | Journal | Lists | Deletions | SqlClient.SqlClient
+type Storage = Store | TurnLog | Lists | Deletions | SqlClient.SqlClient
 
 /** Tables with rows of conversations. */
 const TABLES = [
@@ -38,19 +39,12 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
   /** Conversation `of` with a turn of its own, with all that a turn can have. */
   const write = Effect.fnUntraced(function* (of: number, isSealed: boolean) {
     const store = yield* Store
-    const journal = yield* Journal
     const labels = { tags: ["nightly"], metadata: { of } }
     yield* store.createConversation(NumberedData.conversation(of, { labels }))
-    yield* store.acceptTurn(NumberedData.turn(of, of, { labels, notify: ["webhook"], ...NumberedData.withImage }))
-    yield* journal.append(NumberedData.turnId(of), 0, { name: "step/0/attempt/0", value: "{}" })
-    yield* store.appendEvents(
-      NumberedData.conversationId(of),
-      NumberedData.turnId(of),
-      [NumberedData.message(of, of, 0)],
-      0
-    )
-    if (isSealed)
-      yield* store.appendEvents(NumberedData.conversationId(of), NumberedData.turnId(of), [NumberedData.end(of, of)], 1)
+    yield* Logged.accept(NumberedData.turn(of, of, { labels, notify: ["webhook"], ...NumberedData.withImage }))
+    yield* Logged.append(NumberedData.turnId(of), 0, [{ name: "step/0/attempt/0", value: "{}" }])
+    yield* Logged.events(NumberedData.turnId(of), [NumberedData.message(of, of, 0)], 0)
+    if (isSealed) yield* Logged.events(NumberedData.turnId(of), [NumberedData.end(of, of)], 1)
   })
 
   it.live(`${name}: X15: a conversation is deleted with everything in it, and nothing else is`, () =>
@@ -67,7 +61,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(yield* deletions.conversation(NumberedData.conversationId(2))).toBe("missing")
       // The same ids again are new.
       yield* write(2, true)
-      expect(yield* store.messages(NumberedData.conversationId(2))).toHaveLength(1)
+      expect(yield* Logged.history(NumberedData.conversationId(2))).toHaveLength(1)
       const { rows: listed } = yield* (yield* Lists).turns({ tag: "nightly" }, undefined, 10)
       expect(listed.map(({ turn }) => turn.turnId)).toEqual([2, 1].map(NumberedData.turnId))
     }).pipe(Effect.provide(layer), Effect.orDie)

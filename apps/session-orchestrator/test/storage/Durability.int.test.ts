@@ -1,4 +1,4 @@
-/** Tests Store.W1: kills a process that writes, and looks for its acknowledged writes. */
+/** Tests TurnLog.W1: kills a process that writes, and looks for its acknowledged writes. */
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { expect, it } from "@effect/vitest"
 import { Effect, Option, Stream } from "effect"
@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
 /** Set it to the seed that a failure prints, to kill at the same moment again. */
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9))
@@ -45,12 +46,12 @@ for (let kill = 0; kill < KILLS; kill++) {
         const store = yield* Store
         const found = new Set<string>()
         for (const of of [0, 1]) {
-          const stored = yield* Stream.runCollect(store.events(NumberedData.conversationId(of), 0))
+          const stored = yield* Stream.runCollect(Logged.after(NumberedData.conversationId(of), 0))
           expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
-          const messages = yield* store.messages(NumberedData.conversationId(of))
+          const messages = yield* Logged.history(NumberedData.conversationId(of))
           expect(messages).toEqual(stored.flatMap(({ event }) => (event.type === "message" ? [event.message] : [])))
         }
-        for (const { turnId } of yield* store.unsealedTurns) {
+        for (const { turnId } of yield* Logged.tail()) {
           const n = turnId.slice("turn-".length)
           const stored = yield* store.turnEvents(turnId)
           stored.forEach(({ id }, position) => found.add(`${n} ${position} ${id}`))

@@ -3,17 +3,18 @@ import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import type { Failure, Ids } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
-import { Journal } from "../../src/storage/EventJournal.ts"
+import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import { IncidentStates } from "../../src/storage/IncidentStates.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
 const message = (id: string) => ({ id, lane: "notices/webhook", receiver: "webhook", payload: "{}", dueAt: 0 })
 const NOTHING = { rows: [], removed: [], messages: [] }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<IncidentStates | Journal | Outbox | Store, StorageError>) => {
+export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog | Outbox | Store, StorageError>) => {
   it.effect(`${name}: IncidentStates.S1: concurrent changes follow one another, each with its messages`, () =>
     Effect.gen(function* () {
       const { change, load } = yield* IncidentStates
@@ -42,22 +43,21 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | Journal 
     Effect.gen(function* () {
       const { hasOpenTurn } = yield* IncidentStates
       const store = yield* Store
-      const journal = yield* Journal
       yield* store.createConversation(NumberedData.conversation(1))
       const turn = NumberedData.turn(1, 1)
-      yield* store.acceptTurn(turn)
+      yield* Logged.accept(turn)
       const [steady, other] = [
         { provider: "simulated", model: "steady" },
         { provider: "simulated", model: "other" }
       ]
       // It is queued, and calls nothing.
       expect(yield* hasOpenTurn(steady)).toBe(false)
-      yield* store.appendEvents(turn.conversationId, turn.turnId, [NumberedData.message(1, 1, 0)], 0)
+      yield* Logged.events(turn.turnId, [NumberedData.message(1, 1, 0)], 0)
       expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([true, false])
       const routed = { name: "step/0/route", value: JSON.stringify({ route: { target: other } }) }
-      yield* journal.append(turn.turnId, 0, routed)
+      yield* Logged.append(turn.turnId, 0, [routed])
       expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([false, true])
-      yield* store.appendEvents(turn.conversationId, turn.turnId, [NumberedData.end(1, 1)], 1)
+      yield* Logged.events(turn.turnId, [NumberedData.end(1, 1)], 1)
       expect(yield* hasOpenTurn(other)).toBe(false)
     }).pipe(Effect.provide(layer))
   )
@@ -70,9 +70,9 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | Journal 
       const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
       for (const n of [1, 2]) {
         const turn = NumberedData.turn(n, 1)
-        yield* store.acceptTurn(turn)
+        yield* Logged.accept(turn)
         const end = { ...NumberedData.end(n, 1), ...(n === 1 ? { status: "failed" as const, error } : undefined) }
-        yield* store.appendEvents(turn.conversationId, turn.turnId, [end], 0)
+        yield* Logged.events(turn.turnId, [end], 0)
       }
       const { endedAt } = NumberedData.end(1, 1)
       expect(yield* uncounted(endedAt + 1, endedAt + 9, 10)).toEqual([])

@@ -2,10 +2,11 @@
 import { Interruption, Interruptions, type StorageError } from "@holdfast/journal"
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { Journal } from "../../src/storage/EventJournal.ts"
 import type { Storage } from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
+import { TurnLog } from "../../src/storage/TurnLog.ts"
 
 /** Runs the suite on a database. */
 export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): void => {
@@ -18,7 +19,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
   const accepted = Effect.gen(function* () {
     const store = yield* Store
     yield* store.createConversation(NumberedData.conversation(1))
-    yield* store.acceptTurn(NumberedData.turn(1, 1))
+    yield* Logged.accept(NumberedData.turn(1, 1))
     return yield* Interruptions.Interruptions
   })
 
@@ -29,8 +30,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
       expect(yield* find(id)).toEqual(Option.none())
       yield* takeUp(id, one)
       expect(yield* find(id)).toEqual(Option.some(one))
-      const { unsealedTurns } = yield* Store
-      expect((yield* unsealedTurns).map(({ interruption }) => interruption)).toEqual([one])
+      expect((yield* Logged.tail()).map(({ interruption }) => interruption)).toEqual([one])
       const two = { ...one, life: "two", isAlone: false, isOrderly: true, defects: 1 }
       yield* takeUp(id, two)
       expect(yield* find(id)).toEqual(Option.some(two))
@@ -65,12 +65,10 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError>): 
     "a turn's interruptions are deleted with its records, long after its seal",
     Effect.gen(function* () {
       const { find, takeUp } = yield* accepted
-      const store = yield* Store
-      const journal = yield* Journal
       yield* takeUp(id, one)
-      yield* journal.append(id, 0, { name: "step/0/attempt/0", value: "{}" })
-      yield* store.appendEvents(NumberedData.conversationId(1), id, [NumberedData.end(1, 1)], 0)
-      yield* journal.forget(Number.MAX_SAFE_INTEGER, undefined)
+      yield* Logged.append(id, 0, [{ name: "step/0/attempt/0", value: "{}" }])
+      yield* Logged.events(id, [NumberedData.end(1, 1)], 0)
+      yield* Effect.flatMap(TurnLog, (log) => log.forget(Number.MAX_SAFE_INTEGER, undefined))
       expect(yield* find(id)).toEqual(Option.none())
     })
   )

@@ -1,15 +1,19 @@
 /** What every `Lists` does, whatever it stores in; and that each page is read by an index. */
 import { expect, it } from "@effect/vitest"
-import type { StorageError } from "@holdfast/journal"
+import type { Journal, StorageError } from "@holdfast/journal"
 import type { TurnEvent } from "@holdfast/wire"
+import type { Records } from "@holdfast/kernel"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Clock, Effect, type Layer, Option } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import * as fc from "fast-check"
-import * as PeriodReports from "../../src/inspection/period/PeriodReports.ts"
+import * as PeriodReports from "../../src/insight/inspection/period/PeriodReports.ts"
+import * as TurnUse from "../../src/engine/spend/TurnUse.ts"
 import { AnsweredCalls, HOUR_MS } from "../../src/storage/AnsweredCalls.ts"
-import { Journal } from "../../src/storage/EventJournal.ts"
-import { Lists, type Page, type Position, SCAN_MS, type TurnFilter } from "../../src/storage/Lists.ts"
+import { TurnLog } from "../../src/storage/TurnLog.ts"
+import * as Keyset from "../../src/storage/tables/Keyset.ts"
+import { Lists } from "../../src/storage/Lists.ts"
+import type { Page, Position, TurnFilter } from "../../src/storage/ListPage.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as ConversationListTable from "../../src/storage/tables/ConversationListTable.ts"
 import * as EventTable from "../../src/storage/tables/EventTable.ts"
@@ -18,8 +22,9 @@ import * as SealTable from "../../src/storage/tables/SealTable.ts"
 import * as TurnTable from "../../src/storage/tables/TurnTable.ts"
 import * as TurnListTable from "../../src/storage/tables/TurnListTable.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
-type Storage = Store | Lists | Journal | AnsweredCalls | SqlClient.SqlClient
+type Storage = Store | Lists | TurnLog | AnsweredCalls | SqlClient.SqlClient
 
 /** A turn of the model that the database is compared with. */
 interface Kept {
@@ -30,6 +35,7 @@ interface Kept {
   /** Where it went instead of its conversation's model. */
   readonly changedTo?: string | undefined
   readonly tags?: ReadonlyArray<string>
+  readonly records?: ReadonlyArray<Records.Stored>
 }
 
 const MODELS = ["anthropic/claude", "anthropic/claude-2", "openai/gpt"] as const
@@ -67,9 +73,8 @@ const write = Effect.fnUntraced(function* (turns: ReadonlyArray<Kept>) {
   for (const turn of turns) yield* add(turn)
 })
 
-const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, tags = [] }: Kept) {
-  const store = yield* Store
-  yield* store.acceptTurn(NumberedData.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
+const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, records = [], tags = [] }: Kept) {
+  yield* Logged.accept(NumberedData.turn(n, of, { acceptedAt, labels: { tags, metadata: { n } } }))
   const identity = { conversationId: NumberedData.conversationId(of), turnId: NumberedData.turnId(n) }
   const events: Array<TurnEvent.PersistedEvent> = [
     ...(changedTo === undefined
@@ -77,8 +82,7 @@ const add = Effect.fnUntraced(function* ({ acceptedAt, changedTo, end, n, of, ta
       : [{ ...identity, type: "model-change" as const, from: MODELS[of] ?? "", to: changedTo }]),
     ...(end === undefined ? [] : [{ ...NumberedData.end(n, of), ...end }])
   ]
-  const [first, ...rest] = events
-  if (first !== undefined) yield* store.appendEvents(identity.conversationId, identity.turnId, [first, ...rest], 0)
+  if (events.length + records.length > 0) yield* Logged.append(identity.turnId, 0, records, { events, position: 0 })
 })
 
 /** The turns that a filter means, in the order of their list. */
@@ -97,7 +101,7 @@ const meant = (turns: ReadonlyArray<Kept>, { model, since, status, tag }: TurnFi
 /** Every page, to the last. */
 const pages = Effect.fnUntraced(function* <Row>(
   read: (after: Position | undefined) => Effect.Effect<Page<Row>, StorageError>,
-  between: Effect.Effect<void, StorageError, Store> = Effect.void
+  between: Effect.Effect<void, Journal.AppendError, Store | TurnLog> = Effect.void
 ) {
   const rows: Array<Row> = []
   let after: Position | undefined
@@ -174,6 +178,33 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(yield* listed({ model: "anthropic" })).toEqual(all.slice(1))
       expect(yield* listed({ model: "anthropic/claude" })).toEqual(all.slice(2))
       expect(yield* listed({ since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 2))
+      // Newer turns that were aborted in the queue are passed over: they have no event but their end.
+      const store = yield* Store
+      for (const [of, n] of [
+        [0, 14],
+        [1, 15]
+      ] as const) {
+        yield* Logged.accept(NumberedData.turn(n, of))
+        yield* Logged.events(
+          NumberedData.turnId(n),
+          [{ ...NumberedData.end(n, of), status: "aborted", queued: true }],
+          0
+        )
+        const last = yield* store.lastTurn(NumberedData.conversationId(of))
+        expect(Option.getOrThrow(last).turnId).toBe(NumberedData.turnId(of === 0 ? 2 : 3))
+      }
+      expect(yield* listed({})).toEqual(all)
+      const ids = [2, 0, 9].map(NumberedData.conversationId)
+      expect(yield* listed({ ids })).toEqual([all[0], all[2]])
+      expect(yield* listed({ ids, since: NumberedData.conversation(1).createdAt })).toEqual(all.slice(0, 1))
+      expect(yield* listed({ isBusy: true })).toEqual(all.slice(2))
+      expect(yield* listed({ isBusy: true, ids: ids.slice(0, 1) })).toEqual([])
+      yield* Logged.accept(NumberedData.turn(4, 2))
+      yield* Logged.accept(NumberedData.turn(5, 0))
+      expect((yield* listed({ isBusy: true })).map(([id]) => id)).toEqual([0, 2].map(NumberedData.conversationId))
+      // A cursor has numbers, whatever the columns are.
+      const { next } = yield* lists.conversations({ isBusy: true }, undefined, 1)
+      expect([typeof next?.at, typeof next?.number]).toEqual(["number", "number"])
     })
   )
 
@@ -185,14 +216,13 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       yield* store.createConversation(NumberedData.conversation(1))
       const said = (n: number, prompt: string, answer: string | undefined) =>
         Effect.gen(function* () {
-          yield* store.acceptTurn(NumberedData.turn(n, 1, { prompt }))
+          yield* Logged.accept(NumberedData.turn(n, 1, { prompt }))
           const message = NumberedData.message(n, 1, 1)
           const content = [{ type: "text" as const, text: answer ?? "" }]
           const events: readonly [TurnEvent.PersistedEvent] = [
             { ...message, message: { ...message.message, content } as typeof message.message }
           ]
-          if (answer !== undefined)
-            yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(n), events, 0)
+          if (answer !== undefined) yield* Logged.events(NumberedData.turnId(n), events, 0)
         })
       yield* said(1, 'The disk is "full": 100 %', "Delete the logs.")
       yield* said(2, "Hello", 'I see: "Full" of text\nin the DISK_1.')
@@ -223,9 +253,9 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       yield* store.createConversation(NumberedData.conversation(1))
       yield* store.createConversation(NumberedData.conversation(2, { title: "Incidents", tools: ["search"] }))
       yield* store.createConversation(NumberedData.conversation(3))
-      yield* store.acceptTurn(NumberedData.turn(1, 1, { prompt: "Why is the sky blue?" }))
-      yield* store.acceptTurn(NumberedData.turn(2, 1, { prompt: "And at night?" }))
-      yield* store.acceptTurn(NumberedData.turn(3, 2, { prompt: "Summarise the night" }))
+      yield* Logged.accept(NumberedData.turn(1, 1, { prompt: "Why is the sky blue?" }))
+      yield* Logged.accept(NumberedData.turn(2, 1, { prompt: "And at night?" }))
+      yield* Logged.accept(NumberedData.turn(3, 2, { prompt: "Summarise the night" }))
       const titles = (search?: string) =>
         Effect.map(
           pages((after) => lists.conversations({ search }, after, 2)),
@@ -234,8 +264,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(yield* titles()).toEqual([undefined, "Incidents", "Why is the sky blue?"])
       expect(yield* titles("NIGHT")).toEqual(["Incidents", "Why is the sky blue?"])
       expect(yield* titles("incid")).toEqual(["Incidents"])
-      expect(yield* lists.setTitle(NumberedData.conversationId(1), "Sky")).toBe(true)
-      expect(yield* lists.setTitle(NumberedData.conversationId(9), "None")).toBe(false)
+      expect(yield* store.change(NumberedData.conversationId(1), { title: "Sky" })).toBe(true)
+      expect(yield* store.change(NumberedData.conversationId(9), { title: "None" })).toBe(false)
       expect(yield* titles()).toEqual([undefined, "Incidents", "Sky"])
       const tools = (n: number) =>
         Effect.map(store.conversation(NumberedData.conversationId(n)), (found) => Option.getOrThrow(found).tools)
@@ -247,25 +277,21 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
     "rule X12: reports a period from rows and records, read page by page",
     Effect.gen(function* () {
       const lists = yield* Lists
-      const journal = yield* Journal
       const failed = { reason: "overloaded", message: "Overloaded", retryable: true } as const
-      const ended = (n: number, of: number, status: TurnEvent.TurnStatus) =>
-        add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n } })
+      const ended = (n: number, of: number, status: TurnEvent.TurnStatus, records: Kept["records"] = []) =>
+        add({ n, of, acceptedAt: n, end: { status, endedAt: 900_000 + n }, records })
       yield* write([{ n: 500, of: 2, acceptedAt: 500 }])
       // More than two pages; they waited, so that their records are read.
-      for (let n = 1; n <= 2 * PeriodReports.PAGE + 5; n++) yield* ended(n, 0, "completed")
-      yield* ended(300, 1, "failed")
-      yield* journal.append(NumberedData.turnId(1), 0, GivenRecords.failed(0, 100_000))
-      yield* journal.append(NumberedData.turnId(1), 1, GivenRecords.retry(0, 500_000, 600_000))
-      yield* journal.append(NumberedData.turnId(1), 2, GivenRecords.wake(0, 0, { type: "elapsed" }))
-      yield* journal.append(NumberedData.turnId(1), 3, GivenRecords.completed(1, 900_001))
-      yield* journal.append(
-        NumberedData.turnId(300),
-        0,
-        GivenRecords.failed(0, 700_000, 0, { ...failed, shared: true })
-      )
-      yield* journal.append(NumberedData.turnId(500), 0, GivenRecords.failed(0, 950_000))
-      yield* journal.append(NumberedData.turnId(500), 1, GivenRecords.retry(0, 60_000, 1_010_000))
+      yield* ended(1, 0, "completed", [
+        GivenRecords.failed(0, 100_000),
+        GivenRecords.retry(0, 500_000, 600_000),
+        GivenRecords.wake(0, 0, { type: "elapsed" }),
+        GivenRecords.completed(1, 900_001)
+      ])
+      for (let n = 2; n <= 2 * TurnUse.PAGE + 5; n++) yield* ended(n, 0, "completed")
+      yield* ended(300, 1, "failed", [GivenRecords.failed(0, 700_000, 0, { ...failed, shared: true })])
+      yield* Logged.append(NumberedData.turnId(500), 0, [GivenRecords.failed(0, 950_000)])
+      yield* Logged.append(NumberedData.turnId(500), 1, [GivenRecords.retry(0, 60_000, 1_010_000)])
       const answeredCalls = yield* AnsweredCalls
       const hour = {
         hour: 0,
@@ -281,11 +307,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         { ...hour, calls: 4, tokens: { input: 14, output: 6, cachedInput: 2, cacheWrite: 0 } }
       ])
       expect(yield* answeredCalls.between(HOUR_MS, 2 * HOUR_MS - 1)).toEqual([])
-      const sources: PeriodReports.Sources = {
-        turns: lists.turns,
-        answeredCalls: answeredCalls.between,
-        records: (ids) => Effect.forEach(ids, journal.load, { concurrency: "unbounded" })
-      }
+      const log = yield* TurnLog
+      const ports = { lists, log, answered: answeredCalls }
       const period = {
         since: 0,
         until: 1e6,
@@ -294,7 +317,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         keyVariables: () => [],
         redact: (text: string) => text
       }
-      const report = yield* PeriodReports.read(sources, period)
+      const report = yield* PeriodReports.read(ports, period)
       expect(report).toMatchObject({
         turns: { answered: 205, failed: 1, waiting: 1 },
         waitedMs: 550_000,
@@ -318,10 +341,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect((yield* lists.recording(0, 2)).isCut).toBe(true)
       const conversationId = NumberedData.conversationId(0)
       expect(report.conversations).toMatchObject([{ name: conversationId, turns: 205 }])
-      const ofOne = yield* PeriodReports.read(sources, { ...period, conversationId })
+      const ofOne = yield* PeriodReports.read(ports, { ...period, conversationId })
       expect(ofOne).toMatchObject({ turns: { answered: 205, failed: 0, waiting: 0 }, spend: { turns: 205 } })
-      expect(yield* PeriodReports.beginning(lists.turns, conversationId)).toBe(1)
-      expect(yield* PeriodReports.beginning(lists.turns, NumberedData.conversationId(99))).toBeUndefined()
     })
   )
 
@@ -341,7 +362,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         ["turns_unsealed", TurnListTable.keysOf(sql, { status: "open", since: 10 }, after)],
         ["turns_by_acceptance", TurnListTable.keysOf(sql, { since: 10, search: "disk" }, after)],
         ["conversations_by_creation", ConversationListTable.keysOf(sql, { since: 10, model: "openai" }, after)],
-        ["conversations_by_creation", ConversationListTable.keysOf(sql, { search: "disk" }, after)]
+        ["conversations_by_creation", ConversationListTable.keysOf(sql, { search: "disk" }, after)],
+        ["turns_unsealed", ConversationListTable.keysOf(sql, { isBusy: true, tag: "rare" }, after)]
       ]
       for (const [index, statement] of plans) {
         const plan = yield* planOf(sql, statement)
@@ -397,7 +419,7 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
       expect(yield* found(1_001, 50)).toEqual([[], 1])
       expect(yield* found(1_000, 50)).toEqual([[], undefined])
       // Looking for them took too long.
-      expect(yield* found(99_701, 50, SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
+      expect(yield* found(99_701, 50, Keyset.SCAN_MS)).toEqual([[99_700, 99_699], 99_601])
     })
   )
 }

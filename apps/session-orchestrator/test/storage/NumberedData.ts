@@ -1,7 +1,9 @@
 /** Makes conversations, turns and events by number, for storage tests. */
 import { Ids, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
-import { type Conversation, Store, storedPrompt, type Turn } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { type Conversation, storedPrompt, type Turn } from "../../src/storage/Stored.ts"
+import * as Logged from "./Logged.ts"
 
 export const conversationId = (n: number): Ids.ConversationId => Ids.ConversationId.make(`conversation-${n}`)
 export const turnId = (n: number): Ids.TurnId => Ids.TurnId.make(`turn-${n}`)
@@ -71,7 +73,7 @@ export const end = (n: number, of: number): TurnEvent.TurnEnd => ({
 export const oneTurn = Effect.gen(function* () {
   const store = yield* Store
   yield* store.createConversation(conversation(1))
-  yield* store.acceptTurn(turn(1, 1))
+  yield* Logged.accept(turn(1, 1))
   return store
 })
 

@@ -1,10 +1,12 @@
 /** Tests the laws of every `Outbox`, over any database. */
 import { expect, it } from "@effect/vitest"
-import type { StorageError } from "@holdfast/journal"
+import type { Journal, StorageError } from "@holdfast/journal"
 import { Effect, type Layer } from "effect"
 import { Outbox } from "../../src/storage/Outbox.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
+import type { TurnLog } from "../../src/storage/TurnLog.ts"
 
 const message = (id: string, lane = id, dueAt = 0) => ({
   id,
@@ -15,10 +17,10 @@ const message = (id: string, lane = id, dueAt = 0) => ({
 })
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<Outbox | Store, StorageError>) => {
+export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog, StorageError>) => {
   const test = (
     title: string,
-    body: (outbox: Outbox["Service"], store: Store["Service"]) => Effect.Effect<void, StorageError>
+    body: (outbox: Outbox["Service"], store: Store["Service"]) => Effect.Effect<void, Journal.AppendError, TurnLog>
   ) =>
     it.effect(`${name}: ${title}`, () =>
       Effect.gen(function* () {
@@ -80,13 +82,12 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store, StorageEr
   test("X15, Outbox.X4: a message about a turn's end is on disk with the turn, and due once the turn has ended", (outbox, store) =>
     Effect.gen(function* () {
       yield* store.createConversation(NumberedData.conversation(1))
-      for (const n of [1, 2]) yield* store.acceptTurn(NumberedData.turn(n, 1, { notify: ["webhook"] }))
+      for (const n of [1, 2]) yield* Logged.accept(NumberedData.turn(n, 1, { notify: ["webhook"] }))
       // The same turn again is the same message.
-      yield* store.acceptTurn(NumberedData.turn(1, 1, { notify: ["webhook"] }))
+      yield* Logged.accept(NumberedData.turn(1, 1, { notify: ["webhook"] }))
       yield* outbox.release(0, 1)
       expect(yield* claim(outbox, 1)).toEqual([])
-      const end = (n: number) =>
-        store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(n), [NumberedData.end(n, 1)], 0)
+      const end = (n: number) => Logged.events(NumberedData.turnId(n), [NumberedData.end(n, 1)], 0)
       yield* end(1)
       yield* end(2)
       const { endedAt } = NumberedData.end(1, 1)

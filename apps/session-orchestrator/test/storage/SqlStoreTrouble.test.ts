@@ -56,7 +56,8 @@ it.effect("a check reports its database's last error, until a check succeeds", (
     const { state, store } = yield* given
     const checked = Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(Effect.exit(store.check), { startImmediately: true })
-      yield* TestClock.adjust("1500 millis")
+      // In steps, between which the read and the commit of the check begin.
+      yield* Effect.repeat(TestClock.adjust("100 millis"), { times: 14 })
       const exit = yield* Fiber.join(fiber)
       return Exit.isSuccess(exit) ? "fine" : String(Option.getOrThrow(Exit.findErrorOption(exit)).message)
     })

@@ -3,8 +3,8 @@ import { expect, it } from "@effect/vitest"
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
-import { Effect, type Layer } from "effect"
-import { Standings } from "../../src/storage/Standings.ts"
+import { Deferred, Effect, Fiber, type Layer } from "effect"
+import { NEWS_MS, remembering, Standings } from "../../src/storage/Standings.ts"
 
 const pause = (until: number): Standing.Pause => ({ until, reason: "overloaded", retryable: true })
 
@@ -68,6 +68,80 @@ export const suite = (name: string, layer: Layer.Layer<Standings, StorageError>)
       yield* Effect.forEach(changes, (each) => standings.note(each, 200), { concurrency: "unbounded" })
       const after = yield* standings.load(300)
       expect(names.map((thing) => Standing.of(after, thing, 300)?.until)).toEqual(names.map(() => 700))
+    }))
+
+  test("a pause that is noted while another turn reads is there for the next", (standings) =>
+    Effect.gen(function* () {
+      const hasRead = Deferred.makeUnsafe<void>()
+      const isNoted = Deferred.makeUnsafe<void>()
+      const kept = remembering({
+        ...standings,
+        load: (now) =>
+          Effect.tap(standings.load(now), () =>
+            Effect.andThen(Deferred.succeed(hasRead, undefined), Deferred.await(isNoted))
+          )
+      })
+      const reading = yield* Effect.forkChild(kept.load(100))
+      yield* Deferred.await(hasRead)
+      yield* kept.note(coolDown(main, pause(500)), 100)
+      yield* Deferred.succeed(isNoted, undefined)
+      const targets = { "one/a/b": { pauses: [pause(500)] } }
+      expect((yield* Fiber.join(reading)).targets).toEqual(targets)
+      for (const now of [200, 300]) expect((yield* kept.load(now)).targets).toEqual(targets)
+    }))
+
+  test("rule X6: a pause that another process has noted is known within a second", (standings) =>
+    Effect.gen(function* () {
+      const mine = remembering(standings)
+      expect(yield* mine.load(100)).toEqual(Standing.empty)
+      yield* remembering(standings).note(coolDown(main, pause(5_000)), 100)
+      expect((yield* mine.load(100 + NEWS_MS)).targets).toEqual({ "one/a/b": { pauses: [pause(5_000)] } })
+    }))
+
+  test("rule P8: of like pauses one a second is written, and every one is known", (standings) =>
+    Effect.gen(function* () {
+      let writes = 0
+      const kept = remembering({ ...standings, note: (...noted) => (writes++, standings.note(...noted)) })
+      const found = (since: number): Standing.Pause => ({ ...pause(since + 60_000), since })
+      for (let since = 1_000; since < 4_000; since += 10) {
+        yield* kept.note(coolDown(main, found(since)), since)
+        expect((yield* kept.load(since)).targets).toEqual({ "one/a/b": { pauses: [found(since)] } })
+      }
+      expect(writes).toBe(3)
+      // By what another process reads, a pause ends less than a second too early.
+      const until = Standing.of(yield* remembering(standings).load(4_000), Standing.target(main), 4_000)?.until ?? 0
+      expect(until).toBeGreaterThan(63_990 - NEWS_MS)
+    }))
+
+  test("rule C12: a success leaves a pause that was found after its call began, also one that was not written", (standings) =>
+    Effect.gen(function* () {
+      const kept = remembering(standings)
+      const thing = Standing.target(main)
+      yield* kept.note(coolDown(main, { ...pause(9_000), since: 1_000 }), 1_000)
+      yield* kept.note(coolDown(main, { ...pause(8_500), since: 1_500 }), 1_500)
+      yield* kept.note(Standing.cleared(yield* kept.load(1_600), [thing], 1_200), 1_600)
+      for (const reader of [kept, remembering(standings)])
+        expect(Standing.of(yield* reader.load(1_700), thing, 1_700)?.since).toBe(1_500)
+    }))
+
+  test("a pause whose turn is aborted while it is written is there for the others", (standings) =>
+    Effect.gen(function* () {
+      const isWritten = Deferred.makeUnsafe<void>()
+      const isAnswered = Deferred.makeUnsafe<void>()
+      const kept = remembering({
+        ...standings,
+        note: (...noted) =>
+          Effect.andThen(standings.note(...noted), Deferred.succeed(isWritten, undefined)).pipe(
+            Effect.andThen(Deferred.await(isAnswered))
+          )
+      })
+      expect(yield* kept.load(100)).toEqual(Standing.empty)
+      const noting = yield* Effect.forkChild(kept.note(coolDown(main, pause(500)), 100))
+      yield* Deferred.await(isWritten)
+      noting.interruptUnsafe()
+      yield* Deferred.succeed(isAnswered, undefined)
+      yield* Fiber.await(noting)
+      expect((yield* kept.load(200)).targets).toEqual({ "one/a/b": { pauses: [pause(500)] } })
     }))
 
   test("notes by many turns at once are all kept", (standings) =>

@@ -1,19 +1,22 @@
 /** Tests the laws of every `Store`, over any database. */
 import { expect, it } from "@effect/vitest"
-import type { StorageError } from "@holdfast/journal"
+import type { Journal, StorageError } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import { Cause, Effect, Exit, type Layer, Option, Result, Stream } from "effect"
 import * as fc from "fast-check"
-import { openingOf, promptOf, Store, type StoredEvent, storedPrompt, type Turn } from "../../src/storage/Store.ts"
+import { Store } from "../../src/storage/Store.ts"
+import { openingOf, promptOf, type StoredEvent, storedPrompt, type Turn } from "../../src/storage/Stored.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
+import type { TurnLog } from "../../src/storage/TurnLog.ts"
 
 /** More than a store reads in one query. */
 const LONG = 600
 
-/** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => {
-  const test = (title: string, body: Effect.Effect<void, StorageError, Store>) =>
+/** Runs the suite. Each test builds the layer again, and finds it empty; a law does so in each of its `runs`. */
+export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageError>, runs = 30) => {
+  const test = (title: string, body: Effect.Effect<void, Journal.AppendError, Store | TurnLog>) =>
     it.effect(`${name}: ${title}`, () => Effect.provide(body, layer))
 
   test(
@@ -39,22 +42,18 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
       yield* store.createConversation(NumberedData.conversation(2))
-      yield* store.acceptTurn(NumberedData.turn(2, 2))
+      yield* Logged.accept(NumberedData.turn(2, 2))
       const [strange, own] = yield* Effect.all(
         [
-          Effect.result(
-            store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(1), [NumberedData.usage(1, 2, 0)], 0)
-          ),
-          Effect.result(
-            store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(2), [NumberedData.usage(2, 2, 0)], 0)
-          )
+          Effect.result(Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 2, 0)], 0)),
+          Effect.result(Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 2, 0)], 0))
         ],
         { concurrency: "unbounded" }
       )
       expect(Result.isFailure(strange) && strange.failure.message).toContain("has no turn")
       expect(Result.isSuccess(own)).toBe(true)
-      expect(yield* all(store, 1, 0)).toEqual([])
-      expect((yield* all(store, 2, 0)).map(({ id }) => id)).toEqual([1])
+      expect(yield* all(1, 0)).toEqual([])
+      expect((yield* all(2, 0)).map(({ id }) => id)).toEqual([1])
     })
   )
 
@@ -65,14 +64,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const { message } = NumberedData.message(1, 1, 1)
       const said = { ...message, content: [{ type: "text" as const, text: "a\0b\\u0000" }] }
       const event = { ...NumberedData.message(1, 1, 1), message: said } as TurnEvent.MessageEvent // its role is kept
-      yield* store.appendEvents(
-        NumberedData.conversationId(1),
-        NumberedData.turnId(1),
-        [event, NumberedData.end(1, 1)],
-        0
-      )
-      yield* store.acceptTurn(NumberedData.turn(2, 1))
-      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([said])
+      yield* Logged.events(NumberedData.turnId(1), [event, NumberedData.end(1, 1)], 0)
+      yield* Logged.accept(NumberedData.turn(2, 1))
+      expect(yield* Logged.history(NumberedData.conversationId(1))).toEqual([said])
       expect(Option.getOrThrow(yield* store.resumption(NumberedData.turnId(2))).history).toEqual([said])
       expect((yield* store.turnEvents(NumberedData.turnId(1))).map(({ json }) => json)[0]).toBe(JSON.stringify(event))
     })
@@ -83,12 +77,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
-      yield* store.setAutoRetry(NumberedData.conversationId(1), false)
-      yield* store.setAutoRetry(NumberedData.conversationId(2), false)
+      yield* store.change(NumberedData.conversationId(1), { autoRetryEnabled: false })
+      yield* store.change(NumberedData.conversationId(2), { autoRetryEnabled: false })
       expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
         Option.some(NumberedData.conversation(1, { autoRetryEnabled: false }))
       )
-      yield* store.setAutoRetry(NumberedData.conversationId(1), true)
+      yield* store.change(NumberedData.conversationId(1), { autoRetryEnabled: true })
       expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
         Option.some(NumberedData.conversation(1))
       )
@@ -101,12 +95,12 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
       const { model: first } = NumberedData.conversation(1)
-      yield* store.acceptTurn(NumberedData.turn(1, 1))
-      yield* store.setModel(NumberedData.conversationId(1), "other/m", 5)
-      yield* store.setModel(NumberedData.conversationId(2), "other/m", 5)
-      yield* store.acceptTurn(NumberedData.turn(2, 1))
-      yield* store.setModel(NumberedData.conversationId(1), "third/m", 6)
-      yield* store.acceptTurn(NumberedData.turn(3, 1))
+      yield* Logged.accept(NumberedData.turn(1, 1))
+      yield* store.change(NumberedData.conversationId(1), { model: "other/m", modelSince: 5 })
+      yield* store.change(NumberedData.conversationId(2), { model: "other/m", modelSince: 5 })
+      yield* Logged.accept(NumberedData.turn(2, 1))
+      yield* store.change(NumberedData.conversationId(1), { model: "third/m", modelSince: 6 })
+      yield* Logged.accept(NumberedData.turn(3, 1))
       expect(yield* store.conversation(NumberedData.conversationId(1))).toEqual(
         Option.some(NumberedData.conversation(1, { model: "third/m", modelSince: 6 }))
       )
@@ -115,7 +109,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         const { conversation, turn } = Option.getOrThrow(yield* store.resumption(NumberedData.turnId(i + 1)))
         expect([conversation.model, turn.model ?? conversation.model]).toEqual([model, model])
       }
-      expect((yield* store.unsealedTurns).map(({ model }) => model)).toEqual(models)
+      expect((yield* Logged.tail()).map(({ model }) => model)).toEqual(models)
     })
   )
 
@@ -126,14 +120,14 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       yield* store.createConversation(NumberedData.conversation(1))
       yield* store.createConversation(NumberedData.conversation(2))
       const kept = { ...NumberedData.turn(1, 1), end: undefined }
-      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toEqual({ _tag: "Accepted" })
-      expect(yield* store.acceptTurn(NumberedData.turn(1, 1, { acceptedAt: 5 }))).toEqual({ _tag: "Known", turn: kept })
+      expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({ _tag: "Accepted" })
+      expect(yield* Logged.accept(NumberedData.turn(1, 1, { acceptedAt: 5 }))).toEqual({ _tag: "Known", turn: kept })
       for (const other of [
         NumberedData.turn(1, 2),
         NumberedData.turn(1, 1, { prompt: "something else" }),
         NumberedData.turn(1, 1, { prompt: undefined })
       ]) {
-        expect(yield* store.acceptTurn(other)).toEqual({ _tag: "Conflict", turn: kept })
+        expect(yield* Logged.accept(other)).toEqual({ _tag: "Conflict", turn: kept })
       }
       expect(yield* store.turn(NumberedData.turnId(1))).toEqual(Option.some(kept))
     })
@@ -145,8 +139,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
       const turn = NumberedData.turn(1, 1, NumberedData.withImage)
-      expect(yield* store.acceptTurn(turn)).toEqual({ _tag: "Accepted" })
-      expect((yield* store.acceptTurn(turn))._tag).toBe("Known")
+      expect(yield* Logged.accept(turn)).toEqual({ _tag: "Accepted" })
+      expect((yield* Logged.accept(turn))._tag).toBe("Known")
       const [text, file] = NumberedData.withImage.content ?? []
       const other = { ...file, data: "iVBORw0KGgA=" } as Message.FilePart
       for (const change of [
@@ -154,7 +148,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         { content: undefined },
         { content: undefined, prompt: "something else" }
       ])
-        expect((yield* store.acceptTurn({ ...turn, ...change }))._tag).toBe("Conflict")
+        expect((yield* Logged.accept({ ...turn, ...change }))._tag).toBe("Conflict")
       const { content: _, ...read } = { ...turn, end: undefined }
       expect(yield* store.turn(turn.turnId)).toEqual(Option.some(read))
       expect(Option.getOrThrow(yield* store.resumption(turn.turnId)).turn).toEqual({ ...turn, end: undefined })
@@ -170,7 +164,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       yield* store.createConversation(NumberedData.conversation(1))
       const at = 1_760_000_000_000
       const turn = NumberedData.turn(1, 1, { ...NumberedData.withImage, acceptedAt: at })
-      yield* store.acceptTurn(turn)
+      yield* Logged.accept(turn)
       const of = (index: number, role: string, rest: object): TurnEvent.MessageEvent => {
         const { message, ...event } = NumberedData.message(1, 1, index)
         const { id, turnId } = message
@@ -187,10 +181,9 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         NumberedData.message(1, 1, 4),
         NumberedData.end(1, 1)
       ] as const
-      const stored = yield* store.appendEvents(turn.conversationId, turn.turnId, events, 0)
+      const stored = yield* Logged.events(turn.turnId, events, 0)
       expect(yield* store.turnEvents(turn.turnId)).toEqual(stored)
-      expect((yield* store.turnOutline(turn.turnId)).map(({ id }) => id)).toEqual([2, 3, 6, 7])
-      expect(yield* store.turnOutline(turn.turnId)).toEqual(stored.filter(({ id }) => [2, 3, 6, 7].includes(id)))
+      expect(yield* store.turnDigest(turn.turnId)).toEqual(stored.filter(({ id }) => [2, 6, 7].includes(id)))
     })
   )
 
@@ -199,11 +192,11 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
-      yield* store.acceptTurn(NumberedData.turn(1, 1, { isSubmitted: true }))
-      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      yield* Logged.accept(NumberedData.turn(1, 1, { isSubmitted: true }))
+      yield* Logged.accept(NumberedData.turn(2, 1))
       const isSubmitted = (n: number) =>
         Effect.map(store.resumption(NumberedData.turnId(n)), (found) => Option.getOrThrow(found).turn.isSubmitted)
-      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toMatchObject({ _tag: "Known" })
+      expect(yield* Logged.accept(NumberedData.turn(1, 1))).toMatchObject({ _tag: "Known" })
       expect([yield* isSubmitted(1), yield* isSubmitted(2)]).toEqual([true, undefined])
     })
   )
@@ -212,31 +205,24 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "a turn is accepted with its first events, or not; the same turn again writes nothing",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
-      yield* store.appendEvents(
-        NumberedData.conversationId(1),
-        NumberedData.turnId(1),
-        [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)],
-        0
-      )
+      yield* Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, 0), NumberedData.end(1, 1)], 0)
       const opening = openingOf(NumberedData.turn(2, 1))
-      const accepted = yield* store.acceptTurn(NumberedData.turn(2, 1), { isOpened: true })
+      const accepted = yield* Logged.accept(NumberedData.turn(2, 1), { isOpened: true })
       const stored = opening.map((event, i) => ({ id: 3 + i, event, json: JSON.stringify(event) }))
       expect(accepted).toEqual({ _tag: "Accepted", opening: stored })
       expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
 
       const later = { acceptedAt: NumberedData.turn(2, 1).acceptedAt + 1 }
       const again = (change: Partial<Turn>) =>
-        store.acceptTurn(NumberedData.turn(2, 1, { ...later, ...change }), { isOpened: true })
+        Logged.accept(NumberedData.turn(2, 1, { ...later, ...change }), { isOpened: true })
       expect((yield* again({}))._tag).toBe("Known")
       expect((yield* again({ prompt: "another" }))._tag).toBe("Conflict")
-      const lost = yield* Effect.result(store.acceptTurn(NumberedData.turn(3, 99), { isOpened: true }))
+      const lost = yield* Effect.result(Logged.accept(NumberedData.turn(3, 99), { isOpened: true }))
       expect(Result.isFailure(lost)).toBe(true)
       expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual(stored)
       expect(yield* store.turnEvents(NumberedData.turnId(3))).toEqual([])
       // The events of the turn's run are stored already (W2).
-      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(2), opening, 0)).toEqual(
-        stored
-      )
+      expect(yield* Logged.events(NumberedData.turnId(2), opening, 0)).toEqual(stored)
     })
   )
 
@@ -257,24 +243,24 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const expected: Array<Omit<StoredEvent, "event">> = []
       for (const [n, given] of openings.entries()) {
         const turn = NumberedData.turn(n, 1, given)
-        const { conversationId, turnId } = turn
+        const { turnId } = turn
         const opening = openingOf(turn)
         const { type, ...rest } = NumberedData.usage(n, 1, 7)
         // Its keys in another order, as another program may have written them.
         const events = [...opening.slice(1), NumberedData.message(n, 1, 1), { type, ...rest }, NumberedData.end(n, 1)]
         const isOpened = n > 0 && n !== openings.length - 2
-        expect(yield* store.acceptTurn(turn, { isOpened })).toMatchObject({
+        expect(yield* Logged.accept(turn, { isOpened })).toMatchObject({
           _tag: "Accepted",
           ...(isOpened && { opening: opening.map((event) => ({ event, json: JSON.stringify(event) })) })
         })
         const [first] = opening
-        yield* store.appendEvents(conversationId, turnId, [first, ...events], 0)
+        yield* Logged.events(turnId, [first, ...events], 0)
         for (const event of [first, ...events]) expected.push({ id: expected.length + 1, json: JSON.stringify(event) })
       }
-      const stored = yield* all(store, 1, 0)
+      const stored = yield* all(1, 0)
       expect(stored.map(({ id, json }) => ({ id, json }))).toEqual(expected)
       expect(stored.map(({ event }) => event)).toEqual(expected.map(({ json }) => JSON.parse(json)))
-      const prompts = (yield* store.messages(NumberedData.conversationId(1))).filter(({ role }) => role === "user")
+      const prompts = (yield* Logged.history(NumberedData.conversationId(1))).filter(({ role }) => role === "user")
       expect(prompts.map(({ content }) => content)).toEqual(
         openings.flatMap((given) => {
           const prompt = promptOf(given)
@@ -284,7 +270,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const last = NumberedData.turnId(openings.length - 1)
       const resumed = Option.getOrThrow(yield* store.resumption(last))
       expect(resumed.history).toEqual(
-        (yield* store.messages(NumberedData.conversationId(1))).filter(({ turnId }) => turnId !== last)
+        (yield* Logged.history(NumberedData.conversationId(1))).filter(({ turnId }) => turnId !== last)
       )
       expect(resumed.persisted).toEqual(["turn-start", "message", "usage", "turn-end"])
     })
@@ -293,20 +279,13 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "a turn's events have no gap",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
+      yield* NumberedData.oneTurn
       const append = (position: number) =>
-        Effect.result(
-          store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(1),
-            [NumberedData.usage(1, 1, position)],
-            position
-          )
-        )
+        Effect.result(Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, position)], position))
       const early = yield* append(1)
       expect(Result.isFailure(early) && early.failure.message).toContain("turn turn-1 has 0 events")
       for (const position of [0, 1]) expect(Result.isSuccess(yield* append(position))).toBe(true)
-      expect(yield* all(store, 1, 0)).toHaveLength(2)
+      expect(yield* all(1, 0)).toHaveLength(2)
     })
   )
 
@@ -316,7 +295,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
       const answers = yield* Effect.all(
-        Array.from({ length: 20 }, () => store.acceptTurn(NumberedData.turn(1, 1))),
+        Array.from({ length: 20 }, () => Logged.accept(NumberedData.turn(1, 1))),
         { concurrency: "unbounded" }
       )
       expect(answers.map((answer) => answer._tag).sort()).toEqual(["Accepted", ...Array(19).fill("Known")])
@@ -328,7 +307,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     Effect.gen(function* () {
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
-      yield* store.acceptTurn(NumberedData.turn(1, 1, { prompt: undefined }))
+      yield* Logged.accept(NumberedData.turn(1, 1, { prompt: undefined }))
       expect(yield* store.turn(NumberedData.turnId(1))).toEqual(
         Option.some({ ...NumberedData.turn(1, 1, { prompt: undefined }), end: undefined })
       )
@@ -347,36 +326,36 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         [3, 2, 100],
         [5, 1, 500]
       ] as const) {
-        yield* store.acceptTurn(NumberedData.turn(n, of, { acceptedAt }))
+        yield* Logged.accept(NumberedData.turn(n, of, { acceptedAt }))
       }
       const idOf = Option.map((turn: { readonly turnId: Ids.TurnId }) => turn.turnId)
       expect(idOf(yield* store.lastTurn(NumberedData.conversationId(1)))).toEqual(Option.some(NumberedData.turnId(5)))
-      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(NumberedData.turnId))
-      const unsealedOf = (of: number) =>
-        Effect.map(store.unsealedTurnsOf(NumberedData.conversationId(of)), (turns) => turns.map((turn) => turn.turnId))
+      expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([7, 3, 5].map(NumberedData.turnId))
+      const unsealedOf = Effect.fnUntraced(function* (of: number) {
+        const id = NumberedData.conversationId(of)
+        const turns = yield* Logged.tail(id)
+        expect(yield* Logged.tail((each) => each === id)).toEqual(turns)
+        return turns.map((turn) => turn.turnId)
+      })
       expect(yield* unsealedOf(1)).toEqual([7, 5].map(NumberedData.turnId))
 
-      yield* store.appendEvents(NumberedData.conversationId(2), NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
-      expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([7, 5].map(NumberedData.turnId))
+      yield* Logged.events(NumberedData.turnId(3), [NumberedData.end(3, 2)], 0)
+      expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([7, 5].map(NumberedData.turnId))
       expect(yield* unsealedOf(2)).toEqual([])
     })
   )
 
   test(
-    "W3: a turn's end is stored with its event, and a second end does not replace it",
+    "W3: a turn's end is stored with its event, and a second end is refused",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
-      yield* store.appendEvents(
-        NumberedData.conversationId(1),
-        NumberedData.turnId(1),
-        [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)],
-        0
-      )
+      yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0), NumberedData.end(1, 1)], 0)
       const late = { ...NumberedData.end(1, 1), status: "failed" as const }
-      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [late], 2)
+      const refused = yield* Effect.exit(Logged.events(NumberedData.turnId(1), [late], 2))
+      expect(Exit.isFailure(refused)).toBe(true)
       const sealed = Option.some({ ...NumberedData.turn(1, 1), end: NumberedData.end(1, 1) })
       expect(yield* store.turn(NumberedData.turnId(1))).toEqual(sealed)
-      expect(yield* store.acceptTurn(NumberedData.turn(1, 1))).toEqual({
+      expect(yield* Logged.accept(NumberedData.turn(1, 1))).toEqual({
         _tag: "Known",
         turn: Option.getOrThrow(sealed)
       })
@@ -386,18 +365,17 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "W3: a message is in the history with its event, and other events are not",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
-      yield* store.appendEvents(
-        NumberedData.conversationId(1),
+      yield* NumberedData.oneTurn
+      yield* Logged.events(
         NumberedData.turnId(1),
         [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 0), NumberedData.message(1, 1, 1)],
         0
       )
-      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([
+      expect(yield* Logged.history(NumberedData.conversationId(1))).toEqual([
         NumberedData.message(1, 1, 0).message,
         NumberedData.message(1, 1, 1).message
       ])
-      expect(yield* store.messages(NumberedData.conversationId(2))).toEqual([])
+      expect(yield* Logged.history(NumberedData.conversationId(2))).toEqual([])
     })
   )
 
@@ -405,20 +383,15 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     "a resumption has the turn, its conversation, the history without its own messages, and the types of its events",
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
-      yield* store.acceptTurn(NumberedData.turn(2, 1))
+      yield* Logged.accept(NumberedData.turn(2, 1))
       const first = [
         NumberedData.message(1, 1, 0),
         NumberedData.usage(1, 1, 0),
         NumberedData.message(1, 1, 1),
         NumberedData.end(1, 1)
       ] as const
-      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), first, 0)
-      yield* store.appendEvents(
-        NumberedData.conversationId(1),
-        NumberedData.turnId(2),
-        [NumberedData.message(2, 1, 0)],
-        0
-      )
+      yield* Logged.events(NumberedData.turnId(1), first, 0)
+      yield* Logged.events(NumberedData.turnId(2), [NumberedData.message(2, 1, 0)], 0)
       const [one, two, none] = yield* Effect.all(
         [1, 2, 9].map((n) => store.resumption(NumberedData.turnId(n))),
         { concurrency: "unbounded" }
@@ -459,12 +432,11 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       ]
       const accepted = { acceptedAt: 1_760_000_000_000 } // that of the message, as the kernel makes it
       for (const [n, content] of contents.entries()) {
-        yield* store.acceptTurn(NumberedData.turn(n, 1, { ...storedPrompt(content), ...accepted }))
+        yield* Logged.accept(NumberedData.turn(n, 1, { ...storedPrompt(content), ...accepted }))
         const prompt = NumberedData.message(n, 1, 0)
         const answer = NumberedData.message(n, 1, 1)
         const said = n % 2 === 0 ? answer.message.content : [file, { type: "text", text: "seen" }]
-        yield* store.appendEvents(
-          conversationId,
+        yield* Logged.events(
           NumberedData.turnId(n),
           [
             { ...prompt, message: { ...prompt.message, content } } as TurnEvent.MessageEvent, // its role is kept
@@ -474,10 +446,10 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           0
         )
       }
-      const messages = yield* store.messages(conversationId)
+      const messages = yield* Logged.history(conversationId)
       expect(messages).toHaveLength(8)
       const turn = NumberedData.turn(9, 1, storedPrompt([{ type: "text", text: "and this" }, file]))
-      yield* store.acceptTurn(turn)
+      yield* Logged.accept(turn)
       const [first, resumed] = yield* Effect.all(
         [store.resumption(NumberedData.turnId(1)), store.resumption(NumberedData.turnId(9))],
         { concurrency: "unbounded" }
@@ -495,49 +467,37 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
     Effect.gen(function* () {
       const store = yield* NumberedData.oneTurn
       const [a, b, c] = [NumberedData.message(1, 1, 0), NumberedData.usage(1, 1, 1), NumberedData.message(1, 1, 1)]
-      const first = yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [a, b], 0)
+      const first = yield* Logged.events(NumberedData.turnId(1), [a, b], 0)
       expect(first).toEqual([
         { id: 1, event: a, json: JSON.stringify(a) },
         { id: 2, event: b, json: JSON.stringify(b) }
       ])
-      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [a, b], 0)).toEqual(
-        first
-      )
+      expect(yield* Logged.events(NumberedData.turnId(1), [a, b], 0)).toEqual(first)
       // Half of it is stored: that half keeps its ids, the rest follows.
       const third = { id: 3, event: c, json: JSON.stringify(c) }
-      expect(yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [b, c], 1)).toEqual([
-        first[1],
-        third
-      ])
+      expect(yield* Logged.events(NumberedData.turnId(1), [b, c], 1)).toEqual([first[1], third])
       expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual([...first, third])
-      expect(yield* store.messages(NumberedData.conversationId(1))).toHaveLength(2)
+      expect(yield* Logged.history(NumberedData.conversationId(1))).toHaveLength(2)
     })
   )
 
   test(
     "W2: two writers of one position at once both get the event of the first",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
+      yield* NumberedData.oneTurn
       const [one, other] = yield* Effect.all(
-        [1, 2].map((step) =>
-          store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(1),
-            [NumberedData.usage(1, 1, step)],
-            0
-          )
-        ),
+        [1, 2].map((step) => Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, step)], 0)),
         { concurrency: "unbounded" }
       )
       expect(one).toEqual(other)
-      expect(yield* all(store, 1, 0)).toEqual(one)
+      expect(yield* all(1, 0)).toEqual(one)
     })
   )
 
   test(
     "rule D6: a transient event that bypasses the types is refused, and nothing is stored",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
+      yield* NumberedData.oneTurn
       const common = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
       const delta: TurnEvent.TurnEvent = { type: "text-delta", ...common, delta: "x" }
       const wait: TurnEvent.TurnEvent = {
@@ -554,10 +514,10 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       for (const transient of [delta, wait, begun]) {
         // This line compiles only while the types refuse what follows it.
         // @ts-expect-error it is transient
-        const appended = yield* Effect.exit(store.appendEvents(common.conversationId, common.turnId, [transient], 0))
+        const appended = yield* Effect.exit(Logged.events(common.turnId, [transient], 0))
         expect(Exit.isFailure(appended) && Cause.pretty(appended.cause)).toContain(`${transient.type} is transient`)
       }
-      expect(yield* all(store, 1, 0)).toEqual([])
+      expect(yield* all(1, 0)).toEqual([])
     })
   )
 
@@ -573,18 +533,13 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "rule X3: events after any id are read in order, for any number of them",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
+      yield* NumberedData.oneTurn
       const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
       if (first === undefined) return
-      const stored = yield* store.appendEvents(
-        NumberedData.conversationId(1),
-        NumberedData.turnId(1),
-        [first, ...rest],
-        0
-      )
+      const stored = yield* Logged.events(NumberedData.turnId(1), [first, ...rest], 0)
       expect(stored.map((event) => event.id)).toEqual(stored.map((_, index) => index + 1))
       for (const after of [0, 1, 255, 256, 257, 512, LONG - 1, LONG, LONG + 1]) {
-        expect(yield* all(store, 1, after)).toEqual(stored.slice(after))
+        expect(yield* all(1, after)).toEqual(stored.slice(after))
       }
     })
   )
@@ -592,21 +547,16 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
   test(
     "a reader that stops in the middle delays no writer, and later reads the new events",
     Effect.gen(function* () {
-      const store = yield* NumberedData.oneTurn
+      yield* NumberedData.oneTurn
       const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
       if (first === undefined) return
-      yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [first, ...rest], 0)
+      yield* Logged.events(NumberedData.turnId(1), [first, ...rest], 0)
       const read: Array<number> = []
-      yield* Stream.runForEach(store.events(NumberedData.conversationId(1), 0), (event) =>
+      yield* Stream.runForEach(Logged.after(NumberedData.conversationId(1), 0), (event) =>
         Effect.gen(function* () {
           read.push(event.id)
           if (event.id !== 1) return
-          yield* store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(1),
-            [NumberedData.usage(1, 1, LONG)],
-            LONG
-          )
+          yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, LONG)], LONG)
         })
       )
       expect(read).toEqual(Array.from({ length: LONG + 1 }, (_, index) => index + 1))
@@ -619,14 +569,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
       const store = yield* NumberedData.oneTurn
       yield* store.createConversation(NumberedData.conversation(2))
       const append = (n: number, of: number, position: number) =>
-        Effect.result(
-          store.appendEvents(
-            NumberedData.conversationId(of),
-            NumberedData.turnId(n),
-            [NumberedData.usage(n, of, 0)],
-            position
-          )
-        )
+        Effect.result(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, of, 0)], position))
       const results = yield* Effect.all(
         [
           append(1, 1, 0),
@@ -634,8 +577,8 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           append(1, 2, 1), // not in that conversation
           Effect.result(store.createConversation(NumberedData.conversation(2))),
           Effect.result(store.createConversation(NumberedData.conversation(3))),
-          Effect.result(store.acceptTurn(NumberedData.turn(4, 99))),
-          Effect.result(store.acceptTurn(NumberedData.turn(5, 1)))
+          Effect.result(Logged.accept(NumberedData.turn(4, 99))),
+          Effect.result(Logged.accept(NumberedData.turn(5, 1)))
         ],
         { concurrency: "unbounded" }
       )
@@ -654,7 +597,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         expect.stringContaining("Could not create conversation conversation-2"),
         expect.stringContaining("Could not record turn turn-4")
       ])
-      expect((yield* all(store, 1, 0)).map((event) => event.id)).toEqual([1])
+      expect((yield* all(1, 0)).map((event) => event.id)).toEqual([1])
       expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(3)))).toBe(true)
       expect(Option.isSome(yield* store.turn(NumberedData.turnId(5)))).toBe(true)
     })
@@ -668,7 +611,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
         const store = yield* Store
         const returned = yield* writeAll(store, histories)
         for (const of of CONVERSATIONS) {
-          const events = yield* all(store, of, 0)
+          const events = yield* all(of, 0)
           expect(events.map((event) => event.id)).toEqual(events.map((_, index) => index + 1))
           expect(events).toEqual(
             returned.filter(({ event }) => event.conversationId === NumberedData.conversationId(of)).sort(byId)
@@ -681,7 +624,7 @@ export const suite = (name: string, layer: Layer.Layer<Store, StorageError>) => 
           expect(steps).toEqual(Array.from({ length: sizeOf(history) }, (_, step) => step))
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 30 }
+    { numRuns: runs }
   )
 
   test(
@@ -722,17 +665,12 @@ const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
           const of = n % CONVERSATIONS.length
           const stored: Array<StoredEvent> = []
           let position = 0
-          yield* store.acceptTurn(NumberedData.turn(n, of))
+          yield* Logged.accept(NumberedData.turn(n, of))
           for (const { events, pauses, twice } of history) {
             const [first, ...rest] = Array.from({ length: events }, (_, i) => NumberedData.usage(n, of, position + i))
             if (first === undefined) continue
             yield* Effect.repeat(Effect.yieldNow, { times: pauses })
-            const append = store.appendEvents(
-              NumberedData.conversationId(of),
-              NumberedData.turnId(n),
-              [first, ...rest],
-              position
-            )
+            const append = Logged.events(NumberedData.turnId(n), [first, ...rest], position)
             const [once, again] = yield* Effect.all([append, twice ? append : Effect.succeed(undefined)], {
               concurrency: "unbounded"
             })
@@ -749,5 +687,4 @@ const writeAll = (store: StoreService, histories: ReadonlyArray<History>) =>
 
 const byId = (a: StoredEvent, b: StoredEvent): number => a.id - b.id
 
-const all = (store: StoreService, of: number, after: number) =>
-  Stream.runCollect(store.events(NumberedData.conversationId(of), after))
+const all = (of: number, after: number) => Stream.runCollect(Logged.after(NumberedData.conversationId(of), after))

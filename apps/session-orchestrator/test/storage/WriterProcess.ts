@@ -8,15 +8,16 @@ import process from "node:process"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
+import * as Logged from "./Logged.ts"
 
 const CONVERSATIONS = 2
 const TURNS = 16
 
 /** Long, so that the file grows quickly. */
 const TEXT = "A kilobyte of text. ".repeat(50)
-const long = (event: TurnEvent.MessageEvent): TurnEvent.MessageEvent => ({
+const long = ({ message: { createdAt, id, turnId }, ...event }: TurnEvent.MessageEvent): TurnEvent.MessageEvent => ({
   ...event,
-  message: { ...event.message, role: "user", content: [{ type: "text", text: TEXT }] }
+  message: { role: "user", id, turnId, createdAt, content: [{ type: "text", text: TEXT }] }
 })
 
 const write = Effect.gen(function* () {
@@ -27,14 +28,10 @@ const write = Effect.gen(function* () {
     (n) =>
       Effect.gen(function* () {
         const of = n % CONVERSATIONS
-        yield* store.acceptTurn(NumberedData.turn(n, of))
+        yield* Logged.accept(NumberedData.turn(n, of))
         for (let position = 0; ; position += 2) {
-          const stored = yield* store.appendEvents(
-            NumberedData.conversationId(of),
-            NumberedData.turnId(n),
-            [NumberedData.usage(n, of, position), long(NumberedData.message(n, of, position + 1))],
-            position
-          )
+          const events = [NumberedData.usage(n, of, position), long(NumberedData.message(n, of, position + 1))]
+          const stored = yield* Logged.append(NumberedData.turnId(n), 0, [], { events, position })
           for (const [i, { id }] of stored.entries()) process.stdout.write(`${n} ${position + i} ${id}\n`)
         }
       }),

@@ -25,7 +25,7 @@ export type Command =
   | { readonly type: "report"; readonly since: number | undefined }
 
 /** A command, or why it is none. */
-export type Read =
+type Read =
   | { readonly _tag: "Command"; readonly command: Command }
   | { readonly _tag: "Mistake"; readonly message: string }
 

@@ -22,7 +22,7 @@ export interface Situation {
 }
 
 /** A list to choose from. */
-export interface List {
+interface List {
   readonly choices: ReadonlyArray<Choice>
   readonly selected: number
 }

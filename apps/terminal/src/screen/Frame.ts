@@ -17,7 +17,7 @@ import * as Transcript from "../transcript/Transcript.ts"
 import * as WaitText from "../wait/WaitText.ts"
 
 /** The size of a terminal, and the present. */
-export interface Display {
+interface Display {
   readonly columns: number
   readonly rows: number
   readonly now: number

@@ -12,7 +12,7 @@ import type * as Transcript from "../transcript/Transcript.ts"
 import * as WaitText from "../wait/WaitText.ts"
 
 /** Where lines come from and go to. */
-export interface Streams {
+interface Streams {
   readonly input: NodeJS.ReadableStream
   readonly write: (text: string) => void
   /** The terminal shows what is typed: it is not written a second time. */

@@ -10,7 +10,7 @@ import * as WaitText from "../wait/WaitText.ts"
 import * as Frame from "./Frame.ts"
 
 /** The parts of the screen. */
-export interface ScreenProps {
+interface ScreenProps {
   readonly conversation: OpenConversation.OpenConversation
   readonly hasColors: boolean
   readonly now: () => number

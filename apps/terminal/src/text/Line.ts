@@ -33,7 +33,7 @@ export const widthOf = (line: Line): number => line.reduce((sum, { text }) => su
 export const textOf = (line: Line): string => line.map(({ text }) => text).join("")
 
 /** What stands before the first line, and before the following ones. */
-export interface Margin {
+interface Margin {
   readonly first?: Line
   readonly rest?: Line
 }

@@ -72,7 +72,7 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
     case "error":
       return [{ ...seen, lastError: event }, []]
     case "turn-end":
-      return [seen, endEntries(event, seen.failedChain === event.turnId)]
+      return [seen, event.queued === true ? [] : endEntries(event, seen.failedChain === event.turnId)]
     default:
       return [seen, []]
   }

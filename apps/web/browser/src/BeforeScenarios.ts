@@ -19,7 +19,7 @@ const button = (page: Page, name: string | RegExp) => page.getByRole("button", {
 const open = async (rig: Rig): Promise<Page> => {
   const page = await rig.open({ mayFail: true, permissions: ["clipboard-read", "clipboard-write"] })
   await page.goto(rig.service.url)
-  await page.getByRole("link", { name: "Before the night", exact: true }).click()
+  await page.getByRole("link", { name: "Dry runs", exact: true }).click()
   await page
     .getByRole("img", { name: /^as configured: / })
     .first()
@@ -38,7 +38,7 @@ const trial = (rig: Rig) =>
       await page.getByLabel("Budget of waiting").fill("2 hours")
       await page.getByLabel("Schedule", { exact: true }).selectOption("exponential")
       await page.getByLabel("Its waits, or its first wait").fill("2 seconds")
-      await page.getByRole("img", { name: "as changed: 5 retries within 1 min 2 s, then the turn fails" }).waitFor()
+      await page.getByRole("img", { name: "as changed: 5 retries within 1 m 2 s, then the turn fails" }).waitFor()
       await page.keyboard.press("Enter")
       const result = page.getByRole("region", { name: "Result of the dry run" })
       await seen(result.getByRole("status"), "as changed: 0 of 20 answered, 20 failed.")

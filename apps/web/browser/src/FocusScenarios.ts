@@ -27,7 +27,9 @@ export const run = async (rig: Rig): Promise<void> => {
     await page.keyboard.press("Enter")
     await seen(page, "With the keyboard.")
     await page.keyboard.press("Tab")
-    same(await focused(page), "TEXTAREA", "the focus behind the answer")
+    same(await focused(page), "Why?", "the focus behind the answer")
+    await page.keyboard.press("Tab")
+    same(await focused(page), "TEXTAREA", "the focus behind the explanation")
     await page.context().close()
   })
   await show("the focus stays where a filter, a title, a new conversation and an explanation were", async () => {
@@ -47,7 +49,7 @@ export const run = async (rig: Rig): Promise<void> => {
       "Conversations",
       "the focus after a filter"
     )
-    await page.getByRole("link", { name: "The night", exact: true }).click()
+    await page.getByRole("link", { name: "Report", exact: true }).click()
     await page.getByLabel("Tag", { exact: true }).fill("of-focus")
     await seen(page, /^1 turn$/)
     await page.locator(".row").focus()

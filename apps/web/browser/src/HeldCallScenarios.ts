@@ -26,7 +26,7 @@ export const run = (rig: Rig): Promise<void> =>
       for (const name of ["Rename", "Change model", "Send"])
         same(await page.getByRole("button", { name, exact: true }).count(), 0, `${name} for a call of a program`)
       const address = page.url()
-      await page.getByRole("link", { name: "The night", exact: true }).click()
+      await page.getByRole("link", { name: "Report", exact: true }).click()
       await page.getByLabel("Tag", { exact: true }).fill("gateway")
       await seen(page, /^1 turn$/)
       await seen(page.locator(".row"), "an-agent: POST /chat/completions")

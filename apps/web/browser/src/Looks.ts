@@ -6,7 +6,7 @@ import { tryOut } from "./TrialForm.ts"
 import { LONG, OVERLOADED, prompt, type Rig, seen, wait } from "./Rig.ts"
 
 const RICH =
-  "## Plan\n\n1. Look at `main.ts`\n2. Mend it\n\n```ts\nconst answer = await turn.result() // a line that is much longer than a narrow screen can show at once\n```\n\n| column | another |\n|---|---|\n| a | b |\n\n> quoted\n\n- [x] done\n"
+  "## Plan\n\nSo $x^2$ and\n\n$$\\sum_{i=1}^{n} \\frac{aaaaaaaaaa}{bbbbbbbbbbb} + ccccccccccccccccc + ddddddddddddddddddd = eeeeeeeeeeeeee$$\n\n1. Look at `main.ts`\n2. Mend it\n\n```ts\nconst answer = await turn.result() // a line that is much longer than a narrow screen can show at once\n```\n\n| column | another |\n|---|---|\n| a | b |\n\n> quoted\n\n- [x] done\n"
 
 /** Opens the states that are looked at; each window stays open. */
 const states = async (rig: Rig): Promise<ReadonlyArray<readonly [name: string, address: string]>> => {
@@ -89,7 +89,7 @@ export const run = async (rig: Rig): Promise<void> => {
 
 const ready = async (page: Page, name: string): Promise<void> => {
   if (name === "the night") {
-    await page.locator(".row").first().click()
+    await page.locator(".row:not(.group)").first().click()
     await seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
     return
   }
@@ -102,5 +102,8 @@ const ready = async (page: Page, name: string): Promise<void> => {
   await page.locator(".entry").first().waitFor({ state: "attached" })
   if (name === "a wait") await page.locator(".wait-picture").waitFor()
   else if (name === "a failure") await page.locator(".failure").waitFor()
-  else if (name.startsWith("an answer")) await seen(page, "Mend it")
+  else if (name.startsWith("an answer")) {
+    await page.locator(".code .hljs-keyword").first().waitFor()
+    await page.locator("math mfrac").waitFor()
+  }
 }

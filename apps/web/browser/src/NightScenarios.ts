@@ -6,7 +6,7 @@ import { OVERLOADED, type Rig, seen } from "./Rig.ts"
 
 /** Runs the scenarios of the night. */
 export const run = async (rig: Rig): Promise<void> => {
-  await Promise.all([bulk(rig), timeline(rig)])
+  await Promise.all([bulk(rig), timeline(rig), groups(rig)])
 }
 
 // --- internal
@@ -88,6 +88,31 @@ const timeline = (rig: Rig) =>
       await page.context().close()
     }
   )
+
+const groups = (rig: Rig) =>
+  show("turns that failed alike are one row with their count, which opens and closes by keyboard", async () => {
+    const tag = "of-a-group"
+    rig.provider.plan("alike", REFUSED, REFUSED, REFUSED, { pieces: ["Answered."] })
+    for (const status of ["failed", "failed", "failed", "completed"]) await submit(rig, "alike", tag, status)
+    const page = await rig.open()
+    await page.goto(`${rig.service.url}/#/night`)
+    await page.getByLabel("Tag", { exact: true }).fill(tag)
+    await seen(page, /^4 turns$/)
+    const group = button(page, /3 × failed The key was not accepted \(401\): Incorrect API key provided\. local\/alike/)
+    same(await page.locator(".row").count(), 2, "rows: the answer, and the group")
+    await group.press("Enter")
+    await page.locator(".row .course path.failed").nth(3).waitFor({ state: "attached" })
+    same(await page.locator(".row").count(), 5, "rows of an open group")
+    same(await group.getAttribute("aria-expanded"), "true", "what is said of it")
+    same((await new AxeBuilder({ page }).setLegacyMode(true).analyze()).violations, [], "violations of accessibility")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.getByRole("region", { name: "Explanation" }).waitFor()
+    await page.keyboard.press("Escape")
+    await group.press("Enter")
+    await page.locator(".row").nth(2).waitFor({ state: "detached" })
+    await page.context().close()
+  })
 
 const bulk = (rig: Rig) =>
   show("commands for many turns: counted, confirmed by keyboard, and reported in words", async () => {

@@ -17,7 +17,7 @@ export const run = (rig: Rig): Promise<void> =>
       // These come with calls of their own.
       "Switch to local/palette",
       "Extend budget by 8 h",
-      "Stop"
+      "Stop this turn"
     ])
       await page.getByRole("dialog").getByRole("option", { name, exact: true }).waitFor()
     await page.keyboard.press("Escape")
@@ -54,7 +54,7 @@ export const run = (rig: Rig): Promise<void> =>
     await seen(page.getByRole("dialog"), "Nothing has this name.")
     await page.keyboard.press("Escape")
     await choose(page, "the night")
-    await seen(page.locator("h1"), "The night")
+    await seen(page.locator("h1"), "Report of the night")
     await page.context().close()
   })
 

@@ -18,7 +18,9 @@ export const run = async (rig: Rig): Promise<void> => {
   await Promise.all([
     outage(rig),
     commands(rig),
-    questions(rig).then(() => hostile(rig)),
+    questions(rig)
+      .then(() => hostile(rig))
+      .then(() => formulas(rig)),
     tabs(rig)
       .then(() => night(rig))
       .then(() => HeldCallScenarios.run(rig)),
@@ -78,7 +80,7 @@ const outage = (rig: Rig) =>
     await seen(page, "Nothing happened.")
     await seen(page, "Answered at retry 2.")
     await seen(page.locator(".entry.selected"), "done")
-    same(await page.locator(".message.assistant .from").allInnerTexts(), ["local/outage"], "the model that answered")
+    same(await page.locator(".message.assistant .from h2").allInnerTexts(), ["local/outage"], "the model that answered")
     same(await page.getByText("Nothing happened.").count(), 1, "the answer is there once")
 
     await page.getByRole("searchbox").fill("no such prompt")
@@ -122,7 +124,7 @@ const commands = async (rig: Rig): Promise<void> => {
     "a draft survives navigation and reload, and goes when it is sent; the tab's title has the wait",
     async () => {
       const page = await waiting(rig, "draft")
-      await page.waitForFunction(() => /^\(\d.* (?:s|min)\) /u.test(document.title))
+      await page.waitForFunction(() => /^\(\d.* (?:s|m)\) /u.test(document.title))
       const field = page.getByLabel("Prompt", { exact: true })
       await field.fill("Not yet sent")
       await page.goBack()
@@ -131,10 +133,46 @@ const commands = async (rig: Rig): Promise<void> => {
       await page.reload()
       same(await field.inputValue(), "Not yet sent", "the draft after a reload")
       await button(page, "Send").click()
-      await seen(page, "1 more prompt is queued behind this turn.")
+      await seen(page, "1 prompt queued behind this turn")
+      await seen(page.getByRole("region", { name: "Queued prompts" }), "Not yet sent")
       await seen(page.locator(".entry.selected"), /waits \d/)
+      await asks(page)
+      const queue = page.getByRole("region", { name: "Queued prompts" })
+      await button(page, "Edit “Not yet sent”").press("Enter")
+      await queue.waitFor({ state: "detached" })
+      same(await field.inputValue(), "Not yet sent", "the prompt that was queued")
+      await button(page, "Send").click()
+      await button(page, "Cancel “Not yet sent”").click()
+      await queue.waitFor({ state: "detached" })
+      await wait(page).waitFor()
       await page.reload()
       same(await field.inputValue(), "", "the draft that was sent")
+      const more = page.locator("summary", { hasText: "More" })
+      await page.setViewportSize({ width: 360, height: 700 })
+      // As a long name of a model does, the menu's row begins at the left.
+      await page
+        .locator(".title .model")
+        .evaluate((element: HTMLElement) => Object.assign(element.style, { width: "100%" }))
+      await more.press("Enter")
+      const box = await page.locator(".menu-box").boundingBox()
+      ensure(box !== null && box.x >= 0 && box.x + box.width <= 360, `the menu is on a narrow screen: ${box?.x}`)
+      await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('There is no clipboard.'))")
+      await button(page, "Copy as Markdown").press("Enter")
+      await seen(page.getByRole("alert"), "There is no clipboard.")
+      same(await page.evaluate(() => document.activeElement?.textContent), "More", "the focus after the menu")
+      await more.press("Enter")
+      await button(page, "Download as Markdown").press("Escape")
+      await button(page, "Download as Markdown").waitFor({ state: "hidden" })
+      await more.click()
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        button(page, "Download as Markdown").click()
+      ])
+      ensure(download.suggestedFilename().endsWith(".md"), "a conversation is a file of Markdown")
+      page.once("dialog", (question) => void question.accept())
+      await more.click()
+      await button(page, "Delete …").click()
+      await page.locator(".title").waitFor({ state: "detached" })
       await page.context().close()
     }
   )
@@ -162,13 +200,13 @@ const commands = async (rig: Rig): Promise<void> => {
     const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
     await page.getByLabel("Wait until", { exact: true }).fill(local)
     await page.keyboard.press("Enter")
-    await seen(wait(page), /in 5 h 2\d min/)
+    await seen(wait(page), /in 5 h 2\d m/)
     await button(page, "Switch model …").click()
     await page.getByLabel("Go on with").fill("other/plain")
     await page.keyboard.press("Enter")
     await seen(page, "Here is the answer.")
     await seen(page, "goes on with other/plain")
-    same(await page.locator(".message.assistant .from").allInnerTexts(), ["other/plain"], "the model that answered")
+    same(await page.locator(".message.assistant .from h2").allInnerTexts(), ["other/plain"], "the model that answered")
     await page.context().close()
   })
   await show("a command that the service refuses shows why", async () => {
@@ -197,13 +235,28 @@ const commands = async (rig: Rig): Promise<void> => {
     same(await button(page, "Retry").count(), 0, "buttons for a retry after an answer")
     await prompt(page, "And now?")
     await seen(page, "Part")
-    await button(page, "Stop").click()
+    await button(page, "Stop this turn").click()
     await seen(page, /^Stopped/)
     await button(page, "Retry").click()
     await seen(page, "After the stop.")
     same(await page.locator(".message.user").count(), 2, "prompts of the person: a retry adds none")
     await page.context().close()
   })
+}
+
+/** A turn with a prompt behind it is stopped after a question, which says that the prompt stays. */
+const asks = async (page: Page): Promise<void> => {
+  const asked = page.waitForEvent("dialog").then(async (question) => {
+    await question.dismiss()
+    return question.message()
+  })
+  await button(page, "Stop this turn …").click()
+  same(
+    await asked,
+    "Stop the answer to “Summarise yesterday's incidents.”? The 1 prompt queued behind it stays, and runs next.",
+    "the question"
+  )
+  await wait(page).waitFor()
 }
 
 const questions = (rig: Rig) =>
@@ -235,7 +288,7 @@ const tabs = (rig: Rig): Promise<void> =>
     await page.reload()
     await wait(page).waitFor()
     for (const tab of [page, other]) {
-      await seen(wait(tab), /in 59 min/)
+      await seen(wait(tab), /in 59 m/)
       await seen(wait(tab), OVERLOADED.message)
     }
     await button(other, "Retry now").click()
@@ -280,7 +333,7 @@ const killed = async (rig: Rig): Promise<void> => {
     same(await page.getByLabel("Prompt", { exact: true }).inputValue(), "A prompt that is not lost", "the prompt")
     await rig.service.start()
     await until(page, () => document.querySelector(".link-lost") === null)
-    await seen(wait(page), /in 59 min/)
+    await seen(wait(page), /in 59 m/)
     await seen(wait(page), /^The service’s process died\. The next one went on with this wait at/)
     await button(page, "Retry now").click()
     await seen(page, "After the restart.")
@@ -383,6 +436,32 @@ const hostile = (rig: Rig) =>
     await page.context().close()
   })
 
+const formulas = (rig: Rig) =>
+  show("a formula is text until it is whole, then MathML; one with mistakes stays text", async () => {
+    const held = new EventEmitter()
+    rig.provider.plan("formulas", {
+      pieces: [
+        "For $x \\in \\mathbb{R}$ at $5:\n\n\\[\n\\frac{a}",
+        once(held, "go"),
+        "{b}\n\\]\n\nAnd $\\frac{a$, \\(\\textcolor{red}{c}\\)."
+      ]
+    })
+    const page = await rig.open()
+    await page.goto(await rig.create({ model: "local/formulas" }))
+    await prompt(page, "Which formulas?")
+    await page.locator("math", { hasText: "ℝ" }).waitFor()
+    await seen(page.locator(".formula.display"), "\\frac{a}")
+    same(await page.locator("math").count(), 1, "formulas that are whole")
+    held.emit("go")
+    await page.locator(".formula.display mfrac").waitFor()
+    await seen(page.locator(".message.assistant"), "And $\\frac{a$, c.")
+    await page.locator("math").nth(2).waitFor()
+    same(await page.locator("math").count(), 3, "formulas")
+    const red = page.locator("math", { hasText: "c" }).locator("mi")
+    same(await red.evaluate((element) => getComputedStyle(element).color), "rgb(255, 0, 0)", "the colour")
+    await page.context().close()
+  })
+
 const night = (rig: Rig) =>
   show("the night: the report, the turns of a filter, and why a turn did what it did", async () => {
     rig.provider.plan("nights", OVERLOADED, { status: 401, message: "Incorrect API key provided.", type: "auth" })
@@ -391,7 +470,7 @@ const night = (rig: Rig) =>
     await page.goto(address)
     await prompt(page, "What happened in the night?")
     await wait(page).waitFor()
-    await page.getByRole("link", { name: "The night", exact: true }).click()
+    await page.getByRole("link", { name: "Report", exact: true }).click()
     await seen(page.locator(".report-line"), /answered/)
     await page.getByLabel("Model", { exact: true }).fill("local/nights")
     await seen(page, /^1 turn$/)
@@ -400,7 +479,7 @@ const night = (rig: Rig) =>
     await page.locator(`.entry a[href="${new URL(address).hash}"]`).click()
     await button(page, "Retry now").click()
     await seen(page.locator(".failure"), "Incorrect API key provided.")
-    await page.getByRole("link", { name: "The night", exact: true }).click()
+    await page.getByRole("link", { name: "Report", exact: true }).click()
     await page.getByLabel("Status").selectOption("failed")
     await page.getByLabel("Model", { exact: true }).fill("local/nights")
     await seen(page, /^1 turn$/)

@@ -22,6 +22,8 @@ const ANSWER = `Two incidents, both over.
 1. **Checkout** was slow from 00:10 to 00:31: a deploy had switched the cache off.
 2. **Search** had 4 % of errors until 02:05.
 
+Both together: $1 - \\frac{21 + 38}{24 \\cdot 60} = 95.9\\,\\%$ of the day.
+
 \`\`\`ts
 const retry = { profile: "overnight", budget: "8 hours" }
 \`\`\`
@@ -73,12 +75,13 @@ try {
     "Which of yesterday's failures will come back tonight?",
     "Retry 4"
   )
-  await page.waitForFunction(() => /in 14 min 5[0-7] s/.test(document.querySelector("[role=timer]")?.textContent ?? ""))
+  await page.waitForFunction(() => /in 14 m 5[0-7] s/.test(document.querySelector("[role=timer]")?.textContent ?? ""))
   const shot = async (name: string, address: string, on: Page = page): Promise<void> => {
     await on.goto(address)
     await on.locator(".entry").first().waitFor({ state: "attached" })
     if (address.includes("#/c/")) await on.locator(".message").first().waitFor()
     if (address === waiting) await on.locator(".wait-picture").waitFor()
+    if (address === answer) await on.locator("math").waitFor()
     // The list has read the state of each conversation.
     await on.waitForFunction(
       () => !Array.from(document.querySelectorAll(".status")).some(({ textContent }) => textContent === "")
@@ -94,7 +97,7 @@ try {
   await page.goto(`${rig.service.url}/#/night`)
   await page.getByLabel("Period").selectOption({ label: "last 10 minutes" })
   await page.locator(".row .course path").first().waitFor({ state: "attached" })
-  await page.locator(".row").first().click()
+  await page.locator(".row:not(.group)").first().click()
   await Rig.seen(page.getByRole("region", { name: "Explanation" }), /attempt/i)
   await page.screenshot({ path: join(folder, "page-night.png") })
   await page.goto(`${rig.service.url}/#/health`)

@@ -16,7 +16,7 @@ export interface Limits {
 }
 
 /** The part of a file that the limits are about. */
-export interface Sized {
+interface Sized {
   readonly name: string
   readonly size: number
 }
@@ -42,6 +42,21 @@ export const promptOf = (text: string, files: ReadonlyArray<FilePart.FilePart>):
   const [first, ...others] = files
   if (first === undefined) return text === "" ? undefined : text
   return text === "" ? [first, ...others] : [{ type: "text", text }, ...files]
+}
+
+/** The text and the files of a prompt. A file at an address is its address in the text. */
+export const draftOf = (prompt: Prompt.Prompt): { readonly text: string; readonly files: ReadonlyArray<File> } => {
+  const files: Array<File> = []
+  // `Prompt.partsOf` would load the schemas of prompts, a quarter of the page.
+  const parts: Prompt.Parts = typeof prompt === "string" ? [{ type: "text", text: prompt }] : prompt
+  const texts = parts.flatMap((part) => {
+    if (part.type === "text") return [part.text]
+    if (!("data" in part)) return [part.url]
+    const bytes = Uint8Array.from(atob(part.data), (character) => character.charCodeAt(0))
+    files.push(new File([bytes], part.name ?? "file", { type: part.mediaType }))
+    return []
+  })
+  return { text: texts.join("\n\n"), files }
 }
 
 /** A file as a part of a prompt. Rejects where the browser cannot read it. */

@@ -25,7 +25,7 @@ export const BeforePage = () => {
   const faults = Trial.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
   useTokenCheck(Problems.codeOf(present.error))
   useEffect(() => {
-    document.title = "Before the night · Holdfast"
+    document.title = "Dry runs · Holdfast"
   }, [])
   const configured = new Map(present.data?.settings.map(({ name, value }) => [name, value]))
   if (present.data !== undefined) configured.set("model", present.data.model).set("profile", present.data.profile)
@@ -37,7 +37,7 @@ export const BeforePage = () => {
   const shown = { fields, onChange: change, faults }
   return (
     <main id="detail" className="wide-page before" tabIndex={-1}>
-      <h1>Before the night</h1>
+      <h1>Dry runs before the night</h1>
       {present.error !== null && (
         <p className="notice" role="status">
           {Problems.wordsOf(present.error)} The page reads it again by itself.

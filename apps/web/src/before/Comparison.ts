@@ -4,7 +4,7 @@ import type { DryRunGroup } from "@holdfast/wire/api"
 import * as Durations from "../text/Durations.ts"
 
 /** A dry run and its name. */
-export interface Column {
+interface Column {
   readonly name: string
   readonly report: DryRunReport.DryRunReport
 }

@@ -4,7 +4,7 @@ import type { SchedulePreview } from "@holdfast/wire/api"
 import * as Durations from "../text/Durations.ts"
 
 /** One lane: the calls after a first failure, in milliseconds after it. */
-export interface Lane {
+interface Lane {
   readonly label: string
   readonly calls: ReadonlyArray<Call>
   /** Why the turn fails behind the last call; absent: it goes on. */

@@ -109,7 +109,7 @@ export const SettingFields = ({ configured, faults, fields, onChange }: TrialFie
       <legend>Changed settings</legend>
       <p className="quiet">An empty field is as configured. Durations are written as “30 minutes”.</p>
       <div className="fields">
-        {select("profile", "Profile", ["overnight", "interactive", "cycling"], configured.get("profile"))}
+        {select("profile", "Profile", ["overnight", "weekly", "interactive", "cycling"], configured.get("profile"))}
         {input("model", "Model", { ...now("model"), list: `${id}-models` })}
         {select("scheduleType", "Schedule", ["steps", "exponential", "linear"])}
         {input("schedule", "Its waits, or its first wait", now("schedule"))}

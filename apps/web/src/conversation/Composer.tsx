@@ -1,6 +1,8 @@
 /** The next prompt of a conversation, with its files. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type ReactNode, useId, useRef } from "react"
+import type { Prompt } from "@holdfast/wire"
+import { type ReactNode, type Ref, useId, useImperativeHandle, useRef } from "react"
+import * as Attached from "../attach/Attached.ts"
 import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
 import * as Sending from "../attach/Sending.ts"
@@ -13,10 +15,12 @@ interface ComposerProps {
   readonly isBusy: boolean
   /** Beside the button that sends. */
   readonly children: ReactNode
+  /** Puts a prompt into the field, behind what is there. */
+  readonly ref?: Ref<(prompt: Prompt.Prompt) => void>
 }
 
 /** The field of the next prompt. */
-export const Composer = ({ children, conversationId, isBusy }: ComposerProps) => {
+export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProps) => {
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
   const attached = useAttached()
@@ -32,6 +36,14 @@ export const Composer = ({ children, conversationId, isBusy }: ComposerProps) =>
       // A prompt that is queued changes nothing of the turn that the page follows.
       void queries.invalidateQueries({ queryKey: ["state", conversationId] })
     }
+  })
+  useImperativeHandle(ref, () => (prompt) => {
+    if (field.current === null) return
+    const { files, text } = Attached.draftOf(prompt)
+    field.current.value = [field.current.value.trim(), text].filter((part) => part !== "").join("\n\n")
+    Draft.keep(conversationId, field.current.value)
+    attached.add(files)
+    field.current.focus()
   })
   return (
     <form

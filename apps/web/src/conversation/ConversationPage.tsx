@@ -1,8 +1,8 @@
 /** One conversation: its history, the answer that is arriving, the wait, and the next prompt. */
 import { ConversationView } from "@holdfast/client"
-import { HeldCall } from "@holdfast/wire"
+import { HeldCall, type Prompt } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useMemo, useRef } from "react"
+import { useEffect, useMemo, useRef, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -11,6 +11,7 @@ import { Composer } from "./Composer.tsx"
 import { History } from "./History.tsx"
 import { LinkNotice } from "./LinkNotice.tsx"
 import { Progress } from "./Progress.tsx"
+import { Queued } from "./Queued.tsx"
 import * as Results from "./Results.ts"
 import * as ShownHistory from "./ShownHistory.ts"
 import { Title } from "./Title.tsx"
@@ -35,8 +36,9 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     queryKey: ["state", conversationId, view.turn?.turnId, view.status],
     queryFn: ({ signal }) => Service.client.conversation(conversationId).getState({ signal })
   })
-  const queued = state.data?.queued.length ?? 0
-  const { isAtEnd, scroller } = useFollowing()
+  const { isAtEnd, isAway, scroller, toEnd } = useFollowing()
+  /** Puts a prompt into the composer. */
+  const composer = useRef<(prompt: Prompt.Prompt) => void>(null)
   const history = useMemo(() => ShownHistory.of(view.history), [view.history])
 
   if (link.state === "refused") {
@@ -50,13 +52,18 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   }
   const results = Results.of(view)
   const isHeld = HeldCall.isHeld(conversationId)
+  const queued = state.data?.queued ?? []
+  const running =
+    view.turn?.status === "running"
+      ? { turnId: view.turn.turnId, prompt: promptOf(view.history.toReversed()), queued: queued.length }
+      : undefined
   return (
     <>
       <Title
         conversationId={conversationId}
         // That of the next prompt, or of the turn that runs.
         model={view.status === "idle" ? (state.data?.model ?? view.model) : (view.model ?? state.data?.model)}
-        prompt={firstPromptOf(view.history)}
+        prompt={promptOf(view.history)}
         retry={view.retry}
         toolAnswers={state.data?.toolAnswers}
       />
@@ -68,14 +75,9 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
           {isHeld && <HeldCallNote model={view.model} />}
           <History history={history} results={results} scroller={scroller} isAtEnd={isAtEnd} />
           <Progress view={view} />
-          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
           {/* What has the focus in it goes away with its state, and the next one comes to the same place. */}
           <div className="now" tabIndex={-1}>
-            <TurnButtons
-              conversationId={conversationId}
-              status="idle"
-              canRetry={!isHeld && ConversationView.canRetry(view)}
-            />
+            <TurnButtons conversationId={conversationId} canRetry={!isHeld && ConversationView.canRetry(view)} />
             {view.retry?.asks?.calls !== undefined && (
               <ToolQuestion conversationId={conversationId} calls={view.retry.asks.calls} retry={view.retry} />
             )}
@@ -87,22 +89,24 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
               />
             )}
           </div>
-          {queued > 0 && (
-            <p className="quiet line">
-              {queued} more {queued === 1 ? "prompt is" : "prompts are"} queued behind this turn.
-            </p>
-          )}
+          {view.turn !== undefined && <Why conversationId={conversationId} turn={view.turn} />}
+          <Queued conversationId={conversationId} turnIds={queued} onEdit={(prompt) => composer.current?.(prompt)} />
         </div>
+        {isAway && (
+          <button type="button" className="small to-end" onClick={toEnd}>
+            To the newest ↓
+          </button>
+        )}
       </div>
       <Announcement view={view} link={link} />
       <LinkNotice link={link} />
       {isHeld ? (
         <div className="composer" tabIndex={-1}>
-          <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+          <TurnButtons conversationId={conversationId} running={running} canRetry={false} />
         </div>
       ) : (
-        <Composer conversationId={conversationId} isBusy={view.status !== "idle"}>
-          <TurnButtons conversationId={conversationId} status={view.status} canRetry={false} />
+        <Composer conversationId={conversationId} isBusy={view.status !== "idle"} ref={composer}>
+          <TurnButtons conversationId={conversationId} running={running} canRetry={false} />
         </Composer>
       )}
     </>
@@ -126,8 +130,8 @@ const HeldCallNote = ({ model }: { readonly model: string | undefined }) => (
 /** Behind the name of the provider. */
 const CLIENT_KEY = "~client"
 
-/** The beginning of the first prompt. */
-const firstPromptOf = (history: ConversationView.ConversationView["history"]): string | undefined => {
+/** The beginning of the first prompt of a history. */
+const promptOf = (history: ConversationView.ConversationView["history"]): string | undefined => {
   for (const event of history) {
     if (event.type !== "message" || event.message.role !== "user") continue
     const text = event.message.content.find((part) => part.type === "text")?.text
@@ -144,6 +148,7 @@ const firstPromptOf = (history: ConversationView.ConversationView["history"]): s
 const useFollowing = () => {
   const scroller = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
+  const [isAway, setIsAway] = useState(false)
   useEffect(() => {
     const element = scroller.current
     if (element === null) return undefined
@@ -153,18 +158,20 @@ const useFollowing = () => {
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END_PX
       isAtEnd.current = isNear || (isAtEnd.current && element.scrollTop >= top)
       top = element.scrollTop
+      setIsAway(!isAtEnd.current)
     }
     const growth = new ResizeObserver(() => {
       if (!isAtEnd.current) return
       element.scrollTop = element.scrollHeight
       top = element.scrollTop
     })
-    for (const child of element.children) growth.observe(child)
-    growth.observe(element)
+    for (const each of [element, ...element.children]) growth.observe(each)
     const jump = (event: KeyboardEvent): void => {
       if ((event.key !== "Home" && event.key !== "End") || event.target !== element) return
       event.preventDefault()
-      element.scrollTop = event.key === "Home" ? 0 : element.scrollHeight
+      // Known before the scroll event, which comes a frame later: what grows or is measured until then would take the page back.
+      isAtEnd.current = event.key === "End"
+      element.scrollTop = isAtEnd.current ? element.scrollHeight : 0
     }
     element.addEventListener("scroll", look, { passive: true })
     element.addEventListener("keydown", jump)
@@ -174,5 +181,11 @@ const useFollowing = () => {
       element.removeEventListener("keydown", jump)
     }
   }, [])
-  return { isAtEnd, scroller }
+  const toEnd = (): void => {
+    isAtEnd.current = true
+    if (scroller.current !== null) scroller.current.scrollTop = scroller.current.scrollHeight
+    // The button goes away, and the keyboard goes on from here.
+    scroller.current?.focus()
+  }
+  return { isAtEnd, isAway, scroller, toEnd }
 }

@@ -4,6 +4,7 @@ import { Count, HeldCall } from "@holdfast/wire"
 import { memo } from "react"
 import * as Durations from "../text/Durations.ts"
 import * as Reasons from "../text/Reasons.ts"
+import { CopyButton } from "./CopyButton.tsx"
 import { Markdown } from "./Markdown.tsx"
 import { Reasoning } from "./Reasoning.tsx"
 import * as Results from "./Results.ts"
@@ -85,6 +86,9 @@ const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
 
 type AnyMessage = Of<"message">["message"]
 
+const textOf = ({ content }: AnyMessage): string =>
+  content.map((part) => (part.type === "text" ? part.text : "")).join("")
+
 interface MessageEntryProps {
   readonly message: AnyMessage
   readonly results: Results.Results
@@ -117,9 +121,12 @@ const MessageEntry = ({ isHeld, message, results }: MessageEntryProps) => {
       if (message.error !== undefined && message.content.length === 0) return null
       return (
         <article className={message.error === undefined ? "message assistant" : "message assistant broken"}>
-          <h2 className="from">
-            {message.target.provider}/{message.target.model}
-          </h2>
+          <div className="from">
+            <h2>
+              {message.target.provider}/{message.target.model}
+            </h2>
+            {message.content.some(({ type }) => type === "text") && <CopyButton textOf={() => textOf(message)} />}
+          </div>
           {message.content.map((part, index) => {
             switch (part.type) {
               case "text":

@@ -10,11 +10,23 @@
  * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person
  *     follows it, in a new tab that learns nothing of this page, and names its host where its text does not.
  */
-import { type ComponentPropsWithoutRef, memo, type ReactElement, useRef } from "react"
+import {
+  type ComponentPropsWithoutRef,
+  lazy,
+  memo,
+  type ReactElement,
+  type ReactNode,
+  Suspense,
+  useLayoutEffect,
+  useRef
+} from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
 import rehypeSanitize from "rehype-sanitize"
 import remarkGfm from "remark-gfm"
+import type { PluggableList } from "unified"
 import * as Blocks from "./Blocks.ts"
+import * as Formulas from "./Formulas.ts"
+import type * as MathMl from "./MathMl.ts"
 import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
 import "./markdown.css"
@@ -87,7 +99,12 @@ const Block = memo(({ isKept, text }: BlockProps) => {
   const known = kept.get(text)
   if (known !== undefined) return known
   // A plain function of its properties: its elements can be drawn in any place.
-  const made = ReactMarkdown({ children: text, remarkPlugins: REMARK, rehypePlugins: REHYPE, components })
+  const made = ReactMarkdown({
+    children: Formulas.fenced(text, !isKept),
+    remarkPlugins: isKept ? REMARK : REMARK_ARRIVING,
+    rehypePlugins: REHYPE,
+    components: isKept ? components : arriving
+  })
   if (isKept) {
     kept.set(text, made)
     const [oldest] = kept.keys()
@@ -127,7 +144,9 @@ const INLINE: ReadonlySet<string> = new Set([
   "linkReference"
 ])
 
-const REMARK = [remarkGfm, htmlAsText]
+const remarkOf = (isArriving: boolean): PluggableList => [remarkGfm, [Formulas.inLines, { isArriving }], htmlAsText]
+const REMARK = remarkOf(false)
+const REMARK_ARRIVING = remarkOf(true)
 const REHYPE = [rehypeSanitize, Headings.renumber]
 
 /** The addresses that a person can follow from a text. */
@@ -164,9 +183,58 @@ const Image = ({ alt = "", src }: Of<"img">) => (
   </span>
 )
 
-/** Wide content scrolls in a box of its own, which the keyboard reaches. */
-const Code = ({ children }: Of<"pre">) => {
-  const language = languageOf(children)
+interface CodeOf {
+  readonly language: string
+  readonly text: string
+}
+
+const plain = { default: ({ text }: CodeOf): ReactNode => text }
+
+/** Without the colours the code is the same: where they cannot be loaded, it stays plain. */
+const Coloured = lazy(() =>
+  import("./Colours.tsx").then(
+    ({ Coloured }): typeof plain => ({ default: Coloured }),
+    () => plain
+  )
+)
+
+let mathMl: typeof MathMl | undefined
+
+/** A formula: as text until it is whole, and wherever it cannot be drawn. */
+const Formula = ({ isArriving = false, source }: { readonly source: string; readonly isArriving?: boolean }) => {
+  const place = useRef<HTMLSpanElement>(null)
+  useLayoutEffect(() => {
+    if (isArriving) return undefined
+    let isShown = true
+    const draw = (): void => void (isShown && place.current !== null && mathMl?.draw(place.current, source))
+    // An import takes a task, also of what is there: the text would be seen in between.
+    if (mathMl !== undefined) draw()
+    else
+      import("./MathMl.ts").then(
+        (loaded) => {
+          mathMl = loaded
+          draw()
+        },
+        () => undefined
+      )
+    return () => void (isShown = false)
+  }, [isArriving, source])
+  return Formulas.read(source).isDisplay ? (
+    <span className="formula display" aria-busy={isArriving} tabIndex={0} role="group" aria-label="Formula" ref={place}>
+      {source}
+    </span>
+  ) : (
+    <span className="formula" ref={place}>
+      {source}
+    </span>
+  )
+}
+
+/** Wide content scrolls in a box of its own, which the keyboard reaches. Code that is arriving would be parsed anew with each delta. */
+const Code = ({ children, isArriving = false }: Of<"pre"> & { readonly isArriving?: boolean }) => {
+  const { language, text } = codeOf(children)
+  if (text !== undefined && Formulas.isDrawn(language, text))
+    return <Formula source={text.trim()} isArriving={language === Formulas.ARRIVING} />
   return (
     <div className="code">
       <div className="code-head">
@@ -174,16 +242,25 @@ const Code = ({ children }: Of<"pre">) => {
         <CopyButton textOf={(button) => button.closest(".code")?.querySelector("pre")?.textContent ?? ""} />
       </div>
       <pre tabIndex={0} aria-label={language === "" ? "Code" : `Code, ${language}`} role="region">
-        {children}
+        {isArriving || language === "" || text === undefined ? (
+          children
+        ) : (
+          <code className={`language-${language}`}>
+            <Suspense fallback={text}>
+              <Coloured language={language} text={text} />
+            </Suspense>
+          </code>
+        )}
       </pre>
     </div>
   )
 }
 
-const languageOf = (children: unknown): string => {
-  if (typeof children !== "object" || children === null || !("props" in children)) return ""
-  const { className } = children.props as { readonly className?: string }
-  return /language-([\w+#.-]+)/.exec(className ?? "")?.[1] ?? ""
+const codeOf = (children: unknown): { readonly language: string; readonly text?: string } => {
+  if (typeof children !== "object" || children === null || !("props" in children)) return { language: "" }
+  const { children: text, className } = children.props as { readonly children?: unknown; readonly className?: string }
+  const language = /language-([\w+#.-]+)/.exec(className ?? "")?.[1] ?? ""
+  return { language, ...(typeof text === "string" ? { text } : {}) }
 }
 
 const Table = ({ children }: Of<"table">) => (
@@ -196,6 +273,14 @@ const components: Components = {
   a: Link,
   img: Image,
   pre: Code,
+  code: ({ children, className }) =>
+    className === `language-${Formulas.LANGUAGE}` && typeof children === "string" ? (
+      <Formula source={children} />
+    ) : (
+      <code className={className}>{children}</code>
+    ),
   table: Table,
   input: ({ checked }) => <span>{checked === true ? "☑" : "☐"}</span>
 }
+
+const arriving: Components = { ...components, pre: (properties) => <Code {...properties} isArriving /> }

@@ -5,6 +5,7 @@ import * as Draft from "../attach/Draft.ts"
 import { PromptBox } from "../attach/PromptBox.tsx"
 import * as Sending from "../attach/Sending.ts"
 import { useAttached } from "../attach/useAttached.ts"
+import { useConfiguration } from "../health/useHealth.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
@@ -17,6 +18,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
   const prompt = useRef<HTMLTextAreaElement>(null)
   const attached = useAttached()
   const queries = useQueryClient()
+  const configured = useConfiguration().data?.entries.find(({ key }) => key === "model")?.value
   const opening = useMutation({
     mutationFn: async ({ files, text, ...options }: Opening) =>
       Service.client.submit(await Sending.promptOf({ files, text }), options),
@@ -67,7 +69,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
             id={`${id}-model`}
             name="model"
             list={`${id}-models`}
-            placeholder="that of the configuration"
+            placeholder={configured ?? "that of the configuration"}
             autoComplete="off"
           />
           <ModelList id={`${id}-models`} />

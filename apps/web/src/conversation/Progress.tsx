@@ -21,7 +21,9 @@ export const Progress = ({ view }: { readonly view: ConversationView.Conversatio
       {missingTools !== undefined && <MissingTools missing={missingTools} />}
       {(parts.length > 0 || (toolCalls.length > 0 && !isListed)) && (
         <article className="message assistant arriving" aria-busy="true">
-          <h2 className="from">{progress?.target ?? view.model}</h2>
+          <div className="from">
+            <h2>{progress?.target ?? view.model}</h2>
+          </div>
           {parts.map((part, index) =>
             part.type === "text" ? (
               <MarkdownInProgress key={index} text={part.text} />

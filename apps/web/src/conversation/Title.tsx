@@ -10,6 +10,7 @@ import * as Route from "../shell/Route.ts"
 import * as Durations from "../text/Durations.ts"
 import { useNow } from "../time/Now.ts"
 import { LineForm } from "./LineForm.tsx"
+import { Menu } from "./Menu.tsx"
 import { Model } from "./Model.tsx"
 import { CommandFailure } from "./CommandFailure.tsx"
 import { ToolAnswers } from "./ToolAnswers.tsx"
@@ -23,7 +24,7 @@ interface TitleProps {
   readonly toolAnswers: ConversationState.ToolAnswers | undefined
   /** The wait of its turn. */
   readonly retry: ConversationView.PendingRetry | undefined
-  /** Shown where the list does not reach back to the conversation. */
+  /** Shown until the title is there. */
   readonly prompt: string | undefined
 }
 
@@ -95,6 +96,7 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
         ) : (
           <Model conversationId={conversationId} model={model} />
         ))}
+      {!isHeld && <Menu conversationId={conversationId} title={shown} />}
       <ToolAnswers conversationId={conversationId} answers={toolAnswers ?? {}} />
       <CommandFailure failure={failure} />
     </div>
@@ -119,14 +121,7 @@ const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.Pen
 
 const ASK_AGAIN_MS = 3_000
 
-/** Conversations that are looked through for the title; an older one has its first prompt as the title. */
-const MOST = 400
-
 const titleOf = async (conversationId: string, signal: AbortSignal): Promise<string> => {
-  let seen = 0
-  for await (const conversation of Service.client.listConversations({ signal })) {
-    if (conversation.conversationId === conversationId) return conversation.title ?? ""
-    if (++seen === MOST) break
-  }
-  return ""
+  const [conversation] = await Service.first(Service.client.listConversations({ ids: [conversationId], signal }), 1)
+  return conversation?.title ?? ""
 }

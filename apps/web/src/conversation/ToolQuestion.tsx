@@ -23,8 +23,14 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
   Actions.useActions(
     "The wait",
     calls.flatMap(({ toolCallId, toolName }) => [
-      { name: `Approve ${toolName}`, run: () => send((conversation) => conversation.approveTool(toolCallId)) },
-      { name: `Refuse ${toolName}`, run: () => send((conversation) => conversation.refuseTool(toolCallId)) }
+      {
+        name: `Approve ${toolName}`,
+        run: () => send((conversation) => conversation.answerTool({ toolCallId, approve: true }))
+      },
+      {
+        name: `Refuse ${toolName}`,
+        run: () => send((conversation) => conversation.answerTool({ toolCallId, approve: false }))
+      }
     ])
   )
   const left = Durations.countdown(ConversationView.remainingMs(retry, now))
@@ -60,7 +66,7 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
         event.preventDefault()
         const reason = new FormData(event.currentTarget).get("reason")
         const given = typeof reason === "string" && reason.trim() !== "" ? { reason: reason.trim() } : {}
-        send((conversation) => conversation.refuseTool(toolCallId, given))
+        send((conversation) => conversation.answerTool({ toolCallId, approve: false, ...given }))
       }}
     >
       <p className="verbatim">
@@ -71,7 +77,7 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
           type="button"
           className="primary"
           aria-disabled={isPending}
-          onClick={() => send((conversation) => conversation.approveTool(toolCallId))}
+          onClick={() => send((conversation) => conversation.answerTool({ toolCallId, approve: true }))}
         >
           Approve
         </button>
@@ -79,7 +85,7 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
           type="button"
           aria-disabled={isPending}
           title={`Every call of ${toolName} in this conversation runs without a question`}
-          onClick={() => send((conversation) => conversation.approveTool(toolCallId, { always: true }))}
+          onClick={() => send((conversation) => conversation.answerTool({ toolCallId, approve: true, always: true }))}
         >
           Always approve
         </button>
@@ -92,7 +98,7 @@ const AskedCall = ({ call: { quoted, toolCallId, toolName }, isPending, send }: 
           type="button"
           aria-disabled={isPending}
           title={`Every call of ${toolName} in this conversation is refused without a question`}
-          onClick={() => send((conversation) => conversation.refuseTool(toolCallId, { always: true }))}
+          onClick={() => send((conversation) => conversation.answerTool({ toolCallId, approve: false, always: true }))}
         >
           Always refuse
         </button>

@@ -2,7 +2,7 @@
 import type { TurnExplanation } from "@holdfast/wire"
 
 /** An attempt that failed. */
-export interface Failed {
+interface Failed {
   readonly at: number
   readonly code: string | undefined
 }

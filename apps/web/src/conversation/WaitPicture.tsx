@@ -38,12 +38,13 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
       >
         {past.map(({ at, code }, index) => {
           const before = past[index - 1] ?? failures[failures.length - past.length - 1]
+          const gap = at - (before?.at ?? 0)
           return (
             <AttemptMark
               key={index}
               kind="failed"
               wait={before === undefined ? undefined : Durations.duration(at - before.at)}
-              moment={Durations.clock(at - skewMs)}
+              moment={Durations.after(at - skewMs, Math.min(gap, (past[index + 1]?.at ?? at + retry.delayMs) - at))}
               code={code}
             />
           )
@@ -51,7 +52,7 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
         <AttemptMark
           kind="next"
           wait={Durations.duration(retry.delayMs)}
-          moment={Durations.clock(retry.dueAt)}
+          moment={Durations.after(retry.dueAt, retry.delayMs)}
           passed={passed}
         />
         {shown.map(({ delayMs, mostMs, notBefore }, index) => (
@@ -59,7 +60,7 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
             key={`later ${index}`}
             kind="later"
             wait={mostMs > delayMs ? `${Durations.duration(delayMs)} +` : Durations.duration(delayMs)}
-            moment={Durations.clock(notBefore)}
+            moment={Durations.after(notBefore, delayMs)}
           />
         ))}
         {later.length > shown.length && <span className="attempts-more">+ {later.length - shown.length}</span>}

@@ -8,7 +8,7 @@ import { Count, type ConversationState } from "@holdfast/wire"
 import * as Durations from "../text/Durations.ts"
 
 /** An attempt behind the next one. */
-export interface Later {
+interface Later {
   /** The shortest wait before it. */
   readonly delayMs: number
   /** The longest; the same where nothing is drawn at random. */

@@ -5,7 +5,7 @@ import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 
 /** A command on a conversation. */
-export type Command = (conversation: Conversation) => Promise<unknown>
+type Command = (conversation: Conversation) => Promise<unknown>
 
 /** Commands on one conversation. */
 export const useCommand = (conversationId: string) => {

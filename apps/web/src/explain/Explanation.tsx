@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as Route from "../shell/Route.ts"
+import * as Durations from "../text/Durations.ts"
 import "./explanation.css"
 
 interface ExplanationProps {
@@ -70,6 +71,8 @@ export const Explanation = ({ at, isHere = false, onClose, turn }: ExplanationPr
 
 // --- internal
 
+const local = (words: string): string => Durations.local(words, Date.now())
+
 interface RecordsProps {
   readonly explanation: TurnExplanation.TurnExplanation
   readonly at: Place | undefined
@@ -93,13 +96,13 @@ const Records = ({ at, explanation: { interruption, isForgotten, seal, steps } }
             />
           ))}
           {tools.map(({ tool, words }) => (
-            <li key={tool}>{words}</li>
+            <li key={tool}>{local(words)}</li>
           ))}
         </ol>
       </div>
     ))}
-    {interruption !== undefined && <p>{interruption.words}</p>}
-    {seal !== undefined && <p className="seal">{seal.words}</p>}
+    {interruption !== undefined && <p>{local(interruption.words)}</p>}
+    {seal !== undefined && <p className="seal">{local(seal.words)}</p>}
   </>
 )
 
@@ -124,16 +127,16 @@ const AttemptRecord = ({ asked, attempt: { body, decision, wait, words } }: Atte
         ]
   return (
     <li ref={item} tabIndex={-1} className={asked === undefined ? undefined : "asked"}>
-      <span className="verbatim">{words}</span>
+      <span className="verbatim">{local(words)}</span>
       {body !== undefined && (
         <details className="tool">
           <summary>Response of the endpoint</summary>
           <p className="verbatim">{body}</p>
         </details>
       )}
-      {decision !== undefined && <p>{decision.words}</p>}
+      {decision !== undefined && <p>{local(decision.words)}</p>}
       {waited.map(({ words }) => (
-        <p key={words}>{words}</p>
+        <p key={words}>{local(words)}</p>
       ))}
     </li>
   )

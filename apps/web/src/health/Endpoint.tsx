@@ -40,7 +40,7 @@ export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
           )}
           {pauses.map((pause) => (
             <Pause
-              key={`${pause.of} ${pause.until}`}
+              key={`${pause.of} ${pause.credential} ${pause.until}`}
               words={Endpoints.pausedOf(pause)}
               because={pause.isAsked ? "the provider named this time" : Reasons.wordsOf(pause.reason)}
               pause={pause}

@@ -16,11 +16,15 @@ export const summary = (endpoints: ReadonlyArray<Health.EndpointReport>): string
 }
 
 /** The subject of a pause, in words. */
-export const pausedOf = ({ of, reason }: Pick<Health.PauseReport, "of" | "reason">): string => {
+export const pausedOf = ({
+  credential,
+  of,
+  reason
+}: Pick<Health.PauseReport, "credential" | "of" | "reason">): string => {
   const isQuota = reason === "quota-exhausted"
   switch (of) {
     case "target":
-      return "The model cools down"
+      return `The model cools down${credential === undefined ? "" : ` for ${credential}`}`
     case "model":
       return isQuota ? "The quota of this model is used up for this key" : "This model is limited for this key"
     case "credential":
@@ -44,7 +48,7 @@ export const usedOf = ({ limit, used }: { readonly used: number; readonly limit:
   limit <= 0 ? 1 : Math.min(1, used / limit)
 
 /** The calls of a part of the hour as a bar: the heights of answered and failed calls, from 0 to 1 of the highest bar. */
-export interface Bar {
+interface Bar {
   readonly calls: number
   readonly failed: number
   readonly answeredHeight: number

@@ -49,7 +49,7 @@ export const HealthPage = () => {
               ))}
             </ul>
           </section>
-          <Limits limits={health.data.limits} />
+          <Limits {...health.data} />
         </>
       )}
       {configuration.data !== undefined && <ConfigurationTable configuration={configuration.data} />}

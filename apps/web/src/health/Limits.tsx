@@ -1,5 +1,6 @@
-/** The configured limits of providers, and their use. */
+/** The limits of providers, configured and of their answers, and their use. */
 import { Count, type Health } from "@holdfast/wire"
+import * as Durations from "../text/Durations.ts"
 import * as Endpoints from "./Endpoints.ts"
 import { Meter } from "./Meter.tsx"
 
@@ -10,8 +11,8 @@ const KINDS = [
 ] as const
 
 /** The limits; nothing where there are none. */
-export const Limits = ({ limits }: { readonly limits: ReadonlyArray<Health.LimitReport> }) =>
-  limits.length === 0 ? null : (
+export const Limits = ({ at, limits, windows }: Pick<Health.Health, "at" | "limits" | "windows">) =>
+  limits.length + windows.length === 0 ? null : (
     <section className="limits" aria-labelledby="limits">
       <h2 id="limits">Limits of providers</h2>
       <ul>
@@ -27,20 +28,31 @@ export const Limits = ({ limits }: { readonly limits: ReadonlyArray<Health.Limit
               const used = limit[kind]
               if (used === undefined) return null
               const text = `${Count.format(used.used)} of ${Count.format(used.limit)} ${words}`
-              return (
-                <div key={kind}>
-                  <p>{text}</p>
-                  <Meter
-                    share={Endpoints.usedOf(used)}
-                    label={`${limit.provider}: ${words}`}
-                    words={text}
-                    kind="used"
-                  />
-                </div>
-              )
+              return <Use key={kind} text={text} share={Endpoints.usedOf(used)} label={`${limit.provider}: ${words}`} />
             })}
+          </li>
+        ))}
+        {windows.map(({ credential, name, provider, resetAt, used }) => (
+          <li key={`${provider} ${credential} ${name}`}>
+            <h3>
+              {provider} <span className="quiet">· {credential}</span>
+            </h3>
+            <Use
+              text={`${Math.floor(used * 100)} % of ${name}${resetAt === undefined ? "" : `, begins anew ${Durations.moment(resetAt, at)}`}`}
+              share={Math.min(1, used)}
+              label={`${provider}, ${credential}: ${name}`}
+            />
           </li>
         ))}
       </ul>
     </section>
   )
+
+// --- internal
+
+const Use = ({ label, share, text }: { readonly label: string; readonly share: number; readonly text: string }) => (
+  <div>
+    <p>{text}</p>
+    <Meter share={share} label={label} words={text} kind="used" />
+  </div>
+)

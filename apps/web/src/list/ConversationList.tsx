@@ -17,14 +17,18 @@ import "./list.css"
 export const ConversationList = ({ selected }: { readonly selected: string | undefined }) => {
   const [search, setSearch] = useState("")
   const [tag, setTag] = useState<string | undefined>(undefined)
+  const [state, setState] = useState("any")
   const [most, setMost] = useState(PAGE)
   const searchId = useId()
   const field = useRef<HTMLInputElement>(null)
   Actions.useActions("Page", [{ name: "Search conversations", words: "find", run: () => field.current?.focus() }])
   const { data, error, isPending } = useConversations({ search: useDeferredValue(search.trim()), tag, most })
   useTokenCheck(Problems.codeOf(error))
-  const entries = data?.entries ?? []
-  const isFiltered = search.trim() !== "" || tag !== undefined
+  const entries = (data?.entries ?? []).filter(
+    ({ conversation, turn }) =>
+      state === "any" || STATES[state]?.includes(ConversationStatus.of(conversation, turn).kind) === true
+  )
+  const isFiltered = search.trim() !== "" || tag !== undefined || state !== "any"
   return (
     <section className="list" aria-label="Conversations" tabIndex={-1}>
       <h1 className="hidden">Conversations</h1>
@@ -43,6 +47,20 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
           value={search}
           onChange={({ target }) => setSearch(target.value)}
         />
+        <select
+          aria-label="Which conversations"
+          value={state}
+          onChange={({ target }) => {
+            setState(target.value)
+            // A state is looked for among more conversations than a screen shows.
+            if (target.value !== "any") setMost(Math.max(most, MOST_OF_STATE))
+          }}
+        >
+          <option value="any">all states</option>
+          {Object.keys(STATES).map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
         {tag !== undefined && (
           <button type="button" className="tag" onClick={() => setTag(undefined)}>
             {tag} <span aria-hidden="true">×</span>
@@ -60,11 +78,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
       {!isFiltered && <HeldCalls selected={selected} />}
       {entries.length === 0 && error === null && (
         <p className="quiet pad" role="status">
-          {isPending
-            ? "Reading …"
-            : search === "" && tag === undefined
-              ? "No conversations yet."
-              : "No conversation matches."}
+          {isPending ? "Reading …" : !isFiltered ? "No conversations yet." : "No conversation matches."}
         </p>
       )}
       <ul className="entries">
@@ -85,6 +99,18 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
     </section>
   )
 }
+
+/** What a conversation does, as a person chooses it. */
+const STATES: Readonly<Record<string, ReadonlyArray<ConversationStatus.ConversationStatus["kind"]>>> = {
+  waiting: ["waiting", "queued"],
+  "asks you": ["asking"],
+  working: ["streaming"],
+  failed: ["failed"],
+  done: ["done", "stopped"]
+}
+
+/** Conversations among which a state is looked for. */
+const MOST_OF_STATE = 160
 
 interface ItemProps {
   readonly entry: Entry

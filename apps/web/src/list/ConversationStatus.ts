@@ -39,6 +39,15 @@ export const of = (
   }
 }
 
+/**
+ * Compares two conversations for the list: those that go on now come first, the newest turn on top, so that they keep their places; behind
+ * them the others, by the end of their newest turn.
+ */
+export const compare = (one: Active, other: Active): number => {
+  const [a, b] = [placeOf(one), placeOf(other)]
+  return Number(b.goesOn) - Number(a.goesOn) || b.at - a.at
+}
+
 /** The words for an status at a moment. */
 export const wordsOf = (status: ConversationStatus, now: number): string => {
   switch (status.kind) {
@@ -64,3 +73,16 @@ export const wordsOf = (status: ConversationStatus, now: number): string => {
       return status satisfies never
   }
 }
+
+// --- internal
+
+/** A conversation and the turn that it is at. */
+interface Active {
+  readonly conversation: Pick<ConversationState.ConversationSummary, "createdAt" | "isBusy">
+  readonly turn: Pick<TurnState.TurnState, "acceptedAt" | "endedAt"> | undefined
+}
+
+const placeOf = ({ conversation: { createdAt, isBusy }, turn }: Active) => ({
+  goesOn: turn === undefined ? isBusy : turn.endedAt === undefined,
+  at: turn?.endedAt ?? turn?.acceptedAt ?? createdAt
+})

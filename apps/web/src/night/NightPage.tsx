@@ -28,12 +28,12 @@ export const NightPage = () => {
   const error = night.error ?? report.error
   useTokenCheck(Problems.codeOf(error))
   useEffect(() => {
-    document.title = "The night · Holdfast"
+    document.title = "Report · Holdfast"
   }, [])
   return (
     <main id="detail" className="wide-page" tabIndex={-1}>
       <div className="night-head">
-        <h1>The night</h1>
+        <h1>Report of the night</h1>
         <Filters filter={filter} onChange={setFilter} />
       </div>
       {error !== null && (

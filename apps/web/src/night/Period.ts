@@ -21,8 +21,15 @@ export const sinceOf = (hours: number, now: number): number => {
   return since - (since % 60_000)
 }
 
+/** The beginning of what there is to see in a period: its first turn or outage, with some room before it. */
+export const begunOf = (since: number, until: number, moments: ReadonlyArray<number>): number => {
+  if (moments.length === 0) return since
+  const first = moments.reduce((a, b) => Math.min(a, b), until)
+  return Math.max(since, Math.min(first - (until - first) / 20, until - LEAST_MS))
+}
+
 /** A mark on the line of time. */
-export interface Tick {
+interface Tick {
   readonly at: number
   /** Part of the width, 0 to 1. */
   readonly place: number
@@ -59,6 +66,9 @@ export const percent = (place: number): string => `${(place * 100).toFixed(3)}%`
 // --- internal
 
 const MOST_TICKS = 8
+
+/** The shortest line of time. */
+const LEAST_MS = 60_000
 
 const STEPS = [
   HOUR_MS / 60,

@@ -31,17 +31,17 @@ export const pathsOf = (
   since: number,
   until: number
 ): ReadonlyArray<readonly [shape: Shape, path: string]> => {
-  // Marks at the same place are one.
+  // Marks at the same place are drawn once.
   const parts = new Map<Shape, Set<string>>()
   const add = (shape: Shape, part: string): void => {
     const known = parts.get(shape)
     if (known === undefined) parts.set(shape, new Set([part]))
     else known.add(part)
   }
-  const x = (at: number): number => Math.round(Period.placeOf(at, since, until) * WIDTH)
+  const x = (at: number): number => placeOf(at, since, until)
   const isShown = (at: number): boolean => at >= since && at <= until
   const line = (from: number, to: number): string => `M${x(from)} ${HEIGHT / 2}H${x(to)}`
-  const mark = (at: number): string => `M${x(at)} 1V${HEIGHT - 1}`
+  const mark = (at: number): string => marksOf([at], since, until)
   let before: string | undefined
   for (const { from, outcome, target, to = until, wait } of attempts) {
     if (to >= since && from <= until) add("call", line(from, to))
@@ -56,6 +56,11 @@ export const pathsOf = (
     return found === undefined ? [] : [[shape, [...found].join("")] as const]
   })
 }
+
+/** Marks at moments, as one path. */
+export const marksOf = (moments: ReadonlyArray<number>, since: number, until: number): string =>
+  // Marks at the same place are drawn once.
+  [...new Set(moments.map((at) => placeOf(at, since, until)))].map((x) => `M${x} 1V${HEIGHT - 1}`).join("")
 
 /** The attempt at a moment: its call, or the wait behind it, is the nearest. */
 export const attemptAt = ({ attempts }: TurnCourse.TurnCourse, at: number): TurnCourse.CourseAttempt | undefined => {
@@ -92,5 +97,8 @@ export const wordsOf = ({ attempts, omitted }: TurnCourse.TurnCourse): string =>
 }
 
 // --- internal
+
+const placeOf = (at: number, since: number, until: number): number =>
+  Math.round(Period.placeOf(at, since, until) * WIDTH)
 
 const counted = (count: number, one: string, many?: string): string => (count === 0 ? "" : Count.of(count, one, many))

@@ -77,19 +77,12 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
   )
 })
 
-// --- internal
-
-const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
-  if (status === "waiting") {
-    return wait?.asks === undefined ? `waits until ${Durations.moment(wait?.retryAt ?? now, now)}` : "asks you"
-  }
-  const words = status === "completed" ? "done" : status === "aborted" ? "stopped" : status
-  const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
-  return `${words}${took}${attempts > 1 ? `, ${Count.of(attempts, "call")}` : ""}`
-}
+/** How a turn has ended, in a word. */
+export const endWordOf = (status: TurnState.TurnState["status"]): string =>
+  status === "completed" ? "done" : status === "aborted" ? "stopped" : status
 
 /** The arrows go to the row above and below. */
-const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
+export const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
   const item = event.currentTarget.closest("li")
   const next =
     event.key === "ArrowDown"
@@ -101,4 +94,14 @@ const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
   if (row === undefined || row === null) return
   event.preventDefault()
   row.focus()
+}
+
+// --- internal
+
+const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
+  if (status === "waiting") {
+    return wait?.asks === undefined ? `waits until ${Durations.moment(wait?.retryAt ?? now, now)}` : "asks you"
+  }
+  const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
+  return `${endWordOf(status)}${took}${attempts > 1 ? `, ${Count.of(attempts, "call")}` : ""}`
 }

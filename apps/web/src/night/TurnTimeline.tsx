@@ -1,15 +1,18 @@
 /**
- * Turns on a line of time, newest first, below the outages of each endpoint; a click explains the attempt at its place.
+ * Turns on a line of time, newest first, below the outages of each endpoint; a click explains the attempt at its place. Equal turns beside each
+ * other are one row, until it is opened.
  *
  * Only the rows in sight are drawn and read, so thousands of turns scroll like a few.
  */
 import type { PeriodReport } from "@holdfast/wire"
-import { memo, useEffect, useRef, useState } from "react"
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react"
 import * as Durations from "../text/Durations.ts"
+import { GroupRow } from "./GroupRow.tsx"
 import { OutageLanes } from "./OutageLanes.tsx"
 import * as Period from "./Period.ts"
 import * as Rows from "./Rows.ts"
 import * as Spans from "./Spans.ts"
+import * as TurnGroups from "./TurnGroups.ts"
 import { type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
 import type { Night } from "./useNight.ts"
@@ -24,10 +27,14 @@ interface TurnTimelineProps {
 
 /** The timeline of a night. */
 export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelineProps) => {
-  const { since, turns, until } = night
+  const { turns, until } = night
+  const moments = [...turns.map(({ acceptedAt }) => acceptedAt), ...outages.map(({ beganAt }) => beganAt)]
+  const since = Period.begunOf(night.since, until, moments)
   const { height, scroller, top } = useSight()
-  const drawn = Rows.drawn(turns.length, top, height)
-  const courses = useCourses(turns, drawn, until)
+  const { opened, toggle } = useOpened()
+  const rows = useMemo(() => TurnGroups.rowsOf(turns, opened), [turns, opened])
+  const drawn = Rows.drawn(rows.length, top, height)
+  const courses = useCourses(rows, drawn, until)
   return (
     <>
       <Legend />
@@ -43,19 +50,28 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
         </div>
         <OutageLanes outages={outages} since={since} until={until} />
         <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
-          <div className="canvas" style={{ height: turns.length * Rows.ROW_PX }}>
+          <div className="canvas" style={{ height: rows.length * Rows.ROW_PX }}>
             <ol style={{ transform: `translateY(${drawn.first * Rows.ROW_PX}px)` }}>
-              {turns.slice(drawn.first, drawn.end).map((turn, index) => (
-                <li key={turn.turnId} aria-setsize={turns.length} aria-posinset={drawn.first + index + 1}>
-                  <TurnRow
-                    turn={turn}
-                    course={courses.get(turn.turnId)}
-                    outages={outages}
-                    since={since}
-                    until={until}
-                    isSelected={turn.turnId === selected}
-                    onSelect={onSelect}
-                  />
+              {rows.slice(drawn.first, drawn.end).map((row, index) => (
+                <li
+                  key={row.turn?.turnId ?? `group ${row.group?.key}`}
+                  className={row.turn !== undefined && row.isMember ? "member" : undefined}
+                  aria-setsize={rows.length}
+                  aria-posinset={drawn.first + index + 1}
+                >
+                  {row.turn === undefined ? (
+                    <GroupRow group={row.group} since={since} until={until} onToggle={toggle} />
+                  ) : (
+                    <TurnRow
+                      turn={row.turn}
+                      course={courses.get(row.turn.turnId)}
+                      outages={outages}
+                      since={since}
+                      until={until}
+                      isSelected={row.turn.turnId === selected}
+                      onSelect={onSelect}
+                    />
+                  )}
                 </li>
               ))}
             </ol>
@@ -88,6 +104,19 @@ const Legend = memo(() => (
 const LAST_LABEL = 0.9
 
 const IS_SPAN: ReadonlySet<Spans.Shape> = new Set(["wait", "call"])
+
+/** The groups that a person has opened, by their keys. */
+const useOpened = () => {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
+  const toggle = useCallback(
+    (key: string): void =>
+      setOpened((before) =>
+        before.has(key) ? new Set([...before].filter((k) => k !== key)) : new Set([...before, key])
+      ),
+    []
+  )
+  return { opened, toggle }
+}
 
 /** The part of a list that is in sight, to the row: a scroll within a row changes nothing. */
 const useSight = () => {

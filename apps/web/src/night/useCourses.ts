@@ -9,22 +9,22 @@ import * as Service from "../service/Service.ts"
 import { useSettled } from "../time/useSettled.ts"
 import type { Drawn } from "./Rows.ts"
 
-/** Turns of one call. */
+/** Rows of one call. */
 const BLOCK = 25
 
 /** A scroll that goes on reads nothing. */
 const QUIET_MS = 120
 
-/** The courses of the drawn turns, as far as they have been read. `readAt` is when the list was. */
+/** The courses of the drawn turns, as far as they have been read; a row may have none. `readAt` is when the list was. */
 export const useCourses = (
-  turns: ReadonlyArray<TurnState.TurnSummary>,
+  rows: ReadonlyArray<{ readonly turn?: TurnState.TurnSummary }>,
   { end, first }: Drawn,
   readAt: number
 ): ReadonlyMap<string, TurnCourse.TurnCourse> => {
   const from = useSettled(Math.floor(first / BLOCK), QUIET_MS)
   const to = useSettled(Math.ceil(end / BLOCK), QUIET_MS)
   const blocks = Array.from({ length: Math.max(0, to - from) }, (_, n) =>
-    turns.slice((from + n) * BLOCK, (from + n + 1) * BLOCK)
+    rows.slice((from + n) * BLOCK, (from + n + 1) * BLOCK).flatMap(({ turn }) => turn ?? [])
   )
   return useQueries({
     queries: blocks.map((block) => {

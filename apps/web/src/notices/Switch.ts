@@ -6,7 +6,7 @@
 import { useSyncExternalStore } from "react"
 
 /** `unavailable`: the browser has none, or a person has forbidden them in its settings. */
-export type State = "unavailable" | "off" | "on"
+type State = "unavailable" | "off" | "on"
 
 /** The switch of this browser. */
 export const useSwitch = (): State => useSyncExternalStore(subscribe, read)

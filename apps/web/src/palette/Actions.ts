@@ -15,10 +15,10 @@ export interface Action {
 }
 
 /** A heading of the palette. */
-export type Group = "The wait" | "This conversation" | "Page"
+type Group = "The wait" | "This conversation" | "Page"
 
 /** The actions of a group, in the order in which their parts were added. */
-export interface Section {
+interface Section {
   readonly group: Group
   readonly actions: ReadonlyArray<Action>
 }

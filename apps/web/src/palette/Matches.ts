@@ -1,7 +1,7 @@
 /** Finds names by the words of a query. Pure. */
 
 /** An item with its name. */
-export interface Named {
+interface Named {
   readonly name: string
   readonly words?: string
 }

@@ -16,7 +16,7 @@ export const client = new HoldfastClient({ url: location.origin, fetch: call, re
 export const streams = new HoldfastClient({ url: location.origin, fetch: call, retryForMs: Number.POSITIVE_INFINITY })
 
 /** Whether this browser may call the service. */
-export type Access = "granted" | "token-needed"
+type Access = "granted" | "token-needed"
 
 /** The service's clock minus this one, in milliseconds, as `readAccess` has seen it. */
 export const clockSkewMs = (): number => skewMs

@@ -50,11 +50,11 @@ const Pages = () => {
     { name: "New conversation", run: () => Route.go({ page: "new" }) },
     { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
     {
-      name: "Before the night",
-      words: "schedule dry run policy configuration",
+      name: "Dry runs",
+      words: "before schedule dry run policy configuration",
       run: () => Route.go({ page: "before" })
     },
-    { name: "The night", words: "report timeline turns", run: () => Route.go({ page: "night" }) },
+    { name: "Report", words: "the night timeline turns", run: () => Route.go({ page: "night" }) },
     { name: "Health", words: "endpoints gates quotas configuration", run: () => Route.go({ page: "health" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
   ])
@@ -72,8 +72,8 @@ const Pages = () => {
         </a>
         <nav aria-label="Pages">
           <PageLink to="conversations" route={route} words="Conversations" />
-          <PageLink to="before" route={route} words="Before the night" />
-          <PageLink to="night" route={route} words="The night" />
+          <PageLink to="before" route={route} words="Dry runs" />
+          <PageLink to="night" route={route} words="Report" />
           <PageLink to="health" route={route} words="Health" />
           <a href="/docs">API</a>
         </nav>

@@ -1,23 +1,24 @@
-/** Durations and moments for people. Pure. */
+/** Durations and moments for people, in the units and the clock of the command line. Pure. */
+import { UtcTime } from "@holdfast/wire"
 
-/** A countdown: `7 h 02 min`, `4 min 09 s`, `9 s`. Rounded up, so that it reads 0 s only once it is over. */
+/** A countdown: `7 h 02 m`, `4 m 09 s`, `9 s`. Rounded up, so that it reads 0 s only once it is over. */
 export const countdown = (ms: number): string => {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   const minutes = Math.floor(seconds / 60)
   const hours = Math.floor(minutes / 60)
-  if (hours > 0) return `${hours} h ${padded(minutes % 60)} min`
-  return minutes > 0 ? `${minutes} min ${padded(seconds % 60)} s` : `${seconds} s`
+  if (hours > 0) return `${hours} h ${padded(minutes % 60)} m`
+  return minutes > 0 ? `${minutes} m ${padded(seconds % 60)} s` : `${seconds} s`
 }
 
-/** A length of time: `3 h`, `1 h 30 min`, `45 s`, `200 ms`. */
+/** A length of time: `3 h`, `1 h 30 m`, `45 s`, `200 ms`. */
 export const duration = (ms: number): string => {
   if (ms > 0 && ms < 1_000) return `${Math.round(ms)} ms`
   const seconds = Math.round(ms / 1_000)
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} m` : `${minutes} m ${seconds % 60} s`
   const hours = Math.floor(minutes / 60)
-  return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+  return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} m`
 }
 
 /** A time of day to the second, with the date where it is not the day of `now`. */
@@ -37,6 +38,12 @@ export const moment = (at: number, now: number): string => {
 /** A time of day alone: `04:57`. */
 export const clock = (at: number): string => ofMinute().format(at)
 
+/** A time of day, to the second where the wait that ends there is shorter than a minute. */
+export const after = (at: number, waitMs: number): string => (waitMs < 60_000 ? ofSecond() : ofMinute()).format(at)
+
+/** A text of the service, whose times are UTC, with times of this place. */
+export const local = (words: string, now: number): string => UtcTime.local(words, (at) => time(at, now))
+
 /** A moment as a field for local times (`datetime-local`) has it, to the minute. */
 export const forField = (at: number): string =>
   new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
@@ -49,8 +56,8 @@ const format = (options: Intl.DateTimeFormatOptions): (() => Intl.DateTimeFormat
   return () => (made ??= new Intl.DateTimeFormat(undefined, options))
 }
 
-const ofMinute = format({ hour: "2-digit", minute: "2-digit" })
-const ofSecond = format({ hour: "2-digit", minute: "2-digit", second: "2-digit" })
+const ofMinute = format({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" })
+const ofSecond = format({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" })
 const ofDay = format({ weekday: "short", day: "numeric", month: "short" })
 
 const padded = (value: number): string => String(value).padStart(2, "0")

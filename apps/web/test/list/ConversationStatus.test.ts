@@ -1,4 +1,5 @@
 import { Ids } from "@holdfast/wire"
+import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import * as ConversationStatus from "../../src/list/ConversationStatus.ts"
 
@@ -11,7 +12,7 @@ const wordsOf = (turn: Omit<ConversationStatus.ShownTurn, "turnId">, now = 1_000
 
 it("a list shows what each conversation is doing", () => {
   expect(wordsOf({ status: "running" })).toBe("working")
-  expect(wordsOf({ status: "waiting", wait: { retry: 0, since: 0, retryAt: 61_000 } })).toBe("waits 1 min 00 s")
+  expect(wordsOf({ status: "waiting", wait: { retry: 0, since: 0, retryAt: 61_000 } })).toBe("waits 1 m 00 s")
   expect(wordsOf({ status: "waiting", wait: { retry: 0, since: 0, retryAt: 500 } })).toBe("about to retry")
   expect(wordsOf({ status: "waiting", wait: { retry: 0, since: 0, retryAt: 6_000, asks } })).toBe("asks you · 5 s left")
   expect(wordsOf({ status: "failed", error: { reason: "auth", message: "No." } })).toBe("failed")
@@ -24,4 +25,27 @@ it("a conversation without a turn, or whose turn could not be read, is shown all
   expect(ConversationStatus.of({ isBusy: false }, undefined)).toEqual({ kind: "empty" })
   expect(ConversationStatus.of({ isBusy: false, lastTurnId: turnId }, undefined)).toEqual({ kind: "unknown" })
   expect(ConversationStatus.of(busy, undefined)).toEqual({ kind: "streaming" })
+})
+
+it("a list has first what goes on now, then what ended last, whenever it was opened", () => {
+  const moment = fc.nat(1_000)
+  const turn = fc.option(fc.record({ acceptedAt: moment, endedAt: moment }, { requiredKeys: ["acceptedAt"] }), {
+    nil: undefined
+  })
+  const entry = fc.record({ conversation: fc.record({ createdAt: moment, isBusy: fc.boolean() }), turn })
+  fc.assert(
+    fc.property(fc.array(entry), (entries) => {
+      const listed = entries.toSorted(ConversationStatus.compare)
+      const goesOn = listed.map(({ conversation, turn }) =>
+        turn === undefined ? conversation.isBusy : turn.endedAt === undefined
+      )
+      const going = goesOn.filter(Boolean).length
+      expect(goesOn).toEqual(listed.map((_, place) => place < going))
+      const moments = listed.map(
+        ({ conversation, turn }) => turn?.endedAt ?? turn?.acceptedAt ?? conversation.createdAt
+      )
+      const isDescending = (all: ReadonlyArray<number>) => all.every((at, i) => i === 0 || at <= (all[i - 1] ?? at))
+      expect([moments.slice(0, going), moments.slice(going)].every(isDescending)).toBe(true)
+    })
+  )
 })

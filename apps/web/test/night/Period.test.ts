@@ -32,3 +32,11 @@ it("an outage lasts until its answer, until now, or until the last call that is 
   expect(Period.knownUntil(outage, 100)).toBe(100)
   expect(Period.knownUntil({ ...outage, hasUnknownEnd: true }, 100)).toBe(5)
 })
+
+it("a line of time begins with the first thing to see, with some room before it", () => {
+  const minute = 60_000
+  expect(Period.begunOf(0, 720 * minute, [])).toBe(0)
+  expect(Period.begunOf(0, 720 * minute, [700 * minute, 710 * minute])).toBe(699 * minute)
+  expect(Period.begunOf(0, 720 * minute, [719.9 * minute])).toBe(719 * minute)
+  expect(Period.begunOf(0, 720 * minute, [minute])).toBe(0)
+})

@@ -6,11 +6,11 @@ it("a countdown is rounded up, so that it is 0 s only once it is over", () => {
     "0 s",
     "1 s",
     "1 s",
-    "1 min 00 s",
-    "1 min 00 s",
-    "4 min 09 s"
+    "1 m 00 s",
+    "1 m 00 s",
+    "4 m 09 s"
   ])
-  expect(Durations.countdown(7 * 3_600_000 + 2 * 60_000)).toBe("7 h 02 min")
+  expect(Durations.countdown(7 * 3_600_000 + 2 * 60_000)).toBe("7 h 02 m")
   expect(Durations.countdown(-5)).toBe("0 s")
 })
 
@@ -18,9 +18,9 @@ it("a duration has its two largest units", () => {
   expect([200, 5_000, 90_000, 300_000, 5_400_000, 28_800_000].map(Durations.duration)).toEqual([
     "200 ms",
     "5 s",
-    "1 min 30 s",
-    "5 min",
-    "1 h 30 min",
+    "1 m 30 s",
+    "5 m",
+    "1 h 30 m",
     "8 h"
   ])
 })
@@ -29,4 +29,19 @@ it("a moment of another day has its date", () => {
   const now = new Date(2031, 3, 8, 9, 0).getTime()
   expect(Durations.moment(now + 60_000, now)).not.toMatch(/8/)
   expect(Durations.moment(now + 24 * 3_600_000, now)).toMatch(/9/)
+})
+
+it("a time has seconds where the wait before it is shorter than a minute", () => {
+  const at = new Date(2031, 3, 8, 22, 5, 9).getTime()
+  expect(Durations.after(at, 59_999)).toBe("22:05:09")
+  expect(Durations.after(at, 60_000)).toBe("22:05")
+})
+
+it("times of the service become those of this place, and what it quotes stays", () => {
+  const now = new Date(2031, 3, 8, 9, 0).getTime()
+  const at = new Date(2031, 3, 8, 22, 5, 9)
+  const utc = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`
+  expect(Durations.local(`"Back at ${utc}" Retry 1 at ${utc}, after 5 s.`, now)).toBe(
+    `"Back at ${utc}" Retry 1 at 22:05:09, after 5 s.`
+  )
 })

@@ -33,13 +33,12 @@ import type {
   TurnExplanation,
   TurnState
 } from "@holdfast/wire"
-import type { BulkCommands, DryRunGroup, SchedulePreview } from "@holdfast/wire/api"
+import type { BulkCommands, DryRunGroup, SchedulePreview, WorkGroup } from "@holdfast/wire/api"
 import { ClientError } from "../ClientError.ts"
+import * as CommandMethods from "../CommandMethods.ts"
 import type {
   Conversation as PromiseConversation,
   EventOptions,
-  AnswerOptions,
-  RefusalOptions,
   RunOptions,
   SteerOptions,
   TurnOptions
@@ -50,6 +49,7 @@ import {
   type ConversationFilter,
   type ConversationOptions,
   HoldfastClient,
+  type ReportOptions,
   type SubmitOptions,
   type TurnFilter
 } from "../HoldfastClient.ts"
@@ -80,8 +80,14 @@ export interface Turn {
   readonly abort: Call<void>
 }
 
+interface Calls extends CommandMethods.Shape {
+  readonly abort: readonly [object, Call<void>]
+  readonly setting: readonly [Readonly<Record<string, never>>, Call<void>]
+  readonly steering: readonly [Plain<SteerOptions>, Call<void>]
+}
+
 /** A conversation of the service. */
-export interface Conversation {
+export interface Conversation extends Omit<CommandMethods.Methods<Calls>, "abort"> {
   readonly id: string
   readonly prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) => Call<Turn>
   /** Runs a turn and streams it by one call. */
@@ -96,16 +102,6 @@ export interface Conversation {
   /** What a screen shows, after each change. */
   readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
   readonly abort: Call<void>
-  readonly setAutoRetry: (enabled: boolean) => Call<void>
-  readonly setModel: (model: string) => Call<void>
-  readonly abortRetry: (options?: Plain<SteerOptions>) => Call<void>
-  readonly retryNow: (options?: Plain<SteerOptions>) => Call<void>
-  readonly waitUntil: (until: Date | number, options?: Plain<SteerOptions>) => Call<void>
-  readonly switchTarget: (model: string, options?: Plain<SteerOptions>) => Call<void>
-  readonly approveTool: (toolCallId: string, options?: Plain<AnswerOptions>) => Call<void>
-  readonly refuseTool: (toolCallId: string, options?: Plain<RefusalOptions>) => Call<void>
-  readonly setToolAnswers: (toolAnswers: ConversationState.ToolAnswers) => Call<void>
-  readonly extendBudget: (byMs: number, options?: Plain<SteerOptions>) => Call<void>
   readonly getState: Call<ConversationState.ConversationState>
   readonly getMessages: Call<ReadonlyArray<Message.Message>>
   readonly setTitle: (title: string) => Call<void>
@@ -127,8 +123,9 @@ export class Client extends Context.Service<
     readonly commandTurns: (
       request: Omit<BulkCommands.RunBulk, "cursor">
     ) => Stream.Stream<BulkCommands.BulkOutcome, ClientError>
+    readonly raiseLimit: (body: WorkGroup.RaiseLimit) => Call<WorkGroup.RaisedLimit>
     readonly readCourses: (turnIds: ReadonlyArray<string>) => Call<ReadonlyArray<TurnCourse.TurnCourse>>
-    readonly report: (options?: { readonly since?: Date | number }) => Call<PeriodReport.PeriodReport>
+    readonly report: (options?: Plain<ReportOptions>) => Call<PeriodReport.PeriodReport>
     readonly schedule: (body?: SchedulePreview.PreviewSchedule) => Call<SchedulePreview.SchedulePreview>
     readonly dryRun: (body: DryRunGroup.RunDryRun) => Call<DryRunGroup.DryRunAnswer>
     readonly health: Call<Health.Health>
@@ -186,31 +183,36 @@ const turnOf = (turn: PromiseTurn): Turn => ({
 const begun = (make: (options: { readonly signal: AbortSignal }) => Promise<PromiseTurn>): Call<Turn> =>
   Effect.map(call(make), turnOf)
 
-const conversationOf = (conversation: PromiseConversation): Conversation => ({
-  id: conversation.id,
-  prompt: (prompt, options) => begun((own) => conversation.prompt(prompt, { ...options, ...own })),
-  run: (prompt, options) => stream((own) => conversation.run(prompt, { ...options, ...own })),
-  retry: (options) => begun((own) => conversation.retry({ ...options, ...own })),
-  command: (command) => call(({ signal }) => conversation.command(command, signal)),
-  turn: (turnId) => turnOf(conversation.turn(turnId)),
-  events: (options) => stream((own) => conversation.events({ ...options, ...own })),
-  views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
-  abort: call((own) => conversation.abort(own)),
-  setAutoRetry: (enabled) => call((own) => conversation.setAutoRetry(enabled, own)),
-  setModel: (model) => call((own) => conversation.setModel(model, own)),
-  abortRetry: (options) => call((own) => conversation.abortRetry({ ...options, ...own })),
-  retryNow: (options) => call((own) => conversation.retryNow({ ...options, ...own })),
-  waitUntil: (until, options) => call((own) => conversation.waitUntil(until, { ...options, ...own })),
-  switchTarget: (model, options) => call((own) => conversation.switchTarget(model, { ...options, ...own })),
-  approveTool: (id, options) => call((own) => conversation.approveTool(id, { ...options, ...own })),
-  refuseTool: (id, options) => call((own) => conversation.refuseTool(id, { ...options, ...own })),
-  setToolAnswers: (answers) => call((own) => conversation.setToolAnswers(answers, own)),
-  extendBudget: (byMs, options) => call((own) => conversation.extendBudget(byMs, { ...options, ...own })),
-  getState: call((own) => conversation.getState(own)),
-  getMessages: call((own) => conversation.getMessages(own)),
-  setTitle: (title) => call((own) => conversation.setTitle(title, own)),
-  delete: call((own) => conversation.delete(own))
-})
+/** The methods that send one command each. */
+class Sending extends CommandMethods.base<Calls>() {
+  readonly #conversation: PromiseConversation
+
+  constructor(conversation: PromiseConversation) {
+    super()
+    this.#conversation = conversation
+  }
+
+  [CommandMethods.deliver](command: CommandMethods.Line, options: Plain<SteerOptions>, kind: keyof Calls): Call<void> {
+    return call((own) => this.#conversation[CommandMethods.deliver](command, { ...options, ...own }, kind))
+  }
+}
+
+const conversationOf = (conversation: PromiseConversation): Conversation =>
+  Object.assign(new Sending(conversation), {
+    id: conversation.id,
+    prompt: (prompt, options) => begun((own) => conversation.prompt(prompt, { ...options, ...own })),
+    run: (prompt, options) => stream((own) => conversation.run(prompt, { ...options, ...own })),
+    retry: (options) => begun((own) => conversation.retry({ ...options, ...own })),
+    command: (command) => call(({ signal }) => conversation.command(command, signal)),
+    turn: (turnId) => turnOf(conversation.turn(turnId)),
+    events: (options) => stream((own) => conversation.events({ ...options, ...own })),
+    views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
+    abort: call((own) => conversation.abort(own)),
+    getState: call((own) => conversation.getState(own)),
+    getMessages: call((own) => conversation.getMessages(own)),
+    setTitle: (title) => call((own) => conversation.setTitle(title, own)),
+    delete: call((own) => conversation.delete(own))
+  } satisfies Omit<Conversation, Exclude<CommandMethods.Sent, "abort">>)
 
 const of = (client: HoldfastClient): Client["Service"] => ({
   createConversation: (options) =>
@@ -224,6 +226,7 @@ const of = (client: HoldfastClient): Client["Service"] => ({
   readCourses: (turnIds) => call((own) => client.readCourses(turnIds, own)),
   report: (options) => call((own) => client.report({ ...options, ...own })),
   schedule: (body) => call((own) => client.schedule(body, own)),
+  raiseLimit: (body) => call((own) => client.raiseLimit(body, own)),
   dryRun: (body) => call((own) => client.dryRun(body, own)),
   health: call((own) => client.health(own)),
   configuration: call((own) => client.configuration(own))

@@ -1,5 +1,5 @@
 /** Keeps events for one iteration until it takes them, up to a limit. */
-import { RpcError } from "./RpcError.ts"
+import { RpcError } from "../ClientError.ts"
 
 /** The most events that an iteration may be behind. */
 export const MOST_BEHIND = 100_000

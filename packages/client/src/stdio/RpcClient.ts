@@ -10,12 +10,16 @@
  */
 import { LineSplitter } from "@holdfast/wire/rpc"
 import type { RpcLines } from "@holdfast/wire/rpc"
-import type { ConversationState, Prompt, TurnEvent } from "@holdfast/wire"
+import type { Prompt, TurnEvent } from "@holdfast/wire"
+import * as CommandMethods from "../CommandMethods.ts"
 import type { TurnResult } from "../TurnResult.ts"
 import { EventQueue } from "./EventQueue.ts"
 import * as ProcessChannel from "./ProcessChannel.ts"
-import { RpcError } from "./RpcError.ts"
+import { RpcError } from "../ClientError.ts"
 import { TurnResults } from "./TurnResults.ts"
+
+/** A conversation as it is now, with the last persisted event that this client has received. */
+export type RpcState = RpcLines.RpcState
 
 /** How the process is started, and which conversation it runs. */
 export interface RpcOptions {
@@ -27,7 +31,7 @@ export interface RpcOptions {
   readonly after?: number
   /** `provider/model`. */
   readonly model?: string
-  readonly profile?: "overnight" | "interactive" | "cycling"
+  readonly profile?: "overnight" | "weekly" | "interactive" | "cycling"
   /** System prompt of the new conversation. */
   readonly system?: string
   /** The configuration's file. */
@@ -44,10 +48,11 @@ interface Once {
   readonly commandId?: string
 }
 
-/** How a tool call is answered. */
-interface Answer extends Once {
-  /** `true`: every later call of this tool in the conversation has the same answer, without a question. */
-  readonly always?: boolean
+/** Options and results of the commands: whether there was a turn, or a wait, to act on. */
+interface Calls extends CommandMethods.Shape {
+  readonly abort: readonly [object, Promise<boolean>]
+  readonly setting: readonly [Readonly<Record<string, never>>, Promise<void>]
+  readonly steering: readonly [Once, Promise<boolean>]
 }
 
 /** A turn's id of your own: the same id again is the same turn. */
@@ -56,7 +61,7 @@ interface TurnId {
 }
 
 /** One conversation in a process of its own. */
-export class RpcClient implements AsyncDisposable {
+export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisposable, CommandMethods.Sender<Calls> {
   readonly #channel: ProcessChannel.LineChannel
   readonly #pending = new Map<number, Pending>()
   readonly #listeners = new Set<(event: TurnEvent.TurnEvent) => void>()
@@ -69,6 +74,7 @@ export class RpcClient implements AsyncDisposable {
 
   /** Starts the process. A failure to start is the error of the first call. `open` is for lines over something else than a process. */
   constructor(options: RpcOptions, open: ProcessChannel.Open = ProcessChannel.open) {
+    super()
     const splitter = new LineSplitter.LineSplitter(MOST_OUTPUT_BYTES)
     const { promise, resolve } = Promise.withResolvers<number | null>()
     this.#closed = promise
@@ -104,71 +110,20 @@ export class RpcClient implements AsyncDisposable {
     return this.#turn({ type: "retry", ...options })
   }
 
-  /** Ends the retries, then the turn. Returns whether there was a turn. */
-  abort(): Promise<boolean> {
-    return this.#apply({ type: "abort" })
-  }
-
-  /** Switches automatic retries, from the next failure on. */
-  async setAutoRetry(enabled: boolean): Promise<void> {
-    await this.#send({ type: "set_auto_retry", enabled })
-  }
-
-  /** Changes the model to this `provider/model`, for turns that are accepted from now on. */
-  async setModel(model: string): Promise<void> {
-    await this.#send({ type: "set_model", model })
-  }
-
-  /** Gives up: ends the wait, and the turn with its last error. Like the calls below it returns whether a turn waited. */
-  abortRetry(once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "abort_retry", ...once })
-  }
-
-  /** Ends the wait and makes the next attempt. */
-  retryNow(once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "retry_now", ...once })
-  }
-
-  /** Moves the end of the wait: a date, or epoch milliseconds. */
-  waitUntil(until: Date | number, once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "wait_until", until: Number(until), ...once })
-  }
-
-  /** Ends the wait; the rest of the turn runs on this `provider/model`. */
-  switchTarget(model: string, once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "switch_target", model, ...once })
-  }
-
-  /** Runs a tool call that waits for approval (`asks.calls` of the wait). Returns whether it waited for an answer. */
-  approveTool(toolCallId: string, options: Answer = {}): Promise<boolean> {
-    return this.#apply({ type: "answer_tool", toolCallId, approve: true, ...options })
-  }
-
-  /** Refuses such a call; the model gets the reason. */
-  refuseTool(toolCallId: string, reason?: string, options: Answer = {}): Promise<boolean> {
-    return this.#apply({
-      type: "answer_tool",
-      toolCallId,
-      approve: false,
-      ...(reason === undefined ? {} : { reason }),
-      ...options
-    })
-  }
-
-  /** Replaces the answers that hold for every call of a tool, by its name; `{}`: each call is asked about again. */
-  async setToolAnswers(toolAnswers: ConversationState.ToolAnswers): Promise<void> {
-    await this.#send({ type: "set_tool_answers", toolAnswers })
-  }
-
-  /** Adds milliseconds to the budget of the step that waits. */
-  extendBudget(byMs: number, once: Once = {}): Promise<boolean> {
-    return this.#apply({ type: "extend_budget", byMs, ...once })
+  /** Sends the command of a method. */
+  async [CommandMethods.deliver](
+    command: CommandMethods.Line,
+    { commandId }: Once,
+    kind: keyof Calls
+  ): Promise<boolean | undefined> {
+    const data = await this.#send({ ...command, ...(commandId === undefined ? {} : { commandId }) })
+    return kind === "setting" ? undefined : (data as { readonly applied: boolean }).applied
   }
 
   /** Reads the conversation's state. */
-  async getState(): Promise<RpcLines.RpcState> {
+  async getState(): Promise<RpcState> {
     // The process is of the same protocol: its answer is not checked again.
-    return (await this.#send({ type: "get_state" })) as RpcLines.RpcState
+    return (await this.#send({ type: "get_state" })) as RpcState
   }
 
   /** Calls a function with every event from now on. Returns what ends that. */
@@ -213,10 +168,6 @@ export class RpcClient implements AsyncDisposable {
       this.#results.unexpect()
     }
     return result
-  }
-
-  async #apply(command: Command): Promise<boolean> {
-    return ((await this.#send(command)) as { readonly applied: boolean }).applied
   }
 
   #send(command: Command): Promise<unknown> {

@@ -5,7 +5,7 @@
  */
 import type { TurnEvent } from "@holdfast/wire"
 import { answerOf, resultOf, type TurnResult } from "../TurnResult.ts"
-import type { RpcError } from "./RpcError.ts"
+import type { RpcError } from "../ClientError.ts"
 
 /** The turns of one conversation. */
 export class TurnResults {

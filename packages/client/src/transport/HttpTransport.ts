@@ -5,7 +5,7 @@
  * most. The token is in a header alone: in no address, and in no message of an error. A connection that is silent for longer than two
  * intervals of keep-alives is cut. Time in which the reader is busy does not count.
  */
-import type { Sse } from "@holdfast/wire"
+import { Commands, type Sse } from "@holdfast/wire"
 import { ClientError, type ProblemCode, type ProblemDetails, wordsOf } from "../ClientError.ts"
 import * as ClockSkew from "../stream/ClockSkew.ts"
 import * as Cursor from "../stream/Cursor.ts"
@@ -17,7 +17,8 @@ import {
   type ServiceOptions,
   SILENCE_MS,
   type Subscription,
-  type Transport
+  type Transport,
+  mayRepeat
 } from "./Transport.ts"
 import { sleep } from "./Waiting.ts"
 
@@ -101,12 +102,11 @@ class HttpTransport implements Transport {
   async command(id: string, command: ConversationCommand, signal: AbortSignal | undefined): Promise<unknown> {
     const { type, ...rest } = command
     const at = `/v1/conversations/${encodeURIComponent(id)}`
-    const [method, path] = PATHS[type]
+    const [method, path] = ROUTES.get(type) ?? ["POST", type]
     const body = Object.keys(rest).length === 0 ? undefined : rest
-    // A repeated abort could end the turn behind its own.
-    const isRepeatable = type !== "abort"
     const headers = type === "prompt" || type === "retry" ? { headers: SUBMITTED } : undefined
-    return await this.call({ method, path: at + path, body, isRepeatable, signal, ...headers })
+    const isRepeatable = mayRepeat(command)
+    return await this.call({ method, path: `${at}/${path}`, body, isRepeatable, signal, ...headers })
   }
 
   async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
@@ -188,20 +188,9 @@ class HttpTransport implements Transport {
 
 const SUBMITTED = { prefer: "respond-async" }
 
-const PATHS: { readonly [Type in ConversationCommand["type"]]: readonly ["POST" | "PUT", string] } = {
-  prompt: ["POST", "/turns"],
-  retry: ["POST", "/retry"],
-  abort: ["POST", "/abort"],
-  set_auto_retry: ["PUT", "/auto-retry"],
-  set_model: ["PUT", "/model"],
-  set_tool_answers: ["PUT", "/tool-answers"],
-  abort_retry: ["POST", "/abort-retry"],
-  retry_now: ["POST", "/retry-now"],
-  wait_until: ["POST", "/wait-until"],
-  switch_target: ["POST", "/switch-target"],
-  extend_budget: ["POST", "/extend-budget"],
-  answer_tool: ["POST", "/answer-tool"]
-}
+const ROUTES: ReadonlyMap<string, readonly ["POST" | "PUT", string]> = new Map(
+  Commands.names().map((name) => [Commands.snake(name), Commands.routeOf(name)])
+)
 
 const pathOf = ({ after, conversationId, turnId }: Subscription): string =>
   turnId === undefined

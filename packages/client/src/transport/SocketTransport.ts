@@ -17,7 +17,8 @@ import {
   type ConversationCommand,
   type ServiceOptions,
   type Subscription,
-  type Transport
+  type Transport,
+  mayRepeat
 } from "./Transport.ts"
 import { sleep } from "./Waiting.ts"
 
@@ -74,7 +75,7 @@ class SocketTransport implements Transport {
     command: ConversationCommand,
     signal: AbortSignal | undefined
   ): Promise<unknown> {
-    const isRepeatable = command.type !== "abort"
+    const isRepeatable = mayRepeat(command)
     const beganAt = Date.now()
     let cursor = Cursor.start()
     for (;;) {

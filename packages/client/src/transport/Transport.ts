@@ -1,6 +1,6 @@
 /** How a client reaches the service: what HTTP with server-sent events and a WebSocket have in common. */
 import type { Sse } from "@holdfast/wire"
-import type { RpcLines } from "@holdfast/wire/rpc"
+import type { Line } from "../CommandMethods.ts"
 import type * as ClockSkew from "../stream/ClockSkew.ts"
 import type { Backoff, Frame } from "../stream/Cursor.ts"
 
@@ -18,9 +18,13 @@ export interface Call {
 
 /** A command on a conversation, by the names of `holdfast rpc`. */
 export type ConversationCommand =
-  | Exclude<RpcLines.RpcCommand, { readonly type: "get_state" | "prompt" | "retry" }>
+  | Line
   | { readonly type: "prompt"; readonly prompt: unknown; readonly turnId: string }
   | { readonly type: "retry"; readonly turnId: string }
+
+/** Whether a command may be sent again if its response is lost. A repeated abort that names no turn could end the turn behind its own. */
+export const mayRepeat = (command: ConversationCommand): boolean =>
+  command.type !== "abort" || ("turnId" in command && command.turnId !== undefined)
 
 /** What a stream is of. */
 export interface Subscription {

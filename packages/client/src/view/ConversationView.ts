@@ -134,6 +134,7 @@ export const empty: ConversationView = {
 
 /** The view after an event. */
 export const apply = (view: ConversationView, event: TurnEvent.TurnEvent): ConversationView => {
+  if (isQueuedEnd(event)) return view
   const next = changed(view, event)
   return isOfHistory(event) ? { ...next, history: [...next.history, event] } : next
 }
@@ -143,6 +144,7 @@ export const applyAll = (view: ConversationView, events: Iterable<TurnEvent.Turn
   const added: Array<HistoryEvent> = []
   let next = view
   for (const event of events) {
+    if (isQueuedEnd(event)) continue
     next = changed(next, event)
     if (isOfHistory(event)) added.push(event)
   }
@@ -201,6 +203,9 @@ const isOfHistory = (event: TurnEvent.TurnEvent): event is HistoryEvent => {
       return false
   }
 }
+
+/** A prompt that was aborted while it was queued concerns no turn on the screen. */
+const isQueuedEnd = (event: TurnEvent.TurnEvent): boolean => event.type === "turn-end" && event.queued === true
 
 /** Everything but the history. */
 const changed = (view: ConversationView, event: TurnEvent.TurnEvent): ConversationView => {

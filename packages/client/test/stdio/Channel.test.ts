@@ -46,8 +46,9 @@ describe("RpcClient over a channel", () => {
       client.waitUntil(new Date(5)),
       client.switchTarget("a/b"),
       client.extendBudget(7),
-      client.approveTool("x"),
-      client.refuseTool("y", "no")
+      client.answerTool({ toolCallId: "x", approve: true }),
+      client.answerTool({ toolCallId: "y", approve: false, reason: "no" }),
+      client.abort({ turnId: "t" })
     ]
     assert.deepStrictEqual(sent, [
       { id: 1, type: "abort" },
@@ -57,14 +58,15 @@ describe("RpcClient over a channel", () => {
       { id: 5, type: "switch_target", model: "a/b" },
       { id: 6, type: "extend_budget", byMs: 7 },
       { id: 7, type: "answer_tool", toolCallId: "x", approve: true },
-      { id: 8, type: "answer_tool", toolCallId: "y", approve: false, reason: "no" }
+      { id: 8, type: "answer_tool", toolCallId: "y", approve: false, reason: "no" },
+      { id: 9, type: "abort", turnId: "t" }
     ])
     for (let id = applied.length; id > 0; id--) {
       line({ type: "response", id, success: true, data: { applied: id % 2 === 0 } })
     }
-    assert.deepStrictEqual(await Promise.all(applied), [false, true, false, true, false, true, false, true])
+    assert.deepStrictEqual(await Promise.all(applied), [false, true, false, true, false, true, false, true, false])
     const refused = failure(client.setAutoRetry(true))
-    line({ type: "response", id: 9, success: false, code: "storage-unavailable", error: "The disk is full." })
+    line({ type: "response", id: 10, success: false, code: "storage-unavailable", error: "The disk is full." })
     const { code, message, problem } = await refused
     assert.deepStrictEqual([code, message, problem], ["refused", "The disk is full.", "storage-unavailable"])
   })

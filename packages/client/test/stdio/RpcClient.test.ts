@@ -2,7 +2,7 @@
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { describe, expect, it } from "vitest"
 import { EventQueue, MOST_BEHIND } from "../../src/stdio/EventQueue.ts"
-import { RpcError } from "../../src/stdio/RpcError.ts"
+import { RpcError } from "../../src/ClientError.ts"
 import { TurnResults } from "../../src/stdio/TurnResults.ts"
 
 const of = (turnId: string) => ({ conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make(turnId) })

@@ -86,6 +86,21 @@ describe("the calls of a client", () => {
     )
   })
 
+  it("that abort without the id of a turn are made once, also with an empty field for it", async () => {
+    const { asked, client } = answering(lost, response(202, ""))
+    const error = await failure(client.conversation("c").abort({ turnId: undefined } as never))
+    assert.deepStrictEqual([error.code, asked.length], ["unreachable", 1])
+  })
+
+  it("that abort one turn are made again", async () => {
+    const { asked, client } = answering(lost, response(202, ""))
+    await client.conversation("c").abort({ turnId: "t" })
+    assert.deepStrictEqual(
+      asked.map(([, { body = "" }]) => JSON.parse(body)),
+      [{ turnId: "t" }, { turnId: "t" }]
+    )
+  })
+
   it("name what answers in the place of a service", async () => {
     const { client } = answering(response(404, "<html>"), response(200, "<html>"))
     const error = await failure(client.conversation("c").getState())

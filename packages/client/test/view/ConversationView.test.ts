@@ -36,6 +36,17 @@ describe("ConversationView", () => {
     for (const frames of fc.sample(conversation, 20)) for (const frame of frames) decode(frame.event)
   })
 
+  it("is not changed by the end of a turn that was aborted in the queue", () => {
+    const usage = {}
+    const end = { status: "aborted", endedAt: 1, steps: 0, attempts: 0, sleptMs: 0, usage, queued: true }
+    const queued = event({ type: "turn-end", turnId: "t2", ...end })
+    for (const frames of fc.sample(conversation, 20)) {
+      const view = fold(frames)
+      assert.strictEqual(ConversationView.apply(view, queued), view)
+      assert.strictEqual(ConversationView.applyAll(view, [queued]), view)
+    }
+  })
+
   it("is the same for a client that was always connected and for another that begins at any moment", () => {
     fc.assert(
       fc.property(conversation, fc.nat(), (frames, number) => {

@@ -20,8 +20,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type { Engine } from "../Engine.ts"
 import type { Json } from "../Events.ts"
-import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
-import type { Facts } from "./TurnStorage.ts"
+import type { Facts, KeptBy, KeptTurn } from "./KeptTurn.ts"
 
 /** A turn in the journal of an engine. Its facts are the first record, so that they are those of its first run. */
 export const keep = async (

@@ -1,7 +1,17 @@
 /** A turn as its store or its engine keeps it. */
 import type { Checkpoint, EventSink, RetryStrategy } from "@holdfast/kernel"
-import type { Message, TurnEvent } from "@holdfast/wire"
-import type { Facts, Readers } from "./TurnStorage.ts"
+import type { Message, Prompt, TurnEvent } from "@holdfast/wire"
+
+/** A turn as it was accepted. */
+export interface Facts {
+  readonly conversationId: string
+  readonly prompt: Prompt.Prompt
+  readonly system?: string
+  /** `provider/model`. */
+  readonly model: string
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+}
 
 /** What a turn runs on besides the ports of its program. */
 export interface KeptTurn {
@@ -16,6 +26,14 @@ export interface KeptTurn {
   readonly sleep: RetryStrategy.RetryStrategy["Service"]["sleep"]
   /** Called when the turn is sealed. */
   readonly close: () => Promise<unknown>
+}
+
+/** The readers of a turn's events. */
+export interface Readers {
+  /** Gets each event, once it is in the store where it has to be. */
+  readonly emit: (event: TurnEvent.TurnEvent) => void
+  /** As in `EventSink`. */
+  readonly withdraw: () => boolean
 }
 
 /** What a turn gives to what keeps it. */

@@ -25,7 +25,6 @@ import * as Fiber from "effect/Fiber"
 import type { TurnEvent } from "../Events.ts"
 import { HoldfastError } from "../HoldfastError.ts"
 import type { Result, Turn, Wait } from "../TurnHandle.ts"
-import { EventLog } from "./EventLog.ts"
 import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 import type { ProgramPorts } from "./ProgramPorts.ts"
 import { Waiting } from "./Waiting.ts"
@@ -38,6 +37,51 @@ export interface Services {
   /** Whether a listener gets the content of every turn. */
   readonly isHeard: () => boolean
   readonly park: ((parked: { readonly id: string; readonly retryAt: Date }) => unknown) | undefined
+}
+
+/** The events of one turn, kept for any number of readers until the turn and its readers are gone. */
+class EventLog {
+  readonly events: Array<TurnEvent> = []
+  private isEnded = false
+  /** How far the furthest reader has come. */
+  private furthest = 0
+  private readonly wakes = new Set<() => void>()
+
+  push(event: TurnEvent): void {
+    this.events.push(event)
+    this.wake()
+  }
+
+  /** Takes back the content of the step in progress, unless a reader has received some of it; returns whether none has (rule X7). */
+  withdraw(): boolean {
+    const first = this.events.findLastIndex(({ type }) => type === "step-start") + 1
+    if (this.furthest > first) return false
+    this.events.length = first
+    return true
+  }
+
+  /** No event follows. */
+  end(): void {
+    this.isEnded = true
+    this.wake()
+  }
+
+  async *read(): AsyncGenerator<TurnEvent, void, undefined> {
+    for (let next = 0; ;) {
+      while (next < this.events.length) {
+        const event = this.events[next++]
+        this.furthest = Math.max(this.furthest, next)
+        if (event !== undefined) yield event
+      }
+      if (this.isEnded) return
+      await new Promise<void>((resolve) => void this.wakes.add(resolve))
+    }
+  }
+
+  private wake(): void {
+    for (const wake of this.wakes) wake()
+    this.wakes.clear()
+  }
 }
 
 /** Where a turn runs: in an engine, which alone ends it early, or in this process, where a signal may abort it. */

@@ -1,16 +1,15 @@
 /**
  * The records and events of one turn in a `Store`, as the kernel's `Checkpoint` and `EventSink`.
  *
- * The checkpoint is that of `JournalCheckpoint`, over a journal of the store's keys.
- *
- * TurnStorage.J1. A record is in the store before the events that follow from it, and an event before a client gets it.
+ * The checkpoint is that of `JournalCheckpoint`, over a journal of the store's keys. A record is in the store before the events that follow
+ * from it, and an event before a client gets it.
  */
 import { JournalCheckpoint } from "@holdfast/journal"
 import { type Records, TurnStopped } from "@holdfast/kernel"
 import { Ids, type Message, type Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import type { Store } from "../KeyValueStore.ts"
-import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
+import type { Facts, KeptBy, KeptTurn, Readers } from "./KeptTurn.ts"
 
 /** What is in the store of one turn. */
 export interface Stored {
@@ -18,17 +17,6 @@ export interface Stored {
   readonly facts: Facts | undefined
   readonly records: ReadonlyArray<Records.Stored>
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-}
-
-/** A turn as it was accepted. */
-export interface Facts {
-  readonly conversationId: string
-  readonly prompt: Prompt.Prompt
-  readonly system?: string
-  /** `provider/model`. */
-  readonly model: string
-  /** Epoch milliseconds. */
-  readonly startedAt: number
 }
 
 /** Whether two prompts are the same, files included. */
@@ -97,14 +85,6 @@ export const keep = (
   close: () => close(store, turnId)
 })
 
-/** The readers of a turn's events. */
-export interface Readers {
-  /** Gets each event, once it is in the store where it has to be. */
-  readonly emit: (event: TurnEvent.TurnEvent) => void
-  /** As in `EventSink`. */
-  readonly withdraw: () => boolean
-}
-
 // --- internal
 
 /** The kernel's ports over a store. */
@@ -114,19 +94,25 @@ const portsOf = (
   { events, records }: Pick<Stored, "events" | "records">,
   { emit, withdraw }: Readers
 ): Pick<KeptTurn, "checkpoint" | "sink"> => {
-  const journal = journalOf(store)
-  const { carrying, checkpoint } = JournalCheckpoint.joined(journal, turnId, records)
+  const put = (key: string, value: unknown) =>
+    Effect.tryPromise({
+      try: async () => store.put(`turn/${turnId}/${key}`, JSON.stringify(value)),
+      catch: (error) => new TurnStopped.TurnStopped({ message: messageOf(error) })
+    })
   let persisted = events.length
   return {
-    checkpoint,
+    checkpoint: JournalCheckpoint.over(
+      { append: (_turnId, seq, record) => put(`record/${place(seq)}`, record) },
+      turnId,
+      records
+    ),
     sink: {
       live: emit,
       persist: (events, position) =>
         Effect.suspend(() => {
           const fresh = events.slice(Math.max(0, persisted - position))
           if (fresh.length === 0) return Effect.void
-          const page = { at: persisted, events: fresh }
-          return Effect.map(carrying(page, journal.persist(turnId, page)), () => {
+          return Effect.map(put(`event/${place(persisted)}`, fresh), () => {
             persisted += fresh.length
             for (const event of fresh) emit(event)
           })
@@ -134,33 +120,6 @@ const portsOf = (
       isPersisted: (position) => position < events.length,
       withdraw
     }
-  }
-}
-
-/** Persisted events of a turn, from a position on. */
-interface Page {
-  readonly at: number
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-}
-
-/**
- * The journal of turns in a store. A store writes one key at a time, so a write that fails, or is cut off, may have written the first of its
- * keys: a turn that is resumed reaches the others from there (TurnStorage.J1).
- */
-const journalOf = (store: Store) => {
-  const put = (turnId: string, key: string, value: unknown) =>
-    Effect.tryPromise({
-      try: async () => store.put(`turn/${turnId}/${key}`, JSON.stringify(value)),
-      catch: (error) => new TurnStopped.TurnStopped({ message: messageOf(error) })
-    })
-  const append = (turnId: string, seq: number, ...records: ReadonlyArray<Records.Stored>) =>
-    Effect.forEach(records, (record, n) => put(turnId, `record/${place(seq + n)}`, record), { discard: true })
-  const persist = (turnId: string, { at, events }: Page) => put(turnId, `event/${place(at)}`, events)
-  return {
-    append,
-    persist,
-    appendWith: (turnId: string, seq: number, records: ReadonlyArray<Records.Stored>, page: Page) =>
-      Effect.andThen(append(turnId, seq, ...records), persist(turnId, page))
   }
 }
 

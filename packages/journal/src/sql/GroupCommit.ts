@@ -89,7 +89,7 @@ export const make = Effect.fnUntraced(function* <E>(
 
   const writer = yield* Effect.gen(function* () {
     while (true) {
-      if (lanes.every((lane) => lane.isEmpty())) {
+      if (lanes.every(({ waiting }) => waiting.length === 0)) {
         if (closed) return
         work.closeUnsafe()
         yield* work.await
@@ -100,9 +100,9 @@ export const make = Effect.fnUntraced(function* <E>(
         yield* Effect.yieldNow
         if (isServer && clock.monotonicTimeNanosUnsafe() - from >= GATHERING_NANOS) break // GroupCommit.G9
       }
-      const taken = lanes.filter((lane) => !lane.isEmpty()).map((lane) => lane.take())
+      const taken = lanes.map(({ apply, waiting }) => ({ apply, writes: waiting.splice(0, MAX_WRITES) }))
       yield* commit(options, taken, lanes)
-      rounds = taken.reduce((count, { size }) => count + size, 0) > CROWD ? CROWD_ROUNDS : 1
+      rounds = taken.reduce((count, { writes }) => count + writes.length, 0) > CROWD ? CROWD_ROUNDS : 1
     }
   }).pipe(Effect.forkScoped)
   // Added after the fork, so run before it: the writer ends by itself.
@@ -117,27 +117,23 @@ export const make = Effect.fnUntraced(function* <E>(
   return {
     lane: <In, Out>(apply: Apply<In, Out, E>) => {
       const waiting: Array<Pending<In, Out, E>> = []
-      lanes.push(laneOf(options, waiting, apply))
-      const add = (pending: Pending<In, Out, E>): void => {
-        if (closed) return pending.resume(Exit.fail(options.closed()))
-        waiting.push(pending)
+      lanes.push({ apply, waiting } as unknown as Lane<E>) // its inputs and results are its callers'
+      const add = (input: In, resume: (outcome: Exit.Exit<Out, E>) => void): void => {
+        if (closed) return resume(Exit.fail(options.closed()))
+        waiting.push({ input, resume })
         work.openUnsafe()
       }
-      const one = (input: In) => Effect.callback<Out, E>((resume) => add({ input, resume }))
+      const one = (input: In) => Effect.callback<Out, E>((resume) => add(input, resume))
       const all = (inputs: ReadonlyArray<In>) =>
         Effect.callback<ReadonlyArray<Exit.Exit<Out, E>>>((resume) => {
           const outcomes: Array<Exit.Exit<Out, E>> = []
           let left = inputs.length
           if (left === 0) return resume(Effect.succeed(outcomes))
-          for (const [i, input] of inputs.entries()) {
-            add({
-              input,
-              resume: (outcome) => {
-                outcomes[i] = outcome
-                if (--left === 0) resume(Effect.succeed(outcomes))
-              }
+          for (const [i, input] of inputs.entries())
+            add(input, (outcome) => {
+              outcomes[i] = outcome
+              if (--left === 0) resume(Effect.succeed(outcomes))
             })
-          }
         })
       return Object.assign(one, { all })
     }
@@ -153,83 +149,59 @@ interface Pending<In, Out, E> {
 
 /** A lane as the writer sees it, whatever it writes. */
 interface Lane<E> {
-  readonly isEmpty: () => boolean
-  /** Takes all writes that wait, to fail them. */
-  readonly giveUp: () => (error: E) => void
-  readonly take: () => Taken<E>
+  readonly apply: Apply<unknown, unknown, E>
+  readonly waiting: Array<Pending<unknown, unknown, E>>
 }
 
-/** The writes of a lane that one commit makes. Both ways of writing return a function that resumes the callers after the commit (G1). */
-interface Taken<E> {
-  readonly size: number
-  readonly together: Effect.Effect<() => void, E>
-  readonly oneByOne: Effect.Effect<() => void, E>
-  readonly fail: (error: E) => void
+/** The writes of a lane that one commit makes. */
+interface Taken<E> extends Pick<Lane<E>, "apply"> {
+  readonly writes: Lane<E>["waiting"]
 }
 
 const commit = <E>(
-  options: Options<E>,
+  { answered = identity, died, scope, transaction }: Options<E>,
   taken: ReadonlyArray<Taken<E>>,
   lanes: ReadonlyArray<Lane<E>>
-): Effect.Effect<void> =>
-  options.transaction(Effect.forEach(taken, (writes) => writes.together)).pipe(
-    Effect.catchIf(
-      (error) => options.scope(error) === "one",
-      () => options.transaction(Effect.forEach(taken, (writes) => writes.oneByOne))
-    ),
-    DatabaseWait.whileBusy((error) => options.scope(error) === "busy"),
-    options.answered ?? identity,
+): Effect.Effect<void> => {
+  const isOfOne = (error: E): boolean => scope(error) === "one"
+  const writes = taken.flatMap((of) => of.writes)
+  const together = Effect.forEach(taken, (of) => outcomesOf(of.apply, of.writes))
+  const oneByOne = Effect.forEach(taken, (of) =>
+    Effect.forEach(of.writes, (write) =>
+      transaction(outcomesOf(of.apply, [write])).pipe(
+        Effect.catchIf(isOfOne, (error) => Effect.succeed([Exit.fail(error)])) // GroupCommit.G2
+      )
+    ).pipe(Effect.map((outcomes) => outcomes.flat()))
+  )
+  return transaction(together).pipe(
+    Effect.catchIf(isOfOne, () => transaction(oneByOne)),
+    DatabaseWait.whileBusy((error) => scope(error) === "busy"),
+    answered,
     Effect.matchCause({
-      onSuccess: (tellAll) => tellAll.forEach((tell) => tell()),
+      onSuccess: (outcomes) => outcomes.flat().forEach((outcome, i) => writes[i]?.resume(outcome)), // GroupCommit.G1
       onFailure: (cause) => {
         const found = Cause.findError(cause)
-        const error = Result.isSuccess(found) ? found.success : options.died(found.failure)
+        const error = Result.isSuccess(found) ? found.success : died(found.failure)
         // GroupCommit.G3. Taken before the first caller resumes, which may queue another write at once.
-        const behind = Result.isSuccess(found) ? lanes.map((lane) => lane.giveUp()) : []
-        for (const writes of taken) writes.fail(error)
-        for (const fail of behind) fail(error)
+        const behind = Result.isSuccess(found) ? lanes.flatMap(({ waiting }) => waiting.splice(0)) : []
+        for (const write of [...writes, ...behind]) write.resume(Exit.fail(error))
       }
     })
   )
+}
 
-const laneOf = <In, Out, E>(
-  options: Options<E>,
-  waiting: Array<Pending<In, Out, E>>,
-  apply: Apply<In, Out, E>
-): Lane<E> => ({
-  isEmpty: () => waiting.length === 0,
-  giveUp: () => {
-    const given = waiting.splice(0)
-    return (error) => given.forEach(({ resume }) => resume(Exit.fail(error)))
-  },
-  take: () => {
-    const taken = waiting.splice(0, MAX_WRITES)
-    const tell = (outcomeOf: (index: number) => Exit.Exit<Out, E>) => () =>
-      taken.forEach((write, index) => write.resume(outcomeOf(index)))
-    const write = (inputs: ReadonlyArray<In>) =>
-      Arr.isReadonlyArrayNonEmpty(inputs) ? apply(inputs) : Effect.succeed([])
-    const alone = (input: In): Effect.Effect<Exit.Exit<Out, E>, E> =>
-      options.transaction(write([input])).pipe(
-        Effect.map((results) => resultAt<Out, E>(results, 0)),
-        Effect.catchIf(
-          (error) => options.scope(error) === "one", // GroupCommit.G2
-          (error) => Effect.succeed(Exit.fail(error))
-        )
-      )
-    return {
-      size: taken.length,
-      together: write(taken.map(({ input }) => input)).pipe(
-        Effect.map((results) => tell((index) => resultAt(results, index)))
-      ),
-      oneByOne: Effect.forEach(taken, ({ input }) => alone(input)).pipe(
-        Effect.map((outcomes) => tell((index) => outcomes[index] ?? resultAt([], index)))
-      ),
-      fail: (error) => tell(() => Exit.fail(error))()
-    }
-  }
-})
-
-const resultAt = <Out, E>(results: ReadonlyArray<Out>, index: number): Exit.Exit<Out, E> =>
-  index < results.length
-    ? Exit.succeed(results[index] as Out) // a result may be undefined
-    : Exit.die(new Error("A lane gave fewer results than it had inputs"))
+/** The outcome of each write of a lane, in order. */
+const outcomesOf = <E>(
+  apply: Lane<E>["apply"],
+  writes: Lane<E>["waiting"]
+): Effect.Effect<ReadonlyArray<Exit.Exit<unknown, E>>, E> => {
+  const inputs = writes.map(({ input }) => input)
+  if (!Arr.isReadonlyArrayNonEmpty(inputs)) return Effect.succeed([])
+  return Effect.map(apply(inputs), (results) =>
+    inputs.map((_, i) =>
+      i < results.length
+        ? Exit.succeed(results[i])
+        : Exit.die(new Error("A lane gave fewer results than it had inputs"))
+    )
+  )
+}

@@ -16,11 +16,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 
-/** Reads all inputs, with one result for each, in order. */
-export type Apply<In, Out, E> = (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyArray<Out>, E>
+/** Reads what the inputs have; inputs without anything are left out. */
+export type Apply<In, Out, E> = (inputs: ReadonlyArray<In>) => Effect.Effect<ReadonlyMap<In, Out>, E>
 
 /**
- * A queue for reads of one kind, at most `size` of them a query. The returned function queues a read and waits for its result.
+ * A queue for reads of one kind, at most `size` of them a query. The returned function queues a read and waits for its result; `undefined`:
+ * there is nothing.
  *
  * @param concernsAll whether every other read would fail with the same error (GroupRead.G4)
  */
@@ -28,9 +29,9 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
   size: number,
   apply: Apply<In, Out, E>,
   concernsAll: (error: E) => boolean
-): Effect.fn.Return<(input: In) => Effect.Effect<Out, E>> {
+): Effect.fn.Return<(input: In) => Effect.Effect<Out | undefined, E>> {
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const waiting = new Set<Pending<In, Out, E>>()
+  const waiting = new Set<Pending<In, Out | undefined, E>>()
   let isReading = false
 
   const read = Effect.gen(function* () {
@@ -40,7 +41,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
       const taken = Array.from(take(waiting, size))
       const together = yield* Effect.exit(apply(taken.map(({ input }) => input)))
       if (Exit.isSuccess(together)) {
-        taken.forEach(({ resume }, i) => resume(Exit.map(together, (answers) => answers[i] as Out))) // one for each
+        for (const { input, resume } of taken) resume(Exit.succeed(together.value.get(input)))
         continue
       }
       const error = Cause.findErrorOption(together.cause)
@@ -50,7 +51,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
         for (const { resume } of taken) resume(Exit.failCause(together.cause))
       } else {
         for (const { input, resume } of taken) {
-          resume(Exit.map(yield* Effect.exit(apply([input])), ([answer]) => answer as Out)) // GroupRead.G1
+          resume(Exit.map(yield* Effect.exit(apply([input])), (found) => found.get(input))) // GroupRead.G1
         }
       }
     }
@@ -58,7 +59,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
   })
 
   return (input) =>
-    Effect.callback<Out, E>((resume) => {
+    Effect.callback<Out | undefined, E>((resume) => {
       const pending = { input, resume }
       waiting.add(pending)
       if (!isReading) {

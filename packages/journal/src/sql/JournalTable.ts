@@ -6,7 +6,6 @@ import type * as Schema from "effect/Schema"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Append } from "../Journal.ts"
 import * as Rows from "./Rows.ts"
-import * as InterruptionTable from "./InterruptionTable.ts"
 
 /**
  * The tables' names. They need at least these columns, and may have more:
@@ -25,94 +24,121 @@ export interface Tables {
 /** The errors of a statement: the database refused it, or a row does not hold what was written. */
 export type TableError = SqlError.SqlError | Schema.SchemaError
 
+/** The end of a turn's journal. */
+export interface End {
+  readonly turnId: Ids.TurnId
+  /** Of its row. */
+  readonly number: number
+  /** Of its last record; null before the first. */
+  readonly lastSeq: number | null
+}
+
+/**
+ * The ends of the journals of turns. The subquery is one step into an index, whatever the length of a journal.
+ *
+ * @param more further columns of a turn `t` from the host's tables, and the lock at the end of the statement
+ */
+export const ends = <More extends object = object>(
+  sql: SqlClient.SqlClient,
+  tables: Tables,
+  appends: ReadonlyArray<Pick<Append, "turnId">>,
+  { columns = sql.literal(""), lock = sql.literal("") } = {}
+): Effect.Effect<ReadonlyMap<Ids.TurnId, End & More>, SqlError.SqlError> =>
+  Effect.map(
+    // Keys and numbers, so there is nothing to decode.
+    sql<End & More>`
+      SELECT t.turn_id AS "turnId", ${Rows.number(sql, "t.number")} AS "number",
+        (SELECT max(j.seq) FROM ${sql.literal(tables.journal)} j WHERE j.turn = t.number) AS "lastSeq" ${columns}
+      FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(sql, "t.turn_id", [...new Set(appends.map(({ turnId }) => turnId))])} ${lock}`,
+    (rows) => new Map(rows.map((row) => [row.turnId, row]))
+  )
+
 /**
  * Writes records whose numbers are free, and returns for each append whether the table holds it now. A record that is repeated is there
  * already. A different record under its number is a collision (`Journal.J2`), and nothing of that append is written. The same record by
- * another writer is a collision too: both writers are about to act on it.
+ * another writer is a collision too: both writers are about to act on it. An append without records collides with any record that the turn has
+ * behind its number.
  *
+ * @param ends of the turns' journals now
  * @param writer names this process, where other processes write to the same database
  */
 export const append =
   (sql: SqlClient.SqlClient, tables: Tables, writer?: string) =>
-  (appends: ReadonlyArray<Append>): Effect.Effect<ReadonlyArray<boolean>, TableError> =>
+  (
+    appends: ReadonlyArray<Append>,
+    ends: ReadonlyMap<Ids.TurnId, End>
+  ): Effect.Effect<ReadonlyArray<boolean>, TableError> =>
     Effect.gen(function* () {
-      const ends = yield* findEnds(sql, tables, appends)
-      const wanted = appends.map((append) => rowsOf(append, ends, writer))
-      const repeated = appends.flatMap(({ turnId }, i) => {
-        const { lastSeq = null } = ends.get(turnId) ?? {}
-        return lastSeq === null ? [] : (wanted[i] ?? []).filter(({ seq }) => seq <= lastSeq)
-      })
-      if (repeated.length === 0 && ends.size === appends.length) {
-        // Each append is of another turn, and behind its last record: almost all groups.
-        yield* Rows.insertAll(sql, tables.journal, wanted.flat())
-        return appends.map(() => true)
-      }
-      const taken = new Map((yield* findTaken(sql, tables, repeated, writer)).map((row) => [keyOf(row), row]))
+      const lastOf = (turnId: Ids.TurnId): number => ends.get(turnId)?.lastSeq ?? -1
+      const repeated = appends.filter(({ records, seq, turnId }) => records.length > 0 && seq <= lastOf(turnId))
+      const stored = yield* Effect.forEach(repeated, (append) => between(sql, tables, ends, append, writer))
+      const taken = new Map(stored.flat().map((row) => [keyOf(row), row]))
+      const lasts = new Map<Ids.TurnId, number>()
       const added: Array<Row> = []
-      const holds = wanted.map((rows) => {
-        const isFree = (row: Row) => isSame(taken.get(keyOf(row)) ?? row, row)
-        if (!rows.every(isFree)) return false
-        for (const row of rows) {
-          if (taken.has(keyOf(row))) continue
+      const holds = appends.map((append) => {
+        const { records, seq, turnId } = append
+        const last = lasts.get(turnId) ?? lastOf(turnId)
+        if (records.length === 0) return seq > last
+        const rows = rowsOf(append, ends, writer)
+        if (!rows.every((row) => row.seq > last || isSame(taken.get(keyOf(row)), row))) return false
+        for (const row of rows.filter(({ seq }) => seq > last)) {
           taken.set(keyOf(row), row)
           added.push(row)
         }
+        lasts.set(turnId, Math.max(last, seq + records.length - 1))
         return true
       })
       yield* Rows.insertAll(sql, tables.journal, added)
       return holds
     })
 
-/** The records of each turn, oldest first, in the order of the ids. */
-export const load =
-  (sql: SqlClient.SqlClient, tables: Tables) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, TableError> =>
-    Effect.map(
-      // The columns are text and NOT NULL, so there is nothing to decode.
-      sql<{ readonly turn_id: Ids.TurnId; readonly name: string; readonly value: string }>`
-        SELECT t.turn_id, j.name, j.value FROM ${sql.literal(tables.turns)} t JOIN ${sql.literal(tables.journal)} j ON j.turn = t.number
-        WHERE ${Rows.have(sql, "t.turn_id", ids)} ORDER BY j.turn, j.seq`,
-      (rows) => {
-        const journals = new Map<Ids.TurnId, Array<Records.Stored>>(ids.map((id) => [id, []]))
-        for (const { name, turn_id, value } of rows) journals.get(turn_id)?.push({ name, value })
-        return ids.map((id) => journals.get(id) ?? [])
-      }
-    )
-
-/** Deletes the records of turns, and their interruptions. */
-export const forget =
-  (sql: SqlClient.SqlClient, tables: Tables) =>
-  (turns: ReadonlyArray<ReadonlyArray<Ids.TurnId>>): Effect.Effect<ReadonlyArray<void>, TableError> =>
-    Effect.forEach(turns, (ids) =>
-      Effect.andThen(
-        sql`DELETE FROM ${sql.literal(tables.journal)} WHERE turn IN (
-          SELECT t.number FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(sql, "t.turn_id", ids)})`,
-        InterruptionTable.forget(sql, tables, ids)
-      )
-    )
-
-// --- internal
-
-/** The last record numbers of turns. The subquery is one step into an index, whatever the length of a journal. */
-const findEnds = (sql: SqlClient.SqlClient, tables: Tables, appends: ReadonlyArray<Append>) =>
+/** The records of turns, oldest first; `where` leaves some out. */
+export const load = (
+  sql: SqlClient.SqlClient,
+  tables: Tables,
+  ids: ReadonlyArray<Ids.TurnId>,
+  where = sql.literal("")
+): Effect.Effect<ReadonlyMap<Ids.TurnId, ReadonlyArray<Records.Stored>>, TableError> =>
   Effect.map(
-    // Keys and numbers, so there is nothing to decode.
-    sql<End>`
-      SELECT t.turn_id AS "turnId", ${Rows.number(sql, "t.number")} AS "number",
-        (SELECT max(j.seq) FROM ${sql.literal(tables.journal)} j WHERE j.turn = t.number) AS "lastSeq"
-      FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(
-        sql,
-        "t.turn_id",
-        appends.map(({ turnId }) => turnId)
-      )}`,
-    (rows) => new Map(rows.map((row) => [row.turnId, row]))
+    // The columns are text and NOT NULL, so there is nothing to decode.
+    sql<Records.Stored & { readonly turn_id: Ids.TurnId }>`
+      SELECT t.turn_id, j.name, j.value FROM ${sql.literal(tables.turns)} t JOIN ${sql.literal(tables.journal)} j ON j.turn = t.number
+      WHERE ${Rows.have(sql, "t.turn_id", ids)} ${where} ORDER BY j.turn, j.seq`,
+    (rows) => {
+      const found = Map.groupBy(rows, ({ turn_id }) => turn_id)
+      return new Map(Array.from(found, ([id, own]) => [id, own.map(({ name, value }) => ({ name, value }))]))
+    }
   )
 
-interface End {
+/** A turn that has records and a seal. */
+export interface SealedTurn {
   readonly turnId: Ids.TurnId
-  readonly number: number
-  readonly lastSeq: number | null
+  /** Epoch milliseconds. */
+  readonly endedAt: number
 }
+
+/**
+ * Deletes the records and interruptions of those turns of a page that were sealed before a moment, as `Journal.forget` does.
+ *
+ * @param page the next turns that have records and a seal, at most `FORGOTTEN_AT_ONCE`, in the order of their rows
+ */
+export const forget = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  tables: Tables,
+  page: ReadonlyArray<SealedTurn>,
+  sealedBefore: number
+): Effect.fn.Return<{ readonly forgotten: number; readonly next: Ids.TurnId | undefined }, SqlError.SqlError> {
+  const old = page.filter(({ endedAt }) => endedAt < sealedBefore).map(({ turnId }) => turnId)
+  const turns = sql`SELECT t.number FROM ${sql.literal(tables.turns)} t WHERE ${Rows.have(sql, "t.turn_id", old)}`
+  for (const table of old.length === 0 ? [] : [tables.journal, tables.interruptions])
+    yield* sql`DELETE FROM ${sql.literal(table)} WHERE turn IN (${turns})`
+  return { forgotten: old.length, next: page.at(-1)?.turnId }
+})
+
+/** Turns whose journals are deleted in one commit: some hundred rows, some milliseconds of the thread. */
+export const FORGOTTEN_AT_ONCE = 32
+
+// --- internal
 
 /** A type and no interface, so that it is a record of its columns. */
 type Row = {
@@ -137,20 +163,20 @@ const rowsOf = (
 
 const keyOf = ({ seq, turn }: Row): string => `${seq} ${turn}`
 
-const isSame = (a: Row, b: Row): boolean => a.name === b.name && a.value === b.value && a.writer === b.writer
+const isSame = (a: Row | undefined, b: Row): boolean =>
+  a?.name === b.name && a.value === b.value && a.writer === b.writer
 
-/** The stored rows under numbers that may be taken. They are few: a turn writes each record once. */
-const findTaken = (
+/** The stored rows with the numbers of an append. They are few: a turn writes each record once. */
+const between = (
   sql: SqlClient.SqlClient,
   tables: Tables,
-  rows: ReadonlyArray<Row>,
+  ends: ReadonlyMap<Ids.TurnId, End>,
+  { records, seq, turnId }: Append,
   writer: string | undefined
 ): Effect.Effect<ReadonlyArray<Row>, TableError> => {
   const columns = sql.literal(writer === undefined ? "seq, name, value" : "seq, name, value, writer")
-  const found = Effect.forEach(
-    rows,
-    ({ seq, turn }) => sql<Row>`
-      SELECT ${Rows.number(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)} WHERE turn = ${turn} AND seq = ${seq}`
-  )
-  return Effect.map(found, (found) => found.flat())
+  const turn = ends.get(turnId)?.number ?? null
+  return sql<Row>`
+    SELECT ${Rows.number(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)}
+    WHERE turn = ${turn} AND seq >= ${seq} AND seq < ${seq + records.length}`
 }

@@ -27,48 +27,67 @@ export const insertAll = <Returned extends object = never>(
   rows: ReadonlyArray<Row>,
   clause: Statement.Fragment = sql.literal("")
 ): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
-  sql.onDialectOrElse({
-    pg: () =>
-      Effect.map(
-        Effect.forEach(partsOf(rows), (part) =>
-          part.length > 1
-            ? sql<Returned>`INSERT INTO ${sql(table)} ${recordset(sql, table, part)} ${clause}`
-            : inChunks<Returned>(sql, table, part, clause)
-        ),
-        (returned) => returned.flat()
-      ),
-    orElse: () => inChunks(sql, table, rows, clause)
-  })
+  Effect.map(
+    Effect.forEach(isServer(sql) ? partsOf(rows) : chunksOf(rows), (part) => {
+      const inserted = isServer(sql) && part.length > 1 ? recordset(sql, table, part) : sql.insert(part)
+      return sql<Returned>`INSERT INTO ${sql(table)} ${inserted} ${clause}`
+    }),
+    (returned) => returned.flat()
+  )
 
-/** A condition: the column has one of the ids. */
-export const have = (sql: SqlClient.SqlClient, column: string, ids: ReadonlyArray<string>): Statement.Fragment => {
-  const list = JSON.stringify(ids)
-  return sql.onDialectOrElse({
-    pg: () => sql`${sql.literal(column)} IN (SELECT json_array_elements_text(${list}::json))`,
-    orElse: () => sql`${sql.literal(column)} IN (SELECT value FROM json_each(${list}))`
-  })
+/** Rows of a table as a table `s` of a statement: one parameter, a JSON array. PostgreSQL converts them to the types of the table. */
+export const given = (sql: SqlClient.SqlClient, table: string, rows: ReadonlyArray<Row>): Statement.Fragment => {
+  if (isServer(sql)) return sql`json_populate_recordset(NULL::${sql(table)}, ${jsonOf(rows)}::json) s`
+  const columns = Object.keys(rows[0] ?? {}).map((column) => `value ->> '${column}' AS ${column}`)
+  return sql`(SELECT ${sql.literal(columns.join(", "))} FROM json_each(${jsonOf(rows)})) s`
+}
+
+/** A condition: the column has one of the ids, or of the row numbers. */
+export const have = (
+  sql: SqlClient.SqlClient,
+  column: string,
+  keys: ReadonlyArray<string> | ReadonlyArray<number>
+): Statement.Fragment => {
+  if (keys.length === 0) return sql.literal("1 = 0")
+  const list = JSON.stringify(keys)
+  const type = sql.literal(typeof keys[0] === "number" ? "BIGINT" : "TEXT")
+  const values = isServer(sql)
+    ? sql`SELECT CAST(value AS ${type}) FROM json_array_elements_text(${list}::json)`
+    : sql`SELECT value FROM json_each(${list})`
+  return sql`${sql.literal(column)} IN (${values})`
 }
 
 /** Reads a column of row numbers. PostgreSQL's driver returns a BIGINT as a text, because it can exceed a number; a DOUBLE holds every row number that occurs. */
 export const number = (sql: SqlClient.SqlClient, column: string): Statement.Fragment =>
-  sql.onDialectOrElse({
-    pg: () => sql.literal(`CAST(${column} AS DOUBLE PRECISION)`),
-    orElse: () => sql.literal(column)
-  })
+  sql.literal(isServer(sql) ? `CAST(${column} AS DOUBLE PRECISION)` : column)
+
+/** Whether the database is a server, PostgreSQL, that several processes write to. */
+export const isServer = (sql: SqlClient.SqlClient): boolean =>
+  sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+
+/** The end of a statement that locks the rows it reads: on a server. SQLite has one writer anyway. */
+export const locking = (sql: SqlClient.SqlClient, lock: string): Statement.Fragment =>
+  sql.literal(isServer(sql) ? lock : "")
 
 // --- internal
 
 type Row = Readonly<Record<string, string | number | null>>
 
+/** The rows of one statement. */
+type Part = Arr.NonEmptyReadonlyArray<Row>
+
 /** Characters of texts in a JSON array: far below the limit of V8 for its text, which may be several times as long. */
 const MOST_CHARACTERS = 2 ** 24
 
 /** The rows of each statement on PostgreSQL; a row that is longer than the limit has a statement to itself. */
-const partsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
-  const parts: Array<Array<Row>> = []
+const partsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Part> => {
+  const parts: Array<[Row, ...Array<Row>]> = []
   let used = 0
   for (const row of rows) {
-    const length = Object.values(row).reduce<number>((sum, value) => sum + lengthOf(value), 0)
+    const length = Object.values(row).reduce<number>(
+      (sum, value) => sum + (typeof value === "string" ? value.length : 0),
+      0
+    )
     const part = parts.at(-1)
     used += length
     if (part !== undefined && used <= MOST_CHARACTERS) {
@@ -81,31 +100,19 @@ const partsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> =>
   return parts
 }
 
-const lengthOf = (value: Row[string] | undefined): number => (typeof value === "string" ? value.length : 0)
-
-/** The columns and rows of an insert on PostgreSQL, which converts them to the types of the table. */
+/** The columns and rows of an insert on PostgreSQL. */
 const recordset = (sql: SqlClient.SqlClient, table: string, rows: ReadonlyArray<Row>): Statement.Fragment => {
   const columns = sql.csv(Object.keys(rows[0] ?? {}).map((column) => sql`${sql(column)}`))
-  return sql`(${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${sql(table)}, ${jsonOf(rows)}::json)`
+  return sql`(${columns}) SELECT ${columns} FROM ${given(sql, table, rows)}`
 }
 
 /** Half of a surrogate pair, which JSON would escape and PostgreSQL refuse, becomes the character that it becomes in a parameter of its own. */
 const jsonOf = (rows: ReadonlyArray<Row>): string =>
   JSON.stringify(rows, (_, value: unknown) => (typeof value === "string" ? value.toWellFormed() : value))
 
-const inChunks = <Returned extends object>(
-  sql: SqlClient.SqlClient,
-  table: string,
-  rows: ReadonlyArray<Row>,
-  clause: Statement.Fragment
-): Effect.Effect<ReadonlyArray<Returned>, SqlError.SqlError> =>
-  Effect.map(
-    Effect.forEach(chunksOf(rows), (chunk) => sql<Returned>`INSERT INTO ${sql(table)} ${sql.insert(chunk)} ${clause}`),
-    (returned) => returned.flat()
-  )
-
-const chunksOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<Arr.NonEmptyReadonlyArray<A>> => {
-  const chunks: Array<Arr.NonEmptyReadonlyArray<A>> = []
+/** The rows of each statement on SQLite. */
+const chunksOf = (rows: ReadonlyArray<Row>): ReadonlyArray<Part> => {
+  const chunks: Array<Part> = []
   let from = 0
   for (const size of SIZES) {
     while (rows.length - from >= size) {

@@ -8,10 +8,12 @@ import { StorageError } from "../StorageError.ts"
 import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import { SqlError } from "effect/sql"
+import type { TableError } from "./JournalTable.ts"
 import { codeOf } from "../sqlite/SqliteError.ts"
 
 /** `one`: this write was refused. `all`: no write can succeed. `busy`: a retry can succeed. */
-export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
+export const scopeOf = (error: TableError): "one" | "all" | "busy" => {
+  if (!SqlError.isSqlError(error)) return "one"
   switch (error.reason._tag) {
     case "UniqueViolation":
     case "ConstraintError":
@@ -28,11 +30,15 @@ export const scopeOf = (error: SqlError.SqlError): "one" | "all" | "busy" => {
  * @param database the file, or the address without a password
  * @param attempted completes "Could not …": "record the events of turn t1"
  */
-export const explain = (database: string, attempted: string, error: SqlError.SqlError): StorageError =>
-  new StorageError({
-    message: `Could not ${attempted} in ${database}: ${saidBy(error)}. ${adviceFor(database, error)}`,
+export const explain = (database: string, attempted: string, error: TableError): StorageError => {
+  const what = `Could not ${attempted} in ${database}: `
+  return new StorageError({
+    message: SqlError.isSqlError(error)
+      ? `${what}${saidBy(error)}. ${adviceFor(database, error)}`
+      : `${what}a row does not hold what Holdfast writes (${error.message}). It was changed by another program or is damaged; restore the database from a backup.`,
     ...(scopeOf(error) === "one" ? { concerns: "one" } : undefined)
   })
+}
 
 /** The error of a database that has not answered within a limit. */
 export const silence = (limit: Duration.Duration): SqlError.SqlError =>
@@ -54,15 +60,6 @@ export const restoring = (file: string): string =>
   "Stop Holdfast, keep what is left, and put the newest backup in its place: " +
   `for f in '${file}' '${file}-wal' '${file}-shm'; do [ -e "$f" ] && mv "$f" "$f.damaged"; done; cp BACKUP '${file}'; ` +
   `then start it again. Without a backup, \`sqlite3 '${file}.damaged' .recover\` saves what can be read.`
-
-/** The error for a row that Holdfast cannot read. */
-export const damaged = (database: string, attempted: string, detail: string): StorageError =>
-  new StorageError({
-    message:
-      `Could not ${attempted} in ${database}: a row does not hold what Holdfast writes (${detail}). ` +
-      "It was changed by another program or is damaged; restore the database from a backup.",
-    concerns: "one"
-  })
 
 // --- internal
 

@@ -74,6 +74,8 @@ const makeFolder = (folder: string): void => {
   makeFolder(path.dirname(folder))
   try {
     fs.mkdirSync(folder, { mode: 0o700 })
+    // Prompts and answers are nothing for a repository.
+    if (path.basename(folder) === ".holdfast") fs.writeFileSync(path.join(folder, ".gitignore"), "*\n")
   } catch (error) {
     // Another process makes it too.
     if (!isPresent(error)) throw error

@@ -14,18 +14,16 @@ import type { Ids } from "@holdfast/wire"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { Interruptions } from "../Interruptions.ts"
-import { Journal, type JournalWith } from "../Journal.ts"
-import type * as GroupCommit from "../sql/GroupCommit.ts"
+import { type Append, Journal, JournalConflict } from "../Journal.ts"
 import * as SchemaVersion from "../sql/SchemaVersion.ts"
 import * as SqlDatabase from "../sql/SqlDatabase.ts"
 import * as InterruptionTable from "../sql/InterruptionTable.ts"
-import * as SqlJournal from "../sql/SqlJournal.ts"
+import * as JournalTable from "../sql/JournalTable.ts"
 import * as StorageFailure from "../sql/StorageFailure.ts"
-import type { TableError, Tables } from "../sql/JournalTable.ts"
+import type { Tables } from "../sql/JournalTable.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
 import * as SqliteClient from "./SqliteClient.ts"
@@ -43,24 +41,16 @@ export interface Config {
   readonly path: string
 }
 
-/** A journal whose appends can carry an application's statements. */
-export interface SqliteJournal<In, Out> {
-  /** The database, for the application's own tables and reads. */
-  readonly sql: SqlClient.SqlClient
-  readonly journal: Journal["Service"] & JournalWith<In, Out>
-  readonly interruptions: Interruptions["Service"]
-}
+/** The ports on a file. */
+export const layer = (config: Config): Layer.Layer<Journal | Interruptions, StorageError> =>
+  Layer.effectContext(make(config))
 
-/**
- * Opens a file until the scope ends.
- *
- * @param statements runs an application's statements in the transaction of the records that they follow from, those of many turns at
- *   once, with one result for each. It may run again, and must then give the same result
- */
-export const make = Effect.fnUntraced(function* <In, Out>(
-  { path }: Config,
-  statements: (sql: SqlClient.SqlClient) => GroupCommit.Apply<In, Out, TableError>
-): Effect.fn.Return<SqliteJournal<In, Out>, StorageError, Scope.Scope> {
+// --- internal
+
+/** Opens a file until the scope ends. */
+const make = Effect.fnUntraced(function* ({
+  path
+}: Config): Effect.fn.Return<Context.Context<Journal | Interruptions>, StorageError, Scope.Scope> {
   if (path !== DatabaseFile.MEMORY) yield* DatabaseFile.prepare(path)
   const context = yield* Effect.mapError(Layer.build(SqliteClient.layer({ filename: path })), (error) =>
     StorageFailure.explain(path, "open the database", error)
@@ -68,25 +58,30 @@ export const make = Effect.fnUntraced(function* <In, Out>(
   const sql = Context.get(context, SqlClient.SqlClient)
   yield* Effect.provideService(SchemaVersion.bring(path, VERSIONS), SqlClient.SqlClient, sql)
   const database = yield* Effect.provideService(SqlDatabase.make({ database: path }), SqlClient.SqlClient, sql)
-  const { journal } = yield* SqlJournal.make(database, {
-    tables: TABLES,
-    statements: statements(sql),
-    beforeAppend: addTurns(sql),
-    sealed: sealed(sql)
-  })
-  return { sql, journal, interruptions: InterruptionTable.make(database, TABLES) }
-})
-
-/** The ports on a file, for an application without statements of its own. */
-export const layer = (config: Config): Layer.Layer<Journal | Interruptions, StorageError> =>
-  Layer.effectContext(
-    Effect.map(
-      make(config, () => () => Effect.succeed([])),
-      ({ interruptions, journal }) => Context.make(Journal, journal).pipe(Context.add(Interruptions, interruptions))
+  const { each, failed, lane, read } = database
+  const append = lane((appends: ReadonlyArray<Append>) =>
+    addTurns(sql, appends).pipe(
+      Effect.andThen(JournalTable.ends(sql, TABLES, appends)),
+      Effect.flatMap((ends) => JournalTable.append(sql, TABLES)(appends, ends))
     )
   )
-
-// --- internal
+  const journal = Journal.of({
+    load: (turnId) =>
+      JournalTable.load(sql, TABLES, [turnId]).pipe(
+        read(`the journal of turn ${turnId}`),
+        Effect.map((found) => found.get(turnId) ?? [])
+      ),
+    append: (turnId, seq, ...records) =>
+      append({ turnId, seq, records }).pipe(
+        failed(`record ${records.map(({ name }) => name).join(", ")} of turn ${turnId}`),
+        Effect.flatMap((isHeld) => (isHeld ? Effect.void : Effect.fail(new JournalConflict({ turnId }))))
+      ),
+    forget: each("delete the journals of old turns", (sealedBefore, after) =>
+      Effect.flatMap(sealed(sql, after), (page) => JournalTable.forget(sql, TABLES, page, sealedBefore))
+    )
+  })
+  return Context.make(Journal, journal).pipe(Context.add(Interruptions, InterruptionTable.make(database, TABLES)))
+})
 
 const VERSIONS: SchemaVersion.Versions = {
   table: "holdfast_journal_migrations",
@@ -115,26 +110,18 @@ const VERSIONS: SchemaVersion.Versions = {
   }
 }
 
-const addTurns =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<void, TableError> =>
-    Effect.asVoid(
-      sql`INSERT OR IGNORE INTO holdfast_turns (turn_id) SELECT value FROM json_each(${JSON.stringify(ids)})`
-    )
+const addTurns = (sql: SqlClient.SqlClient, appends: ReadonlyArray<Append>) =>
+  sql`INSERT OR IGNORE INTO holdfast_turns (turn_id) SELECT value FROM json_each(${JSON.stringify(appends.map(({ turnId }) => turnId))})`
 
 /** A seal is the last record of its turn. */
-const sealed =
-  (sql: SqlClient.SqlClient) =>
-  (after: Ids.TurnId | undefined, limit: number): Effect.Effect<ReadonlyArray<SqlJournal.SealedTurn>, TableError> =>
-    Effect.flatMap(
-      sql<{ readonly turnId: Ids.TurnId; readonly value: string }>`
-        SELECT t.turn_id AS "turnId", j.value FROM holdfast_turns t
-        JOIN holdfast_journal j ON j.turn = t.number
-          AND j.seq = (SELECT max(seq) FROM holdfast_journal WHERE turn = t.number)
-        WHERE j.name = ${Records.nameOf("Seal", 0)}
-          AND t.number > COALESCE((SELECT number FROM holdfast_turns WHERE turn_id = ${after ?? ""}), 0)
-        ORDER BY t.number LIMIT ${limit}`,
-      Effect.forEach(({ turnId, value }) => Effect.map(decodeSeal(value), ({ at }) => ({ turnId, endedAt: at })))
-    )
-
-const decodeSeal = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(Records.Seal)))
+const sealed = (
+  sql: SqlClient.SqlClient,
+  after: Ids.TurnId | undefined
+): Effect.Effect<ReadonlyArray<JournalTable.SealedTurn>, SqlError.SqlError> =>
+  sql<JournalTable.SealedTurn>`
+    SELECT t.turn_id AS "turnId", j.value ->> 'at' AS "endedAt" FROM holdfast_turns t
+    JOIN holdfast_journal j ON j.turn = t.number
+      AND j.seq = (SELECT max(seq) FROM holdfast_journal WHERE turn = t.number)
+    WHERE j.name = ${Records.nameOf("Seal", 0)}
+      AND t.number > COALESCE((SELECT number FROM holdfast_turns WHERE turn_id = ${after ?? ""}), 0)
+    ORDER BY t.number LIMIT ${JournalTable.FORGOTTEN_AT_ONCE}`

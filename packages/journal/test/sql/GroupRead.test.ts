@@ -12,7 +12,7 @@ const reader = (size: number) =>
       if (names.includes("?")) return Effect.delay(Effect.fail("the database is away"), "5 seconds")
       const damaged = names.find((name) => name.startsWith("!"))
       return damaged === undefined
-        ? Effect.succeed(names.map((name) => name.toUpperCase()))
+        ? Effect.succeed(new Map(names.map((name) => [name, name.toUpperCase()])))
         : Effect.fail(`${damaged} is damaged`)
     }
     const read = yield* GroupRead.make(size, apply, (error) => error.includes("away"))

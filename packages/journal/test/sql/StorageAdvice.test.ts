@@ -1,6 +1,6 @@
 /** Tests the advice for each error of a database. */
 import { describe, expect, it } from "@effect/vitest"
-import { Duration } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import * as SqliteError from "../../src/sqlite/SqliteError.ts"
 import * as StorageFailure from "../../src/sql/StorageFailure.ts"
@@ -60,9 +60,10 @@ describe("a database that refuses", () => {
       /^Could not read in d\.db: it has not answered for 8s\. The database cannot be reached\./
     )
     expect(silent.concerns).toBeUndefined()
-    const damaged = StorageFailure.damaged("d.db", "read turn t", "no name")
+    const unread = Effect.runSync(Effect.flip(Schema.decodeUnknownEffect(Schema.String)(1)))
+    const damaged = StorageFailure.explain("d.db", "read turn t", unread)
     expect(damaged.message).toMatch(
-      /^Could not read turn t in d\.db: a row does not hold what Holdfast writes \(no name\)\./
+      /^Could not read turn t in d\.db: a row does not hold what Holdfast writes \(.+\)\./
     )
     expect(damaged.concerns).toBe("one")
     expect(StorageFailure.explain("d.db", "write", sqlite(19)).concerns).toBe("one")

@@ -9,10 +9,10 @@ import { isOfItself } from "../internal/machine/Decisions.ts"
 import * as Judging from "../internal/machine/Judging.ts"
 import type { Ledger } from "../internal/machine/Ledger.ts"
 import type { Command } from "../internal/machine/OpenCommands.ts"
-import type { PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
+import type { RetryStrategy } from "../ports/RetryStrategy.ts"
 import type * as Records from "../records/Records.ts"
 import * as Directives from "../turn/Directive.ts"
-import type { Setup } from "./State.ts"
+import type { Setup, Sleep } from "./State.ts"
 
 /** The kind of record that a command ends in. */
 export const kindOf = ({ _tag }: Pick<Command, "_tag">): Records.Kind => KINDS[_tag]
@@ -75,18 +75,6 @@ export const beginningOf = (
 
 /** A wait for a retry, or for a person's answer about tool calls. */
 export type Waiting = Extract<Command, { readonly _tag: "Wait" | "Ask" }>
-
-/** A sleep to perform. Times are in epoch milliseconds. */
-export interface Sleep {
-  /** The end of the wait, as recorded. */
-  readonly retryAt: number
-  /** Milliseconds until then; no more than the wait is long, because the clock may have been set back since it began. */
-  readonly leftMs: number
-  /** Absent: it waits for an answer about tool calls. */
-  readonly awaited?: PendingRetry
-  /** The tool calls (by `toolCallId`) that a person has to approve. */
-  readonly calls?: ReadonlyArray<string>
-}
 
 /** Returns the sleep of a wait at a moment in epoch milliseconds. */
 export const sleepOf = (waiting: Waiting, now: number): Sleep => {

@@ -33,8 +33,9 @@ import * as Observing from "./Observing.ts"
 import type { Append, Cut, Effect, Input, Named, CutContent, State } from "./State.ts"
 
 export type { Command } from "../internal/machine/OpenCommands.ts"
-export { kindOf, type Sleep } from "./Commands.ts"
-export { type Append, type Cut, type Effect, type Input, make, type Named, type Setup, type State } from "./State.ts"
+export { kindOf } from "./Commands.ts"
+export { make } from "./State.ts"
+export type { Append, Cut, Effect, Input, Named, Setup, Sleep, State } from "./State.ts"
 
 /** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
 export const step = (state: State, input: Input, now: number): readonly [State, ReadonlyArray<Effect>] => {
@@ -302,10 +303,7 @@ export class Turn {
   private isKept({ _tag }: Command): boolean {
     const { events, records } = this.state
     if ((_tag !== "Call" && _tag !== "Decide") || events.length > 0) return false
-    return records.every(
-      ({ record: { kind, value } }) =>
-        kind === "Route" || (_tag === "Decide" && kind === "Attempt" && Records.isKeptForDecision(value))
-    )
+    return records.every(({ record }) => record.kind === "Route" || (_tag === "Decide" && hasShownNothing(record)))
   }
 
   private seal(cut: Records.Seal["cut"]): boolean {
@@ -454,6 +452,10 @@ const named = (record: Records.TurnRecord, part?: number): Named => ({
 /** Whether a record makes the text of its step void: the step begins again (X2, X7). */
 const isVoid = ({ kind, value }: Records.TurnRecord): boolean =>
   (kind === "Attempt" && value._tag === "Lost") || (kind === "Decision" && Records.isVoiding(value))
+
+/** Whether an attempt has failed before any content (X2), and its response was none that was rejected (A9). */
+const hasShownNothing = ({ kind, value }: Records.TurnRecord): boolean =>
+  kind === "Attempt" && value._tag === "Failed" && !value.contentSeen && value.whole === undefined
 
 /** Whether a command ends in a record. */
 const isOf = (command: Command, { kind, number, step }: Records.TurnRecord): boolean =>

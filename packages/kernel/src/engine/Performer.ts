@@ -69,10 +69,6 @@ export const underWayOf = (content: Content): NonNullable<NonNullable<Records.Se
   return { content: content.parts(), ...defined({ usage }) }
 }
 
-/** Makes an attempt of a turn that has not begun, for hosts whose calls become turns when they have failed. */
-export const attempt = (provider: Provider["Service"], request: ProviderRequest): Effect.Effect<Attempt.Made> =>
-  Effect.orDie(Attempt.run(provider, { live: () => {} }, request, contentOf(request), Effect.void))
-
 /** Performs a command that takes time, and returns the value of its record. `ledger` is that of the moment when the command was started. */
 export const resultOf = (
   ports: Ports,

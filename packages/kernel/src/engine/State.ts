@@ -5,12 +5,11 @@ import type { Ledger, TurnFacts } from "../internal/machine/Ledger.ts"
 import type { Command, Offers } from "../internal/machine/OpenCommands.ts"
 import type { Listeners } from "../ports/Observer.ts"
 import type { ProviderRequest } from "../ports/Provider.ts"
-import type { Deciding, RetryStrategy } from "../ports/RetryStrategy.ts"
+import type { Deciding, PendingRetry, RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Toolbox } from "../ports/Toolbox.ts"
 import type { TurnStopped } from "../ports/TurnStopped.ts"
 import type * as Records from "../records/Records.ts"
 import type * as RetryEvent from "../turn/RetryEvent.ts"
-import type * as Commands from "./Commands.ts"
 import type * as Observing from "./Observing.ts"
 
 /** What a life of a turn runs on. The functions in it are pure. */
@@ -52,6 +51,18 @@ export interface Append {
   readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
   /** Of the first of the events among those of the turn, from 0. */
   readonly position: number
+}
+
+/** A sleep to perform. Times are in epoch milliseconds. */
+export interface Sleep {
+  /** The end of the wait, as recorded. */
+  readonly retryAt: number
+  /** Milliseconds until then; no more than the wait is long, because the clock may have been set back since it began. */
+  readonly leftMs: number
+  /** Absent: it waits for an answer about tool calls. */
+  readonly awaited?: PendingRetry
+  /** The tool calls (by `toolCallId`) that a person has to approve. */
+  readonly calls?: ReadonlyArray<string>
 }
 
 /** What a shell passes in. */
@@ -121,7 +132,7 @@ export type Effect =
   /** The content of the call under way may leave, from its first on. */
   | { readonly _tag: "Release" }
   /** A wait, which ends in `Due` or `Steered`. It replaces the sleep before it. */
-  | ({ readonly _tag: "Sleep" } & Commands.Sleep)
+  | ({ readonly _tag: "Sleep" } & Sleep)
   /** For observers (`Observer.notify`). */
   | ({ readonly _tag: "Observe" } & Observing.Observed)
   /** The turn stops, unsealed. Commands under way are to be ended. */

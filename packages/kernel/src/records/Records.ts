@@ -19,7 +19,7 @@
  * Records.R3. Time and chance enter a turn through records alone.
  * Records.R4. Values are JSON as they are: no schema here has a type whose encoding is another value, and numbers are finite.
  */
-import { Failure, Ids, JsonShape, Message, Target, TurnEvent } from "@holdfast/wire"
+import { defined, Failure, Ids, JsonShape, Message, Target, TurnEvent } from "@holdfast/wire"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Rec from "effect/Record"
@@ -379,49 +379,20 @@ export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
 export const valueOf = <K extends Kind>(kind: K, { name, value }: Stored): ValueOf<K> | undefined =>
   positionOf(name)?.kind === kind ? kinds[kind].read(value) : undefined
 
-/** Returns the target of attempts after a record; `undefined`: the record does not change it. */
-export const targetOf = (record: TurnRecord): Target.Target | undefined => {
-  switch (record.kind) {
-    case "Route":
-      return record.value.route.target
-    case "Decision":
-      return record.value._tag === "Retry" ? record.value.route?.target : undefined
-    case "Wake":
-      return record.value.type === "switched" ? record.value.target : undefined
-    default:
-      return undefined
-  }
+/** The route of attempts after a record, by the one before it. */
+export const routeAfter = (record: TurnRecord, before: Route | undefined): Route | undefined => {
+  if (record.kind === "Route") return record.value.route
+  if (record.kind === "Decision" && record.value._tag === "Retry") return record.value.route ?? before
+  return record.kind === "Wake" && record.value.type === "switched" ? switched(record.value.target, before) : before
 }
 
-/**
- * Whether an engine may hold an attempt's outcome back until the decision about it is recorded, and write both at once. A process that dies
- * between the two loses an attempt that showed nothing, and makes it again.
- *
- * **Gotchas**
- *
- * After content the outcome must not be lost: without it the attempt's mark would mean that its process died (X2). A complete response that
- * was rejected (A9) has shown all of its content.
- */
-export const isKeptForDecision = (value: unknown): boolean =>
-  Predicate.isTagged(value, "Failed") &&
-  Predicate.hasProperty(value, "contentSeen") &&
-  value.contentSeen === false &&
-  !Predicate.hasProperty(value, "whole")
-
-/**
- * Whether an engine may hold an attempt's outcome, or a decision, back until the events that follow from it are persisted, and write all of
- * it at once: there is at least one such event, and nothing else happens before they are on disk. A process that dies before that has lost
- * the response of an attempt whose mark is on disk (X2), as it would have before the record; or a decision that no client had received.
- */
-export const isKeptForEvents = (value: unknown): boolean =>
-  Predicate.isTagged(value, "Completed") || Predicate.isTagged(value, "GiveUp") || isVoiding(value)
+/** The route to a target that a person chose: at the same provider the credential in use stays the same. */
+export const switched = (target: Target.Target, before: Route = { target }): Route =>
+  defined({ target, credential: before.target.provider === target.provider ? before.credential : undefined })
 
 /** Whether a decision voids the content of the attempt that it is about (X7): `step-discarded` follows from it. */
 export const isVoiding = (value: unknown): boolean =>
   Predicate.isTagged(value, "Retry") && Predicate.hasProperty(value, "midStream") && value.midStream !== undefined
-
-/** Whether an engine that shares its disk with the turn's events may omit a record, because the events contain it. */
-export const isInEvents = (name: string): boolean => name === SEAL
 
 // --- internal
 

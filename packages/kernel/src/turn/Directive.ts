@@ -8,8 +8,9 @@
  * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
  *     decided here.
  *
- * An early attempt by the gate that fails before the end of its wait decides nothing: the wait continues (X5). Time for which a turn was held
- * is taken off its next wait, so the schedule stays that of a turn without a gate.
+ * An early attempt by the gate that fails before the end of its wait decides nothing: the wait continues (X5). Where it cannot, because the
+ * failure is another one, what has passed of it is taken off the wait in its place, and so is time for which a turn was held: the schedule
+ * stays that of a turn without a gate.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Duration from "effect/Duration"
@@ -41,8 +42,8 @@ export interface Situation {
   readonly spent: RetryStrategy.Spent
   /** The wait that the gate interrupted for the failed attempt, and that is not over (X5). Absent: there is none. */
   readonly interrupted?: Retry
-  /** How long the attempt was late because the gate held it, in milliseconds. Absent: it was not. */
-  readonly lateMs?: number
+  /** How much of the next wait has passed, in milliseconds: the gate held the attempt, or made it early (X5). Absent: nothing. */
+  readonly passedMs?: number
   /** Epoch milliseconds. */
   readonly now: number
 }
@@ -55,11 +56,7 @@ export const decide = (situation: Situation, strategy: RetryStrategy.Deciding | 
   const final = finality(situation)
   if (final !== undefined) return { _tag: "GiveUp", because: final }
   if (strategy === undefined) return { _tag: "GiveUp", because: "no-strategy" }
-  const {
-    atLeast = Duration.zero,
-    basis,
-    delay
-  } = RetryStrategy.decide(strategy, interrupted?.attempt ?? retries, failure, spent) ?? {}
+  const { atLeast = Duration.zero, basis, delay } = RetryStrategy.decide(strategy, retries, failure, spent) ?? {}
   const based = basis === undefined ? undefined : { basis }
   const askedMs = Duration.toMillis(atLeast)
   if (interrupted !== undefined) {
@@ -71,13 +68,13 @@ export const decide = (situation: Situation, strategy: RetryStrategy.Deciding | 
   return { _tag: "Retry", attempt: retries, ...waitOf(situation, Duration.toMillis(delay), askedMs), ...based }
 }
 
-/** Returns the wait of a retry after `delayMs`, of which a provider asked for `askedMs`, less the time for which the turn was held. */
+/** Returns the wait of a retry after `delayMs`, of which a provider asked for `askedMs`, less what has passed of it. */
 export const waitOf = (
-  { lateMs = 0, now }: Pick<Situation, "lateMs" | "now">,
+  { now, passedMs = 0 }: Pick<Situation, "now" | "passedMs">,
   delayMs: number,
   askedMs = 0
 ): Pick<Retry, "delayMs" | "retryAt" | "since"> => {
-  const leftMs = Math.max(delayMs - lateMs, Math.min(delayMs, Math.max(SHORTEST_MS, askedMs)))
+  const leftMs = Math.max(delayMs - passedMs, Math.min(delayMs, Math.max(SHORTEST_MS, askedMs)))
   return { delayMs, retryAt: now + leftMs, ...(leftMs < delayMs ? { since: now } : undefined) }
 }
 

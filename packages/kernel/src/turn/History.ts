@@ -10,6 +10,7 @@ import { called, NO_TALLY, spend, waste } from "../internal/machine/Batch.ts"
 import type { Tally } from "../internal/machine/Ledger.ts"
 import { endsWait, isEarly, sinceOf } from "../ports/RetryStrategy.ts"
 import * as Records from "../records/Records.ts"
+import type { Route } from "../records/Route.ts"
 import * as Directives from "./Directive.ts"
 import * as Spending from "./Spending.ts"
 import * as ToolQuestion from "./ToolQuestion.ts"
@@ -18,6 +19,8 @@ import * as ToolQuestion from "./ToolQuestion.ts"
 export interface Attempt extends Records.RecordPosition {
   /** `provider/model` of the call, if a command (X4) or a router has chosen it. */
   readonly target: string | undefined
+  /** The same with its credential. */
+  readonly route: Route | undefined
   /** Part of its answer had left the process. */
   readonly hasContent: boolean
   /** Absent while the call is in progress, or if its process died before any result. */
@@ -93,14 +96,20 @@ export interface History {
 
 /** Reads a turn's records, oldest first. A record that cannot be read is skipped. */
 export const of = (records: ReadonlyArray<Records.Stored>): History => {
-  const reading = new Reading()
   const unread: Array<string> = []
-  for (const stored of records) {
+  const read = records.flatMap((stored) => {
     const record = Records.parse(stored)
     if (record === undefined) unread.push(stored.name)
-    else reading.take(record)
-  }
-  return { ...reading.history(), unread }
+    return record ?? []
+  })
+  return { ...ofRecords(read), unread }
+}
+
+/** Reads records that have been parsed. */
+export const ofRecords = (records: ReadonlyArray<Records.TurnRecord>): Omit<History, "unread"> => {
+  const reading = new Reading()
+  for (const record of records) reading.take(record)
+  return reading.history()
 }
 
 /** The number of provider calls that have ended. A failure that was taken over from another turn was no call (X5). */
@@ -165,13 +174,18 @@ const isAnswered = (attempt: Attempt): boolean => {
 
 /** Whether the turn continues after a wait: neither a person nor the end of the time for an answer gave up. */
 const goesOn = ({ asks, end }: Wait): boolean =>
-  end !== undefined && end.type !== "cancelled" && !(end.type === "elapsed" && asks !== undefined)
+  end !== undefined &&
+  end.type !== "cancelled" &&
+  !(end.type === "elapsed" && asks !== undefined && asks.goesOn !== true)
+
+const nameOf = (route: Route | undefined): string | undefined => route && Target.format(route.target)
 
 /** An attempt without a record. */
-const blank = ({ number, step }: Records.RecordPosition, target: string | undefined): DraftAttempt => ({
+const blank = ({ number, step }: Records.RecordPosition, route: Route | undefined): DraftAttempt => ({
   step,
   number,
-  target,
+  target: nameOf(route),
+  route,
   hasContent: false,
   outcome: undefined,
   body: undefined,
@@ -194,13 +208,12 @@ class Reading {
   private interrupted: Wait | undefined = undefined
   private isChainOpen = false
   private lastBody: string | undefined = undefined
-  private target: string | undefined = undefined
+  private route: Route | undefined = undefined
 
   take(record: Records.TurnRecord): void {
     if (record.step > this.step.number) this.enter(record.step)
     this.add(record)
-    const target = Records.targetOf(record)
-    if (target !== undefined) this.target = Target.format(target)
+    this.route = Records.routeAfter(record, this.route)
   }
 
   private add(record: Records.TurnRecord): void {
@@ -229,7 +242,7 @@ class Reading {
   }
 
   history(): Omit<History, "unread"> {
-    const { chains, finals, last, step, tally, target } = this
+    const { chains, finals, last, route, step, tally } = this
     const wait = last && openWaitOf(last)
     return {
       attempts: Array.from(this.attempts.values()),
@@ -238,24 +251,24 @@ class Reading {
       step,
       wait,
       next: this.next(),
-      target,
+      target: nameOf(route),
       chains
     }
   }
 
   private next(): Attempt | undefined {
-    const { last, step, target } = this
+    const { last, route, step } = this
     if (last === undefined || last.step < step.number) {
       // A response without tool calls is the last one.
       const isEnding = last?.outcome?._tag === "Completed" && toolCallsOf(last).length === 0
-      return isEnding ? undefined : blank({ step: step.number, number: 0 }, target)
+      return isEnding ? undefined : blank({ step: step.number, number: 0 }, route)
     }
     const { decision, outcome, wait } = last
     const isOver =
       outcome?._tag === "Lost" ||
       outcome?._tag === "Compacted" ||
       (decision?._tag === "Retry" && (wait === undefined || goesOn(wait)))
-    return isOver ? blank({ step: last.step, number: last.number + 1 }, target) : undefined
+    return isOver ? blank({ step: last.step, number: last.number + 1 }, route) : undefined
   }
 
   private enter(number: number): void {
@@ -269,7 +282,7 @@ class Reading {
 
   private attemptOf(position: Records.RecordPosition): DraftAttempt {
     const key = `${position.step}/${position.number}`
-    const attempt = this.attempts.get(key) ?? blank(position, this.target)
+    const attempt = this.attempts.get(key) ?? blank(position, this.route)
     this.attempts.set(key, attempt)
     this.last = attempt
     return attempt
@@ -333,7 +346,7 @@ class Reading {
     step.spending = Spending.fail(step.spending, failure, endedAt)
     if (decision._tag === "GiveUp") return
     this.openChain(step.spending.retries)
-    step.spending = Spending.retry(step.spending, failure)
+    if (Directives.isImmediate(decision)) step.spending = Spending.retry(step.spending, failure, 0)
   }
 
   private woken({ outcome, wait, wakes }: DraftAttempt, wake: Records.Wake): void {
@@ -385,7 +398,7 @@ class Reading {
 }
 
 const sleep = (spending: Spending.Spending, { decision, reason }: Wait): Spending.Spending =>
-  decision === undefined || reason === undefined ? spending : Spending.sleep(spending, { reason }, decision.delayMs)
+  decision === undefined || reason === undefined ? spending : Spending.retry(spending, { reason }, decision.delayMs)
 
 /** The wait of the last attempt, or the question about its tool calls, if that has not ended. */
 const openWaitOf = (attempt: Attempt): Wait | undefined => {

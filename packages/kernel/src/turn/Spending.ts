@@ -65,27 +65,24 @@ export const spentAt = (spending: Spending, { reason }: Failure.Failure, at: num
   }
 }
 
-/** Counts the retry that follows a failure. */
-export const retry = (spending: Spending, { reason }: Failure.Failure): Spending => ({
-  ...spending,
-  retries: spending.retries + 1,
-  reasons: changed(spending, reason, (share) => ({ ...share, retries: share.retries + 1 }))
-})
-
-/** Counts a wait, with the delay that was decided, for the failure that it followed. */
-export const sleep = (spending: Spending, { reason }: Pick<Failure.Failure, "reason">, delayMs: number): Spending => ({
-  ...spending,
-  sleptMs: spending.sleptMs + delayMs,
-  reasons: changed(spending, reason, (share) => ({ ...share, sleptMs: share.sleptMs + delayMs }))
-})
+/** Counts a retry, with the delay that was decided, for the failure that it follows: when its wait is over, or at once without a wait. */
+export const retry = (
+  { reasons, retries, sleptMs, ...spending }: Spending,
+  { reason }: Pick<Failure.Failure, "reason">,
+  delayMs: number
+): Spending => {
+  const share = reasons[reason]
+  return {
+    ...spending,
+    retries: retries + 1,
+    sleptMs: sleptMs + delayMs,
+    reasons:
+      share === undefined
+        ? reasons
+        : { ...reasons, [reason]: { ...share, retries: share.retries + 1, sleptMs: share.sleptMs + delayMs } }
+  }
+}
 
 /** Counts an extension of the budget by a person (X4), in milliseconds. */
 export const extend = (spending: Spending, byMs: number): Spending =>
   byMs === 0 ? spending : { ...spending, extendedMs: spending.extendedMs + byMs }
-
-// --- internal
-
-const changed = ({ reasons }: Spending, reason: Failure.Reason, change: (share: Share) => Share): Shares => {
-  const share = reasons[reason]
-  return share === undefined ? reasons : { ...reasons, [reason]: change(share) }
-}

@@ -13,7 +13,6 @@
  */
 import { defined, type Failure, JsonShape } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"
-import * as Scope from "./Scope.ts"
 import * as Status from "./Status.ts"
 
 /** The provider's error in a body. */
@@ -260,7 +259,7 @@ const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope">
       quotas.push(`${Fields.text(violation, "quotaId") ?? ""} ${Fields.text(violation, "quotaMetric") ?? ""} ${names}`)
     }
   }
-  scope = Scope.ofQuotas(quotas) ?? scope
+  scope = scopeOfQuotas(quotas) ?? scope
   const implied: Failure.Reason | undefined = quotas.some((quota) => /per_?(?:day|month)/i.test(quota))
     ? "quota-exhausted"
     : quotas.some((quota) => /per_?(?:second|minute|hour)/i.test(quota))
@@ -270,4 +269,11 @@ const detailsOf = (value: object): Pick<Envelope, "codes" | "implied" | "scope">
     codes,
     ...defined({ implied, scope })
   }
+}
+
+/** The scope in the names of violated quotas and their dimensions. */
+const scopeOfQuotas = (quotas: ReadonlyArray<string>): Failure.Scope | undefined => {
+  const known = quotas.filter((quota) => /model|project|per_?user/i.test(quota))
+  if (known.length === 0 || known.length < quotas.length) return undefined
+  return known.every((quota) => /model/i.test(quota)) ? "model" : "account"
 }

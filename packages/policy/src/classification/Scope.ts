@@ -23,13 +23,6 @@ export const of = (
   return envelope.scope ?? ofCodes([...envelope.codes, ...codes]) ?? ofTexts(envelope.texts)
 }
 
-/** Returns the scope in the names of violated quotas and their dimensions. */
-export const ofQuotas = (quotas: ReadonlyArray<string>): Failure.Scope | undefined => {
-  const known = quotas.filter((quota) => /model|project|per_?user/i.test(quota))
-  if (known.length === 0 || known.length < quotas.length) return undefined
-  return known.every((quota) => /model/i.test(quota)) ? "model" : "account"
-}
-
 // --- internal
 
 /** Providers' codes that name a scope. */

@@ -98,6 +98,9 @@ export const Basis = Schema.Union([
 ])
 export type Basis = typeof Basis.Type
 
+/** A recorded basis; `undefined`: the strategy recorded none, or one of its own. */
+export const of = (recorded: unknown): Basis | undefined => (isBasis(recorded) ? recorded : undefined)
+
 /** The basis of a decision about a wait, with the targets that were considered. `isEarlier`: the hint is older than this failure. */
 export const decided = (
   policy: RetryPolicy.RetryPolicy,
@@ -138,6 +141,8 @@ export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrateg
 })
 
 // --- internal
+
+const isBasis = Schema.is(Basis)
 
 const delayOf = ({ clipped, jitterMs, ...decision }: Extract<RetryPolicy.Decision, { readonly _tag: "Delay" }>) => ({
   ...decision,

@@ -25,6 +25,9 @@ export const OVERNIGHT_MS = 8 * 3_600_000
 /** 8 hours of scheduled sleep, strict (D1). */
 export const overnight: Budget = { totalMs: OVERNIGHT_MS, measure: "scheduled", clip: false }
 
+/** A week, and a day more: the limit of a plan that ends once a week. */
+export const weekly: Budget = { ...overnight, totalMs: 8 * 24 * 3_600_000 }
+
 /** A budget without a limit. */
 export const unlimited: Budget = { measure: "scheduled", clip: false }
 

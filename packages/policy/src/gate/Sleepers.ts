@@ -138,8 +138,7 @@ export class Sleepers<S extends Sleeper> {
   enter(sleeper: S, now: number): void {
     this.recall(now)
     const { notBefore, since, turnId, waitMs } = sleeper
-    if (sleeper.past !== undefined && !this.pasts.has(turnId))
-      this.remember(turnId, { ...sleeper.past, refusedAt: since, beganAt: since })
+    if (sleeper.past !== undefined && !this.pasts.has(turnId)) this.remember(turnId, since, sleeper.past)
     const past = this.pasts.get(turnId)
     const restsUntil = Math.max(notBefore, past?.restsUntil ?? -Infinity)
     // One whose time has passed is due in a moment, in its place after a restart.
@@ -161,7 +160,9 @@ export class Sleepers<S extends Sleeper> {
   due(sleeper: S, now: number): boolean {
     if (!this.places.has(sleeper)) return false
     const place = this.take(sleeper)
-    place.doorAt = now
+    // A wait whose budget a person extends leaves, and goes on.
+    const { heldSince = -Infinity } = this.pasts.get(sleeper.turnId) ?? {}
+    place.doorAt = heldSince >= sleeper.since ? heldSince : now
     this.places.set(sleeper, place)
     this.door.add(place)
     // Of a crowd at an endpoint that is off each is asked, and not the first alone: the others may share what it met.
@@ -172,7 +173,8 @@ export class Sleepers<S extends Sleeper> {
 
   /** The turn does not wait any more. */
   leave(sleeper: S, now: number): void {
-    if (this.places.has(sleeper)) this.take(sleeper)
+    const place = this.places.has(sleeper) ? this.take(sleeper) : undefined
+    if (place !== undefined && place.doorAt > 0) this.remember(sleeper.turnId, now, { heldSince: place.doorAt })
     this.settle(now)
   }
 
@@ -202,15 +204,7 @@ export class Sleepers<S extends Sleeper> {
   /** The call of an admission begins: some time after that, as the admission was written first. */
   began(flight: Flight, now: number): void {
     flight.call = { ...flight.call, at: now }
-    const { turnId } = flight
-    if (turnId === undefined) return
-    const past = this.pasts.get(turnId)
-    this.remember(turnId, {
-      odd: past?.odd ?? 0,
-      restsUntil: past?.restsUntil ?? -Infinity,
-      refusedAt: past?.refusedAt ?? now,
-      beganAt: now
-    })
+    if (flight.turnId !== undefined) this.remember(flight.turnId, now, { beganAt: now, heldSince: -Infinity })
   }
 
   /** No call follows the admission. */
@@ -247,7 +241,7 @@ export class Sleepers<S extends Sleeper> {
       const restMs = Math.min(GIFT_MOST_MS, GIFT_MS * GIFT_GROWTH ** Math.min(20, odd))
       const hintedUntil = now + (failure.hint?.retryAfterMs ?? 0)
       const restsUntil = Math.max(past?.restsUntil ?? 0, hintedUntil, call.isGift ? now + restMs : 0)
-      this.remember(turnId, { odd, restsUntil, refusedAt: now, beganAt: call.at })
+      this.remember(turnId, now, { odd, restsUntil, refusedAt: now, beganAt: call.at })
     }
     this.settle(now)
   }
@@ -370,7 +364,9 @@ export class Sleepers<S extends Sleeper> {
     this.gate = Gate.entered(this.gate, now)
   }
 
-  private remember(turnId: string, past: Past): void {
+  private remember(turnId: string, now: number, news: Partial<Past>): void {
+    const first = { odd: 0, restsUntil: -Infinity, refusedAt: now, beganAt: now, heldSince: -Infinity }
+    const past: Past = { ...first, ...this.pasts.get(turnId), ...news }
     this.pasts.delete(turnId)
     this.pasts.set(turnId, past)
     if (this.pasts.size > MOST_PASTS) for (const oldest of this.pasts.keys()) return void this.pasts.delete(oldest)
@@ -427,6 +423,8 @@ interface Level<S> {
 interface Past extends Remembered {
   readonly refusedAt: number
   readonly beganAt: number
+  /** It left while it was held, before it was let in: its hold counts from then if its wait goes on. */
+  readonly heldSince: number
 }
 
 /**

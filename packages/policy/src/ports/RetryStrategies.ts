@@ -79,9 +79,10 @@ export const layer = (
 /** Makes the part that asks. */
 export const guardedBy = (
   guard: SpendGuard.SpendGuard | undefined,
-  countTokens: CountTokens
+  countTokens: CountTokens,
+  priceOf?: SpendGuard.PriceOf
 ): Pick<RetryStrategy.RetryStrategy["Service"], "ask"> =>
-  guard === undefined ? {} : { ask: (outlook) => SpendGuard.ask(guard, outlook, countTokens) }
+  guard === undefined ? {} : { ask: (outlook) => SpendGuard.ask(guard, outlook, countTokens, priceOf) }
 
 // --- internal
 

@@ -19,31 +19,18 @@ export interface Ports extends Omit<Routes.Known, "standing"> {
 }
 
 /**
- * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (Router.U1).
- *
- * **Details**
- *
- * A success is stored only if it ends a pause that this router knows (C12): without failures nothing is written. A router that has read
- * nothing yet, because its turn was resumed after a wait, reads the pauses then.
+ * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (Router.U1), and a success
+ * only if it ends a pause that is known (C12): without failures nothing is written.
  */
 export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {
   const { credentials, countTokens, isEnabled = () => true, load, models, note } = ports
-  let known: Standing.Standing | undefined
   const knownAt = (now: number): Effect.Effect<Routes.Known, TurnStopped.TurnStopped> =>
-    Effect.map(load(now), (standing) => {
-      known = standing
-      return { standing, credentials, models, countTokens }
-    })
-  const noted = (changes: Standing.Standing, now: number): Effect.Effect<void, TurnStopped.TurnStopped> => {
-    if (Standing.isEmpty(changes)) return Effect.void
-    known = Standing.merge(known ?? Standing.empty, changes)
-    return note(changes, now)
-  }
+    Effect.map(load(now), (standing) => ({ standing, credentials, models, countTokens }))
+  const noted = (changes: Standing.Standing, now: number): Effect.Effect<void, TurnStopped.TurnStopped> =>
+    Standing.isEmpty(changes) ? Effect.void : note(changes, now)
   const answered = (route: Route.Route, began: number): Effect.Effect<void, TurnStopped.TurnStopped> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.flatMap(known === undefined ? load(now) : Effect.succeed(Standing.expire(known, now)), (standing) =>
-        noted(Prospect.cleared({ credentials, standing }, route, began), now)
-      )
+      Effect.flatMap(knownAt(now), (known) => noted(Prospect.cleared(known, route, began), now))
     )
   return {
     begin: (question) =>

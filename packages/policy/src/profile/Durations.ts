@@ -1,13 +1,14 @@
 /**
  * Schemas of durations in a configuration: "30 minutes" or "100 millis".
  *
- * The notation is Effect's; this file adds ranges. A wait is a whole number of milliseconds, so below `SHORTEST_MS` there would be no
+ * The notation is Effect's; this file adds ranges. A duration is written in the largest unit that fits. A wait is a whole number of milliseconds, so below `SHORTEST_MS` there would be no
  * wait. The patterns are for editors (JSON Schema): each accepts every text that its schema accepts, and only the schema checks the
  * longest and the shortest duration.
  */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import * as Backoff from "../decision/Backoff.ts"
 
 /** The shortest wait, in milliseconds. */
@@ -27,7 +28,15 @@ const duration = (pattern: string) =>
         { toJsonSchema: () => [{ pattern }, true] }
       )
     )
-    .pipe(Schema.decodeTo(Schema.DurationFromString))
+    .pipe(
+      Schema.decodeTo(
+        Schema.Duration,
+        SchemaTransformation.transform({
+          decode: (text) => Option.getOrThrow(read(text)),
+          encode: (duration) => written(duration)
+        })
+      )
+    )
 
 /** Any duration, "Infinity" and negative ones included. */
 export const Any = duration(`^-?(?:Infinity|${NUMBER})$`)
@@ -66,3 +75,16 @@ const tooLong = (duration: Duration.Duration): string | undefined =>
   Duration.toMillis(duration) > Backoff.LONGEST_MS ? "Expected a duration of 365 days at most" : undefined
 
 const read = Schema.decodeUnknownOption(Schema.DurationFromString)
+
+const UNITS: ReadonlyArray<readonly [ms: number, name: string]> = [
+  [86_400_000, "day"],
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1_000, "second"]
+]
+
+const written = (duration: Duration.Duration): string => {
+  const ms = Duration.toMillis(duration)
+  const [unit, name] = UNITS.find(([unit]) => ms > 0 && ms % unit === 0) ?? []
+  return unit === undefined ? String(duration) : `${ms / unit} ${name}${ms === unit ? "" : "s"}`
+}

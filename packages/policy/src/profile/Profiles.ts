@@ -16,6 +16,18 @@ const requestTimeout = { firstContentMs: 600_000, idleMs: 300_000 }
 /** A8: `llmTimeout`. */
 const LLM_TIMEOUT_MS = 600_000
 
+const overnight: RetryPolicy = {
+  enabled: true,
+  schedule: Backoff.overnight,
+  reasons: {},
+  jitter: Jitter.none,
+  counts: "retries",
+  budget: Budget.overnight,
+  hints: true,
+  requestTimeout,
+  routing: Routing.noChains
+}
+
 /**
  * The policy behind each name.
  *
@@ -24,6 +36,7 @@ const LLM_TIMEOUT_MS = 600_000
  * `overnight` (rules D) is the stepped schedule within 8 hours. It follows hints: a hint can only lengthen a wait, so the schedule stays
  * the lower bound. A hint beyond the rest of the budget ends the step at once, instead of spending the night on attempts that are known to
  * fail. It has no cap on a single wait.
+ * `weekly` does the same within 8 days: a plan's weekly limit is waited for.
  *
  * `interactive` (rules P) makes 3 retries after 2, 4 and 8 seconds and fails rather than wait more than 5 minutes.
  *
@@ -33,17 +46,8 @@ const LLM_TIMEOUT_MS = 600_000
  * minutes fails (A8), and a turn has 10 steps (A11). Its schedule applies to failures without a rule.
  */
 export const profiles: { readonly [Name in ProfileName]: RetryPolicy } = {
-  overnight: {
-    enabled: true,
-    schedule: Backoff.overnight,
-    reasons: {},
-    jitter: Jitter.none,
-    counts: "retries",
-    budget: Budget.overnight,
-    hints: true,
-    requestTimeout,
-    routing: Routing.noChains
-  },
+  overnight,
+  weekly: { ...overnight, budget: Budget.weekly },
   interactive: {
     enabled: true,
     schedule: Backoff.interactive,

@@ -17,8 +17,8 @@ import { required, setting } from "./Setting.ts"
 import { SpendGuardSettings } from "./SpendGuardSettings.ts"
 
 /** The profiles that ship. `overnight` is the default. */
-export const ProfileName = Schema.Literals(["overnight", "interactive", "cycling"]).annotate({
-  message: 'Expected "overnight", "interactive" or "cycling"'
+export const ProfileName = Schema.Literals(["overnight", "weekly", "interactive", "cycling"]).annotate({
+  message: 'Expected "overnight", "weekly", "interactive" or "cycling"'
 })
 export type ProfileName = typeof ProfileName.Type
 
@@ -39,7 +39,7 @@ const BUDGETS = ['`"8 hours"`', "no limit", "no limit"] as const
 /** The `retry` object of the configuration file and of `POST /v1/conversations`. */
 export const RetrySettings = Schema.Struct({
   profile: setting(ProfileName, {
-    doc: "where the other values come from ([profiles](profiles.md)); the flag is one of `schedule` and `run`",
+    doc: "where the other values come from ([profiles](profiles.md)): `weekly` is `overnight` with a budget of 8 days; the flag is one of `schedule` and `run`",
     default: "overnight",
     env: "HOLDFAST_RETRY_PROFILE",
     flag: "--profile"

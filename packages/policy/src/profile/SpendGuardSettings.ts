@@ -21,8 +21,12 @@ const Guard = Schema.Struct({
     unset: "no limit"
   }),
   answerWithin: setting(Durations.Positive, {
-    doc: "the time limit for an answer; then the turn fails with that reason",
+    doc: "the time limit for an answer",
     default: "8 hours"
+  }),
+  unanswered: setting(Schema.Literals(["fail", "go-on"]).annotate({ message: 'Expected "fail" or "go-on"' }), {
+    doc: 'what becomes of the turn without an answer: `"fail"` with that reason, or `"go-on"`, for a program that no person watches',
+    default: "fail"
   })
 }).check(
   Schema.makeFilter(
@@ -40,7 +44,7 @@ const Guard = Schema.Struct({
 /** `none`: nothing is asked. */
 export const SpendGuardSettings = Schema.Union([Schema.Literal("none"), Guard]).annotate({
   message:
-    'Expected "none", or { "after": duration, "maxInputTokens": number, "maxTurnTokens": number, "answerWithin": duration }'
+    'Expected "none", or { "after": duration, "maxInputTokens": number, "maxTurnTokens": number, "answerWithin": duration, "unanswered": "fail" or "go-on" }'
 })
 
 /** The guard that settings describe. */
@@ -48,9 +52,11 @@ export const toSpendGuard = ({
   after,
   answerWithin,
   maxInputTokens,
-  maxTurnTokens
+  maxTurnTokens,
+  unanswered
 }: typeof Guard.Type): SpendGuard.SpendGuard => ({
   afterMs: Durations.millisOr(after, SpendGuard.AFTER_MS),
   ...defined({ maxInputTokens, maxTurnTokens }),
+  ...(unanswered === "go-on" ? { goesOn: true } : {}),
   answerWithinMs: Durations.millisOr(answerWithin, SpendGuard.ANSWER_WITHIN_MS)
 })

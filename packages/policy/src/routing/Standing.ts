@@ -71,6 +71,14 @@ export interface Thing {
 /** A standing without pauses. */
 export const empty: Standing = { targets: {}, credentials: {}, accounts: {}, models: {} }
 
+/** A standing, made for each kind of things. */
+export const ofKinds = (make: (kind: Kind) => Standing[Kind]): Standing => ({
+  targets: make("targets"),
+  credentials: make("credentials"),
+  accounts: make("accounts"),
+  models: make("models")
+})
+
 /** Whether there is nothing to store. */
 export const isEmpty = (standing: Standing): boolean => KINDS.every((kind) => Object.keys(standing[kind]).length === 0)
 
@@ -142,13 +150,6 @@ export const of = (standing: Standing, { kind, name }: Thing, now: number): Paus
 
 type Entries = Standing["targets"]
 
-const ofKinds = (make: (kind: Kind) => Entries): Standing => ({
-  targets: make("targets"),
-  credentials: make("credentials"),
-  accounts: make("accounts"),
-  models: make("models")
-})
-
 const isBy =
   (at: number) =>
   ({ since = -Infinity }: Pause): boolean =>
@@ -167,8 +168,10 @@ const inForce = (entries: Entries, now: number): Entries => {
 }
 
 const union = (a: Entries, b: Entries): Entries => {
+  const news = Object.entries(b)
+  if (news.length === 0) return a
   const merged: Record<string, Entry> = { ...a }
-  for (const [name, entry] of Object.entries(b)) {
+  for (const [name, entry] of news) {
     const known = merged[name]
     merged[name] = known === undefined ? entry : join(known, entry)
   }

@@ -7,8 +7,7 @@
 import type { Directive, Route } from "@holdfast/kernel"
 import { Spending } from "@holdfast/kernel/host"
 import type { Failure, Target } from "@holdfast/wire"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
+import type * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import type { Models } from "../routing/Models.ts"
@@ -102,7 +101,7 @@ export const run = (scenario: Scenario): Run => {
     standing = Standing.merge(standing, changes)
     calls.push({ at, route, failure, directive })
     if (directive._tag === "GiveUp") return { outcome: "failed", because: becauseOf(directive), ...ended, standing }
-    spending = Spending.sleep(Spending.retry(spending, failure), failure, directive.delayMs)
+    spending = Spending.retry(spending, failure, directive.delayMs)
     now += directive.delayMs
     sleptMs += directive.delayMs
     route = directive.route ?? route
@@ -121,10 +120,8 @@ const opening = ({
   state
 })
 
-const decodeBasis = Schema.decodeUnknownOption(Basis.Basis)
-
-const becauseOf = ({ basis, because }: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>): string => {
-  const decoded = Option.getOrUndefined(decodeBasis(basis))
-  if (decoded?._tag !== "Refused") return because
-  return decoded.byReason === true ? `${decoded.because} of its reason` : decoded.because
+const becauseOf = (directive: Extract<Directive.Directive, { readonly _tag: "GiveUp" }>): string => {
+  const basis = Basis.of(directive.basis)
+  if (basis?._tag !== "Refused") return directive.because
+  return basis.byReason === true ? `${basis.because} of its reason` : basis.because
 }

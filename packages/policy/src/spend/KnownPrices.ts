@@ -4,7 +4,7 @@
  * US dollars per million tokens, as the providers' price pages have them. Models whose price depends on the length of the request are left
  * out: a wrong figure would be worse than none.
  */
-import type { Price } from "./Prices.ts"
+type Price = Pick<typeof opus, "input" | "output"> & Partial<typeof opus>
 
 /** The prices of one provider, and where they are from. */
 export interface PriceList {
@@ -13,10 +13,10 @@ export interface PriceList {
   readonly source: string
   /** The month in which the page had these prices. */
   readonly asOf: string
-  readonly models: Readonly<Record<string, Price>>
+  readonly models: { readonly [model: string]: Price }
 }
 
-const opus: Price = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 }
+const opus = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 }
 
 /** OpenAI's prices are those of the model, in either format. */
 const openAi = (provider: string): PriceList => ({

@@ -190,7 +190,7 @@ export const tell = (
     const to = (directive._tag === "Retry" ? directive.route : undefined) ?? question.current ?? { target: primary }
     decided.push({ failure, question, situation, known: before, answer, after: standing, to })
     if (directive._tag === "GiveUp") break
-    spending = Spending.sleep(Spending.retry(spending, failure), failure, directive.delayMs)
+    spending = Spending.retry(spending, failure, directive.delayMs)
     now += directive.delayMs
     const state = directive.state ?? question.state
     question = { ...question, current: to, state: state === undefined ? undefined : stored(state) }

@@ -1,31 +1,13 @@
-/**
- * Decodes the content blocks of one message: texts, thinking and tool calls.
- *
- * ContentBlocks.B1. A completed tool call is held until the next block begins or the message has its stop reason: a block that was cut at
- *     the token limit ends like any other, and one without arguments looks complete (C7). The order of blocks is kept.
- */
+/** Decodes the content blocks of one message: texts, thinking and tool calls. */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
 import { JsonShape } from "@holdfast/wire"
 import { isObject, type JsonObject, textOf } from "../decoding/Json.ts"
-import * as ToolArguments from "../decoding/ToolArguments.ts"
+import { OpenParts } from "../decoding/OpenParts.ts"
 
 /** The blocks of one message. */
-export class ContentBlocks {
-  /** Characters of tool calls so far (`Machine.held`). */
-  held = 0
-  /** Characters of everything kept so far (`Machine.kept`). */
-  kept = 0
-  /** Tool calls that were emitted. */
-  calls = 0
+export class ContentBlocks extends OpenParts {
   private readonly open = new Map<unknown, Block>()
-  private heldCall: Block | undefined
-  private readonly idOf: (n: number) => string
-
-  /** `idOf` gives an id to the nth tool call where the provider gave none. */
-  constructor(idOf: (n: number) => string) {
-    this.idOf = idOf
-  }
 
   /** Begins a block. */
   start(index: unknown, json: JsonObject, out: Array<Provider.ProviderEvent>): void {
@@ -79,9 +61,8 @@ export class ContentBlocks {
     this.open.delete(index)
     if (block === undefined) return
     if (block.type === "tool_use") {
-      this.release(false, out)
       if (block.text.length === 0) block.text.append(block.input)
-      this.heldCall = block // ContentBlocks.B1
+      this.hold(block, out)
     } else if (block.redacted !== undefined) {
       out.push({ type: "reasoning-end", redacted: block.redacted })
     } else if (block.signature.length > 0) {
@@ -96,19 +77,9 @@ export class ContentBlocks {
   }
 
   /** The tools whose calls have begun and were not emitted. */
-  unfinished(): ReadonlyArray<string> {
-    return [...this.open.values(), ...(this.heldCall === undefined ? [] : [this.heldCall])].flatMap(({ name, type }) =>
-      type === "tool_use" ? [name] : []
-    )
-  }
-
-  private release(wasCut: boolean, out: Array<Provider.ProviderEvent>): void {
-    const call = this.heldCall
-    this.heldCall = undefined
-    if (call === undefined) return
-    const toolCallId = call.id ?? this.idOf(this.calls)
-    this.calls++
-    out.push(ToolArguments.toCall({ toolCallId, toolName: call.name, text: call.text.text(), wasCut }))
+  override unfinished(): ReadonlyArray<string> {
+    const begun = Array.from(this.open.values()).filter(({ type }) => type === "tool_use")
+    return [...begun.map(({ name }) => name), ...super.unfinished()]
   }
 }
 

@@ -14,7 +14,7 @@ import { ResponseLimit } from "@holdfast/kernel/host"
 import { JsonShape } from "@holdfast/wire"
 import * as DeltaTemplate from "./DeltaTemplate.ts"
 import * as EventStream from "./EventStream.ts"
-import { isObject, type JsonObject } from "./Json.ts"
+import { objectIn } from "./Json.ts"
 import type { Machine, Standing } from "./Protocol.ts"
 
 /** The most characters of one frame, or of a whole response in JSON: the response's limit, and no less than the usual one. */
@@ -93,7 +93,7 @@ export const make = (
     }
     const before = out.length
     if (isTooDeep(data)) return fail(TOO_DEEP)
-    const frame = parse(data)
+    const frame = objectIn(data)
     if (frame === undefined ? !isEnding : event === "error") return fail(classify(data, event))
     if (frame === undefined) return
     const kept = machine.kept()
@@ -114,7 +114,7 @@ export const make = (
       }
     },
     whole: (document) => {
-      const frame = isTooDeep(document) ? undefined : parse(document)
+      const frame = isTooDeep(document) ? undefined : objectIn(document)
       if (frame === undefined) return false
       standing = machine.frame(frame, undefined, out)
       // A document has no `[DONE]`; its end counts as one.
@@ -156,17 +156,6 @@ const joined = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Uint8Array> => 
 }
 
 const isOver = (standing: Standing): boolean => standing === "finished" || standing === "failed" || standing === "error"
-
-/** The object of a frame. Google sends errors as an array of one. */
-const parse = (data: string): JsonObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(data)
-    const frame: unknown = Array.isArray(value) ? value[0] : value
-    return isObject(frame) ? frame : undefined
-  } catch {
-    return undefined
-  }
-}
 
 const isTooDeep = (data: string): boolean =>
   data.length > LONG_FRAME && JsonShape.isTextTooDeep(data, MOST_FRAME_LEVELS)

@@ -20,6 +20,13 @@ export const textOf = (value: unknown): string | undefined =>
 /** The object, or an empty one. */
 export const objectOf = (value: unknown): JsonObject => (isObject(value) ? value : {})
 
+/** The object in a text; `undefined`: it has none. Google sends errors as an array of one. */
+export const objectIn = (text: string): JsonObject | undefined => {
+  const value: unknown = JsonShape.parse(text)
+  const json: unknown = Array.isArray(value) ? value[0] : value
+  return isObject(json) ? json : undefined
+}
+
 /** The object in a text, or an empty one. */
 export const parsed = (text: string | undefined): JsonObject =>
   text === undefined ? {} : objectOf(JsonShape.parse(text))

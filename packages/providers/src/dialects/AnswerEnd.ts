@@ -5,7 +5,6 @@
  * `KEPT` bytes are kept at most. The first of them may be the rest of a long frame (OpenAI's `response.completed` repeats the whole
  * answer); of that frame only the token counts are read, by their place in its text.
  */
-import * as EventStream from "../decoding/EventStream.ts"
 import { isObject, type JsonObject } from "../decoding/Json.ts"
 import type { Dialect, Failed, Head, Judgement } from "./Dialect.ts"
 import * as Frames from "./Frames.ts"
@@ -64,15 +63,12 @@ export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
     read: () => {
       const bytes = buffer.subarray(0, length)
       const start = isCut ? blankLineIn(bytes) : 0
-      const frames: Array<readonly [data: string, event: string | undefined]> = []
-      const stream = EventStream.make((data, event) => frames.push([data, event]))
-      stream.feed(bytes.subarray(start))
-      stream.end()
+      const frames = Frames.all(Frames.ofEvents(), bytes.subarray(start))
       const judgements = new Judgements(dialect, head)
       const counts = start > 0 ? countsIn(new TextDecoder().decode(bytes.subarray(0, start))) : undefined
       if (counts !== undefined)
         judgements.take(frames.length === 0 ? { kind: "end", counts } : { kind: "preamble", counts })
-      for (const [data, event] of frames.slice(-MOST_FRAMES)) judgements.judge({ bytes, data, event })
+      for (const frame of frames.slice(-MOST_FRAMES)) judgements.judge(frame)
       return judgements.result()
     }
   }

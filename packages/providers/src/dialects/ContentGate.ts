@@ -10,7 +10,7 @@
  * ContentGate.G2. The bytes that pass are the bytes that were fed, in their order, from the first one on.
  */
 import { Classification } from "@holdfast/policy"
-import { defined, type Message } from "@holdfast/wire"
+import { defined, JsonShape, type Message } from "@holdfast/wire"
 import type { JsonObject } from "../decoding/Json.ts"
 import * as PlainBody from "../http/PlainBody.ts"
 import * as AnswerEnd from "./AnswerEnd.ts"
@@ -125,7 +125,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     }
     // White space, or a part of a byte order mark, may have come before.
     for (const frame of splitter?.feed(wasBlank ? Frames.join(held) : bytes) ?? []) {
-      hasData ||= frame.data !== undefined
+      hasData = true
       if (judged(dialect.judge(frame, head))) return pass()
       if (standing.kind === "failed") return []
     }
@@ -140,12 +140,13 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
       else if (judgement.kind !== "error") fail(ofBody(text(), head))
       return []
     }
-    const rest = splitter.rest()
-    const judgement = rest === undefined ? undefined : dialect.judge(rest, head)
-    // A frame that the end has cut off is no error of its own (C6).
-    const isCutOff = rest?.event !== "error" && judgement?.kind === "error" && !isJson(rest?.data)
-    if (judgement !== undefined && !isCutOff && judged(judgement)) return pass()
-    if (standing.kind === "failed") return []
+    for (const rest of splitter.rest()) {
+      const judgement = dialect.judge(rest, head)
+      // A frame that the end has cut off is no error of its own (C6).
+      const isCutOff = rest.event !== "error" && judgement.kind === "error" && JsonShape.parse(rest.data) === undefined
+      if (!isCutOff && judged(judgement)) return pass()
+      if (standing.kind === "failed") return []
+    }
     fail(hasData ? { failure: Classification.incomplete() } : ofBody(text(), head))
     return []
   }
@@ -187,16 +188,5 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     standing: () => standing,
     usage: () => dialect.usage(standing.kind === "passing" ? [...counts, ...ending.read().counts] : counts),
     received: () => held
-  }
-}
-
-// --- internal
-
-const isJson = (text: string = ""): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }

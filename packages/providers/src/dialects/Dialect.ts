@@ -10,7 +10,7 @@
  */
 import { Classification } from "@holdfast/policy"
 import { defined, type Failure, type Message } from "@holdfast/wire"
-import { isObject, type JsonObject } from "../decoding/Json.ts"
+import { isObject, type JsonObject, objectIn } from "../decoding/Json.ts"
 import type { Conceal } from "../KeyRedaction.ts"
 import * as AttemptFailures from "../transport/AttemptFailures.ts"
 import type { Frame } from "./Frames.ts"
@@ -111,14 +111,13 @@ export const make = (rules: Rules): Dialect => ({
   withModel: rules.withModel,
   usage: rules.usage,
   judge: ({ data, event }, head) => {
-    if (data === undefined) return PREAMBLE
     if (data.trim() === DONE) return { kind: "done" }
-    const json = parse(data)
+    const json = objectIn(data)
     const meaning: Meaning = json === undefined || event === "error" ? { kind: "error" } : rules.frame(json, event)
     return meaning.kind === "error" ? errorOf(data, event, meaning.failure, head) : meaning
   },
   judgeDocument: (text, head) => {
-    const json = parse(text)
+    const json = objectIn(text)
     const meaning = json === undefined ? undefined : rules.document(json)
     if (meaning === undefined) return { kind: "error", ...ofBody(text, head) }
     if (meaning.kind !== "error") return meaning
@@ -132,7 +131,7 @@ export const ofBody = (body: string, head: Head): Failed => failed(AttemptFailur
 
 /** The failure of a connection. */
 export const ofBroken = (cause: unknown, head: Pick<Head, "now" | "conceal">): Failed => ({
-  failure: AttemptFailures.ofBroken(head)({ cause }).failure
+  failure: AttemptFailures.ofBroken(head, cause).failure
 })
 
 /** A frame without anything of the answer. */
@@ -176,14 +175,3 @@ const failed = ({ body, failure }: AttemptFailures.ErrorEvent): Failed => ({
   failure: { ...failure, retryable: failure.retryable === true },
   ...defined({ body })
 })
-
-/** The object of a text. Google sends errors as an array of one. */
-const parse = (text: string): JsonObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    const json: unknown = Array.isArray(value) ? value[0] : value
-    return isObject(json) ? json : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -5,7 +5,7 @@
  * each provider's own SDK looks for an error.
  */
 import { defined, type Failure } from "@holdfast/wire"
-import { isObject, type JsonObject } from "../decoding/Json.ts"
+import { isObject, type JsonObject, objectIn } from "../decoding/Json.ts"
 import type { Format, Framing } from "./Dialect.ts"
 
 /** A JSON answer. */
@@ -99,15 +99,10 @@ const STATUS: Readonly<Record<Failure.Reason, number>> = {
   unknown: 502
 }
 
-/** The endpoint's own error, if a body is one. Google sends an array of one. */
+/** The endpoint's own error, if a body is one. */
 const errorOf = (body: string): JsonObject | undefined => {
-  try {
-    const value: unknown = JSON.parse(body)
-    const json: unknown = Array.isArray(value) ? value[0] : value
-    return isObject(json) && json["error"] !== undefined ? json : undefined
-  } catch {
-    return undefined
-  }
+  const json = objectIn(body)
+  return json?.["error"] === undefined ? undefined : json
 }
 
 const answer = (format: Format, problem: Problem): ErrorAnswer => ({

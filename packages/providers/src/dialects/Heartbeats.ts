@@ -63,6 +63,9 @@ export const of = (format: Format, framing: Framing, userAgent: string = ""): Ui
   return encoded[line] ?? BLANK
 }
 
+/** Whether a client asks again whenever its connection is cut, after a head too, as the agents do; SDKs do not, or only before one. */
+export const asksAgain = (userAgent: string = ""): boolean => /^(?:claude-cli|codex|opencode)/i.test(userAgent)
+
 // --- internal
 
 const BLANK = new TextEncoder().encode("\n")

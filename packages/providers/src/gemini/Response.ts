@@ -5,17 +5,15 @@
  * next part or the finish reason: one without arguments may have been cut at the token limit (C7). A thought signature ends the part
  * that it comes with: of a call or a file it is that part's proof, of anything else a reasoning block's.
  *
- * Response.G4. A signature ahead of any output is held until there is some: an overload right after it is still before content (D4).
- *
  * Source: Gemini API reference, "Generating content" (`Candidate`, `FinishReason`, `PromptFeedback`); "Thought signatures".
  */
 import type { Provider } from "@holdfast/kernel"
-import { ResponseLimit } from "@holdfast/kernel/host"
-import { defined, JsonShape, type Message } from "@holdfast/wire"
+import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
+import { JsonShape, type Message } from "@holdfast/wire"
 import { isObject, type JsonObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
+import { OpenParts } from "../decoding/OpenParts.ts"
 import type { Machine } from "../decoding/Protocol.ts"
-import * as ToolArguments from "../decoding/ToolArguments.ts"
 import * as UsageMeter from "../decoding/UsageMeter.ts"
 import * as Signature from "./Signature.ts"
 import * as Usage from "./Usage.ts"
@@ -23,33 +21,9 @@ import * as Usage from "./Usage.ts"
 /** Makes the machine. `idOf` gives an id to the nth tool call where the provider gave none. */
 export const make = (idOf: (n: number) => string): Machine => {
   const usage = UsageMeter.make()
-  let call: Call | undefined
-  let calls = 0
-  let held = 0
-  let kept = 0
+  const parts = new OpenParts(idOf)
   let hasOutput = false
   let stopped: string | undefined
-  /** Proofs ahead of any output. */
-  let proofs: Array<string> = []
-
-  /** Emits the proofs that were held. */
-  const prove = (out: Array<Provider.ProviderEvent>) => {
-    for (const proof of proofs) out.push({ type: "reasoning-end", proof })
-    if (proofs.length > 0) proofs = []
-  }
-
-  const release = (wasCut: boolean, out: Array<Provider.ProviderEvent>) => {
-    if (call === undefined) return
-    const { id = idOf(calls), name, proof, text } = call
-    call = undefined
-    calls++
-    prove(out)
-    out.push({ ...ToolArguments.toCall({ toolCallId: id, toolName: name, text, wasCut }), ...defined({ proof }) })
-  }
-
-  const keep = (text: string) => {
-    kept += ResponseLimit.PART_CHARACTERS + text.length
-  }
 
   const part = (json: JsonObject, out: Array<Provider.ProviderEvent>) => {
     const text = textOf(json.text)
@@ -57,27 +31,28 @@ export const make = (idOf: (n: number) => string): Machine => {
     const [file] = fileOf(json)
     if (text === undefined && given === undefined && file === undefined && textOf(json.thoughtSignature) === undefined)
       return
-    release(false, out)
+    parts.release(false, out)
     if (file !== undefined) {
-      prove(out)
+      parts.prove(out)
       out.push(file)
       return
     }
     if (text !== undefined) {
-      prove(out)
+      parts.prove(out)
       out.push({ type: json.thought === true ? "reasoning-delta" : "text-delta", delta: text })
     }
     if (given === undefined) {
       const proof = Signature.toProof(json.thoughtSignature)
       if (proof === undefined) return
-      keep(proof)
+      parts.kept += ResponseLimit.PART_CHARACTERS + proof.length
       if (hasOutput || text !== undefined) out.push({ type: "reasoning-end", proof })
-      else proofs.push(proof) // Response.G4
+      else parts.keepProof(proof)
       return
     }
-    call = callOf(given, json.thoughtSignature)
-    held += call.text.length + 1
-    keep(call.name + call.text + (call.proof ?? ""))
+    const call = callOf(given, json.thoughtSignature)
+    parts.held += call.text.length + 1
+    parts.kept += ResponseLimit.PART_CHARACTERS + call.name.length + call.text.length + (call.proof?.length ?? 0)
+    parts.hold(call, out)
   }
 
   return {
@@ -85,13 +60,13 @@ export const make = (idOf: (n: number) => string): Machine => {
       const before = out.length
       if (isObject(frame.error) || typeof frame.error === "string") return "error"
       const [candidate = NOTHING] = objectsOf(frame.candidates)
-      const parts = objectsOf(objectOf(candidate.content).parts)
-      if (parts.some(({ functionCall }) => isPartial(objectOf(functionCall)))) {
+      const given = objectsOf(objectOf(candidate.content).parts)
+      if (given.some(({ functionCall }) => isPartial(objectOf(functionCall)))) {
         out.push({ type: "error", failure: PARTIAL_CALL })
         return "failed"
       }
       if (isObject(frame.usageMetadata)) usage.set(Usage.read(frame.usageMetadata))
-      for (const json of parts) part(json, out)
+      for (const json of given) part(json, out)
       const reason = textOf(candidate.finishReason)
       const failure =
         blocked(objectOf(frame.promptFeedback)) ?? (reason === undefined ? undefined : failureOf(reason, candidate))
@@ -101,7 +76,7 @@ export const make = (idOf: (n: number) => string): Machine => {
       }
       if (reason !== undefined && reason !== "FINISH_REASON_UNSPECIFIED") {
         stopped = reason
-        release(finishReasonOf(reason) === "length", out)
+        parts.release(finishReasonOf(reason) === "length", out)
       }
       if (out.length > before) {
         hasOutput = true
@@ -110,19 +85,19 @@ export const make = (idOf: (n: number) => string): Machine => {
       return stopped === undefined ? "open" : "finishing"
     },
     // Google's own streams have no such mark; a proxy's may.
-    done: () => (stopped !== undefined || hasOutput || call !== undefined ? "finished" : "open"),
+    done: () => (stopped !== undefined || hasOutput || parts.unfinished().length > 0 ? "finished" : "open"),
     finish: (out) => {
-      release(false, out)
-      prove(out)
+      parts.release(false, out)
+      parts.prove(out)
       usage.last(out)
       const finishReason = stopped === undefined ? "other" : finishReasonOf(stopped)
       // The finish reason of a response with calls is STOP, too.
-      const asksForTools = calls > 0 && (finishReason === "stop" || finishReason === "other")
+      const asksForTools = parts.calls > 0 && (finishReason === "stop" || finishReason === "other")
       out.push({ type: "finish", finishReason: asksForTools ? "tool-calls" : finishReason })
     },
-    unfinished: () => (call === undefined ? [] : [call.name]),
-    held: () => held,
-    kept: () => kept
+    unfinished: () => parts.unfinished(),
+    held: () => parts.held,
+    kept: () => parts.kept
   }
 }
 
@@ -130,29 +105,23 @@ export const make = (idOf: (n: number) => string): Machine => {
 
 const NOTHING: JsonObject = {}
 
-interface Call {
-  readonly id: string | undefined
-  readonly name: string
-  readonly text: string
-  readonly proof: string | undefined
-}
-
 /** The file of a part. One among thoughts is a draft of an image that follows. */
 const fileOf = ({ inlineData, thought, thoughtSignature }: JsonObject): ReadonlyArray<Message.ModelFile> => {
   const { data, mimeType } = objectOf(inlineData)
   return thought === true ? [] : ModelFile.of(mimeType, data, Signature.toProof(thoughtSignature))
 }
 
-const callOf = ({ args, id, name }: JsonObject, thoughtSignature: unknown): Call => ({
+const callOf = ({ args, id, name }: JsonObject, thoughtSignature: unknown) => ({
   id: textOf(id),
   name: textOf(name) ?? "",
   // An empty object may stand for arguments that were not written yet.
-  text:
+  text: new TextBuffer.TextBuffer(
     typeof args === "string"
       ? args
       : isObject(args) && Object.keys(args).length > 0
         ? JsonShape.textOf(args, Infinity)
-        : "",
+        : undefined
+  ),
   proof: Signature.toProof(thoughtSignature)
 })
 

@@ -3,6 +3,7 @@
  *
  * Coding.C1. Decoding is paced by its reader: while the reader is paused, no more is decoded than the buffers of the decoders take. So the
  *     limits on a response (rule C11) hold for the decoded bytes, however few bytes they came from.
+ *     A coding within a coding may decode to little more than the whole does: otherwise a few bytes could make work without end.
  * Coding.C2. A body that is cut off ends with what could be decoded: its reader finds that the end mark is missing (rule C6).
  *
  * Sources: RFC 9110, section 8.4 (`content-encoding`, `x-gzip`); RFC 9659 (a window of at most 8 MB for zstd).
@@ -48,8 +49,11 @@ export const of = (header: string | undefined, status: number): ContentCoding | 
 
 // --- internal
 
-/** More than one coding is rare, and each multiplies the work that a few bytes can make. */
+/** More than one coding is rare. */
 const MOST_CODINGS = 2
+
+/** Bytes of a coding within a coding, beyond those that they decode to: what lies in the buffers between two decoders, and more. */
+const MOST_WITHIN = 4 * 1024 * 1024
 
 type Maker = (first: Uint8Array) => Transform
 
@@ -92,6 +96,8 @@ const failureOf = (message: string, retryable: boolean): Failure.ProviderFailure
 const decoding = (makers: ReadonlyArray<Maker>, name: string, sink: Sink): Decoding => {
   let stages: ReadonlyArray<Transform> = []
   let isOver = false
+  /** Bytes that the codings within have decoded to, and the whole. */
+  let [within, whole] = [0, 0]
 
   const close = (): void => {
     isOver = true
@@ -109,10 +115,18 @@ const decoding = (makers: ReadonlyArray<Maker>, name: string, sink: Sink): Decod
     for (const [index, stage] of stages.entries()) {
       stage.on("error", broken)
       const next = stages[index + 1]
-      if (next !== undefined) stage.pipe(next)
+      if (next === undefined) continue
+      stage.on("data", ({ length }: Uint8Array) => {
+        within += length
+        if (within > 2 * whole + MOST_WITHIN) broken(new Error("it has a coding that decodes to nothing"))
+      })
+      stage.pipe(next)
     }
     stages[0]?.on("drain", () => !isOver && sink.drained())
-    stages.at(-1)?.on("data", (bytes: Uint8Array) => !isOver && sink.data(bytes))
+    stages.at(-1)?.on("data", (bytes: Uint8Array) => {
+      whole += bytes.length
+      if (!isOver) sink.data(bytes)
+    })
     stages.at(-1)?.on("end", () => !isOver && sink.end())
   }
 

@@ -3,11 +3,8 @@
  *
  * Providers with the same wire format differ in these.
  */
-import type { ProviderCall } from "@holdfast/kernel/host"
-import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
-import type { HttpResponse, Broken, ResponseListener, Http } from "./Http.ts"
+import type { Call, Http, Listener } from "./Http.ts"
 import * as KeyRedaction from "../KeyRedaction.ts"
 
 /** The endpoint's settings. */
@@ -26,10 +23,8 @@ export interface Options {
 
 /** A prepared endpoint. */
 export interface Endpoint {
-  /** Sends a body; `Http.Post`. */
-  readonly post: (body: unknown, scope: Scope.Scope) => Effect.Effect<HttpResponse, Broken>
-  /** The same without a fiber; `Http.Begin`. */
-  readonly begin: ((body: unknown, world: ProviderCall.World, listener: ResponseListener) => () => void) | undefined
+  /** Sends a body as JSON. */
+  readonly post: (body: unknown, listener: Listener) => Call
   /** Removes all secrets from a text. */
   readonly conceal: KeyRedaction.Conceal
 }
@@ -51,10 +46,8 @@ export const make = (
       given.map(([name, value]) => [name.toLowerCase(), typeof value === "string" ? value : Redacted.value(value)])
     )
   })
-  const { begin } = post
   return {
-    post: (body, scope) => post(JSON.stringify(body), scope),
-    begin: begin && ((body, world, listener) => begin(JSON.stringify(body), world, listener)),
+    post: (body, listener) => post(JSON.stringify(body), listener),
     conceal: KeyRedaction.conceal(
       [
         ...(options.apiKey === undefined ? [] : [options.apiKey]),

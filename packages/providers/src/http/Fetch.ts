@@ -3,13 +3,10 @@
  *
  * Fetch.F1. One call of `fetch` is one attempt, and a redirect is not followed. `fetch` itself repeats a request after a 421, as its standard
  *     requires; some runtimes repeat a request whose reused connection was cut.
- * Fetch.F2. `Broken` has the error of `fetch`, or of the reader of its body, as it was thrown.
+ * Fetch.F2. `broken` gets the error of `fetch`, or of the reader of its body, as it was thrown.
  */
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
-import { Broken, type BytePull, Http, type HttpResponse } from "./Http.ts"
+import { type Call, type Head, Http, type Listener } from "./Http.ts"
 
 /** The part of `fetch` that is used here. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>
@@ -18,21 +15,8 @@ export type FetchFunction = (url: string, init: RequestInit) => Promise<Response
 export const make = (send: FetchFunction): Http["Service"] => ({
   endpoint: (url, headers) => {
     const sent = { ...headers, "content-type": "application/json" }
-    return (body, scope) =>
-      Effect.suspend(() => {
-        const over = new AbortController()
-        const init: RequestInit = { method: "POST", headers: sent, body, redirect: "manual", signal: over.signal }
-        return Effect.andThen(
-          Scope.addFinalizer(
-            scope,
-            Effect.sync(() => over.abort()) // Http.H3: without effect on a response that was read to its end
-          ),
-          Effect.map(
-            attempt(() => send(url, init)),
-            answerOf
-          )
-        )
-      })
+    return (body, listener) =>
+      read((signal) => send(url, { method: "POST", headers: sent, body, redirect: "manual", signal }), listener)
   }
 })
 
@@ -44,21 +28,36 @@ export const layer: Layer.Layer<Http> = Layer.succeed(
 
 // --- internal
 
-const attempt = <A>(act: () => Promise<A>): Effect.Effect<A, Broken> =>
-  Effect.tryPromise({ try: act, catch: (cause) => new Broken({ cause }) })
+const read = (ask: (signal: AbortSignal) => Promise<Response>, listener: Listener): Call => {
+  const over = new AbortController()
+  const { signal } = over
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  let resume = (): void => {}
+  const all = async (): Promise<void> => {
+    await undefined // the listener is not called before this call has returned
+    const response = await ask(signal)
+    reader = response.body?.getReader()
+    if (signal.aborted) return reader?.cancel() // what fails of it is caught below
+    listener.head(headOf(response))
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      if (signal.aborted) return
+      if (next.value.length > 0 && !listener.data(next.value)) await new Promise<void>((go) => (resume = go))
+    }
+    if (!signal.aborted) listener.end()
+  }
+  all().catch((cause: unknown) => signal.aborted || listener.broken(cause))
+  return {
+    resume: () => resume(),
+    // Without effect on a response that was read to its end (Http.H3). A function of the caller may not know the signal.
+    close: () => {
+      over.abort()
+      reader?.cancel().catch(() => {})
+    }
+  }
+}
 
-const answerOf = ({ body, headers, status, type }: Response): HttpResponse => ({
+const headOf = ({ headers, status, type }: Response): Head => ({
   // A browser hides a redirect's own status and address.
   status: type === "opaqueredirect" ? 302 : status,
-  headers: Object.fromEntries(headers),
-  bytes: body === null ? Cause.done() : bytesOf(body.getReader()),
-  isWhole: () => false
+  headers: Object.fromEntries(headers)
 })
-
-const bytesOf = (reader: ReadableStreamDefaultReader<Uint8Array>): BytePull => {
-  const bytes: BytePull = Effect.flatMap(
-    attempt(() => reader.read()),
-    ({ done, value }): BytePull => (done ? Cause.done() : value.length === 0 ? bytes : Effect.succeed([value]))
-  )
-  return bytes
-}

@@ -40,19 +40,21 @@ export const dispatcher = (proxies: Proxies | undefined): Effect.Effect<Dispatch
     (agent) =>
       proxies === undefined
         ? agent
-        : agent.compose((dispatch) => (options, handler) => dispatch(options, new Explained(handler)))
+        : agent.compose((dispatch) => (options, handler) => dispatch(options, new Explained(handler, proxies)))
   )
 
 // --- internal
 
 type Controller = Dispatcher.DispatchController
 
-/** Turns a proxy's rejection into an error with its status (Proxy.X2). */
+/** Turns a proxy's rejection into an error with its status (Proxy.X2), and names a proxy that is not reached. */
 class Explained implements Dispatcher.DispatchHandler {
   private readonly handler: Dispatcher.DispatchHandler
+  private readonly proxies: Proxies
 
-  constructor(handler: Dispatcher.DispatchHandler) {
+  constructor(handler: Dispatcher.DispatchHandler, proxies: Proxies) {
     this.handler = handler
+    this.proxies = proxies
   }
 
   onRequestStart(controller: Controller, context: unknown): void {
@@ -73,7 +75,7 @@ class Explained implements Dispatcher.DispatchHandler {
 
   onResponseError(controller: Controller, cause: Error): void {
     const status = refusalOf(cause)
-    if (status === undefined) return this.handler.onResponseError?.(controller, cause)
+    if (status === undefined) return this.handler.onResponseError?.(controller, ofProxy(cause, this.proxies) ?? cause)
     this.handler.onResponseError?.(controller, Object.assign(new Error(wordsFor(status)), { status }))
   }
 }
@@ -92,3 +94,27 @@ const wordsFor = (status: number): string =>
   status === 407
     ? "The proxy requires a user and a password, or rejected them (HTTP 407)."
     : `The proxy refused the connection (HTTP ${status}).`
+
+/** The error of a connection to a proxy, with its name: otherwise a person would look for the fault at the provider. */
+const ofProxy = (cause: Error, { http, https }: Proxies): Error | undefined => {
+  const { address, code, hostname, port } = cause as NodeJS.ErrnoException & Place
+  const found = [http, https]
+    .flatMap((url) => (url !== undefined && URL.canParse(url) ? [new URL(url)] : []))
+    .find(
+      (proxy) =>
+        hostname === proxy.hostname ||
+        (address === proxy.hostname.replace(/^\[|\]$/g, "") &&
+          String(port) === (proxy.port || DEFAULT_PORTS[proxy.protocol]))
+    )
+  if (found === undefined) return undefined
+  return Object.assign(new Error(`The proxy ${found.host} is not reached: ${cause.message}`, { cause }), { code })
+}
+
+/** Where a connection was to go: the name that was looked up, or the address. */
+interface Place {
+  readonly hostname?: string
+  readonly address?: string
+  readonly port?: number
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { "http:": "80", "https:": "443" }

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
+import type * as Http from "./Http.ts"
 import * as Proxy from "./Proxy.ts"
 
 export * as ContentCoding from "./ContentCoding.ts"
@@ -22,7 +23,7 @@ export interface Request {
   readonly url: string
   readonly method: string
   readonly headers: RawHeaders
-  readonly body: Buffer | Readable | null
+  readonly body: string | Buffer | Readable | null
 }
 
 /** The head of a response. */
@@ -32,45 +33,49 @@ export interface Head {
   readonly headers: RawHeaders
 }
 
-/** Takes a response. */
-export interface Listener {
-  readonly head: (head: Head) => void
-  /** Takes the bytes of one read. With `false` the connection is not read until `resume`. */
-  readonly data: (bytes: Buffer) => boolean
-  readonly end: () => void
-  /** The connection failed, before or in the response. */
-  readonly broken: (cause: unknown) => void
-}
+/** Takes a response; its body as it came, with any content coding. */
+export type Listener = Http.Listener<Head>
 
 /** A request that was sent. */
-export interface Call {
-  readonly resume: () => void
-  readonly close: () => void
-}
+export type Call = Http.Call
 
 /** Sends a request. */
 export type Send = (request: Request, listener: Listener) => Call
 
 /** Sends over connections of its own, which close with the scope; through proxies, where given. */
 export const sendVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<Send, never, Scope.Scope> =>
-  Effect.map(Proxy.dispatcher(proxies), (dispatcher) => (request, listener) => send(dispatcher, request, listener))
+  Effect.map(Proxy.dispatcher(proxies), sendOver)
+
+/** Sends over a dispatcher. */
+export const sendOver =
+  (dispatcher: Pick<Dispatcher, "dispatch">): Send =>
+  (request, listener) => {
+    const handler = new Handler(listener)
+    try {
+      const { origin, path } = addressOf(request.url)
+      const { body, headers, method } = request
+      const sent = { origin, path, method, headers: [...headers], body, headersTimeout: 0, bodyTimeout: 0 }
+      dispatcher.dispatch(sent, handler)
+    } catch (cause) {
+      handler.fail(cause)
+    }
+    handler.isSent = true
+    return handler
+  }
+
+/** The headers by lower-case name; a repeated one is joined. */
+export const record = (headers: RawHeaders): Readonly<Record<string, string>> => {
+  const named: Record<string, string> = {}
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = (headers[at] ?? "").toLowerCase()
+    const value = headers[at + 1] ?? ""
+    const before = named[name]
+    named[name] = before === undefined ? value : `${before}, ${value}`
+  }
+  return named
+}
 
 // --- internal
-
-const send = (dispatcher: Dispatcher, request: Request, listener: Listener): Call => {
-  const handler = new Handler(listener)
-  try {
-    const { origin, path } = addressOf(request.url)
-    const { body, headers, method } = request
-    dispatcher.dispatch(
-      { origin, path, method, headers: [...headers], body, headersTimeout: 0, bodyTimeout: 0 },
-      handler
-    )
-  } catch (cause) {
-    queueMicrotask(() => handler.fail(cause))
-  }
-  return handler
-}
 
 /** The origin, and the rest of the address as it is written: a URL's own reading could change escapes and dots of the path. */
 const addressOf = (url: string): { readonly origin: string; readonly path: string } => {
@@ -80,6 +85,7 @@ const addressOf = (url: string): { readonly origin: string; readonly path: strin
 }
 
 class Handler implements Dispatcher.DispatchHandler, Call {
+  isSent = false
   private readonly listener: Listener
   private controller: Dispatcher.DispatchController | undefined = undefined
   private isOver = false
@@ -101,7 +107,9 @@ class Handler implements Dispatcher.DispatchHandler, Call {
   ): void {
     // 100, 102 and 103 precede the response.
     if (status < 200 || this.isOver) return
-    this.listener.head({ status, statusText: statusText ?? "", headers: rawOf(controller.rawHeaders, headers) })
+    const raw = controller.rawHeaders
+    controller.rawHeaders = null // undici would keep a buffer of each until the end of the response
+    this.listener.head({ status, statusText: statusText ?? "", headers: rawOf(raw, headers) })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
@@ -119,12 +127,14 @@ class Handler implements Dispatcher.DispatchHandler, Call {
   }
 
   fail(cause: unknown): void {
+    // undici reports what it does not send, such as an invalid header, before the call has returned; the listener gets it then.
+    if (!this.isSent) return queueMicrotask(() => this.fail(cause))
     if (this.isOver) return
     this.isOver = true
     this.listener.broken(cause)
   }
 
-  resume(): void {
+  readonly resume = (): void => {
     if (this.controller?.paused === true) this.controller.resume()
   }
 

@@ -8,8 +8,7 @@
  * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
  *     has limits.
  */
-import { Monotonic, type ProviderCall } from "@holdfast/kernel/host"
-import * as Effect from "effect/Effect"
+import type { ProviderCall } from "@holdfast/kernel/host"
 
 /** Milliseconds above which a timer counts as late. Timers of a busy process are late by less, and its sockets have been read. */
 export const LATE_MS = 100
@@ -20,18 +19,7 @@ export const GRACE_MS = 1_000
 /** The most grace periods of one sleep. A process may be stopped several times in a row. */
 const GRACES = 3
 
-/** Sleeps for at least `ms`. */
-export const sleep = (ms: number, graces = GRACES): Effect.Effect<void> =>
-  Effect.clockWith((clock) => {
-    const now = () => Monotonic.millis(clock)
-    const dueAt = now() + ms
-    return Effect.flatMap(Effect.sleep(ms), () => {
-      const grace = graceOf(now() - dueAt, graces)
-      return grace === undefined ? Effect.void : sleep(grace, graces - 1)
-    })
-  })
-
-/** The same without a fiber: calls back after at least `ms`. Returns a function that cancels it. */
+/** Calls back after at least `ms`. Returns a function that cancels it. */
 export const after = (
   world: Pick<ProviderCall.World, "after" | "elapsed">,
   ms: number,
@@ -46,10 +34,6 @@ export const after = (
   })
   return () => stop()
 }
-
-/** Runs an effect for at most `ms`, then interrupts it. */
-export const within = (effect: Effect.Effect<void>, ms: number): Effect.Effect<void> =>
-  Effect.raceFirst(effect, sleep(ms))
 
 // --- internal
 

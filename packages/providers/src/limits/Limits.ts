@@ -30,7 +30,7 @@ export const withLimits = (provider: Provider.Provider["Service"], limits: Limit
   return ProviderCall.provider((request, world, listener) => {
     const refused = RequestSize.refusalOf(request) // L7
     if (refused !== undefined) return ProviderCall.refuse(listener, refused)
-    const watched = new Watched(makeSilence(limits, world.elapsed), world, listener)
+    const watched = new Watched(limits, world, listener)
     watched.begin(call(request, world, watched))
     return watched
   })
@@ -40,19 +40,23 @@ export const withLimits = (provider: Provider.Provider["Service"], limits: Limit
 
 /** A call whose silence is watched. */
 class Watched implements ProviderCall.Listener, ProviderCall.Running {
-  private readonly silence: Silence
+  private readonly limits: Limits
   private readonly world: ProviderCall.World
   private readonly listener: ProviderCall.Listener
   private running: ProviderCall.Running | undefined = undefined
-  private isWaiting = true
+  /** When the consumer began to wait; absent: it does not. */
+  private since: number | undefined
+  /** What it has waited since the last content, before that. */
+  private waitedMs = 0
+  private isFirst = true
   private isOver = false
   private stop: (() => void) | undefined = undefined
 
-  constructor(silence: Silence, world: ProviderCall.World, listener: ProviderCall.Listener) {
-    this.silence = silence
+  constructor(limits: Limits, world: ProviderCall.World, listener: ProviderCall.Listener) {
+    this.limits = limits
     this.world = world
     this.listener = listener
-    silence.begin()
+    this.since = world.elapsed()
   }
 
   begin(running: ProviderCall.Running): void {
@@ -61,10 +65,11 @@ class Watched implements ProviderCall.Listener, ProviderCall.Running {
   }
 
   readonly events = (events: ProviderCall.Events): boolean => {
-    this.silence.end(events)
-    this.isWaiting = false
+    if (events.some(isProgress)) this.reset()
+    else this.waitedMs += this.waitingMs()
+    this.since = undefined
     const goesOn = this.listener.events(events)
-    if (goesOn) this.wait()
+    if (goesOn) this.since = this.world.elapsed()
     return goesOn
   }
 
@@ -73,12 +78,13 @@ class Watched implements ProviderCall.Listener, ProviderCall.Running {
   }
 
   readonly progress = (): void => {
-    this.silence.progressed()
+    this.reset()
+    if (this.since !== undefined) this.since = this.world.elapsed()
     this.listener.progress()
   }
 
   readonly more = (): void => {
-    this.wait()
+    this.since = this.world.elapsed()
     this.running?.more()
     this.watch()
   }
@@ -87,22 +93,33 @@ class Watched implements ProviderCall.Listener, ProviderCall.Running {
     if (this.settle()) this.running?.cancel()
   }
 
-  private wait(): void {
-    this.isWaiting = true
-    this.silence.begin()
+  private reset(): void {
+    this.isFirst = false
+    this.waitedMs = 0
+  }
+
+  private waitingMs(): number {
+    return this.since === undefined ? 0 : this.world.elapsed() - this.since
   }
 
   /** Limits.L5 */
   private watch(): void {
-    if (!this.isWaiting || this.isOver || this.stop !== undefined) return
-    this.stop = nothing
-    const stop = watching(this.silence, this.world, (over) => {
+    if (this.since !== undefined && !this.isOver && this.stop === undefined) this.check()
+  }
+
+  private readonly check = (): void => {
+    const { firstContentMs = Infinity, idleMs = Infinity } = this.limits
+    const limitMs = this.isFirst ? firstContentMs : idleMs
+    const leftMs = limitMs - this.waitedMs - this.waitingMs()
+    if (leftMs <= 0 && this.since !== undefined) {
       if (!this.settle()) return
       this.running?.cancel()
-      this.listener.end(Exit.fail(over))
-    })
-    if (this.isOver) stop()
-    else this.stop = stop
+      const failure = Classification.timedOut(this.isFirst ? "first-content" : "idle", limitMs)
+      return this.listener.end(Exit.fail(new Failure.ProviderFailure({ failure })))
+    }
+    // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
+    const nextMs = Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
+    this.stop = nextMs < Infinity ? Deadline.after(this.world, nextMs, this.check) : nothing
   }
 
   private settle(): boolean {
@@ -114,68 +131,5 @@ class Watched implements ProviderCall.Listener, ProviderCall.Running {
 }
 
 const nothing = (): void => {}
-
-/** Watches a silence, and calls `act` once with the failure of an exceeded limit. Returns a function that stops it. */
-const watching = (
-  silence: Silence,
-  world: ProviderCall.World,
-  act: (over: Failure.ProviderFailure) => void
-): (() => void) => {
-  let stop: (() => void) | undefined
-  const watch = (): void => {
-    const seen = silence.check()
-    if (typeof seen !== "number") act(seen)
-    else if (seen < Infinity) stop = Deadline.after(world, seen, watch)
-  }
-  watch()
-  return () => stop?.()
-}
-
-/** Measures the waiting time since the provider's last content. */
-interface Silence {
-  /** The consumer starts to wait. */
-  readonly begin: () => void
-  /** The consumer has received events. */
-  readonly end: (events: ReadonlyArray<Provider.ProviderEvent>) => void
-  /** Progress without an event. */
-  readonly progressed: () => void
-  /** The failure of the exceeded limit; otherwise the milliseconds until the next check, `Infinity` without limits. */
-  readonly check: () => Failure.ProviderFailure | number
-}
-
-const makeSilence = (limits: Limits, now: () => number): Silence => {
-  const { firstContentMs = Infinity, idleMs = Infinity } = limits
-  let isFirst = true
-  let waitedMs = 0
-  let since: number | undefined
-  const reset = () => {
-    isFirst = false
-    waitedMs = 0
-  }
-  return {
-    begin: () => {
-      since = now()
-    },
-    end: (events) => {
-      if (events.some(isProgress)) reset()
-      else waitedMs += since === undefined ? 0 : now() - since
-      since = undefined
-    },
-    progressed: () => {
-      reset()
-      if (since !== undefined) since = now()
-    },
-    check: () => {
-      const limitMs = isFirst ? firstContentMs : idleMs
-      const leftMs = limitMs - waitedMs - (since === undefined ? 0 : now() - since)
-      if (leftMs <= 0 && since !== undefined) {
-        const failure = Classification.timedOut(isFirst ? "first-content" : "idle", limitMs)
-        return new Failure.ProviderFailure({ failure })
-      }
-      // The first content may arrive while the watchdog sleeps, so it must not sleep past the idle limit that holds from then on.
-      return Math.min(leftMs > 0 ? leftMs : limitMs, idleMs)
-    }
-  }
-}
 
 const isProgress = (event: Provider.ProviderEvent): boolean => !Provider.isEmptyDelta(event)

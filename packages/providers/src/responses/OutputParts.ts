@@ -1,37 +1,18 @@
 /**
  * Decodes the output items of one response: messages, reasoning, images and tool calls. A generated image is a file. Items of other
  * types, such as another hosted tool's, emit nothing.
- *
- * OutputParts.I1. A completed tool call is held until the next item begins or the response has ended: an item that was cut at the token
- *     limit ends like any other, and a call without arguments looks complete (C7). The order of items is kept.
- * OutputParts.I2. The proof of reasoning without a summary is held until there is output after it: of such reasoning a person has seen
- *     nothing, so an overload right after it is still before content (D4).
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit, TextBuffer } from "@holdfast/kernel/host"
 import { type JsonObject, objectsOf, textOf } from "../decoding/Json.ts"
-import * as ToolArguments from "../decoding/ToolArguments.ts"
+import { OpenParts } from "../decoding/OpenParts.ts"
 import * as Request from "./Request.ts"
 
 /** The items of one response. */
-export class OutputParts {
-  /** Characters of tool calls so far (`Machine.held`). */
-  held = 0
-  /** Characters of everything kept so far (`Machine.kept`). */
-  kept = 0
-  /** Tool calls that were emitted. */
-  calls = 0
+export class OutputParts extends OpenParts {
   /** Whether an item has begun. */
   hasBegun = false
   private readonly open = new Map<unknown, Item>()
-  private heldCall: Item | undefined
-  private heldProofs: Array<string> = []
-  private readonly idOf: (n: number) => string
-
-  /** `idOf` gives an id to the nth tool call where the provider gave none. */
-  constructor(idOf: (n: number) => string) {
-    this.idOf = idOf
-  }
 
   /** Begins an item. */
   begin(index: unknown, json: JsonObject, out: Array<Provider.ProviderEvent>): void {
@@ -94,7 +75,7 @@ export class OutputParts {
         if (proof === undefined) return
         this.kept += proof.length
         if (item.hasDeltas || texts.length > 0) out.push({ type: "reasoning-end", proof })
-        else this.heldProofs.push(proof) // OutputParts.I2
+        else this.keepProof(proof)
         return
       }
       case "function_call": {
@@ -106,8 +87,7 @@ export class OutputParts {
         }
         item.id ??= textOf(json.call_id)
         if (item.name === "") item.name = textOf(json.name) ?? ""
-        this.release(false, out)
-        this.heldCall = item // OutputParts.I1
+        this.hold(item, out)
         return
       }
       case "image_generation_call": {
@@ -123,7 +103,7 @@ export class OutputParts {
     this.release(wasCut && this.open.size === 0, out)
     for (const item of this.open.values()) {
       if (item.type !== "function_call") continue
-      this.heldCall = item
+      this.hold(item, out)
       this.release(true, out)
     }
     this.open.clear()
@@ -131,26 +111,9 @@ export class OutputParts {
   }
 
   /** The tools whose calls have begun and were not emitted. */
-  unfinished(): ReadonlyArray<string> {
-    return [...this.open.values(), ...(this.heldCall === undefined ? [] : [this.heldCall])].flatMap(({ name, type }) =>
-      type === "function_call" ? [name] : []
-    )
-  }
-
-  /** Emits the proofs that were held. */
-  private prove(out: Array<Provider.ProviderEvent>): void {
-    for (const proof of this.heldProofs) out.push({ type: "reasoning-end", proof })
-    if (this.heldProofs.length > 0) this.heldProofs = []
-  }
-
-  private release(wasCut: boolean, out: Array<Provider.ProviderEvent>): void {
-    const call = this.heldCall
-    this.heldCall = undefined
-    if (call === undefined) return
-    const toolCallId = call.id ?? this.idOf(this.calls)
-    this.calls++
-    this.prove(out)
-    out.push(ToolArguments.toCall({ toolCallId, toolName: call.name, text: call.text.text(), wasCut }))
+  override unfinished(): ReadonlyArray<string> {
+    const begun = Array.from(this.open.values()).filter(({ type }) => type === "function_call")
+    return [...begun.map(({ name }) => name), ...super.unfinished()]
   }
 }
 

@@ -9,7 +9,7 @@
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { defined, Failure } from "@holdfast/wire"
-import type { Broken, HttpResponse } from "../http/Http.ts"
+import type * as Http from "../http/Http.ts"
 import * as WholeBody from "../http/WholeBody.ts"
 import * as KeyRedaction from "../KeyRedaction.ts"
 
@@ -25,11 +25,7 @@ export interface FailureContext {
 export type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
 
 /** The error of a response that is no stream. */
-export const ofResponse = (
-  context: FailureContext,
-  { headers, status }: Pick<HttpResponse, "headers" | "status">,
-  body: string
-): ErrorEvent => {
+export const ofResponse = (context: FailureContext, { headers, status }: Http.Head, body: string): ErrorEvent => {
   const { failure, text } = classified(context, body, (body) =>
     Classification.ofResponse({ status, headers, body, now: context.now() })
   )
@@ -56,13 +52,11 @@ export const ofEvent = (context: FailureContext, event: ErrorEvent, text: string
 }
 
 /** The failure of a connection. An error that names no reason is of the network: nothing else was under way. */
-export const ofBroken =
-  (context: FailureContext) =>
-  ({ cause }: Pick<Broken, "cause">): Failure.ProviderFailure => {
-    const failure = redacted(context, Classification.ofThrown(cause, context.now()))
-    const isNameless = failure.reason === "unknown" && failure.defect !== true
-    return new Failure.ProviderFailure({ failure: isNameless ? { ...failure, reason: "network" } : failure })
-  }
+export const ofBroken = (context: FailureContext, cause: unknown): Failure.ProviderFailure => {
+  const failure = redacted(context, Classification.ofThrown(cause, context.now()))
+  const isNameless = failure.reason === "unknown" && failure.defect !== true
+  return new Failure.ProviderFailure({ failure: isNameless ? { ...failure, reason: "network" } : failure })
+}
 
 // --- internal
 

@@ -61,8 +61,8 @@ describe("ErrorAnswer", () => {
           ["array", Frames.ofArray]
         ] as const) {
           const text = ErrorAnswer.framesOf(failure, format, framing) ?? ""
-          const judgements = Frames.all(split(), encode(text)).flatMap((frame) =>
-            frame.data === undefined ? [] : [Dialects.byFormat[format].judge(frame, head())]
+          const judgements = Frames.all(split(), encode(text)).map((frame) =>
+            Dialects.byFormat[format].judge(frame, head())
           )
           expect(judgements[0], text).toMatchObject({ kind: "error", failure: { message: "It did not work out." } })
           expect(judgements.every(({ kind }) => kind === "error")).toBe(true)

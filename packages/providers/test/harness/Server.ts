@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import type { AddressInfo, Socket } from "node:net"
+import { text as read } from "node:stream/consumers"
 
 export interface Received {
   readonly url: string
@@ -32,9 +33,9 @@ export const serve = (handler: Handler): Effect.Effect<Server, never, Scope.Scop
       const waiting: Array<() => void> = []
       let connections = 0
       const server = Http.createServer(async (request, response) => {
-        const chunks: Array<Buffer> = []
-        for await (const chunk of request) chunks.push(chunk)
-        const body = Buffer.concat(chunks).toString()
+        const body = await read(request).catch(() => undefined)
+        // The client left before it had sent everything.
+        if (body === undefined) return
         const seen = { url: request.url ?? "", headers: request.headers, body }
         received.push(seen)
         sockets.push(request.socket)

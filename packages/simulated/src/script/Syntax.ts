@@ -9,7 +9,7 @@
  *     only   = " at " percent "%" / " over " size      without a time for all further requests
  *
  * An invalid script is rejected, and the error lists the valid parts: a mistyped name must not look like a provider that works.
- * `parse(Notation.format(script))` gives the same script, for every script that can be written.
+ * Every script that can be written is read as itself: a test has the notation.
  */
 import { Quote } from "@holdfast/wire"
 import * as Result from "effect/Result"
@@ -26,7 +26,7 @@ export interface NotUnderstood {
   readonly position: number
 }
 
-/** The usual name of such a provider. `parse` accepts it before a script; `Notation.format` leaves it out. */
+/** The usual name of such a provider. `parse` accepts it before a script. */
 export const PREFIX = "simulated/"
 
 /** The model of a new installation: two failures, so 15 s of the overnight schedule, then an answer. */

@@ -1,4 +1,4 @@
-/** Parses and formats the values in a script: durations, whole numbers, encoded text. */
+/** Parses the values in a script: durations, sizes, whole numbers, encoded text. */
 import * as Duration from "effect/Duration"
 
 /** The longest duration: a week. A longer one is a mistake. */
@@ -21,17 +21,6 @@ export const readTimeOfDay = (text: string): number | undefined => {
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes)
 }
 
-/** Formats a minute of the day as `readTimeOfDay` parses it. */
-export const writeTimeOfDay = (minute: number): string =>
-  `${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}Z`
-
-/** Formats a duration in the largest unit in which it is a whole number. */
-export const writeDuration = (ms: number): string => {
-  if (ms > 0 && ms % units.h === 0) return `${ms / units.h}h`
-  if (ms > 0 && ms % units.m === 0) return `${ms / units.m}m`
-  return ms % units.s === 0 ? `${ms / units.s}s` : `${ms}ms`
-}
-
 const sizes = { MB: 1_000_000, kB: 1_000, B: 1 } as const
 
 /** Parses `10kB` to bytes; `undefined` where it is no size. */
@@ -50,14 +39,7 @@ export const writeSize = (bytes: number, space = ""): string => {
 export const readWholeNumber = (digits: string, max: number): number | undefined =>
   /^\d{1,9}$/.test(digits) && Number(digits) <= max ? Number(digits) : undefined
 
-/** The number with a leading zero where it has one digit. */
-const twoDigits = (n: number): string => String(n).padStart(2, "0")
-
-/** Percent-encodes the characters that the syntax uses. */
-export const encode = (value: string): string =>
-  encodeURIComponent(value).replaceAll("%20", " ").replaceAll("%3A", ":").replaceAll("%2F", "/")
-
-/** Decodes it; `undefined` where a percent sign is misplaced, or a character is not encoded that must be. */
+/** Decodes percent-encoded text; `undefined` where a percent sign is misplaced, or a character is not encoded that must be. */
 export const decode = (value: string): string | undefined => {
   if (value.includes("=") || !value.isWellFormed()) return undefined
   try {

@@ -5,7 +5,8 @@
  * every turn by mistake. A filter with `turnIds` means these turns and no other, so that a person gets what was counted and confirmed.
  */
 import * as Schema from "effect/Schema"
-import { Extension } from "../Command.ts"
+import * as Command from "../Command.ts"
+import * as Commands from "../Commands.ts"
 import { ConversationId, TurnId } from "../Ids.ts"
 import { Tag } from "../Labels.ts"
 import { MomentOrDate } from "../values/Moment.ts"
@@ -13,18 +14,23 @@ import { NonEmptyText } from "../values/Text.ts"
 import { TurnState } from "../TurnState.ts"
 import * as Listing from "./Listing.ts"
 
-const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({ type: Schema.Literal(type), ...fields })
+const command = <N extends Commands.NameOf<"steering">>(name: N) =>
+  Schema.Struct({ type: Schema.Literal(Commands.kebab(name)), ...Command.ownOf(name) })
+
+/** The commands that can be given to one turn alone are no commands to many. */
+type ForMany = {
+  [N in Commands.NameOf<"steering">]: (typeof Commands.commands)[N] extends { readonly isForOne: true } ? never : N
+}[Commands.NameOf<"steering">]
+
+const steering: ReadonlyArray<unknown> = Commands.names("steering")
+  .filter((name) => Commands.rowOf(name).isForOne !== true)
+  .map(command)
 
 /** What is done to each turn; as for one conversation. */
 export const BulkCommand = Schema.Union([
-  command("retry", {}),
-  command("abort", {}),
-  command("abort-retry", {}),
-  command("retry-now", {}),
-  command("wait-until", { until: MomentOrDate }),
-  command("switch-target", { model: NonEmptyText }),
-  command("extend-budget", { byMs: Extension })
+  Schema.Struct({ type: Schema.Literal("retry") }),
+  Schema.Struct({ type: Schema.Literal("abort") }),
+  ...(steering as ReadonlyArray<{ [N in ForMany]: ReturnType<typeof command<N>> }[ForMany]>)
 ])
 export type BulkCommand = typeof BulkCommand.Type
 
@@ -34,6 +40,9 @@ export const BulkFilter = Schema.Struct({
   since: Schema.optionalKey(MomentOrDate),
   model: Schema.optionalKey(NonEmptyText),
   tag: Schema.optionalKey(Tag),
+  gateway: Schema.optionalKey(
+    Schema.Literal(true).annotate({ description: "Calls through the gateway alone, no turns of conversations." })
+  ),
   turnIds: Schema.optionalKey(
     Schema.Array(TurnId)
       .check(Schema.isMinLength(1), Schema.isMaxLength(Listing.MOST))
@@ -46,7 +55,7 @@ export const BulkFilter = Schema.Struct({
     if (turnIds !== undefined)
       return Object.keys(others).length === 0 ? undefined : "expected no other key than status beside turnIds"
     return status === undefined && Object.keys(others).length === 0
-      ? "expected at least one of status, since, model, tag and turnIds"
+      ? "expected at least one of status, since, model, tag, gateway and turnIds"
       : undefined
   })
 )

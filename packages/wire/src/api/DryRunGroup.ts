@@ -10,6 +10,7 @@ import { DryRunReport } from "../DryRunReport.ts"
 import { MomentOrDate } from "../values/Moment.ts"
 import { NonEmptyText } from "../values/Text.ts"
 import { CreateConversation } from "./NewConversation.ts"
+import { about } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 import { previewSchedule } from "./SchedulePreview.ts"
 
@@ -139,14 +140,12 @@ const dryRun = HttpApiEndpoint.post("dryRun", "/v1/dry-run", {
   success: DryRunAnswer,
   error: [Problem.InvalidRequest, Problem.StorageUnavailable]
 }).annotateMerge(
-  OpenApi.annotations({
-    summary: "Try a policy",
-    description: [
-      "Runs turns before outages under a clock that jumps, by the functions of the service: nothing is sent or stored. With `replay` the turns of the",
-      "record run again, and the answer has what they would do otherwise. `retry` are settings over the configuration's, as for a conversation. Runs",
-      "follow each other, and a run gives way to turns."
-    ].join("\n")
-  })
+  about(
+    "Try a policy",
+    "Runs turns before outages under a clock that jumps, by the functions of the service: nothing is sent or stored. With `replay` the turns of the",
+    "record run again, and the answer has what they would do otherwise. `retry` are settings over the configuration's, as for a conversation. Runs",
+    "follow each other, and a run gives way to turns."
+  )
 )
 
 /** The calls about policies, as a group of the API. */

@@ -105,6 +105,25 @@ export const conversationsQuery = {
   ),
   tag,
   search: search("the title or a prompt"),
+  busy: Schema.optionalKey(
+    Schema.Literal("true").annotate({
+      description: "Those whose newest turn has not ended, by that turn in place of their own age."
+    })
+  ),
+  ids: Schema.optionalKey(
+    Schema.String.annotate({
+      description: `These alone, ${MOST} at most, separated by commas; unknown ones are left out.`,
+      examples: ["c_4f2k9x,c_91hw3d"]
+    }).pipe(
+      Schema.decodeTo(
+        Schema.Array(ConversationId).check(Schema.isMinLength(1), Schema.isMaxLength(MOST)),
+        SchemaTransformation.transform<ReadonlyArray<string>, string>({
+          decode: (text) => text.split(","),
+          encode: (ids) => ids.join(",")
+        })
+      )
+    )
+  ),
   ...paging
 }
 

@@ -5,9 +5,10 @@
  * lists the token where it may need it; an empty list means that it never does. Every body has complete examples, and every stream has a
  * command that reads it.
  */
+import { OpenApi } from "effect/http-api"
 import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
-import { fate } from "../TurnEvent.ts"
+import { PersistedEvent } from "../TurnEvent.ts"
 import { defined } from "../values/Defined.ts"
 import * as CodeSamples from "./CodeSamples.ts"
 import { problems } from "./Problem.ts"
@@ -17,13 +18,18 @@ type Json = Record<string, unknown>
 /** The calls that never need the token. */
 const OPEN_PATHS = new Set(["/healthz"])
 
+/** What a call does: a summary, and a description by its lines. */
+export const about = (summary: string, ...description: ReadonlyArray<string>) =>
+  OpenApi.annotations({ summary, ...(description.length > 0 && { description: description.join("\n") }) })
+
 /** Completes the document. */
 export const complete = (document: Json): Json => {
   const components = objectAt(document, "components")
-  const schemas = completeSchemas(objectAt(components, "schemas"))
+  const paths = objectAt(document, "paths")
+  const schemas = completeSchemas(objectAt(components, "schemas"), sentIn(paths))
   return {
     ...document,
-    paths: mapValues(objectAt(document, "paths"), (methods, path) =>
+    paths: mapValues(paths, (methods, path) =>
       mapValues(toObject(methods), (operation, method) => completeOperation(toObject(operation), method, path, schemas))
     ),
     components: {
@@ -78,9 +84,7 @@ const completeOperation = (operation: Json, method: string, path: string, schema
 
 /** The examples of the schema that a body refers to. */
 const examplesOf = (body: Json, schemas: Json): ReadonlyArray<unknown> => {
-  const reference = objectAt(objectAt(objectAt(body, "content"), "application/json"), "schema")["$ref"]
-  const name = typeof reference === "string" ? reference.slice(reference.lastIndexOf("/") + 1) : ""
-  const examples = objectAt(schemas, name)["examples"]
+  const examples = objectAt(schemas, schemaOf(body))["examples"]
   return Array.isArray(examples) ? examples : []
 }
 
@@ -103,11 +107,25 @@ const withOptionalBody = (body: Json): Json => {
   return { ...body, required: false, content: { "application/json": { ...media, schema: members[0] } } }
 }
 
-const completeSchemas = (schemas: Json): Json => {
+/** The names of the schemas of requests' bodies. */
+const sentIn = (paths: Json): ReadonlySet<string> =>
+  new Set(
+    Object.values(paths)
+      .flatMap((methods) => Object.values(toObject(methods)))
+      .map((operation) => schemaOf(withOptionalBody(objectAt(toObject(operation), "requestBody"))))
+  )
+
+/** The name of the schema that a body refers to. */
+const schemaOf = (body: Json): string => {
+  const reference = objectAt(objectAt(objectAt(body, "content"), "application/json"), "schema")["$ref"]
+  return typeof reference === "string" ? reference.slice(reference.lastIndexOf("/") + 1) : ""
+}
+
+const completeSchemas = (schemas: Json, sent: ReadonlySet<string>): Json => {
   const completed: Json = {}
   for (const [name, schema] of Object.entries(schemas)) {
     const named = toObject(rename(schema))
-    completed[renamed(name)] = isSent(name)
+    completed[renamed(name)] = sent.has(name)
       ? named
       : name.endsWith(ENCODED)
         ? asProblem(name, named)
@@ -118,29 +136,6 @@ const completeSchemas = (schemas: Json): Json => {
   return completed
 }
 
-/** The bodies of requests. */
-const SENT = new Set([
-  "CreateConversation",
-  "RunTurn",
-  "RetryTurn",
-  "SubmitTurn",
-  "RunBulk",
-  "ReadCourses",
-  "RunDryRun",
-  "PreviewSchedule",
-  "AutoRetry",
-  "SetModel",
-  "SetToolAnswers",
-  "CommandOnly",
-  "WaitUntil",
-  "SetTitle",
-  "SwitchTarget",
-  "ExtendBudget",
-  "SendUiMessages",
-  "AnswerTool"
-])
-const isSent = (name: string): boolean => SENT.has(name)
-
 /** Names each event's schema and states whether the event is persisted. */
 const withFates = (schema: Json): Json => {
   const members = schema["anyOf"]
@@ -148,11 +143,12 @@ const withFates = (schema: Json): Json => {
   const described = members.map((member) => {
     const types = objectAt(objectAt(toObject(member), "properties"), "type")["enum"]
     const type = Array.isArray(types) ? String(types[0]) : ""
-    const kept = Object.entries(fate).find(([name]) => name === type)?.[1]
-    return { ...toObject(member), title: type, description: kept === "persisted" ? PERSISTED : TRANSIENT }
+    return { ...toObject(member), title: type, description: persisted.has(type) ? PERSISTED : TRANSIENT }
   })
   return { ...schema, anyOf: described }
 }
+
+const persisted: ReadonlySet<string> = new Set(PersistedEvent.members.map(({ fields }) => fields.type.schema.literal))
 
 const PERSISTED = "Persisted: on disk before a client receives it, and with an `id:` in `text/event-stream`."
 const TRANSIENT = "Transient: sent live only, never stored."

@@ -1,8 +1,9 @@
 /** The call that lists the waits of a policy, and the settings that it comes from (X10). */
 import * as Schema from "effect/Schema"
-import { HttpApiEndpoint, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint } from "effect/http-api"
 import { JsonObject } from "../values/Text.ts"
 import { CreateConversation } from "./NewConversation.ts"
+import { about } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 /** The most retries of an answer. */
@@ -80,11 +81,9 @@ export const previewSchedule = HttpApiEndpoint.post("previewSchedule", "/v1/sche
   success: SchedulePreview,
   error: Problem.InvalidRequest
 }).annotateMerge(
-  OpenApi.annotations({
-    summary: "List the waits of a policy",
-    description: [
-      "Each retry with its wait, as `holdfast schedule` prints it. `retry` are settings over the configuration's, as for a conversation; without it",
-      "the answer is about the configuration itself."
-    ].join("\n")
-  })
+  about(
+    "List the waits of a policy",
+    "Each retry with its wait, as `holdfast schedule` prints it. `retry` are settings over the configuration's, as for a conversation; without it",
+    "the answer is about the configuration itself."
+  )
 )

@@ -1,6 +1,7 @@
 /** Defines the calls for operators: health, readiness and metrics. */
 import * as Schema from "effect/Schema"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { about } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 /** The content type of Prometheus' text format. */
@@ -13,25 +14,24 @@ const Ok = Schema.Struct({ status: Schema.Literal("ok") }).annotate({
 })
 
 const health = HttpApiEndpoint.get("health", "/healthz", { success: Ok }).annotateMerge(
-  OpenApi.annotations({ summary: "Is the process up?", description: "Checks nothing else. Needs no token." })
+  about("Is the process up?", "Checks nothing else. Needs no token.")
 )
 
 const ready = HttpApiEndpoint.get("ready", "/readyz", {
   success: Ok,
   error: [Problem.StorageUnavailable, Problem.Starting, Problem.ShuttingDown]
 }).annotateMerge(
-  OpenApi.annotations({
-    summary: "Does it accept turns?",
-    description:
-      "200 when the storage can be read and written, the turns of the last process are resumed, and the service is not shutting down. Otherwise 503, with the reason."
-  })
+  about(
+    "Does it accept turns?",
+    "200 when the storage can be read and written, the turns of the last process are resumed, and the service is not shutting down. Otherwise 503, with the reason."
+  )
 )
 
 const metrics = HttpApiEndpoint.get("metrics", "/metrics", {
   success: Schema.String.annotate({ description: "Prometheus text." }).pipe(
     HttpApiSchema.asText({ contentType: METRICS_CONTENT_TYPE })
   )
-}).annotateMerge(OpenApi.annotations({ summary: "Metrics", description: "In Prometheus text." }))
+}).annotateMerge(about("Metrics", "In Prometheus text."))
 
 /** The calls for operators. */
 export const SystemGroup = HttpApiGroup.make("system")

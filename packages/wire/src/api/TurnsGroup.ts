@@ -24,7 +24,7 @@ import { TurnExplanation } from "../TurnExplanation.ts"
 import { TurnState } from "../TurnState.ts"
 import { conversationParams, conversationProblems } from "./ConversationsGroup.ts"
 import * as ExampleTurn from "./ExampleTurn.ts"
-import { withContent } from "./OpenApiDocument.ts"
+import { about, withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const turnId = Schema.optionalKey(
@@ -223,10 +223,10 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
   },
   success: HttpApiSchema.StreamNdjson({ schema: Event, contentType: Sse.CONTENT_TYPE }),
   error: conversationProblems
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Watch it",
-    description: [
+})
+  .annotateMerge(
+    about(
+      "Watch it",
       "Streams the persisted events of the conversation, then live events without end. Persisted events carry an `id:`;",
       "a client that reconnects with the last id it received misses nothing and gets nothing twice.",
       "Events without an `id:` are sent again after a reconnect: `step-start` begins the text of a step anew, so discard the text",
@@ -236,10 +236,9 @@ const events = HttpApiEndpoint.get("events", "/v1/conversations/:conversationId/
       "The last frame of a stream that ends early is named `reconnect` and gives the reason: `{code, message}`, the code `too-slow`,",
       "`turn-stopped`, `storage-unavailable`, `shutting-down`, `unexpected`, or `conversation-deleted`, after which there is nothing",
       "to reconnect to. `EventSource` reconnects by itself."
-    ].join("\n"),
-    transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] })
-  })
-)
+    )
+  )
+  .annotateMerge(OpenApi.annotations({ transform: withContent({ [Sse.CONTENT_TYPE]: streams[Sse.CONTENT_TYPE] }) }))
 
 /** The media type of plain text. */
 export const TEXT_CONTENT_TYPE = "text/plain"
@@ -263,13 +262,11 @@ const turn = HttpApiEndpoint.get("turn", "/v1/turns/:turnId", {
   success: State,
   error: [Problem.InvalidRequest, Problem.TurnNotFound, Problem.StorageUnavailable]
 }).annotateMerge(
-  OpenApi.annotations({
-    summary: "Read a turn",
-    description: [
-      "The state of the turn, whichever process runs it: whether it waits, for what and until when, how many attempts it has made,",
-      "and, once it has ended, its answer or its error. Reading it does not wake the turn, so you can poll it."
-    ].join("\n")
-  })
+  about(
+    "Read a turn",
+    "The state of the turn, whichever process runs it: whether it waits, for what and until when, how many attempts it has made,",
+    "and, once it has ended, its answer or its error. Reading it does not wake the turn, so you can poll it."
+  )
 )
 
 const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationId/turns/:turnId/explain", {
@@ -288,15 +285,13 @@ const explain = HttpApiEndpoint.get("explain", "/v1/conversations/:conversationI
   ],
   error: [...conversationProblems, Problem.TurnNotFound]
 }).annotateMerge(
-  OpenApi.annotations({
-    summary: "Explain a turn",
-    description: [
-      "Why the turn waited, retried, gave up or lost content: for each decision the failure, the rule, the numbers that it used,",
-      "and when the turn is scheduled to wake. It is made from the turn's records, so it is the same while the turn runs and afterwards.",
-      "",
-      "`Accept: text/plain` returns it as text."
-    ].join("\n")
-  })
+  about(
+    "Explain a turn",
+    "Why the turn waited, retried, gave up or lost content: for each decision the failure, the rule, the numbers that it used,",
+    "and when the turn is scheduled to wake. It is made from the turn's records, so it is the same while the turn runs and afterwards.",
+    "",
+    "`Accept: text/plain` returns it as text."
+  )
 )
 
 /** The calls on turns. */

@@ -10,7 +10,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "
 import * as Sse from "../codec/Sse.ts"
 import { ConversationId } from "../Ids.ts"
 import { CreateConversation } from "./NewConversation.ts"
-import { withContent } from "./OpenApiDocument.ts"
+import { about, withContent } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const anyKey = Schema.Record(Schema.String, Schema.Unknown)
@@ -130,12 +130,7 @@ const stop = HttpApiEndpoint.delete("stop", "/v1/chat/:chatId", {
     Problem.TurnStopped,
     Problem.ShuttingDown
   ]
-}).annotateMerge(
-  OpenApi.annotations({
-    summary: "Abort the turn of a chat",
-    description: "`stop()` of `useChat` only leaves the stream; this ends the turn."
-  })
-)
+}).annotateMerge(about("Abort the turn of a chat", "`stop()` of `useChat` only leaves the stream; this ends the turn."))
 
 /** The calls of `useChat`. */
 export const UiMessagesGroup = HttpApiGroup.make("chat")

@@ -5,72 +5,40 @@
  * has the type `response`, so the type distinguishes them.
  */
 import * as Schema from "effect/Schema"
-import { Extension, toolAnswer } from "../Command.ts"
-import { ConversationState, ToolAnswers } from "../ConversationState.ts"
-import { CommandId, TurnId } from "../Ids.ts"
-import { Prompt as PromptValue } from "../Prompt.ts"
+import * as Command from "../Command.ts"
+import * as Commands from "../Commands.ts"
+import { ConversationState } from "../ConversationState.ts"
+import { TurnId } from "../Ids.ts"
 import { TurnEvent } from "../TurnEvent.ts"
-import { MomentOrDate } from "../values/Moment.ts"
-import { NonEmptyText } from "../values/Text.ts"
 import * as CommandText from "./CommandText.ts"
 
 /** Chosen by the client; the response has the same. */
 export const RequestId = CommandText.RequestId
 export type RequestId = CommandText.RequestId
 
-const command = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  Schema.Struct({ id: Schema.optionalKey(RequestId), type: Schema.tag(type), ...fields })
+/** A command of the table with the keys that a transport adds. */
+const command = <N extends Commands.Name, Added extends Schema.Struct.Fields>(name: N, added: Added) =>
+  Schema.Struct({
+    id: Schema.optionalKey(RequestId),
+    type: Schema.tag(Commands.snake(name)),
+    ...added,
+    ...Command.fieldsOf(name)
+  })
 
-const steering = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
-  // A repeated command id has no second effect, not even on a later wait (X4).
-  command(type, { ...fields, commandId: Schema.optionalKey(CommandId) })
+/** The commands by their type, with the keys that a transport adds. */
+export const commandsWith = <Added extends Schema.Struct.Fields>(added: Added) => ({
+  ...(Object.fromEntries(Commands.names().map((name) => [Commands.snake(name), command(name, added)])) as unknown as {
+    readonly [N in Commands.Name as Commands.Snake<N>]: ReturnType<typeof command<N, Added>>
+  }),
+  /** Reads the conversation's state (P15). */
+  get_state: Schema.Struct({ id: Schema.optionalKey(RequestId), type: Schema.tag("get_state"), ...added })
+})
 
 /** The commands by their type. */
-export const commands = {
-  /** Runs a turn. Answered once the turn is on disk; its progress comes as events. A repeated `turnId` is the same turn. */
-  prompt: command("prompt", { prompt: PromptValue, turnId: Schema.optionalKey(TurnId) }),
-  /** Runs the model again from the last user message, after an error or an abort (M1). */
-  retry: command("retry", { turnId: Schema.optionalKey(TurnId) }),
-  /** Ends the retries first, then the turn (P14). */
-  abort: command("abort", {}),
-  /** Switches automatic retries, from the next failure on (P15). */
-  set_auto_retry: command("set_auto_retry", { enabled: Schema.Boolean }),
-  /** Changes the model of turns that are accepted from now on. */
-  set_model: command("set_model", { model: NonEmptyText }),
-  /** Replaces the answers that hold for every call of a tool. */
-  set_tool_answers: command("set_tool_answers", { toolAnswers: ToolAnswers }),
-  /** Gives up: ends the wait, the chain, and the turn with its last error (P14, X4). */
-  abort_retry: steering("abort_retry", {}),
-  /** Ends the wait and makes the next attempt (X4). */
-  retry_now: steering("retry_now", {}),
-  /** Moves the end of the wait (X4). */
-  wait_until: steering("wait_until", { until: MomentOrDate }),
-  /** Ends the wait; the rest of the turn runs on this `provider/model` (X4). */
-  switch_target: steering("switch_target", { model: NonEmptyText }),
-  /** Adds to the budget of the step that waits (X4). */
-  extend_budget: steering("extend_budget", { byMs: Extension }),
-  /** Approves or refuses a tool call that waits for a person. */
-  answer_tool: steering("answer_tool", toolAnswer),
-  /** Reads the conversation's state (P15). */
-  get_state: command("get_state", {})
-} as const
+export const commands = commandsWith({})
 
 /** A line that is read. */
-export const RpcCommand = Schema.Union([
-  commands.prompt,
-  commands.retry,
-  commands.abort,
-  commands.set_auto_retry,
-  commands.set_model,
-  commands.set_tool_answers,
-  commands.abort_retry,
-  commands.retry_now,
-  commands.wait_until,
-  commands.switch_target,
-  commands.extend_budget,
-  commands.answer_tool,
-  commands.get_state
-])
+export const RpcCommand = Schema.Union(Object.values(commands))
 export type RpcCommand = typeof RpcCommand.Type
 
 /** What `prompt` and `retry` answer: the turn that was accepted. */

@@ -43,8 +43,6 @@ export const tokenProtocol = (token: string): string => TOKEN_PREFIX + Base64Url
 /** The server sends a `keep-alive` first, and then this often. */
 export const KEEP_ALIVE_MS = 15_000
 
-const { commands: lines } = RpcLines
-
 const inConversation = { conversationId: ConversationId }
 
 const subscription = {
@@ -76,41 +74,12 @@ export const commands = {
   }),
   /** Ends a subscription; no event of it follows the response. */
   unsubscribe: command("unsubscribe", subscription),
-  prompt: command("prompt", { ...inConversation, ...lines.prompt.fields }),
-  retry: command("retry", { ...inConversation, ...lines.retry.fields }),
-  abort: command("abort", { ...inConversation, ...lines.abort.fields }),
-  set_auto_retry: command("set_auto_retry", { ...inConversation, ...lines.set_auto_retry.fields }),
-  set_model: command("set_model", { ...inConversation, ...lines.set_model.fields }),
-  set_tool_answers: command("set_tool_answers", { ...inConversation, ...lines.set_tool_answers.fields }),
-  abort_retry: command("abort_retry", { ...inConversation, ...lines.abort_retry.fields }),
-  retry_now: command("retry_now", { ...inConversation, ...lines.retry_now.fields }),
-  wait_until: command("wait_until", { ...inConversation, ...lines.wait_until.fields }),
-  switch_target: command("switch_target", { ...inConversation, ...lines.switch_target.fields }),
-  extend_budget: command("extend_budget", { ...inConversation, ...lines.extend_budget.fields }),
-  answer_tool: command("answer_tool", { ...inConversation, ...lines.answer_tool.fields }),
-  /** `lastEventId` is that of the last event of the conversation that this socket was sent. */
-  get_state: command("get_state", { ...inConversation, ...lines.get_state.fields })
+  // `lastEventId` of `get_state` is that of the last event of the conversation that this socket was sent.
+  ...RpcLines.commandsWith(inConversation)
 } as const
 
 /** A message that a client sends. */
-export const SocketCommand = Schema.Union([
-  commands.create,
-  commands.subscribe,
-  commands.unsubscribe,
-  commands.prompt,
-  commands.retry,
-  commands.abort,
-  commands.set_auto_retry,
-  commands.set_model,
-  commands.set_tool_answers,
-  commands.abort_retry,
-  commands.retry_now,
-  commands.wait_until,
-  commands.switch_target,
-  commands.extend_budget,
-  commands.answer_tool,
-  commands.get_state
-])
+export const SocketCommand = Schema.Union(Object.values(commands))
 export type SocketCommand = typeof SocketCommand.Type
 
 /** What `create` answers. */

@@ -37,7 +37,7 @@ export const MomentOrDate = Schema.Union([Schema.Finite, Schema.String])
   })
   .pipe(
     Schema.decodeTo(
-      Schema.Finite,
+      Moment,
       SchemaTransformation.transformEffect<number, number | string>({
         decode: (value, options) => {
           // Rounded up: a wait ends no sooner than its client asked.

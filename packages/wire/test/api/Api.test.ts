@@ -14,6 +14,7 @@ import {
   TurnsGroup,
   WorkGroup
 } from "../../src/api/index.ts"
+import * as Commands from "../../src/Commands.ts"
 import * as TurnEvent from "../../src/TurnEvent.ts"
 
 const document = OpenApi.fromApi(Api.Api)
@@ -24,8 +25,14 @@ const calls = Object.entries(document.paths).flatMap(([path, item]) =>
 )
 
 describe("the calls", () => {
-  it("are these", () => {
-    expect([...calls].sort()).toEqual([
+  const ofCommands = Commands.names().map((name) => {
+    const [method, path] = Commands.routeOf(name)
+    return `${method} /v1/conversations/{conversationId}/${path}`
+  })
+
+  it("are these, and one for each command of the table", () => {
+    expect(ofCommands.filter((call) => !calls.includes(call))).toEqual([])
+    expect(calls.filter((call) => !ofCommands.includes(call)).sort()).toEqual([
       "DELETE /v1/chat/{chatId}",
       "DELETE /v1/conversations/{conversationId}",
       "GET /healthz",
@@ -46,25 +53,14 @@ describe("the calls", () => {
       "GET /v1/ws",
       "POST /v1/chat",
       "POST /v1/conversations",
-      "POST /v1/conversations/{conversationId}/abort",
-      "POST /v1/conversations/{conversationId}/abort-retry",
-      "POST /v1/conversations/{conversationId}/answer-tool",
-      "POST /v1/conversations/{conversationId}/extend-budget",
-      "POST /v1/conversations/{conversationId}/retry",
-      "POST /v1/conversations/{conversationId}/retry-now",
-      "POST /v1/conversations/{conversationId}/switch-target",
-      "POST /v1/conversations/{conversationId}/turns",
-      "POST /v1/conversations/{conversationId}/wait-until",
       "POST /v1/dry-run",
       "POST /v1/schedule",
+      "POST /v1/spend/raise",
       "POST /v1/turns",
       "POST /v1/turns/commands",
       "POST /v1/turns/courses",
       "POST /v1/turns/{turnId}/abort",
-      "PUT /v1/conversations/{conversationId}/auto-retry",
-      "PUT /v1/conversations/{conversationId}/model",
-      "PUT /v1/conversations/{conversationId}/title",
-      "PUT /v1/conversations/{conversationId}/tool-answers"
+      "PUT /v1/conversations/{conversationId}/title"
     ])
   })
 
@@ -151,14 +147,7 @@ describe("examples", () => {
       ConversationsGroup.ConversationCreated,
       ConversationsGroup.State,
       ConversationsGroup.Messages,
-      ConversationsGroup.AutoRetry,
-      ConversationsGroup.SetModel,
-      ConversationsGroup.SetToolAnswers,
-      ConversationsGroup.CommandOnly,
-      ConversationsGroup.WaitUntil,
-      ConversationsGroup.SwitchTarget,
-      ConversationsGroup.ExtendBudget,
-      ConversationsGroup.AnswerTool,
+      ...Object.values(ConversationsGroup.bodies),
       TurnsGroup.RunTurn,
       TurnsGroup.RetryTurn,
       TurnsGroup.TurnResult,
@@ -189,7 +178,7 @@ describe("examples", () => {
         return media === undefined ? [] : [{ path, media }]
       })
     )
-    expect(bodies.length).toBe(19)
+    expect(bodies.length).toBe(12 + Object.keys(ConversationsGroup.bodies).length)
     for (const { media, path } of bodies) {
       expect([path, media]).toEqual([path, expect.objectContaining({ examples: expect.anything() })])
       expect([path, Object.keys("examples" in media ? Object(media.examples) : {}).length]).not.toEqual([path, 0])
@@ -236,8 +225,12 @@ describe("examples", () => {
 
 it("every event states whether it is persisted", () => {
   const text = JSON.stringify(document.components.schemas["TurnEvent"])
-  for (const [type, fate] of Object.entries(TurnEvent.fate)) {
-    expect(text).toContain(`"title":"${type}","description":"${fate === "persisted" ? "Persisted" : "Transient"}: `)
+  for (const [members, fate] of [
+    [TurnEvent.PersistedEvent.members, "Persisted"],
+    [TurnEvent.TransientEvent.members, "Transient"]
+  ] as const) {
+    for (const { fields } of members)
+      expect(text).toContain(`"title":"${fields.type.schema.literal}","description":"${fate}: `)
   }
 })
 

@@ -5,8 +5,8 @@ import * as fc from "fast-check"
 import { Api, ConversationsGroup } from "../../src/api/index.ts"
 import * as Command from "../../src/Command.ts"
 
-const overHttp = Schema.decodeUnknownResult(ConversationsGroup.WaitUntil)
-const overSocket = Schema.decodeUnknownResult(Command.WaitUntil)
+const overHttp = Schema.decodeUnknownResult(ConversationsGroup.bodies.waitUntil)
+const overSocket = Schema.decodeUnknownResult(Command.Command)
 
 const refusalOf = (until: unknown): string => {
   const result = overHttp({ until })

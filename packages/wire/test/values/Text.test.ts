@@ -28,7 +28,7 @@ describe("Text", () => {
   it("no text of a request may have U+0000", () => {
     const refuses = (schema: Schema.Codec<unknown, unknown>, input: unknown) =>
       Result.isFailure(Schema.decodeUnknownResult(schema)(input))
-    const { SwitchTarget } = ConversationsGroup
+    const { switchTarget } = ConversationsGroup.bodies
     const { CreateConversation } = NewConversation
     expect(refuses(TurnsGroup.RunTurn, { prompt: "a" })).toBe(false)
     expect(refuses(TurnsGroup.RunTurn, { prompt: "a\0" })).toBe(true)
@@ -37,7 +37,7 @@ describe("Text", () => {
     expect(refuses(CreateConversation, { model: "a/b\0" })).toBe(true)
     expect(refuses(CreateConversation, { system: "\0" })).toBe(true)
     expect(refuses(CreateConversation, { retry: { finalReport: { schema: { title: "\0" } } } })).toBe(true)
-    expect(refuses(SwitchTarget, { model: "a/b" })).toBe(false)
-    expect(refuses(SwitchTarget, { model: "a/b\0" })).toBe(true)
+    expect(refuses(switchTarget, { model: "a/b" })).toBe(false)
+    expect(refuses(switchTarget, { model: "a/b\0" })).toBe(true)
   })
 })

@@ -5,73 +5,55 @@
  */
 import type { ClientError } from "@holdfast/client"
 import { FilePart, type Ids, type Message, type TurnState } from "@holdfast/wire"
-import { Effect, FileSystem, Option, type PlatformError } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Effect, FileSystem, type PlatformError } from "effect"
 import * as path from "node:path"
-import { causeOf } from "../../system/PlatformFailure.ts"
-import * as Prose from "../../text/Prose.ts"
+import { causeOf } from "../../base/system/PlatformFailure.ts"
+import * as Prose from "../../base/text/Prose.ts"
+import * as Declaration from "../Declaration.ts"
 import { Ended, Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
 import * as MediaTypes from "../MediaTypes.ts"
-import type { Parts, StartFailure } from "../Parts.ts"
-import { paint, Terminal } from "../terminal/Terminal.ts"
+import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as LeftTurns from "./LeftTurns.ts"
 import * as Service from "./Service.ts"
 
 /** The command `holdfast answer`. */
-export const command = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "answer",
-    {
-      turn: Argument.String("turn").pipe(Argument.withDescription("Id of the turn, as `holdfast submit` printed it")),
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print the turn as JSON: status, answer or error, attempts, usage; times in milliseconds"),
-        Flag.withDefault(false)
+export const command = Service.command(
+  {
+    name: "answer",
+    does: "Print the answer of a turn that was left. Exit codes: 0 answered, 1 failed or aborted, 3 not answered yet",
+    short: "The answer of a turn that was left",
+    options: {
+      turn: LeftTurns.turn,
+      json: Declaration.toggle(
+        "json",
+        "Print the turn as JSON: status, answer or error, attempts, usage; times in milliseconds"
       ),
-      files: Flag.String("files").pipe(
-        Flag.withMetavar("FOLDER"),
-        Flag.withDescription("Write the files of the answer, such as images, to this folder"),
-        Flag.optional
-      ),
-      ...Service.flags
+      files: Declaration.text("files", "FOLDER", "Write the files of the answer, such as images, to this folder")
     },
-    ({ files, json, turn, ...given }) =>
-      Service.use(parts, given, (client) =>
-        Effect.gen(function* () {
-          const turnId = yield* LeftTurns.idOf(turn)
-          const terminal = yield* Terminal
-          const state = yield* client.turn(turnId).getState
-          if (json) terminal.stdout(`${LeftTurns.inJson(state)}\n`)
-          else if (state.text !== undefined) {
-            const text = terminal.isStdoutTerminal ? Prose.harmless(state.text) : state.text
-            terminal.stdout(text.endsWith("\n") || (text === "" && state.files !== undefined) ? text : `${text}\n`)
-          } else {
-            const color = LeftTurns.hasEnded(state) ? "red" : "yellow"
-            terminal.stderr(`${paint(terminal.colors.stderr, color, `Turn ${turnId}: ${LeftTurns.inWords(state)}`)}\n`)
-          }
-          const folder = Option.getOrUndefined(files)
-          const { files: returned = [] } = state
-          const written = folder === undefined || returned.length === 0 ? [] : yield* write(client, state, folder)
-          const lines = [...written, ...unwritten(returned, folder)]
-          if (!json || folder !== undefined) for (const line of lines) terminal.stderr(`${Prose.oneLine(line)}\n`)
-          const exitCode = LeftTurns.exitCodeOf([state])
-          if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
-        })
-      )
-  ).pipe(
-    Command.withDescription(
-      "Print the answer of a turn that was left. Exit codes: 0 answered, 1 failed or aborted, 3 not answered yet"
-    ),
-    Command.withShortDescription("The answer of a turn that was left"),
-    Command.withExamples([
-      { command: "holdfast answer weekly-1 > answer.md", description: "The answer, byte for byte" },
-      {
-        command: "holdfast answer --files pictures poster-1",
-        description: "The answer, and its images in the folder pictures"
-      },
-      { command: "holdfast answer --json weekly-1 | jq .usage", description: "For programs" }
-    ])
-  )
+    examples: {
+      "holdfast answer weekly-1 > answer.md": "The answer, byte for byte",
+      "holdfast answer --files pictures poster-1": "The answer, and its images in the folder pictures",
+      "holdfast answer --json weekly-1 | jq .usage": "For programs"
+    }
+  },
+  Effect.fnUntraced(function* ({ files: folder, json, turn }, client) {
+    const terminal = yield* Terminal
+    const state = yield* client.turn(turn).getState
+    if (json) writeJson(terminal, state)
+    else if (state.text !== undefined) {
+      const text = terminal.isStdoutTerminal ? Prose.harmless(state.text) : state.text
+      terminal.stdout(text.endsWith("\n") || (text === "" && state.files !== undefined) ? text : `${text}\n`)
+    } else {
+      const color = LeftTurns.hasEnded(state) ? "red" : "yellow"
+      note(terminal, color, `Turn ${turn}: ${LeftTurns.inWords(state)}`)
+    }
+    const { files: returned = [] } = state
+    const written = folder === undefined || returned.length === 0 ? [] : yield* write(client, state, folder)
+    const lines = [...written, ...unwritten(returned, folder)]
+    if (!json || folder !== undefined) for (const line of lines) terminal.stderr(`${Prose.oneLine(line)}\n`)
+    yield* Ended.by(LeftTurns.exitCodeOf([state]))
+  })
+)
 
 /** The lines of the files that are not written: with a folder those at an address, which nothing reads; without one all. */
 export const unwritten = (
@@ -91,7 +73,7 @@ export const write = Effect.fnUntraced(function* (
   const disk = yield* FileSystem.FileSystem
   const messages = yield* client.conversation(conversationId).getMessages
   const refused = (error: PlatformError.PlatformError) =>
-    new Refused({ message: `--files: ${folder} cannot be written: ${causeOf(error)}.`, exitCode: ExitCode.FAILED })
+    Refused.failed(`--files: ${folder} cannot be written: ${causeOf(error)}.`)
   yield* Effect.mapError(disk.makeDirectory(folder, { recursive: true }), refused)
   return yield* Effect.forEach(bytesOf(messages, turnId), (file, at) => {
     const to = path.join(folder, nameOf(turnId, file, at))

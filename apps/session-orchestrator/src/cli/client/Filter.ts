@@ -1,38 +1,34 @@
 /** The flags that name turns or conversations of a service: `--since`, `--model`, `--tag`. */
 import { defined } from "@holdfast/wire"
-import { Effect, Option } from "effect"
-import { Flag } from "effect/cli"
+import { Effect } from "effect"
+import * as Declaration from "../Declaration.ts"
+import { Refused } from "../Ended.ts"
 import * as Since from "../Since.ts"
 
 /** @param what "turns" or "conversations" */
 export const flags = (what: string) => ({
-  since: Flag.String("since").pipe(
-    Flag.withMetavar("MOMENT"),
-    Flag.withDescription(`Name ${what} since then: ${Since.EXPECTED}`),
-    Flag.optional
-  ),
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("PROVIDER/MODEL"),
-    Flag.withDescription(`Name ${what} of this model, or of this provider`),
-    Flag.optional
-  ),
-  tag: Flag.String("tag").pipe(
-    Flag.withMetavar("TAG"),
-    Flag.withDescription(`Name ${what} with this tag`),
-    Flag.optional
-  )
+  since: Since.flag(`Name ${what} since then`),
+  model: Declaration.model(`Name ${what} of this model, or of this provider`),
+  tag: Declaration.text("tag", "TAG", `Name ${what} with this tag`)
 })
 
-/** The flags as a command line gives them. */
-export interface Flags {
-  readonly since: Option.Option<string>
-  readonly model: Option.Option<string>
-  readonly tag: Option.Option<string>
+/** The flags that name calls through the gateway, and one turn. */
+export const ofTurns = {
+  ...flags("turns"),
+  client: Declaration.text(
+    "client",
+    "NAME",
+    "Name calls through the gateway of this program (claude, codex, opencode …)"
+  ),
+  session: Declaration.text("session", "ID", "Name calls through the gateway of this session of a program"),
+  turn: Declaration.parsed("turn", "ID", "Name one turn", Declaration.TURN)
 }
 
-/** The filter that they mean; a moment that cannot be read is refused. */
-export const of = ({ model, since, tag }: Flags, now: number) =>
-  Effect.map(Option.isNone(since) ? Effect.undefined : Since.orRefused(since.value, now), (moment) =>
-    defined({ since: moment, model: Option.getOrUndefined(model), tag: Option.getOrUndefined(tag) })
-  )
+/** The filter that the flags mean. */
+export const of = ({ client, model, session, since, tag, turn }: Partial<Declaration.Given<typeof ofTurns>>) => {
+  const tags = [tag, session, client?.toLowerCase()].filter((one) => one !== undefined)
+  const gateway = session === undefined && client === undefined ? undefined : (true as const)
+  return tags.length > 1
+    ? Effect.fail(Refused.usage("Give one of --tag, --client and --session: a session has one client."))
+    : Effect.succeed(defined({ since, model, tag: tags[0], gateway, turnIds: turn && [turn] }))
+}

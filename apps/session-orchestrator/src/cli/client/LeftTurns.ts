@@ -1,137 +1,132 @@
 /**
- * Turns that were left, by their ids: `holdfast wait`, `holdfast cancel`, and the words for what a turn is at.
+ * Turns that were left, by their ids: `holdfast attach`, `wait` and `cancel`, and the words for what a turn is at.
  *
- * `wait`: the service may restart meanwhile. It is asked again until `--timeout`, or without end.
+ * The service may restart meanwhile: `attach` connects again, and `wait` asks again until `--timeout`, for as long as it takes.
  */
-import { Ids, type TurnState } from "@holdfast/wire"
-import { Clock, Duration, Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import * as DurationText from "../../text/DurationText.ts"
-import * as Prose from "../../text/Prose.ts"
-import { Ended, Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
-import type { Parts, StartFailure } from "../Parts.ts"
-import { paint, Terminal } from "../terminal/Terminal.ts"
+import type { Ids, TurnState } from "@holdfast/wire"
+import { Clock, Duration, Effect } from "effect"
+import { Argument } from "effect/cli"
+import * as Prose from "../../base/text/Prose.ts"
+import * as Declaration from "../Declaration.ts"
+import { Ended, ExitCode } from "../Ended.ts"
+import * as RunCommand from "../RunCommand.ts"
+import * as Signals from "../Signals.ts"
+import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as Service from "./Service.ts"
 
+/** The argument of a command about one turn. */
+export const turn = Declaration.parsedArgument(
+  "turn",
+  "Id of the turn, as `holdfast submit` printed it",
+  Declaration.TURN
+)
+
+const turns = Argument.variadic(
+  Declaration.parsedArgument("turn", "Ids of turns, as `holdfast submit` printed them", Declaration.TURN),
+  { min: 1 }
+)
+
+/** The command `holdfast attach`. */
+export const attach = Service.command(
+  {
+    name: "attach",
+    does: "Watch a turn of the running service to its end. Ctrl-C leaves it running. Exit codes: 0 answered, 1 failed, 130 aborted or left",
+    short: "Watch a turn of the running service",
+    options: { turn, json: Declaration.events },
+    examples: {
+      "holdfast attach weekly-1": "Its waits with a countdown, then its answer",
+      "holdfast attach --json weekly-1 | jq .type": "Its events"
+    }
+  },
+  Effect.fnUntraced(function* ({ json, turn }, client) {
+    const terminal = yield* Terminal
+    const signals = yield* Signals.Signals
+    // A turn that does not exist, or a service that is not there, is reported at once.
+    const { conversationId } = yield* client.turn(turn).getState
+    const { events } = client.conversation(conversationId).turn(turn)
+    const shown = (json ? RunCommand.printEvents : RunCommand.show)({
+      events,
+      terminal,
+      advice: "Ctrl-C leaves it running",
+      head: `Turn ${turn} of conversation ${conversationId}.`
+    })
+    const end = yield* Effect.raceFirst(shown, Effect.as(signals.first, "left" as const))
+    if (end === "left") terminal.stderr(`The turn goes on. \`holdfast attach ${turn}\` watches it again.\n`)
+    yield* Ended.by(end === "left" ? ExitCode.ABORTED : RunCommand.exitCodeOf(end))
+  }, Effect.provide(Signals.layer))
+)
+
 /** The command `holdfast wait`. */
-export const wait = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "wait",
-    {
-      turns: Argument.String("turn").pipe(
-        Argument.withDescription("Ids of turns, as `holdfast submit` printed them"),
-        Argument.variadic({ min: 1 })
-      ),
-      timeout: Flag.String("timeout").pipe(
-        Flag.withMetavar("DURATION"),
-        Flag.withDescription('Wait so long at most, as in "8 hours"'),
-        Flag.optional
-      ),
-      json: Flag.Boolean("json").pipe(
-        Flag.withDescription("Print each turn as JSON once it has ended"),
-        Flag.withDefault(false)
-      ),
-      ...Service.flags
+export const wait = Service.command(
+  {
+    name: "wait",
+    does: "Wait until turns have ended. Exit codes: 0 all answered, 1 one failed or was aborted, 3 one has not ended by --timeout",
+    short: "Wait until turns have ended",
+    options: {
+      turns,
+      timeout: Declaration.duration("timeout", 'Wait so long at most, as in "8 hours"', "8 hours"),
+      json: Declaration.toggle("json", "Print each turn as JSON once it has ended")
     },
-    ({ json, timeout, turns, ...given }) =>
-      Service.use(parts, given, (client) =>
-        Effect.gen(function* () {
-          const terminal = yield* Terminal
-          const ids = yield* Effect.forEach([...new Set(turns)], idOf)
-          const limitMs = yield* limitOf(Option.getOrUndefined(timeout))
-          const states = yield* untilEnded(client, ids, limitMs, (state) =>
-            terminal.stdout(`${json ? inJson(state) : `${state.turnId} ${inWords(state)}`}\n`)
-          )
-          const open = ids.length - states.length
-          if (open > 0) terminal.stderr(`${paint(terminal.colors.stderr, "yellow", openText(open, ids.length))}\n`)
-          const ended = exitCodeOf(states)
-          const exitCode = ended === ExitCode.COMPLETED && open > 0 ? ExitCode.PENDING : ended
-          if (exitCode !== ExitCode.COMPLETED) return yield* new Ended({ exitCode })
-        })
-      )
-  ).pipe(
-    Command.withDescription(
-      "Wait until turns have ended. Exit codes: 0 all answered, 1 one failed or was aborted, 3 one has not ended by --timeout"
-    ),
-    Command.withShortDescription("Wait until turns have ended"),
-    Command.withExamples([
-      { command: "holdfast wait $(holdfast submit --each prompts.txt)", description: "Until all of a file have ended" },
-      { command: 'holdfast wait --timeout "8 hours" weekly-1', description: "A night at most" }
-    ])
-  )
+    examples: {
+      "holdfast wait $(holdfast submit --each prompts.txt)": "Until all of a file have ended",
+      'holdfast wait --timeout "8 hours" weekly-1': "A night at most"
+    }
+  },
+  Effect.fnUntraced(function* ({ json, timeout = Infinity, turns }, client) {
+    const terminal = yield* Terminal
+    const ids = new Set(turns)
+    const states = yield* untilEnded(client, ids, timeout, (state) =>
+      json ? writeJson(terminal, state) : terminal.stdout(`${state.turnId} ${inWords(state)}\n`)
+    )
+    const open = ids.size - states.length
+    if (open > 0) note(terminal, "yellow", openText(open, ids.size))
+    const ended = exitCodeOf(states)
+    yield* Ended.by(ended === ExitCode.COMPLETED && open > 0 ? ExitCode.PENDING : ended)
+  })
+)
 
 /** The command `holdfast cancel`. */
-export const cancel = <E extends StartFailure>(parts: Parts<E>) =>
-  Command.make(
-    "cancel",
-    {
-      turns: Argument.String("turn").pipe(
-        Argument.withDescription("Ids of turns, as `holdfast submit` printed them"),
-        Argument.variadic({ min: 1 })
-      ),
-      ...Service.flags
-    },
-    ({ turns, ...given }) =>
-      Service.use(parts, given, (client) =>
-        Effect.gen(function* () {
-          const terminal = yield* Terminal
-          const ids = yield* Effect.forEach(turns, idOf)
-          let hasFailed = false
-          for (const turnId of ids) {
-            const { abort, getState } = client.turn(turnId)
-            const outcome = yield* Effect.result(Effect.andThen(abort, getState))
-            if (outcome._tag === "Success") terminal.stdout(`${turnId} ${outcome.success.status}\n`)
-            else if (outcome.failure.code === "unreachable") return yield* Effect.fail(outcome.failure)
-            else {
-              hasFailed = true
-              terminal.stderr(
-                `${paint(terminal.colors.stderr, "red", `${turnId}: ${Service.wordsOf(outcome.failure)}`)}\n`
-              )
-            }
-          }
-          if (hasFailed) return yield* new Ended({ exitCode: ExitCode.FAILED })
-        })
-      )
-  ).pipe(
-    Command.withDescription(
-      "End turns. Each id is printed with how its turn has ended: aborted, or as it had ended before"
-    ),
-    Command.withShortDescription("End turns that were left"),
-    Command.withExamples([{ command: "holdfast cancel weekly-1 weekly-2", description: "Ends two turns" }])
-  )
-
-/** A turn's id as an argument; anything that is no id is refused before the service is asked. */
-export const idOf = (text: string): Effect.Effect<Ids.TurnId, Refused> =>
-  Ids.ID_PATTERN.test(text)
-    ? Effect.succeed(Ids.TurnId.make(text))
-    : Effect.fail(
-        new Refused({
-          message: `${JSON.stringify(Prose.clip(Prose.oneLine(text), 80))} is no turn's id: expected 1 to 64 letters, digits, "_" or "-".`,
-          exitCode: ExitCode.USAGE
-        })
-      )
+export const cancel = Service.command(
+  {
+    name: "cancel",
+    does: "End turns. Each id is printed with how its turn has ended: aborted, or as it had ended before",
+    short: "End turns that were left",
+    options: { turns },
+    examples: { "holdfast cancel weekly-1 weekly-2": "Ends two turns" }
+  },
+  Effect.fnUntraced(function* ({ turns }, client) {
+    const terminal = yield* Terminal
+    let hasFailed = false
+    for (const turnId of turns) {
+      const { abort, getState } = client.turn(turnId)
+      const outcome = yield* Effect.result(Effect.andThen(abort, getState))
+      if (outcome._tag === "Success") terminal.stdout(`${turnId} ${outcome.success.status}\n`)
+      else if (outcome.failure.code === "unreachable") return yield* Effect.fail(outcome.failure)
+      else {
+        hasFailed = true
+        note(terminal, "red", `${turnId}: ${Service.wordsOf(outcome.failure)}`)
+      }
+    }
+    yield* Ended.by(hasFailed ? ExitCode.FAILED : ExitCode.COMPLETED)
+  })
+)
 
 /** Whether a turn has ended. */
 export const hasEnded = ({ status }: TurnState.TurnState): boolean => ENDED.has(status)
 
 /** How a command ends that is about turns in these states. */
-export const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode.ExitCode => {
+export const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode => {
   if (states.every(({ status }) => status === "completed")) return ExitCode.COMPLETED
   return states.some((state) => hasEnded(state) && state.status !== "completed") ? ExitCode.FAILED : ExitCode.PENDING
 }
 
 /** One line: what a turn is at, and why. */
 export const inWords = ({ error, status, wait }: TurnState.TurnState): string => {
-  const why =
-    error === undefined ? "" : `: ${error.code === undefined ? "" : `${error.code} `}${Prose.oneLine(error.message)}`
+  const why = error === undefined ? "" : `: ${Prose.coded(error.code, error.message)}`
   if (wait?.asks !== undefined) return `waiting for an answer: ${Prose.oneLine(wait.asks.message)}`
   const until = wait === undefined ? "" : ` until ${new Date(wait.retryAt).toLocaleString("sv-SE")}`
   return `${status}${until}${why}`
 }
-
-/** A turn's state as JSON on one line. */
-export const inJson = (state: TurnState.TurnState): string => Prose.inJson(JSON.stringify(state))
 
 /** How many turns have not ended, in words. */
 export const openText = (open: number, all: number): string => {
@@ -148,7 +143,7 @@ export const openText = (open: number, all: number): string => {
  */
 const untilEnded = Effect.fnUntraced(function* (
   client: Service.Client,
-  ids: ReadonlyArray<Ids.TurnId>,
+  ids: Iterable<Ids.TurnId>,
   limitMs: number,
   show: (state: TurnState.TurnState) => void
 ) {
@@ -183,13 +178,3 @@ const AT_ONCE = 8
 /** Between two rounds: what a person notices, and for each turn as much again as it costs the service. */
 const INTERVAL_MS = 1_000
 const EACH_MS = 10
-
-const limitOf = (text: string | undefined): Effect.Effect<number, Refused> => {
-  if (text === undefined) return Effect.succeed(Infinity)
-  const duration = DurationText.parse(text)
-  return duration === undefined
-    ? Effect.fail(
-        new Refused({ message: '--timeout: expected a duration such as "8 hours".', exitCode: ExitCode.USAGE })
-      )
-    : Effect.succeed(Duration.toMillis(duration))
-}

@@ -4,10 +4,10 @@
  * A file has one owner, and its lock names where the owner listens (`Tenancy`). A second command on a file works through the service of the
  * first. When the first command ends, the second owns the file, and its turn continues there.
  */
-import { webSocket } from "@holdfast/client"
+import { type ClientOptions, webSocket } from "@holdfast/client"
 import { DatabaseFile } from "@holdfast/journal/sqlite"
-import { DefaultAddress } from "@holdfast/wire"
-import { Context, Effect, Layer, Option, References, Result, Schedule, type Scope } from "effect"
+import { DefaultAddress, defined } from "@holdfast/wire"
+import { Context, Effect, Layer, Option, References, Schedule, type Scope } from "effect"
 import { GlobalFlag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as fs from "node:fs"
@@ -15,31 +15,35 @@ import * as os from "node:os"
 import { dirname, join, relative } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { Config, type Values } from "../../config/Config.ts"
-import * as Environment from "../../config/reading/Environment.ts"
-import * as SafeLogger from "../../redaction/SafeLogger.ts"
-import type { Secrets } from "../../redaction/Secrets.ts"
+import * as SafeLogger from "../../config/redaction/SafeLogger.ts"
+import type { Secrets } from "../../config/redaction/Secrets.ts"
 import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
-import { Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
-import type { Parts, StartFailure } from "../Parts.ts"
-import { paint, type Terminal } from "../terminal/Terminal.ts"
+import type { Failure, Parts } from "../Parts.ts"
+import * as Declaration from "../Declaration.ts"
+import * as RunInput from "../RunInput.ts"
+import * as Setup from "../Setup.ts"
+import * as Signals from "../Signals.ts"
+import { note, type Terminal } from "../terminal/Terminal.ts"
 import * as Service from "./Service.ts"
 
-/** Whether the command line or the environment names a service. */
-export const isNamed = (url: Option.Option<string>, environment: Environment.Environment): boolean =>
-  Option.isSome(url) || Environment.get(environment, Environment.URL_VARIABLE) !== undefined
-
 /** A service that answers. */
-export interface Found {
+interface Found {
   readonly address: Service.Address
   /** It is in this process, and ends with the scope. */
   readonly isOwn: boolean
 }
 
-/** How a service in this process is started. */
-export type Start<E> = (config: Values) => Effect.Effect<HttpServer.HttpServer["Service"], E, Needs>
+/** Calls that go to the service, wherever it is. */
+interface Followed extends Found {
+  readonly fetch?: Fetch
+  readonly open?: OpenSocket
+}
 
-type OpenSocket = Parameters<typeof webSocket>[0]
+/** How a service in this process is started. */
+type Start = (config: Values) => Effect.Effect<HttpServer.HttpServer["Service"], Failure, Needs>
+
+type OpenSocket = NonNullable<Parameters<typeof webSocket>[0]>
+type Fetch = NonNullable<ClientOptions["fetch"]>
 
 type Needs = Config | Secrets | Scope.Scope
 
@@ -49,28 +53,28 @@ type Needs = Config | Secrets | Scope.Scope
  * @param start the service in this process
  * @param isBeside whether a service at the configured address is meant, whatever its database is
  */
-export const find = Effect.fnUntraced(function* <E extends StartFailure>(
-  { environment }: Pick<Parts<E>, "environment">,
-  url: Option.Option<string>,
+export const find = Effect.fnUntraced(function* (
+  { environment }: Pick<Parts, "environment">,
+  url: string | undefined,
   config: Values,
-  start: Start<E>,
+  start: Start,
   isBeside: boolean
-): Effect.fn.Return<Found, E | Refused | NonNullable<Values["missing"]>, Needs> {
-  if (isNamed(url, environment)) {
-    const address = yield* Service.orRefused(Service.addressOf(Option.getOrUndefined(url), environment, config.server))
-    if (yield* answers(address.url)) return { address, isOwn: false }
-    return yield* new Refused({
-      message: `The service at ${address.url} does not answer. Start it with \`holdfast serve\`; without an address this terminal runs its own.`,
-      exitCode: ExitCode.FAILED
-    })
+): Effect.fn.Return<Found, Failure, Needs> {
+  if (Service.isNamed(url, environment)) {
+    const address = yield* Service.addressOf(url, environment, config.server)
+    const client = yield* Service.connect(address, { retryForMs: 0 })
+    yield* Service.inWords(client.health)
+    return { address, isOwn: false }
   }
   const token = Service.tokenOf(config.server)
-  const configured = isBeside ? Service.addressOf(undefined, environment, config.server) : Result.fail("")
-  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, E | NonNullable<Values["missing"]>, Needs> {
+  const configured = isBeside
+    ? yield* Effect.option(Service.addressOf(undefined, environment, config.server))
+    : Option.none()
+  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, Failure, Needs> {
     const owner = yield* ownerOf(config)
     if (owner !== undefined) return { address: { url: owner, token }, isOwn: false }
-    if (Result.isSuccess(configured) && (yield* answers(configured.success.url))) {
-      return { address: configured.success, isOwn: false }
+    if (Option.isSome(configured) && (yield* answers(configured.value.url))) {
+      return { address: configured.value, isOwn: false }
     }
     if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
     const { address } = yield* start(config)
@@ -90,14 +94,13 @@ export const find = Effect.fnUntraced(function* <E extends StartFailure>(
  * or where that is taken, or there was none, on any free port.
  */
 export const quiet =
-  <E extends StartFailure>(parts: Pick<Parts<E>, "service">, before?: string): Start<E> =>
+  (parts: Pick<Parts, "service">, before?: string): Start =>
   (config) =>
     Effect.gen(function* () {
       const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
       const level = yield* References.MinimumLogLevel
       const on = (port: number) =>
-        Layer.build(parts.service).pipe(
-          Effect.map((services) => Context.get(services, HttpServer.HttpServer)),
+        Effect.map(Layer.build(parts.service), Context.get(HttpServer.HttpServer)).pipe(
           Effect.provideService(Config, alone(config, port)),
           Effect.provideService(References.MinimumLogLevel, Option.isNone(flag) && level === "Info" ? "Error" : level)
         )
@@ -105,67 +108,105 @@ export const quiet =
     })
 
 /** Starts the service with its log in a file beside the database: the terminal is taken. */
-export const logged = <E extends StartFailure>(
-  parts: Pick<Parts<E>, "service">,
-  terminal: Terminal["Service"],
-  name: string
-): Start<E> => {
+export const logged = (parts: Pick<Parts, "service">, terminal: Terminal["Service"], name: string): Start => {
   let isAgain = false
   return (config) => {
     const log = join(dirname(config.database.path), name)
     const short = relative(process.cwd(), log)
-    const words = `No service is running: this terminal runs its own. Log: ${short.startsWith("..") ? log : short}`
+    const words = `No service is running: this terminal runs its own. Warnings go to ${short.startsWith("..") ? log : short}`
     // Later the terminal has other content.
-    if (!isAgain) terminal.stderr(`${paint(terminal.colors.stderr, "dim", words)}\n`)
+    if (!isAgain) note(terminal, "dim", words)
     isAgain = true
     const logger = SafeLogger.layer({
       format: "json",
       colors: false,
       write: (line) => fs.appendFileSync(log, line, { mode: 0o600 })
     })
-    return Layer.build(Layer.provide(parts.service, logger)).pipe(
-      Effect.map((services) => Context.get(services, HttpServer.HttpServer)),
+    return Effect.map(Layer.build(Layer.provide(parts.service, logger)), Context.get(HttpServer.HttpServer)).pipe(
       Effect.provideService(Config, config)
     )
   }
 }
 
+/** The service near a command. */
+export interface Near {
+  readonly parts: Parts
+  readonly config: Values
+  /** The command line or the environment names the service. */
+  readonly isNamed: boolean
+  /** What a new conversation is opened with, as the command line gives it. */
+  readonly opening: Declaration.Given<typeof RunInput.opening>
+  /** A client of the service, which follows it. */
+  readonly connect: (isSocket?: boolean) => Effect.Effect<Service.Client, Failure, Needs>
+}
+
 /**
- * A client of the service near this command. It follows the service: when that process ends, the client finds the next owner of the database,
- * or starts the service here.
+ * Declares a command that works through the service near it. Its flags choose the model and the profile of a service in this process, unless one is
+ * named.
  */
-export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
-  parts: Pick<Parts<E>, "environment" | "service">,
-  url: Option.Option<string>,
+export const command = <const Own extends Declaration.Options, R>(
+  declaration: Declaration.Declaration<Own>,
+  run: Declaration.Body<Own, [near: Near], R>
+) =>
+  Declaration.command(
+    declaration,
+    (given, { config, url, ...opening }, parts) => {
+      const isNamed = Service.isNamed(url, parts.environment)
+      const { model, profile } = opening
+      return Setup.withConfig(parts, { config, flags: isNamed ? {} : { model, profile } }, (config) =>
+        run(given, {
+          parts,
+          config,
+          isNamed,
+          opening,
+          connect: (isSocket = false) => {
+            const isBeside = config.database.url !== undefined
+            const followed = follow(parts, url, config, (before) => quiet(parts, before), isBeside)
+            return Effect.flatMap(followed, ({ address, fetch, open }) =>
+              Service.connect(address, {
+                retryForMs: RETRY_FOR_MS,
+                ...defined({ fetch, transport: isSocket ? webSocket(open) : undefined })
+              })
+            )
+          }
+        }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
+      )
+    },
+    { ...RunInput.opening, ...Service.flags }
+  )
+
+/**
+ * Finds the service, and follows it: when its process ends, calls by `fetch` and `open` find the next owner of the database, or start the
+ * service here. Both are absent if the service is in this process, or was named.
+ *
+ * @param start the service in this process, at the address of the one before
+ */
+export const follow = Effect.fnUntraced(function* (
+  parts: Pick<Parts, "environment">,
+  url: string | undefined,
   config: Values,
-  isSocket = false
-) {
-  const search = (before?: string) => find(parts, url, config, quiet(parts, before), config.database.url !== undefined)
+  start: (before?: string) => Start,
+  isBeside: boolean
+): Effect.fn.Return<Followed, Failure, Needs> {
+  const search = (before?: string) => find(parts, url, config, start(before), isBeside)
   const first = yield* search()
-  const carrying = (open?: OpenSocket) => ({
-    retryForMs: RETRY_FOR_MS,
-    ...(isSocket ? { transport: webSocket(open) } : {})
-  })
-  if (first.isOwn || isNamed(url, parts.environment)) return yield* Service.connect(first.address, carrying())
+  if (first.isOwn || Service.isNamed(url, parts.environment)) return first
   const run = Effect.runPromiseWith(yield* Effect.context<Needs>())
   let now = first.address.url
   let moving: Promise<void> | undefined
   const move = () =>
-    (moving ??= run(search(now))
-      .then(
-        ({ address }) => {
-          now = address.url
-        },
-        (error: StartFailure) => {
-          throw new Error(error.message) // passing: the service may be restarted meanwhile
-        }
-      )
+    // A failure is passing: the service may be restarted meanwhile.
+    (moving ??= run(Effect.mapError(search(now), ({ message }) => new Error(message)))
+      .then(({ address }) => {
+        now = address.url
+      })
       .finally(() => {
         moving = undefined
       }))
   const here = (given: string) => now + given.slice(new URL(given).origin.length)
-  return yield* Service.connect(first.address, {
-    ...carrying((given, protocols) => new WebSocket(here(given).replace(/^http/, "ws"), protocols)),
+  return {
+    ...first,
+    open: (given, protocols) => new WebSocket(here(given).replace(/^http/, "ws"), protocols),
     fetch: async (given, init) => {
       // The next one may have ended by the time that it is called, or be about to: it answers open connections, and takes no new one.
       for (let tried = 0; ; tried++)
@@ -177,8 +218,17 @@ export const connect = Effect.fnUntraced(function* <E extends StartFailure>(
           await move()
         }
     }
-  })
+  }
 })
+
+/** Whether a Holdfast service is at an address. */
+export const answers = (url: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
+      (response) => response.ok,
+      () => false
+    )
+  )
 
 /** The configuration of such a service: for this machine. */
 const alone = (config: Values, port: number): Values => ({
@@ -195,15 +245,6 @@ const alone = (config: Values, port: number): Values => ({
 /** Commands that begin and end at once are some few. */
 const TRIES = 5
 const PAUSE_MS = 500
-
-/** Whether a Holdfast service is at an address. */
-const answers = (url: string): Effect.Effect<boolean> =>
-  Effect.promise(() =>
-    fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
-      (response) => response.ok,
-      () => false
-    )
-  )
 
 /** A service on this machine answers sooner, also while it is busy. */
 const PATIENCE_MS = 2_000

@@ -6,8 +6,9 @@
  */
 import { Ids } from "@holdfast/wire"
 import { WorkGroup } from "@holdfast/wire/api"
-import { Exit, Option, Result, Schema, SchemaIssue, Cause } from "effect"
+import { Result, Schema } from "effect"
 import { createHash } from "node:crypto"
+import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 
 /** A prompt with its line, counted from 1. */
 export interface Entry {
@@ -69,9 +70,7 @@ const { turnId: _, ...submission } = WorkGroup.SubmitTurn.fields
 const Line = Schema.Struct({ id: Schema.optionalKey(Ids.TurnId), ...submission })
 type Line = typeof Line.Type
 
-const decodeLine = Schema.decodeUnknownExit(Line)
-
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+const decodeLine = Schema.decodeUnknownResult(Line, { errors: "all", onExcessProperty: "error" })
 
 /** The form by the name, or else by the first line. */
 const isJsonLines = (name: string, first: string): boolean => {
@@ -103,19 +102,8 @@ const readText = (content: string): Result.Result<Line, string> =>
 
 const readJson = (content: string): Result.Result<Line, string> => {
   if (!isJsonObject(content)) return Result.fail('expected a JSON object such as {"prompt": "Hello"}')
-  const decoded = decodeLine(jsonOf(content), { errors: "all", onExcessProperty: "error" })
-  if (Exit.isSuccess(decoded)) return Result.succeed(decoded.value)
-  const error = Option.getOrThrow(Cause.findErrorOption(decoded.cause))
-  const { issues } = formatIssue(error.issue)
-  return Result.fail(
-    issues
-      .map(({ message, path = [] }) =>
-        [path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."), message]
-          .filter((part) => part !== "")
-          .join(": ")
-      )
-      .join("; ")
-  )
+  const value = jsonOf(content)
+  return Result.mapError(decodeLine(value), ({ issue }) => ConfigProblem.firstOf(issue, value))
 }
 
 /** The same line again in a file counts up. */

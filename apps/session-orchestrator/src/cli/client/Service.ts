@@ -7,33 +7,27 @@
 import { ClientError, type ClientOptions } from "@holdfast/client"
 import * as HoldfastClient from "@holdfast/client/effect"
 import { defined } from "@holdfast/wire"
-import { Effect, Option, Redacted, Result } from "effect"
-import { Flag } from "effect/cli"
-import type { Values } from "../../config/Config.ts"
+import { Effect, Redacted } from "effect"
+import type { Config, Values } from "../../config/Config.ts"
 import * as Environment from "../../config/reading/Environment.ts"
-import * as Loopback from "../../system/Loopback.ts"
-import { type Ended, Refused } from "../Ended.ts"
-import * as ExitCode from "../ExitCode.ts"
-import type { Parts, StartFailure } from "../Parts.ts"
+import * as Loopback from "../../base/system/Loopback.ts"
+import * as Declaration from "../Declaration.ts"
+import { Refused } from "../Ended.ts"
+import type { Failure, Inspected } from "../Parts.ts"
 import * as Setup from "../Setup.ts"
 
-/** `--url`, the same for every command that needs a running service. */
-export const urlFlag = Flag.String("url").pipe(
-  Flag.withMetavar("URL"),
-  Flag.withDescription("Address of the running service (default: HOLDFAST_URL, or server.host and server.port)"),
-  Flag.optional
-)
-
 /** `--model`, the same for every command that sends prompts to a running service. */
-export const modelFlag = Flag.String("model").pipe(
-  Flag.withAlias("m"),
-  Flag.withMetavar("PROVIDER/MODEL"),
-  Flag.withDescription("Model to ask instead of the service's own"),
-  Flag.optional
-)
+export const modelFlag = Declaration.model("Model to ask instead of the service's own")
 
 /** The flags of every command that needs a running service. */
-export const flags = { url: urlFlag, config: Setup.configFlag }
+export const flags = {
+  url: Declaration.text(
+    "url",
+    "URL",
+    "Address of the running service (default: HOLDFAST_URL, or server.host and server.port)"
+  ),
+  config: Declaration.config
+}
 
 /** The address of a service, with its token. */
 export interface Address {
@@ -45,30 +39,61 @@ export interface Address {
 /** The calls of a service. */
 export type Client = HoldfastClient.Client["Service"]
 
-/** Runs a command's body with the client of the service that the flags, the environment and the configuration name. */
-export const use = <E extends StartFailure, A, E2 extends StartFailure | Ended, R>(
-  parts: Parts<E>,
-  given: { readonly url: Option.Option<string>; readonly config: Option.Option<string> },
-  body: (client: Client, server: Values["server"]) => Effect.Effect<A, E2 | ClientError, R>
+/** Declares a command that calls the service which the flags, the environment and the configuration name. */
+export const command = <const Own extends Declaration.Options, R>(
+  declaration: Declaration.Declaration<Own>,
+  run: Declaration.Body<Own, [client: Client, server: Values["server"]], R>
 ) =>
-  Setup.withConfig(parts, { file: Option.getOrUndefined(given.config) }, ({ server }) =>
-    Effect.gen(function* () {
-      const address = yield* orRefused(addressOf(Option.getOrUndefined(given.url), parts.environment, server))
-      return yield* body(yield* connect(address), server)
-    }).pipe(inWords, Effect.scoped)
+  Declaration.command(
+    declaration,
+    (given, shared, parts) =>
+      Setup.withConfig(parts, shared, ({ server }) =>
+        addressOf(shared.url, parts.environment, server).pipe(
+          Effect.flatMap(connect),
+          Effect.flatMap((client) => run(given, client, server)),
+          inWords,
+          Effect.scoped
+        )
+      ),
+    flags
   )
 
-/** Ends the command with the words of a refusal. */
-export const inWords = <A, E, R>(
-  effect: Effect.Effect<A, E | ClientError, R>
-): Effect.Effect<A, Exclude<E, ClientError> | Refused, R> =>
-  Effect.mapError(
-    effect,
-    (error) =>
-      error instanceof ClientError
-        ? new Refused({ message: wordsOf(error), exitCode: ExitCode.FAILED })
-        : (error as Exclude<E, ClientError>) // the branch before has the other
+/** Reads from the service that is named, or from the database if none is. */
+export type Read = <A, R>(
+  remote: (client: Client, address: Address) => Effect.Effect<A, ClientError>,
+  stored: Effect.Effect<A, Failure, R | Inspected>
+) => Effect.Effect<A, Failure, Exclude<R, Inspected> | Config>
+
+/** Declares a command that reads a database, or a service. */
+export const reading = <const Own extends Declaration.Options, R>(
+  declaration: Declaration.Declaration<Own>,
+  run: Declaration.Body<Own, [read: Read], R>
+) =>
+  Declaration.command(
+    declaration,
+    (given, { config, url }, parts) =>
+      Setup.withConfig(parts, { config }, ({ server }) =>
+        run(given, (remote, stored) =>
+          isNamed(url, parts.environment)
+            ? Effect.flatMap(addressOf(url, parts.environment, server), (address) =>
+                Effect.flatMap(connect(address), (client) => remote(client, address))
+              ).pipe(inWords, Effect.scoped)
+            : Effect.provide(stored, parts.inspection)
+        )
+      ),
+    {
+      config: Declaration.config,
+      url: Declaration.text("url", "URL", "Read from this service instead of the database (default: HOLDFAST_URL)")
+    }
   )
+
+/** Whether the command line or the environment names a service. */
+export const isNamed = (url: string | undefined, environment: Environment.Environment): boolean =>
+  (url ?? Environment.get(environment, Environment.URL_VARIABLE)) !== undefined
+
+/** Ends the command with the words of a refusal. */
+export const inWords = <A, R>(effect: Effect.Effect<A, Failure, R>): Effect.Effect<A, Failure, R> =>
+  Effect.mapError(effect, (error) => (error instanceof ClientError ? Refused.failed(wordsOf(error)) : error))
 
 /** A client of the service at an address; it is closed with its scope. */
 export const connect = ({ token, url }: Address, options: Partial<ClientOptions> = {}) =>
@@ -89,7 +114,7 @@ export const addressOf = (
   flag: string | undefined,
   environment: Environment.Environment,
   server: Values["server"]
-): Result.Result<Address, string> => {
+): Effect.Effect<Address, Refused> => {
   const { host, port } = server
   const given = flag ?? Environment.get(environment, Environment.URL_VARIABLE)
   const token = tokenOf(server)
@@ -97,23 +122,23 @@ export const addressOf = (
     const url = URL.canParse(given) ? new URL(given) : undefined
     if (url === undefined || !PROTOCOLS.has(url.protocol) || url.username !== "" || url.password !== "") {
       const where = flag === undefined ? Environment.URL_VARIABLE : "--url"
-      return Result.fail(`${where}: expected an address such as "http://127.0.0.1:4747", without a user name.`)
+      return Effect.fail(
+        Refused.usage(`${where}: expected an address such as "http://127.0.0.1:4747", without a user name.`)
+      )
     }
-    return Result.succeed({ url: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, token })
+    return Effect.succeed({ url: `${url.origin}${url.pathname.replace(/\/+$/, "")}`, token })
   }
   if (port === 0) {
-    return Result.fail("server.port is 0, so the service's port is not known here. Name the service with --url.")
+    return Effect.fail(
+      Refused.usage("server.port is 0, so the service's port is not known here. Name the service with --url.")
+    )
   }
-  return Result.succeed({ url: Loopback.urlOf(host, port), token })
+  return Effect.succeed({ url: Loopback.urlOf(host, port), token })
 }
 
 /** The service's token. */
 export const tokenOf = ({ token }: Values["server"]): string | undefined =>
   token === undefined ? undefined : Redacted.value(token)
-
-/** The address, or the end of the command. */
-export const orRefused = (address: Result.Result<Address, string>): Effect.Effect<Address, Refused> =>
-  Effect.mapError(Effect.fromResult(address), (message) => new Refused({ message, exitCode: ExitCode.USAGE }))
 
 /** Whether the service was not reached: it may be back later. */
 export const isAway = (error: ClientError): boolean => error.code === "unreachable" || error.status === 503
@@ -122,9 +147,13 @@ export const isAway = (error: ClientError): boolean => error.code === "unreachab
 export const wordsOf = (error: ClientError): string => {
   if (error.code === "unreachable") {
     const where = /^The service at \S+/.exec(error.message)?.[0] ?? "The service"
-    return `${where} does not answer (${reasonOf(error)}). Start it with \`holdfast serve\`, or name it with --url.`
+    const reason = reasonOf(error)
+    return `${where} does not answer${REASONS[reason] ?? ` (${reason}). Start it with \`holdfast serve\`, or name it with --url.`}`
   }
-  return error.status === 401 ? NO_TOKEN : error.detail
+  if (error.status === 401) return NO_TOKEN
+  return error.code === "invalid-response" || error.detail.startsWith("No call has this path")
+    ? `What answers at this address is no Holdfast service, or is one at another path (${error.detail}). The address comes from --url or HOLDFAST_URL.`
+    : error.detail
 }
 
 // --- internal
@@ -133,6 +162,16 @@ export const wordsOf = (error: ClientError): string => {
 const RETRY_FOR_MS = 5_000
 
 const PROTOCOLS: ReadonlySet<string> = new Set(["http:", "https:"])
+
+const PLAIN = ": it speaks no TLS. Write http:// in place of https:// in its address."
+
+/** What a code of the system means for a person who has written an address. */
+const REASONS: Readonly<Record<string, string>> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: PLAIN,
+  EPROTO: PLAIN,
+  ENOTFOUND: ": there is no host of this name. Look at --url or HOLDFAST_URL.",
+  EAI_AGAIN: ": the name of its host could not be looked up. Is this machine connected?"
+}
 
 const NO_TOKEN = "The service needs its token. Export HOLDFAST_TOKEN, or the variable of server.tokenEnv, with it."
 

@@ -3,7 +3,16 @@
  *
  * All other text stays as it is, byte for byte: comments, order, indentation, line endings.
  */
-import { findNodeAtLocation, modify, type Node, type ParseError, parseTree, applyEdits } from "jsonc-parser"
+import {
+  applyEdits,
+  findNodeAtLocation,
+  getNodeValue,
+  modify,
+  type Node,
+  type ParseError,
+  parseTree
+} from "jsonc-parser"
+import { isDeepStrictEqual } from "node:util"
 
 /** Where a client keeps its base URL. */
 export interface Place {
@@ -16,12 +25,15 @@ export interface Place {
   readonly key: ReadonlyArray<string>
 }
 
+/** A value. In the formats of lines it is a text. */
+export type Value = string | Readonly<Record<string, unknown>>
+
 /** The value; `undefined`: there is none. */
-export const get = ({ format, key }: Place, text: string): string | undefined => {
+export const get = ({ format, key }: Place, text: string): Value | undefined => {
   if (format !== "json") return lineOf(format, key, text)?.value
   const tree = parseTree(text)
-  const value: unknown = tree && findNodeAtLocation(tree, [...key])?.value
-  return typeof value === "string" ? value : undefined
+  const node = tree && findNodeAtLocation(tree, [...key])
+  return node && valueOf(node)
 }
 
 /** Whether JSON has the object that the value belongs to. */
@@ -31,12 +43,12 @@ export const has = ({ key }: Place, text: string): boolean => {
 }
 
 /** The text with a value, or without one; `undefined`: the text is not of the place's format. */
-export const set = (place: Place, text: string, value: string | undefined): string | undefined => {
+export const set = (place: Place, text: string, value: Value | undefined): string | undefined => {
   const { format, key } = place
   const eol = text.includes("\r\n") ? "\r\n" : "\n"
   if (format === "json") return setJson(key, text.trim() === "" ? `{}${eol}` : text, value, eol)
   const known = lineOf(format, key, text)
-  const written = format === "toml" ? JSON.stringify(value) : value
+  const written = format === "toml" ? JSON.stringify(value) : String(value)
   if (known !== undefined) {
     return value === undefined
       ? text.slice(0, known.start) + text.slice(known.end)
@@ -50,12 +62,17 @@ export const set = (place: Place, text: string, value: string | undefined): stri
 
 // --- internal
 
-const setJson = (key: ReadonlyArray<string>, text: string, value: string | undefined, eol: string) => {
+/** With the prototype of other objects, so that it can be compared. */
+const valueOf = (node: Node): Value => structuredClone(getNodeValue(node))
+
+const setJson = (key: ReadonlyArray<string>, text: string, value: Value | undefined, eol: string) => {
   const errors: Array<ParseError> = []
   const tree = parseTree(text, errors, { allowTrailingComma: true })
   if (tree?.type !== "object" || errors.length > 0) return undefined
   // Without formatting options `modify` changes nothing but the value, or the member that goes.
-  const isKnown = findNodeAtLocation(tree, [...key]) !== undefined
+  const known = findNodeAtLocation(tree, [...key])
+  const isKnown = known !== undefined
+  if (isKnown && isDeepStrictEqual(valueOf(known), value)) return text
   if (isKnown || value === undefined) return isKnown ? applyEdits(text, modify(text, [...key], value, {})) : text
   let depth = key.length - 1
   while (depth > 0 && findNodeAtLocation(tree, key.slice(0, depth)) === undefined) depth--
@@ -64,7 +81,7 @@ const setJson = (key: ReadonlyArray<string>, text: string, value: string | undef
 }
 
 /** The text with one more member at the end of an object, in the form of the others. */
-const withMember = (text: string, object: Node, names: ReadonlyArray<string>, value: string, eol: string): string => {
+const withMember = (text: string, object: Node, names: ReadonlyArray<string>, value: Value, eol: string): string => {
   const unit = /^([ \t]+)\S/mu.exec(text)?.[1] ?? "  "
   const last = object.children?.at(-1)
   const outer = indentAt(text, object.offset) ?? /^[ \t]*/u.exec(text.slice(lineStart(text, object.offset)))?.[0] ?? ""
@@ -86,12 +103,12 @@ const withMember = (text: string, object: Node, names: ReadonlyArray<string>, va
 /** `names` nested in each other; on one line without an indentation. */
 const memberOf = (
   [name = "", ...inner]: ReadonlyArray<string>,
-  value: string,
+  value: Value,
   indent?: string,
   unit = "",
   eol = ""
 ): string => {
-  if (inner.length === 0) return `${JSON.stringify(name)}: ${JSON.stringify(value)}`
+  if (inner.length === 0) return `${JSON.stringify(name)}: ${JSON.stringify(value, null, 1).replaceAll(/\n\s*/gu, " ")}`
   if (indent === undefined) return `${JSON.stringify(name)}: { ${memberOf(inner, value)} }`
   const deeper = indent + unit
   return `${JSON.stringify(name)}: {${eol}${deeper}${memberOf(inner, value, deeper, unit, eol)}${eol}${indent}}`

@@ -4,7 +4,7 @@
  * A client's change is a line here.
  */
 import { Schema } from "effect"
-import type { Place } from "./ClientFile.ts"
+import type { Place, Value } from "./ClientFile.ts"
 
 /** A variable that a client has beside its base URL. */
 export interface Variable {
@@ -34,8 +34,12 @@ export interface Client {
   readonly formats?: ReadonlyArray<string>
   /** Variables beside the base URL, in the same object of its configuration. */
   readonly variables?: ReadonlyArray<Variable>
+  /** What its configuration has elsewhere; a value that is there is its person's, and stays. */
+  readonly settings?: ReadonlyArray<{ readonly key: ReadonlyArray<string>; readonly value: Value }>
   /** What it expects at the end of its base URL. */
   readonly path?: string
+  /** The arguments with which it draws no screen of its own, and so leaves the terminal to lines of others. */
+  readonly printing?: ReadonlyArray<string>
   /** How it is started with a base URL; absent: only its own configuration has one. */
   readonly start?: (url: string, provider: string) => Start
   /** Where its own configuration has the base URL; absent: it has none. */
@@ -70,6 +74,11 @@ export const table: ReadonlyArray<Client> = [
       // `claude -p` ends subagents in the background after 10 minutes otherwise.
       { name: "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", value: "0" }
     ],
+    printing: ["-p", "--print"],
+    // Without the interval it is as it was when the call began: in a wait Claude Code has no news of its own.
+    settings: [
+      { key: ["statusLine"], value: { type: "command", command: "holdfast status-line", refreshInterval: 30 } }
+    ],
     start: (url) => ({ environment: { ANTHROPIC_BASE_URL: url } }),
     place: () => ({ file: ".claude/settings.json", format: "json", key: ["env", "ANTHROPIC_BASE_URL"] })
   },
@@ -78,6 +87,7 @@ export const table: ReadonlyArray<Client> = [
     provider: "openai",
     login: { file: ".codex/auth.json", provider: (login) => (isOfPlan(login) ? "chatgpt" : undefined) },
     formats: OPENAI,
+    printing: ["exec", "e"],
     start: (url) => ({ args: ["-c", `openai_base_url=${url}`] }),
     place: () => ({ file: ".codex/config.toml", format: "toml", key: ["openai_base_url"] })
   },
@@ -85,6 +95,7 @@ export const table: ReadonlyArray<Client> = [
     name: "opencode",
     provider: "anthropic",
     path: "/v1",
+    printing: ["run"],
     start: (url, provider) => ({
       environment: {
         OPENCODE_CONFIG_CONTENT: JSON.stringify({ provider: { [provider]: { options: { baseURL: url } } } })
@@ -101,6 +112,7 @@ export const table: ReadonlyArray<Client> = [
     name: "gemini",
     provider: "gemini",
     formats: ["gemini"],
+    printing: ["-p", "--prompt"],
     start: (url) => ({ environment: { GOOGLE_GEMINI_BASE_URL: url } }),
     place: () => ({ file: ".gemini/.env", format: "env", key: ["GOOGLE_GEMINI_BASE_URL"] })
   },

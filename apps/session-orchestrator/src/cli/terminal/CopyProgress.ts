@@ -4,8 +4,8 @@
  * Elsewhere there is a line per tenth. A copy that ends quickly shows no progress.
  */
 import type { Progress } from "../../storage/sqlite/Backup.ts"
-import * as Prose from "../../text/Prose.ts"
-import * as DurationText from "../../text/DurationText.ts"
+import * as Prose from "../../base/text/Prose.ts"
+import * as DurationText from "../../base/text/DurationText.ts"
 import type { Terminal } from "./Terminal.ts"
 
 /** Shows one copy. */

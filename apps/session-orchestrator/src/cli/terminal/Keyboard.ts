@@ -105,8 +105,11 @@ export const ofProcess = (): Keyboard =>
       off: (signal, listener) => process.off(signal, listener),
       send: (signal, to) => process.kill(to === "group" ? 0 : process.pid, signal)
     },
-    () => isInForeground(readStat())
+    isProcessInForeground
   )
+
+/** Whether this process is in the foreground of its terminal. */
+export const isProcessInForeground = (): boolean => isInForeground(readStat())
 
 /** The signals that the keys of a chunk stand for. */
 export const signalsIn = (chunk: Uint8Array | string): ReadonlyArray<NodeJS.Signals> =>

@@ -5,7 +5,7 @@
  * Screen.W2. Standard output gets the answer and nothing else. If it is no terminal, it gets every byte of the answer and a line break
  *     at the end.
  */
-import * as Prose from "../../text/Prose.ts"
+import * as Prose from "../../base/text/Prose.ts"
 import type { Terminal } from "./Terminal.ts"
 import { type Color, paint } from "./Terminal.ts"
 import type { Output, Tone } from "./TurnView.ts"

@@ -5,7 +5,8 @@
  */
 import { Context, Layer } from "effect"
 import * as Environment from "../../config/reading/Environment.ts"
-import * as Prose from "../../text/Prose.ts"
+import * as Prose from "../../base/text/Prose.ts"
+import * as Keyboard from "./Keyboard.ts"
 
 /** The output streams, and their abilities. */
 export class Terminal extends Context.Service<
@@ -17,7 +18,7 @@ export class Terminal extends Context.Service<
     readonly stderr: (text: string) => void
     readonly isStdoutTerminal: boolean
     readonly isStderrTerminal: boolean
-    /** Lines can be erased and written again: both streams are terminals, and not `dumb`. */
+    /** Lines can be erased and written again: both streams are terminals, not `dumb`, and the shell does not read from them. */
     readonly canRepaint: boolean
     readonly colors: { readonly stdout: boolean; readonly stderr: boolean }
     /** The width in columns, read at each use: windows change. */
@@ -33,7 +34,12 @@ export interface Stream {
 }
 
 /** A terminal on two streams. Colours: https://no-color.org, and `FORCE_COLOR` as Node reads it. */
-export const make = (stdout: Stream, stderr: Stream, environment: Environment.Environment): Terminal["Service"] => {
+export const make = (
+  stdout: Stream,
+  stderr: Stream,
+  environment: Environment.Environment,
+  isForeground = true
+): Terminal["Service"] => {
   const isDumb = environment["TERM"] === "dumb"
   const hasColors = (isTerminal: boolean): boolean => {
     if (Environment.get(environment, "NO_COLOR") !== undefined) return false
@@ -49,7 +55,7 @@ export const make = (stdout: Stream, stderr: Stream, environment: Environment.En
     stderr: writeTo(stderr),
     isStdoutTerminal,
     isStderrTerminal,
-    canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb,
+    canRepaint: isStdoutTerminal && isStderrTerminal && !isDumb && isForeground,
     colors: { stdout: hasColors(isStdoutTerminal), stderr: hasColors(isStderrTerminal) },
     // A terminal without a window (`script`, a container's) reports 0.
     columns: () => [stderr.columns, stdout.columns].find((columns = 0) => columns > 0) ?? DEFAULT_COLUMNS
@@ -58,11 +64,19 @@ export const make = (stdout: Stream, stderr: Stream, environment: Environment.En
 
 /** The terminal of this process. */
 export const layer = (environment: Environment.Environment): Layer.Layer<Terminal> =>
-  Layer.sync(Terminal, () => make(process.stdout, process.stderr, environment))
+  Layer.sync(Terminal, () => make(process.stdout, process.stderr, environment, Keyboard.isProcessInForeground()))
 
 /** Colours a text if `isWanted`. */
 export const paint = (isWanted: boolean, color: Color, text: string): string =>
   isWanted && text !== "" ? `${COLORS[color]}${text}${RESET}` : text
+
+/** Writes a message in a colour, on a line of its own. */
+export const note = ({ colors, stderr }: Terminal["Service"], color: Color, text: string): void =>
+  stderr(`${paint(colors.stderr, color, text)}\n`)
+
+/** Writes a value as JSON, on a line of its own. */
+export const writeJson = ({ stdout }: Terminal["Service"], value: unknown): void =>
+  stdout(`${Prose.inJson(JSON.stringify(value))}\n`)
 
 /** The name of a colour or style. */
 export type Color = keyof typeof COLORS

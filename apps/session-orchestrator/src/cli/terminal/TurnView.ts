@@ -8,16 +8,14 @@
  * negative. No line of the view is wider than the terminal: repainting relies on that.
  */
 import { Count, Failure, FilePart, Message, type TurnEvent } from "@holdfast/wire"
-import * as Words from "../../inspection/Words.ts"
-import * as Prose from "../../text/Prose.ts"
-import * as DurationText from "../../text/DurationText.ts"
+import * as Words from "../../insight/inspection/Words.ts"
+import * as Prose from "../../base/text/Prose.ts"
+import * as DurationText from "../../base/text/DurationText.ts"
 
 /** The shown part of a turn. */
 export interface ViewState {
   /** The wait in progress; it stays during the following attempt until that attempt has content. */
   readonly wait: TurnEvent.ProviderRetry | undefined
-  /** The number of waits so far. */
-  readonly waits: number
   /** Text of the step in progress was written. */
   readonly isAnswering: boolean
   /** What was written of the step in progress: characters, and files. */
@@ -39,13 +37,13 @@ interface Written {
 
 const NOTHING: Written = { text: 0, files: 0 }
 
+/** A step before its first content. */
+const UNBEGUN = { isAnswering: false, written: NOTHING, again: NOTHING }
+
 /** The state before the first event. */
 export const initial: ViewState = {
+  ...UNBEGUN,
   wait: undefined,
-  waits: 0,
-  isAnswering: false,
-  written: NOTHING,
-  again: NOTHING,
   step: undefined,
   hasAnswered: false,
   isAborting: false,
@@ -86,7 +84,7 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
       // A connection that was made anew announces its wait again.
       if (isSame(state.wait, event)) return [state, []]
       // A wait that asks continues the wait before it, which has led to no retry yet.
-      return [{ ...state, wait: event, waits: state.waits + 1 }, event.asks === undefined ? over(state) : []]
+      return [{ ...state, wait: event }, event.asks === undefined ? over(state) : []]
     case "reasoning-delta":
     case "retry-end":
       return [{ ...state, wait: undefined }, over(state)]
@@ -95,20 +93,14 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
       if (state.isAnswering && event.step === state.step) return [{ ...state, again: state.written }, []]
       // Two answers of one turn are two paragraphs.
       return [
-        { ...state, isAnswering: false, hasAnswered: false, step: event.step, written: NOTHING, again: NOTHING },
+        { ...state, ...UNBEGUN, hasAnswered: false, step: event.step },
         hasText(state) ? [{ _tag: "Answer", text: "\n" }] : []
       ]
     case "message": {
       // Its text was shown as deltas, as far as this process was connected while they came.
       const shown = state.isAnswering ? state.written.text : 0
       const text = event.message.role === "assistant" ? Message.textOf(event.message).slice(shown) : ""
-      const next = {
-        ...state,
-        isAnswering: false,
-        hasAnswered: hasText(state) || text !== "",
-        written: NOTHING,
-        again: NOTHING
-      }
+      const next = { ...state, ...UNBEGUN, hasAnswered: hasText(state) || text !== "" }
       const answer: ReadonlyArray<Output> =
         text === "" ? [] : [{ _tag: "Answer", text: state.hasAnswered && shown === 0 ? `\n${text}` : text }]
       return [next, state.isAnswering ? answer : [...answer, ...filesOf(event.message)]]
@@ -122,7 +114,7 @@ export const update = (state: ViewState, event: TurnEvent.TurnEvent): Update => 
       return [{ ...state, wait: undefined }, [...over(state), line("aside", `calls ${event.toolName}`)]]
     case "step-discarded":
       return [
-        { ...state, isAnswering: false, written: NOTHING, again: NOTHING },
+        { ...state, ...UNBEGUN },
         [line("notice", `What was shown is void: ${event.message} It is answered anew.`)]
       ]
     case "model-change":

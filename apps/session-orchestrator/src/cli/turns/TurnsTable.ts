@@ -7,9 +7,10 @@
  * TurnsTable.T2. Ids are never cut, because people copy them.
  */
 import { Count } from "@holdfast/wire"
-import type { ReportedState, TurnReport } from "../../inspection/TurnReport.ts"
-import * as Prose from "../../text/Prose.ts"
-import * as DurationText from "../../text/DurationText.ts"
+import type { ReportedState, TurnReport } from "../../insight/inspection/TurnReport.ts"
+import * as Document from "../../base/text/Document.ts"
+import * as DurationText from "../../base/text/DurationText.ts"
+import * as Prose from "../../base/text/Prose.ts"
 import type { Color } from "../terminal/Terminal.ts"
 
 /** The width of the terminal, the local form of a moment, colours, and the name of the database. */
@@ -84,29 +85,24 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
   const columns = COLUMNS.filter(
     ([name, of]) => ALWAYS.has(name) || turns.some((turn) => of(turn, surroundings) !== "")
   )
-  const head = columns.map(([name]) => name)
-  const rows = turns.map((turn) => columns.map(([, of]) => of(turn, surroundings)))
-  const widths = head.map((head, column) =>
-    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), head.length)
-  )
-  const fixed = widths.reduce((total, width) => total + width + GAP.length, 0)
-  if (fixed + GAP.length + LEAST_TEXT > surroundings.columns) return undefined // TurnsTable.T1
-  const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed - GAP.length : 2 * LONGEST_TEXT
-  const longestWhy = turns.reduce((width, turn) => Math.max(width, Prose.widthOf(whyOf(turn))), "WHY".length)
-  const whyWidth = Math.min(longestWhy, LONGEST_TEXT, Math.ceil(rest / 2))
-  const line = (cells: ReadonlyArray<string>, why: string, prompt: string): string => {
-    const start = cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP)
-    return `${start}${GAP}${pad(Prose.clip(why, whyWidth), whyWidth)}${GAP}${Prose.clip(prompt, rest - whyWidth)}`.trimEnd()
-  }
-  return [
-    surroundings.paint("bold", line(head, "WHY", "PROMPT")),
-    ...turns.map((turn, row) =>
-      surroundings.paint(COLORS[turn.state], line(rows[row] ?? [], whyOf(turn), promptOf(turn)))
-    )
-  ]
+  const rows = [columns.map(([name]) => name), ...turns.map((turn) => columns.map(([, of]) => of(turn, surroundings)))]
+  const fixed = widest(Document.aligned(rows)) + 2 * GAP
+  if (fixed + LEAST_TEXT > surroundings.columns) return undefined // TurnsTable.T1
+  const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed : 2 * LONGEST_TEXT
+  const whyWidth = Math.min(widest(["WHY", ...turns.map(whyOf)]), LONGEST_TEXT, Math.ceil(rest / 2))
+  const texts = turns.map((turn) => [Prose.clip(whyOf(turn), whyWidth), Prose.clip(promptOf(turn), rest - whyWidth)])
+  const lines = Document.aligned(rows.map((row, at) => [...row, ...(texts[at - 1] ?? ["WHY", "PROMPT"])]))
+  return lines.map((line, at) => {
+    const turn = turns[at - 1]
+    return surroundings.paint(turn === undefined ? "bold" : COLORS[turn.state], line)
+  })
 }
 
-const GAP = "  "
+const widest = (texts: ReadonlyArray<string>): number =>
+  texts.reduce((width, text) => Math.max(width, Prose.widthOf(text)), 0)
+
+/** The columns between two cells (`Document.aligned`). */
+const GAP = 2
 
 const cards = (turns: ReadonlyArray<TurnReport>, surroundings: Display): ReadonlyArray<string> => {
   const { columns, paint } = surroundings
@@ -199,5 +195,3 @@ const sum = (turns: ReadonlyArray<TurnReport>, { database, moment }: Display): s
     ...(asking > 0 ? [`${asking} ${asking === 1 ? "waits" : "wait"} for an answer (holdfast explain).`] : [])
   ].join(" ")
 }
-
-const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - Prose.widthOf(text)))

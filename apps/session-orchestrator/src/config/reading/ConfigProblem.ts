@@ -6,10 +6,10 @@
  *     variable's name, as the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
  */
 import { Quote } from "@holdfast/wire"
-import { SchemaIssue } from "effect"
-import * as DurationText from "../../text/DurationText.ts"
+import { type SchemaAST, SchemaIssue } from "effect"
+import * as DurationText from "../../base/text/DurationText.ts"
 import type { Position } from "./JsonText.ts"
-import { nearest } from "./Nearest.ts"
+import { nearest, question } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
 
 /** One problem. */
@@ -128,7 +128,7 @@ const messageOf = ({ issue, override, path }: Leaf, input: unknown): string => {
   const told = said.slice("Expected ".length)
   const expected = TYPES[told] ?? told
   const found = valueAt(input, path)
-  const hint = suggestionFor(found, expected)
+  const hint = suggestionFor(found, expected) || (issue._tag === "InvalidType" ? placeFor(found, issue.ast) : "")
   return `found ${isSecretPlace(path, found) ? kindOf(found) : shown(withoutKeys(found))}; expected ${expected}.${hint}`
 }
 
@@ -142,13 +142,9 @@ const TYPES: { readonly [type: string]: string } = {
 
 const unknownKey = (issue: SchemaIssue.UnexpectedKey, path: ReadonlyArray<PropertyKey>): string => {
   const known = issue.ast._tag === "Objects" ? issue.ast.propertySignatures.map(({ name }) => String(name)) : []
-  const near = nearest(String(path.at(-1)), known)
   const visible = known.filter((name) => !name.startsWith("$"))
-  return (
-    "unknown key." +
-    (near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`) +
-    (visible.length === 0 ? "" : ` Known here: ${visible.join(", ")}.`)
-  )
+  const others = visible.length === 0 ? "" : ` Known here: ${visible.join(", ")}.`
+  return `unknown key.${question(String(path.at(-1)), known)}${others}`
 }
 
 /** Suggests a quoted word of the expectation that is near; also spells out abbreviated durations. */
@@ -162,6 +158,23 @@ const suggestionFor = (found: unknown, expected: string): string => {
       )
   return near === undefined || near === found ? "" : ` Did you mean ${JSON.stringify(near)}?`
 }
+
+/** The key of an object that a text was meant for, which stands in the object's place: `"retry": "overnight"`. */
+const placeFor = (found: unknown, ast: SchemaAST.AST): string => {
+  if (typeof found !== "string" || ast._tag !== "Objects") return ""
+  for (const { name, type } of ast.propertySignatures) {
+    const near = nearest(found, wordsOf(type))
+    if (near !== undefined) return ` Did you mean { ${JSON.stringify(String(name))}: ${JSON.stringify(near)} }?`
+  }
+  return ""
+}
+
+const wordsOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
+  ast._tag === "Union"
+    ? ast.types.flatMap(wordsOf)
+    : ast._tag === "Literal" && typeof ast.literal === "string"
+      ? [ast.literal]
+      : []
 
 /** ConfigProblem.P2. The names of settings that are secret. */
 const SECRET_KEYS = new Set<PropertyKey>(

@@ -1,7 +1,7 @@
 /**
  * Expands `${NAME}` in configured values to the environment variable of that name, whose value is a secret in every place.
  *
- * A variable that is not set is a problem of a service, not an empty string.
+ * An unset variable is a problem of the configuration, and no empty string; also where a setting names it for a secret.
  */
 import { Redacted, type Schema } from "effect"
 import * as ConfigProblem from "./ConfigProblem.ts"
@@ -16,8 +16,36 @@ export interface Findings {
   /** Makes a path of the file absolute. */
   readonly absolute: (path: string) => string
   readonly problems: Array<ConfigProblem.Problem>
-  /** The variables that expanded values name. */
-  readonly variables: Array<string>
+  /** The variables that the configuration names. */
+  readonly variables: Set<string>
+  /** Whether the entry of a provider was read: of one with a mistake nothing else is known. */
+  readonly isRead: (provider: string) => boolean
+}
+
+/** The value of a variable that the setting at `place` names. */
+export const valueIn = (
+  variable: string,
+  place: string,
+  { environment, problems, variables }: Findings
+): string | undefined => {
+  variables.add(variable)
+  const value = Environment.get(environment, variable)
+  if (value === undefined)
+    problems.push({ place, message: `the environment variable ${variable} is not set.`, isOfService: true })
+  return value
+}
+
+/** The secret in such a variable. A value that is none is a problem: `faultOf` has the words. */
+export const secretIn = (
+  variable: string,
+  place: string,
+  findings: Findings,
+  faultOf: (value: string) => string | undefined
+): Redacted.Redacted | undefined => {
+  const value = valueIn(variable, place, findings)
+  const message = value === undefined ? undefined : faultOf(value)
+  if (message !== undefined) findings.problems.push({ place, message })
+  return value === undefined || message !== undefined ? undefined : Redacted.make(value)
 }
 
 /** Expands the values of one entry. */
@@ -57,13 +85,8 @@ export class Expansion {
 
   private text(given: string, path: Path): string {
     return given.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-      this.findings.variables.push(name)
-      const value = Environment.get(this.findings.environment, name)
+      const value = valueIn(name, ConfigProblem.formatPath(path), this.findings)
       if (value !== undefined) this.secrets.push(Redacted.make(value))
-      else {
-        const message = `the environment variable ${name} is not set.`
-        this.findings.problems.push({ place: ConfigProblem.formatPath(path), message, isOfService: true })
-      }
       return value ?? ""
     })
   }

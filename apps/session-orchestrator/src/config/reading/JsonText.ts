@@ -1,7 +1,8 @@
 /**
- * Reads JSON with comments and trailing commas: the value, or the line and column of the first mistake.
+ * Reads JSON with comments and trailing commas: the value with the positions of its parts, or the first mistake.
  *
- * `jsonc-parser` reads the text. This file adds the wording of mistakes and refuses text that is valid JSON but no configuration.
+ * `jsonc-parser` finds the parts of the text. This file adds the wording of mistakes and refuses text that is valid JSON but no
+ * configuration.
  *
  * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse`
  *     refuses it.
@@ -12,6 +13,8 @@
 import { Quote } from "@holdfast/wire"
 import { Data, Result } from "effect"
 import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser"
+
+type Path = ReadonlyArray<string | number>
 
 /** A position in the text; line and column count from 1. */
 export interface Position {
@@ -27,37 +30,24 @@ export class JsonTextError extends Data.TaggedError("JsonTextError")<{
   readonly message: string
 }> {}
 
-/** Reads a whole text. */
-export const parse = (text: string): Result.Result<unknown, JsonTextError> => {
-  const given = withoutMark(text)
-  const reader = new Reader(given)
-  const fault = reader.read()
-  return fault === undefined ? Result.succeed(JSON.parse(reader.plain())) : Result.fail(new JsonTextError(fault))
+/** A text that was read. */
+export interface Document {
+  readonly content: unknown
+  /** The keys of objects and the elements of lists, each with its path, in the order of the text. */
+  readonly places: ReadonlyArray<{ readonly path: Path; readonly position: Position }>
 }
 
-/** The positions of the keys and elements of a valid text, each with its path. */
-export const places = (
-  text: string
-): ReadonlyArray<{ readonly path: ReadonlyArray<string | number>; readonly position: Position }> => {
-  const found: Array<{ readonly path: ReadonlyArray<string | number>; readonly position: Position }> = []
-  const put = (path: ReadonlyArray<string | number>, line: number, character: number) =>
-    found.push({ path, position: positionOf(line, character) })
-  const element = (path: ReadonlyArray<string | number>, line: number, character: number) => {
-    if (typeof path.at(-1) === "number") put(path, line, character)
+/** Reads a whole text. */
+export const read = (text: string): Result.Result<Document, JsonTextError> => {
+  // Some editors begin a file with a byte order mark.
+  const reader = new Reader(text.startsWith("\uFEFF") ? text.slice(1) : text)
+  try {
+    visit(reader.text, reader.visitor, { allowTrailingComma: true })
+    return Result.succeed(reader)
+  } catch (fault) {
+    if (fault instanceof JsonTextError) return Result.fail(fault)
+    throw fault
   }
-  visit(
-    withoutMark(text),
-    {
-      onObjectBegin: (_offset, _length, line, character, path) => element(path(), line, character),
-      onArrayBegin: (_offset, _length, line, character, path) => element(path(), line, character),
-      onLiteralValue: (_value, _offset, _length, line, character, path) => element(path(), line, character),
-      onObjectProperty: (name, _offset, _length, line, character, path) => {
-        put([...path(), name], line, character)
-      }
-    },
-    ACCEPTED
-  )
-  return found
 }
 
 // --- internal
@@ -65,27 +55,12 @@ export const places = (
 /** The deepest nesting: no configuration needs more. */
 const DEEPEST = 100
 
-const ACCEPTED = { allowTrailingComma: true }
-
-/** Some editors begin a file with a byte order mark. */
-const withoutMark = (text: string): string => (text.startsWith("\uFEFF") ? text.slice(1) : text)
-
-const positionOf = (line: number, character: number): Position => ({ line: line + 1, column: character + 1 })
-
-interface Fault extends Position {
-  readonly message: string
+/** The object or list around the current position. An object has its keys so far, each with its line. */
+interface Around {
+  readonly value: object
+  readonly lines: Map<string, number>
+  key: string
 }
-
-/** Ends a visit at the first mistake: `visit` itself continues after mistakes, and recurses into any depth. */
-class Stop {
-  readonly fault: Fault
-  constructor(fault: Fault) {
-    this.fault = fault
-  }
-}
-
-/** The object or array around the current position: an object has its keys so far, each with its line. */
-type Around = Map<string, number> | "array"
 
 const VALUE = "a value"
 const KEY = "a key in double quotes"
@@ -100,98 +75,76 @@ const TOKENS: ReadonlyMap<string, string> = new Map([
   ["UnexpectedEndOfNumber", "this number is not complete; expected a digit"]
 ])
 
-/** Reads one text. */
-class Reader {
-  private readonly text: string
+/** Builds the value of one text. A mistake is thrown: `visit` itself continues after mistakes, and recurses into any depth. */
+class Reader implements Document {
+  readonly text: string
+  content: unknown
+  readonly places: Array<Document["places"][number]> = []
   private readonly around: Array<Around> = []
   private expected = VALUE
-  /** The offset of a comma that no token has followed so far. */
-  private comma: number | undefined
-  /** Comments and trailing commas, which `JSON.parse` refuses, in the order of the text. */
-  private readonly extras: Array<{ readonly from: number; readonly to: number }> = []
 
   constructor(text: string) {
     this.text = text
   }
 
-  /** Finds the first mistake. */
-  read(): Fault | undefined {
-    try {
-      visit(this.text, this.visitor, ACCEPTED)
-      return undefined
-    } catch (stop) {
-      if (stop instanceof Stop) return stop.fault
-      throw stop
-    }
-  }
-
-  /** The text without its extras. */
-  plain(): string {
-    let from = 0
-    const parts: Array<string> = []
-    for (const extra of this.extras.toSorted((left, right) => left.from - right.from)) {
-      parts.push(this.text.slice(from, extra.from))
-      from = extra.to
-    }
-    // A blank, because a comment may separate two tokens.
-    return [...parts, this.text.slice(from)].join(" ")
-  }
-
-  private readonly visitor: JSONVisitor = {
-    onObjectBegin: (_offset, _length, line, character) => this.begin(new Map(), KEY, line, character),
-    onArrayBegin: (_offset, _length, line, character) => this.begin("array", VALUE, line, character),
+  readonly visitor: JSONVisitor = {
+    onObjectBegin: (_offset, _length, line, character, path) => this.begin({}, KEY, line, character, path()),
+    onArrayBegin: (_offset, _length, line, character, path) => this.begin([], VALUE, line, character, path()),
     onObjectEnd: (offset) => this.end(offset),
     onArrayEnd: (offset) => this.end(offset),
-    onObjectProperty: (name, _offset, _length, line, character) => this.key(name, line, character),
-    onLiteralValue: () => this.after(),
-    onSeparator: (separator, offset) => {
-      this.comma = separator === "," ? offset : undefined
-      this.expected = separator === "," && this.around.at(-1) !== "array" ? KEY : VALUE
+    onObjectProperty: (name, _offset, _length, line, character, path) => this.key(name, line, character, path()),
+    onLiteralValue: (value: unknown, _offset, _length, line, character, path) => {
+      this.put(value, line, character, path())
+      this.after()
     },
-    onComment: (offset, length) => {
-      this.extras.push({ from: offset, to: offset + length })
+    onSeparator: (separator) => {
+      this.expected = separator === "," && !Array.isArray(this.around.at(-1)?.value) ? KEY : VALUE
     },
-    onError: (code, offset, _length, line, character) => {
-      const message = TOKENS.get(printParseErrorCode(code)) ?? this.unexpected(offset)
-      throw new Stop({ ...positionOf(line, character), message })
-    }
+    onError: (code, offset, _length, line, character) =>
+      refuse(line, character, TOKENS.get(printParseErrorCode(code)) ?? this.unexpected(offset))
   }
 
-  private begin(around: Around, expected: string, line: number, character: number): void {
-    this.comma = undefined
-    this.around.push(around)
+  private begin(value: object, expected: string, line: number, character: number, path: Path): void {
+    this.put(value, line, character, path)
     this.expected = expected
-    if (this.around.length > DEEPEST) {
-      const message = `nested more than ${DEEPEST} levels deep`
-      throw new Stop({ ...positionOf(line, character), message })
-    }
+    if (this.around.push({ value, lines: new Map(), key: "" }) > DEEPEST)
+      refuse(line, character, `nested more than ${DEEPEST} levels deep`)
   }
 
-  private key(name: string, line: number, character: number): void {
-    this.comma = undefined
+  private key(name: string, line: number, character: number, path: Path): void {
     this.expected = 'a ":" after the key'
-    const keys = this.around.at(-1)
-    if (!(keys instanceof Map)) return
-    const first = keys.get(name)
-    if (first !== undefined) {
-      const message = `the key ${Quote.of(name)} is there twice, first in line ${first}. Keep one of them`
-      throw new Stop({ ...positionOf(line, character), message })
+    const around = this.around.at(-1)
+    if (around === undefined) return
+    const first = around.lines.get(name)
+    if (first !== undefined)
+      refuse(line, character, `the key ${Quote.of(name)} is there twice, first in line ${first}. Keep one of them`)
+    around.lines.set(name, line + 1)
+    around.key = name
+    this.places.push({ path: [...path, name], position: positionOf(line, character) })
+  }
+
+  private put(value: unknown, line: number, character: number, path: Path): void {
+    const around = this.around.at(-1)
+    if (around === undefined) this.content = value
+    else if (Array.isArray(around.value)) {
+      around.value.push(value)
+      this.places.push({ path, position: positionOf(line, character) })
+    } else {
+      // An assignment to `__proto__` would make no key.
+      Object.defineProperty(around.value, around.key, { value, configurable: true, enumerable: true, writable: true })
     }
-    keys.set(name, line + 1)
   }
 
   /** Also called at the end of an incomplete text; the error follows. */
   private end(offset: number): void {
     if (offset >= this.text.length) return
-    if (this.comma !== undefined) this.extras.push({ from: this.comma, to: this.comma + 1 })
     this.around.pop()
     this.after()
   }
 
   private after(): void {
-    this.comma = undefined
     const around = this.around.at(-1)
-    this.expected = around === undefined ? "nothing more" : around === "array" ? '"," or "]"' : '"," or "}"'
+    this.expected = around === undefined ? "nothing more" : Array.isArray(around.value) ? '"," or "]"' : '"," or "}"'
   }
 
   private unexpected(offset: number): string {
@@ -205,6 +158,12 @@ class Reader {
           : ""
     return `found ${found}; expected ${this.expected}${advice}`
   }
+}
+
+const positionOf = (line: number, character: number): Position => ({ line: line + 1, column: character + 1 })
+
+const refuse = (line: number, character: number, message: string): never => {
+  throw new JsonTextError({ ...positionOf(line, character), message })
 }
 
 const SINGLE_QUOTE = 39

@@ -28,6 +28,12 @@ export const nearest = (name: string, candidates: Iterable<string>): string | un
   return best?.candidate
 }
 
+/** The question behind a misspelt name, ` Did you mean "path"?`; empty if no candidate is near. */
+export const question = (name: string, candidates: Iterable<string>): string => {
+  const near = nearest(name, candidates)
+  return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`
+}
+
 // --- internal
 
 /** The longest name that is compared: the table below grows with the square of the length. */

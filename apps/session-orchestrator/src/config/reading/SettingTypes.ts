@@ -3,7 +3,7 @@
  *
  * A pattern is the part of a check for editors (JSON Schema). It accepts every text that its check accepts.
  */
-import { Target } from "@holdfast/wire"
+import { Checks, Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
 /** Any text. */
@@ -23,25 +23,18 @@ export const checked = (isGood: (value: string) => boolean, pattern: string, exp
   )
 
 /** A whole number from `least` to `most`. */
-export const integer = (least: number, most: number, unit = "") => {
-  const message = `Expected an integer${unit} from ${least} to ${most}`
-  return Schema.Number.annotate({ message }).check(
-    Schema.isInt({ message }),
-    Schema.isBetween({ minimum: least, maximum: most }, { message })
-  )
-}
+export const integer = (least: number, most: number, unit = "") =>
+  whole(least, `Expected an integer${unit} from ${least} to ${most}`, most)
 
 /** A whole number of bytes from 1024 to `most`. */
 export const bytesUpTo = (most: number) => integer(1_024, most, " of bytes")
 
 /** A whole number of `least` or more. */
-export const integerFrom = (least: number, unit: string) => {
-  const message = `Expected an integer of ${unit}, ${least} or more`
-  return Schema.Number.annotate({ message }).check(
-    Schema.isInt({ message }),
-    Schema.isGreaterThanOrEqualTo(least, { message })
-  )
-}
+export const integerFrom = (least: number, unit: string) =>
+  whole(least, `Expected an integer of ${unit}, ${least} or more`)
+
+const whole = (least: number, message: string, most?: number) =>
+  Schema.Number.annotate({ message }).check(Schema.isInt({ message }), Checks.isWithin(least, message, most))
 
 /** True or false. */
 export const Switch = Schema.Boolean.annotate({ message: "Expected true or false" })
@@ -243,7 +236,7 @@ const unknownField = (template: string): string | undefined => {
 
 const TEMPLATE = `a text with {{${NOTICE_FIELDS.join("}}, {{")}}}; in a JSON text values are escaped`
 
-/** The formats of notices, by name. `delivery/NoticeFormat.ts` writes them. */
+/** The formats of notices, by name. `ops/delivery/NoticeFormat.ts` writes them. */
 export const NoticeFormatName = Schema.Literals(["json", "slack", "ntfy", "email", "template"]).annotate({
   message: 'Expected "json", "slack", "ntfy", "email" or "template"'
 })

@@ -8,7 +8,7 @@
 import { Durations, Models, Prices, RetrySettings, Setting } from "@holdfast/policy"
 import { DefaultAddress } from "@holdfast/wire"
 import { Schema, type SchemaAST } from "effect"
-import * as SpendLimits from "../../spend/limits/SpendLimits.ts"
+import * as SpendLimits from "../limits/SpendLimits.ts"
 import * as Types from "./SettingTypes.ts"
 
 const { required, secret, setting } = Setting
@@ -125,6 +125,15 @@ const GatewaySettings = Schema.Struct({
     default: 67_108_864
   })
 })
+
+/** Sections that are in force as they are written, with their defaults. A new one is an entry here, and its use. */
+const PLAIN = {
+  // Whether gates keep waiting turns from stampeding an endpoint (X5).
+  gate: Schema.optionalKey(GateSettings),
+  // Calls that pass through to a provider (X13).
+  gateway: Schema.optionalKey(GatewaySettings),
+  log: Schema.optionalKey(LogSettings)
+}
 
 /** The keys of requests that providers of one type alone have, or all. */
 const REQUEST = {
@@ -382,13 +391,11 @@ export const Settings = Schema.Struct({
     { doc: "texts by name; a name has at most 64 letters, digits, `_` and `-`" }
   ),
   retry: Schema.optionalKey(RetrySettings.RetrySettings),
-  gate: Schema.optionalKey(GateSettings),
-  gateway: Schema.optionalKey(GatewaySettings),
+  ...PLAIN,
   // A server's name is a prefix of a tool's name if two servers have a tool of that name; providers allow 64 characters in total.
   tools: Schema.optionalKey(
     Types.named("^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$", "at most 32 letters, digits, '_' and '-'", ToolServerSettings)
   ),
-  log: Schema.optionalKey(LogSettings),
   telemetry: Schema.optionalKey(TelemetrySettings),
   webhooks: Schema.optionalKey(WebhookSettings)
 })
@@ -402,15 +409,29 @@ export const DEFAULTS = {
   server: Setting.defaults(ServerSettings),
   database: Setting.defaults(DatabaseSettings),
   cluster: Setting.defaults(ClusterSettings),
-  gate: Setting.defaults(GateSettings),
-  gateway: Setting.defaults(GatewaySettings),
-  log: Setting.defaults(LogSettings),
   tool: Setting.defaults(ToolServerSettings),
   retryLog: Setting.defaults(RetryLogSettings),
   notifications: Setting.defaults(NotificationSettings)
 }
 /** The values in force of settings with a default; `Config` has them as they are. */
 export type Defaults = typeof DEFAULTS
+
+/** The values in force of the plain sections. */
+export type Plain = {
+  readonly [Name in keyof typeof PLAIN]: Setting.Defaults<(typeof PLAIN)[Name]["schema"]["fields"]>
+}
+
+/** The names of the plain sections. */
+export const plainNames: ReadonlyArray<keyof Plain> = Object.keys(PLAIN) as Array<keyof Plain>
+
+/** The plain sections in force. */
+export const plain = (written: Pick<Settings, keyof Plain>): Plain =>
+  Object.fromEntries(
+    plainNames.map((name) => [
+      name,
+      { ...Setting.defaults<Schema.Struct.Fields>(PLAIN[name].schema), ...written[name] }
+    ])
+  ) as Plain // `Object.fromEntries` forgets which key has which type.
 
 /** An unknown key is an error, and all errors are reported at once. */
 export const PARSE_OPTIONS: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }

@@ -52,7 +52,7 @@ export interface Partial {
 }
 
 /** All sources, merged. Later ones override earlier ones: the file, the environment, the flags. */
-export interface Merged extends Partial {
+interface Merged extends Partial {
   /** The origin of each value, one level into each section. */
   readonly origins: ReadonlyMap<string, Origin>
 }

@@ -35,8 +35,8 @@ import {
 } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { ServerResponse } from "node:http"
-import { LoopBudget } from "../../pacing/LoopBudget.ts"
-import type { Drain } from "../../system/Drain.ts"
+import { LoopBudget } from "../../engine/pacing/LoopBudget.ts"
+import type { Drain } from "../../base/system/Drain.ts"
 import { Outlet, STALL_LIMIT, type Text } from "../../rpc/Outlet.ts"
 import * as ResponseHeaders from "./ResponseHeaders.ts"
 

@@ -12,6 +12,7 @@ import { Api, CodeSamples } from "@holdfast/wire/api"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, OpenApi } from "effect/http-api"
 import * as ProblemsPage from "./ProblemsPage.ts"
+import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
 import { Effect, Layer } from "effect"
@@ -73,24 +74,16 @@ let made: Promise<StaticFile.StaticFile> | undefined = undefined
 /** DocsPage.D2 */
 const POLICY = "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
-const render = (settings: string, script: string): string => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Holdfast: the HTTP API</title>
-<link rel="icon" href="data:,">
+const render = (settings: string, script: string): string =>
+  HtmlPage.of({
+    title: "Holdfast: the HTTP API",
+    head: `<link rel="icon" href="data:,">
 <style>html,body{margin:0;overflow-x:clip}</style>
 <script defer src="${settings}"></script>
-<script defer src="${script}"></script>
-</head>
-<body>
-<div id="api"></div>
-<noscript><p>This page needs JavaScript. Without it, read <a href="${Api.OPENAPI_PATH}">the document</a> and <a href="${ProblemsPage.PATH}">the problems</a>.</p></noscript>
-</body>
-</html>
-`
+<script defer src="${script}"></script>`,
+    body: `<div id="api"></div>
+<noscript><p>This page needs JavaScript. Without it, read <a href="${Api.OPENAPI_PATH}">the document</a> and <a href="${ProblemsPage.PATH}">the problems</a>.</p></noscript>`
+  })
 
 const CONFIGURATION = {
   // DocsPage.D1

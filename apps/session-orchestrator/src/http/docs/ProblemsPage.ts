@@ -9,6 +9,7 @@ import { Predicate } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { createHash } from "node:crypto"
+import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 
 /** The path of the page. */
@@ -36,25 +37,16 @@ const make = (): string => {
 <p>${prose(Predicate.hasProperty(schema, "description") ? String(schema.description) : "")}</p>
 </section>`
   })
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Holdfast: problems</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
+  return HtmlPage.of({
+    title: "Holdfast: problems",
+    head: `<style>${STYLE}</style>`,
+    body: `<main>
 <p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>
 <h1>Problems</h1>
 <p>Every error is <code>application/problem+json</code> with <code>type</code>, <code>title</code>, <code>status</code> and mostly a <code>detail</code> that says what happened and what to do.</p>
 ${sections.join("\n")}
-</main>
-</body>
-</html>
-`
+</main>`
+  })
 }
 
 const STYLE = `

@@ -12,10 +12,10 @@ import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
 
-/** Whether this process runs the sources of a checkout. */
-export const isCheckout = import.meta.filename.endsWith(".ts")
+/** Whether this process runs a checkout: its sources, or the bundle of them that `bin/holdfast` has made. */
+export const isCheckout = /\.ts$|node_modules.\.cache.start.[^/\\]+$/.test(import.meta.filename)
 
-/** The page's sources in a checkout. */
+/** The page's sources in a checkout. The folder of the bundle is as deep as this one. */
 export const SOURCES = join(import.meta.dirname, "../../../../web")
 
 /** The folder of the built page of this process. */

@@ -13,6 +13,7 @@ import { Clock, Effect, Layer, type Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
 import { DEFAULTS } from "../../config/reading/Settings.ts"
+import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 import * as StaticFile from "../body/StaticFile.ts"
 import * as PageFiles from "./PageFiles.ts"
@@ -99,23 +100,14 @@ const begin = (token: Redacted.Redacted | undefined) =>
 const MISSING_HEADERS = { ...ResponseHeaders.page("img-src data:"), vary: "accept", refresh: "2" }
 
 /** What `/` shows while a checkout builds the page. */
-const MISSING = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Holdfast</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<h1>Holdfast</h1>
+const MISSING = HtmlPage.of({
+  title: "Holdfast",
+  head: '<link rel="icon" href="data:,">',
+  body: `<h1>Holdfast</h1>
 <p>${
-  PageFiles.isCheckout
-    ? "The service runs. Its page is being built, which takes a few seconds after the first start; it appears here by itself. If it does not, the service's log has the reason."
-    : "The service runs. This copy of it was made without its page."
-}</p>
-<p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>
-</body>
-</html>
-`
+    PageFiles.isCheckout
+      ? "The service runs. Its page is being built, which takes a few seconds after the first start; it appears here by itself. If it does not, the service's log has the reason."
+      : "The service runs. This copy of it was made without its page."
+  }</p>
+<p><a href="${Api.DOCS_PATH}">The HTTP API</a></p>`
+})

@@ -1,13 +1,13 @@
 /** Carries out the commands of one WebSocket: those on conversations as `holdfast rpc` does, and those on the socket's subscriptions. */
-import { defined, Labels } from "@holdfast/wire"
+import { Command as WireCommand, defined, type Ids, Labels } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
-import type { SocketMessages } from "@holdfast/wire/rpc"
+import type { RpcLines, SocketMessages } from "@holdfast/wire/rpc"
 import { Effect } from "effect"
-import { Conversations } from "../../conversation/Conversations.ts"
-import { TurnNotFound } from "../../conversation/TurnNotFound.ts"
-import { StoredTurns } from "../../inspection/StoredTurns.ts"
-import * as RpcCommands from "../../rpc/RpcCommands.ts"
-import type { Drain } from "../../system/Drain.ts"
+import { Conversations } from "../../engine/conversation/Conversations.ts"
+import { TurnNotFound } from "../../engine/conversation/Conversations.ts"
+import { problemOf, type Refusal } from "../../engine/conversation/DomainProblems.ts"
+import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
+import type { Drain } from "../../base/system/Drain.ts"
 import * as CommandContext from "../CommandContext.ts"
 import { MOST_SUBSCRIPTIONS, type Subscriptions } from "./Subscriptions.ts"
 
@@ -15,7 +15,7 @@ type Command = SocketMessages.SocketCommand
 type CommandOf<Type extends Command["type"]> = Extract<Command, { readonly type: Type }>
 
 /** How one command is carried out. */
-export interface Execution {
+interface Execution {
   /** Commands of one key are carried out in their order. */
   readonly key: string
   /** Carries it out and sends its response. */
@@ -28,37 +28,31 @@ export interface Options {
   readonly send: (message: SocketMessages.SocketResponse) => Effect.Effect<void>
   /** The origin in the record of a command (rule X4). */
   readonly origin: string
-  readonly drain: Drain["Service"]
 }
 
 /** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
 export interface Services {
   readonly conversations: Conversations["Service"]
   readonly states: StoredTurns["Service"]
-  readonly mostFileBytes: number
+  readonly gates: CommandContext.Gates
 }
 
 /** The services of the context. */
-export const services: Effect.Effect<Services, never, Conversations | StoredTurns> = Effect.gen(function* () {
-  return {
-    conversations: yield* Conversations,
-    states: yield* StoredTurns,
-    mostFileBytes: yield* CommandContext.FileLimit
-  }
+export const services: Effect.Effect<Services, never, Conversations | StoredTurns | Drain> = Effect.gen(function* () {
+  return { conversations: yield* Conversations, states: yield* StoredTurns, gates: yield* CommandContext.gates }
 })
 
 /** Makes the function from a command to its execution. */
 export const make = (
-  { conversations, mostFileBytes, states }: Services,
-  { drain, origin, send, subscriptions }: Options
+  { conversations, gates, states }: Services,
+  { origin, send, subscriptions }: Options
 ): ((command: Command) => Execution) => {
-  const unlessGoingDown = CommandContext.unlessGoingDown(drain)
+  const { checkFiles, unlessDown, unlessGoingDown } = gates
 
   /** The checks that every transport makes before a new turn. */
-  const admitted = (command: RpcCommands.Change) => {
+  const admitted = (command: Change) => {
     if (command.type !== "prompt") return command.type === "retry" ? unlessGoingDown : Effect.void
-    const files = CommandContext.checkFiles(command.prompt, mostFileBytes)
-    return Effect.andThen(unlessGoingDown, files)
+    return Effect.andThen(unlessGoingDown, checkFiles(command.prompt))
   }
 
   const create = ({ id: _id, type: _type, ...settings }: CommandOf<"create">) =>
@@ -80,7 +74,7 @@ export const make = (
   const subscribe = Effect.fnUntraced(function* (command: CommandOf<"subscribe">) {
     const { after = 0, conversationId, deltas, id, turnId } = command
     const subject = { conversationId, ...defined({ turnId }) }
-    const response = yield* RpcCommands.respond<never>(command, Effect.as(checked(command), undefined))
+    const response = yield* respond<never>(command, Effect.as(checked(command), undefined))
     if (response.success) yield* subscriptions.end(subject)
     yield* send(response)
     if (response.success) yield* subscriptions.begin(subject, { after, bare: deltas === "bare" ? id : undefined })
@@ -88,8 +82,8 @@ export const make = (
 
   return (command: Command): Execution => {
     const answer = <Data extends NonNullable<SocketMessages.SocketResponse["data"]>>(
-      data: Parameters<typeof RpcCommands.respond<Data>>[1]
-    ) => Effect.flatMap(RpcCommands.respond(command, data), send)
+      data: Parameters<typeof respond<Data>>[1]
+    ) => Effect.flatMap(respond(command, data), send)
     switch (command.type) {
       case "create":
         return { key: "create", effect: answer(create(command)) }
@@ -110,15 +104,75 @@ export const make = (
         }
       default: {
         const { conversationId } = command
-        const changed = RpcCommands.run(conversations, conversationId, command, origin)
-        const orRefused = Effect.raceFirst(changed, Effect.andThen(drain.ended, Effect.fail(CommandContext.goingDown)))
-        return { key: conversationId, effect: answer(Effect.andThen(admitted(command), orRefused)) }
+        const changed = unlessDown(run(conversations, command, origin))
+        return { key: conversationId, effect: answer(Effect.andThen(admitted(command), changed)) }
       }
     }
   }
 }
 
+/** Every command except `get_state`, which changes nothing. */
+export type Change = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" }>
+
+/** What a transport itself finds wrong with a command. */
+type RequestProblem = Problem.FileTooLarge | Problem.InvalidRequest | Problem.ShuttingDown
+
+/** Makes the response to a command from its effect. */
+export const respond = <Data>(
+  { id, type }: { readonly id?: RpcLines.RequestId; readonly type: string },
+  effect: Effect.Effect<Data | undefined, Refusal | RequestProblem>
+): Effect.Effect<Response<Data>> => {
+  const head = { ...defined({ id }), type: "response", command: type } as const
+  const failed = (code: string, error: string): Response<Data> => ({ ...head, success: false, code, error })
+  return effect.pipe(
+    Effect.map((data): Response<Data> => ({ ...head, success: true, ...defined({ data }) })),
+    Effect.catch((refusal) => {
+      const problem = isProblem(refusal) ? refusal : problemOf(refusal)
+      return Effect.succeed(failed(Problem.nameOf(problem), problem.detail ?? problem.title))
+    }),
+    Effect.catchDefect((defect) =>
+      Effect.as(Effect.logError(`The command ${type} met a bug in Holdfast.`, defect), failed("unexpected", BUG))
+    )
+  )
+}
+
+/** Runs a command; its effect is on disk when it succeeds. */
+export const run = (
+  conversations: Conversations["Service"],
+  line: Change & { readonly conversationId: Ids.ConversationId },
+  origin: string
+): Effect.Effect<RpcLines.RpcResponse["data"], Refusal> => {
+  const { id: _, type, ...fields } = line
+  // Both are of one row of the table.
+  const command = { ...fields, type: type.replaceAll("_", "-") } as WireCommand.Command
+  const { conversationId } = command
+  if (WireCommand.isSetting(command)) return Effect.as(conversations.change(command), undefined)
+  switch (command.type) {
+    case "prompt":
+      return accepted(conversations.prompt(conversationId, { prompt: command.prompt, turnId: command.turnId }))
+    case "retry":
+      return accepted(conversations.retry(conversationId, { turnId: command.turnId }))
+    case "abort":
+      return applied(conversations.abort(conversationId, command.turnId))
+    default:
+      return applied(conversations.steer(command, origin))
+  }
+}
+
 // --- internal
+
+const isProblem = (refusal: Refusal | RequestProblem): refusal is RequestProblem =>
+  refusal instanceof Problem.FileTooLarge ||
+  refusal instanceof Problem.InvalidRequest ||
+  refusal instanceof Problem.ShuttingDown
+
+type Response<Data> = Omit<RpcLines.RpcResponse, "data"> & { readonly data?: Data }
+
+const BUG = "This is a bug in Holdfast, not in the command. The log has more."
+
+const accepted = <E>(call: Effect.Effect<Ids.TurnId, E>) => Effect.map(call, (turnId) => ({ turnId }))
+
+const applied = <E>(call: Effect.Effect<boolean, E>) => Effect.map(call, (applied) => ({ applied }))
 
 const invalid = (detail: string) => Effect.fail(new Problem.InvalidRequest({ detail }))
 

@@ -7,7 +7,6 @@ import { Effect, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CloseEvent } from "effect/socket/Socket"
-import { Drain } from "../../system/Drain.ts"
 import { budget, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as CommandContext from "../CommandContext.ts"
 import * as SocketCommands from "./SocketCommands.ts"
@@ -19,7 +18,6 @@ export const layer = HttpApiBuilder.group(
   Api.Api,
   "socket",
   Effect.fnUntraced(function* (handlers) {
-    const drain = yield* Drain
     const services = yield* SocketCommands.services
     return handlers.handleAll({
       socket: ({ request }) =>
@@ -37,8 +35,7 @@ export const layer = HttpApiBuilder.group(
               output: new Outlet(socket, { budget, stalled: destroyed }),
               received: () => (socket.isPaused() ? undefined : socket.bytesRead),
               destroyed,
-              origin: `WebSocket from ${CommandContext.addressOf(request)}`,
-              drain
+              origin: `WebSocket from ${CommandContext.addressOf(request)}`
             })
             if (isGoingDown) yield* writer.write(new CloseEvent(SERVICE_RESTART, GOING_DOWN.message))
           }).pipe(Effect.scoped, Effect.ignore)

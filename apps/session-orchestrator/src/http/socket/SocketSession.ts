@@ -11,7 +11,6 @@
 import { SocketMessages } from "@holdfast/wire/rpc"
 import { Clock, Duration, Effect, FiberSet, Result, type Scope, Semaphore, Stream } from "effect"
 import { LAST_ANSWERS, MOST_WAITING } from "../../rpc/RpcSession.ts"
-import type { Drain } from "../../system/Drain.ts"
 import { FAREWELL_LIMIT, GOING_DOWN } from "../body/LiveResponse.ts"
 import * as SocketCommands from "./SocketCommands.ts"
 import type { Outlet } from "../../rpc/Outlet.ts"
@@ -25,7 +24,7 @@ const MOST_SILENT = 4
 export const SILENCE_LIMIT = Duration.millis(MOST_SILENT * SocketMessages.KEEP_ALIVE_MS)
 
 /** The two ends of a socket. */
-export interface Options<E> {
+interface Options<E> {
   /** Ends, or fails, when the socket closes. */
   readonly input: Stream.Stream<string | Uint8Array, E>
   readonly output: Outlet
@@ -35,17 +34,17 @@ export interface Options<E> {
   readonly destroyed: Effect.Effect<void>
   /** The origin in the record of a command (rule X4). */
   readonly origin: string
-  readonly drain: Drain["Service"]
 }
 
 /** Runs the session to the end of its input, or of the service. Returns whether the service ended it. Its subscriptions end with the scope. */
 export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Services, options: Options<E>) {
-  const { destroyed, drain, input, origin, output, received } = options
+  const { destroyed, input, origin, output, received } = options
+  const { drain } = services.gates
   const order = yield* commandOrder(MOST_WAITING)
   const subscriptions = new Subscriptions(services.conversations, output, yield* Effect.scope)
   const send = (message: SocketMessages.SocketMessage): Effect.Effect<void> =>
     Effect.suspend(() => output.send(frameOf(message)))
-  const execution = SocketCommands.make(services, { subscriptions, send, origin, drain })
+  const execution = SocketCommands.make(services, { subscriptions, send, origin })
 
   const receive = (message: string | Uint8Array): Effect.Effect<void> => {
     if (typeof message !== "string") return send(SocketMessages.unreadable(BINARY))
@@ -86,7 +85,7 @@ interface KeyQueue {
 }
 
 /** The commands of one socket. */
-export interface CommandOrder {
+interface CommandOrder {
   /** Accepts a command; returns as soon as it is accepted, and its place in the order is fixed. */
   readonly accept: (key: string, command: Effect.Effect<void>) => Effect.Effect<void>
   /** Waits until no command is under way. */

@@ -1,16 +1,18 @@
 /**
- * The subscriptions of one socket: each passes on the events of a conversation, or of one turn (`EventFeed`).
+ * The subscriptions of one socket: each passes on the events of a conversation, or of one turn, for as long as the client stays.
+ * A client that falls behind the limit of the hub is watched for again after its last event, so no event is lost (rule X3). A failure of the
+ * disk, and a turn that stopped, interrupt the events for `WATCH_AGAIN`; they do not end the subscription.
  *
  * Subscriptions.B1. A conversation, or a turn of it, has one subscription. A second one replaces the first, and begins after its own position.
  * Subscriptions.B2. A subscription that has ended sends nothing more.
  * Subscriptions.B3. Events of different conversations wait for each other only where the client reads too slowly.
  */
+import { Push } from "@holdfast/kernel/host"
 import { defined, type Ids } from "@holdfast/wire"
 import type { SocketMessages } from "@holdfast/wire/rpc"
 import type { Scope } from "effect"
-import { Effect, Fiber, Stream } from "effect"
-import type { Conversations, Frame } from "../../conversation/Conversations.ts"
-import * as EventFeed from "../../rpc/EventFeed.ts"
+import { Channel, Duration, Effect, Fiber, Pull, Stream } from "effect"
+import type { ConversationNotFound, Conversations, Frame } from "../../engine/conversation/Conversations.ts"
 import type { Outlet } from "../../rpc/Outlet.ts"
 import * as EventStreams from "../EventStreams.ts"
 
@@ -18,13 +20,13 @@ import * as EventStreams from "../EventStreams.ts"
 export const MOST_SUBSCRIPTIONS = 1_024
 
 /** What is subscribed to. */
-export interface Subject {
+interface Subject {
   readonly conversationId: Ids.ConversationId
   readonly turnId?: Ids.TurnId
 }
 
 /** How the events are sent. */
-export interface Wanted {
+interface Wanted {
   readonly after: number
   /** Bare deltas have this id. */
   readonly bare: SocketMessages.SocketResponse["id"]
@@ -73,7 +75,7 @@ export class Subscriptions {
     const key = keyOf(subject)
     const subscription: Subscription = { lastEventId: after, fiber: undefined }
     const encode = bare === undefined ? EventStreams.messages : EventStreams.bareMessages(bare)
-    const feed = EventFeed.run({
+    const events = feed({
       watch: (from) =>
         turnId === undefined
           ? conversations.watch(conversationId, from)
@@ -82,8 +84,7 @@ export class Subscriptions {
       forward: (frames) => {
         subscription.lastEventId = frames.findLast(({ id }) => id !== undefined)?.id ?? subscription.lastEventId
         return output.write(encode(frames))
-      },
-      onInterruption: Effect.logDebug
+      }
     }).pipe(
       Effect.catch(({ message }) => {
         const ended = { type: "unsubscribed", ...subject, code: "conversation-deleted", message } as const
@@ -96,10 +97,44 @@ export class Subscriptions {
       )
     )
     this.byKey.set(key, subscription)
-    return Effect.map(Effect.forkIn(feed, scope), (fiber) => {
+    return Effect.map(Effect.forkIn(events, scope), (fiber) => {
       subscription.fiber = fiber
     })
   }
+}
+
+/** Time until the events are watched again after a failure of the disk. */
+const WATCH_AGAIN = Duration.seconds(1)
+
+/** What a client is sent. */
+interface Feed {
+  /** The events after an id. */
+  readonly watch: (after: number) => ReturnType<Conversations["Service"]["watch"]>
+  /** The id of the last event that the client was sent. */
+  readonly after: () => number
+  /** Sends events. Returns an effect that has to run before the next events, if there is one. */
+  readonly forward: (frames: ReadonlyArray<Frame>) => Effect.Effect<void> | undefined
+}
+
+/** Feeds a client until its events end; those of a whole conversation never do. Fails if the conversation is deleted. */
+export const feed = ({ after, forward, watch }: Feed): Effect.Effect<void, ConversationNotFound> => {
+  const again = ({ message }: { readonly message: string }) =>
+    Effect.andThen(
+      Effect.logDebug(`The events are interrupted, and watched again in a second. ${message}`),
+      Effect.as(Effect.sleep(WATCH_AGAIN), false)
+    )
+  return Effect.scopedWith((scope) =>
+    Effect.flatMap(Channel.toPullScoped(Stream.toChannel(watch(after())), scope), (pull) => Push.forEach(pull, forward))
+  ).pipe(
+    Pull.catchDone(() => Effect.succeed(true)),
+    Effect.catchTags({
+      SubscriberTooSlow: () => Effect.succeed(false),
+      StorageError: again,
+      TurnStopped: again
+    }),
+    Effect.repeat({ until: (isOver) => isOver }),
+    Effect.asVoid
+  )
 }
 
 // --- internal

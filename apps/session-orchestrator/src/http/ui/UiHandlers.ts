@@ -14,12 +14,11 @@ import { Api, Problem, UiMessagesGroup } from "@holdfast/wire/api"
 import { Array as Arr, Effect, Result, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Conversations, type Frame, TurnConflict } from "../../conversation/Conversations.ts"
-import { orProblem } from "../../conversation/DomainProblems.ts"
-import { StoredTurns } from "../../inspection/StoredTurns.ts"
-import { Drain } from "../../system/Drain.ts"
+import { Conversations, type Frame, TurnConflict } from "../../engine/conversation/Conversations.ts"
+import { orProblem } from "../../engine/conversation/DomainProblems.ts"
+import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
 import * as LiveResponse from "../body/LiveResponse.ts"
-import * as Commands from "../CommandContext.ts"
+import * as CommandContext from "../CommandContext.ts"
 import * as UiMessages from "./UiMessages.ts"
 import * as UiMessageParts from "@holdfast/ai-sdk/parts"
 import { Push } from "@holdfast/kernel/host"
@@ -31,14 +30,14 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const conversations = yield* Conversations
     const states = yield* StoredTurns
-    const drain = yield* Drain
-    const mostFileBytes = yield* Commands.FileLimit
-
-    const unlessGoingDown = Commands.unlessGoingDown(drain)
+    const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
 
     /** UiHandlers.C1 */
     const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
-      const known = model === undefined ? conversations.state(id) : conversations.setModel(id, model, { ifOther: true })
+      const known =
+        model === undefined
+          ? conversations.state(id)
+          : conversations.change({ type: "set-model", conversationId: id, model }, { ifOther: true })
       return Effect.catchTag(Effect.asVoid(known), "ConversationNotFound", () =>
         conversations
           .create({ conversationId: id, model, retry, system, title, tools })
@@ -74,7 +73,7 @@ export const layer = HttpApiBuilder.group(
       send: Effect.fnUntraced(function* ({ payload, request }) {
         const asked = UiMessages.asked(payload)
         if (Result.isFailure(asked)) return yield* new Problem.InvalidRequest({ detail: asked.failure })
-        yield* Commands.checkFiles(asked.success.prompt, mostFileBytes)
+        yield* checkFiles(asked.success.prompt)
         const accept = payload.trigger === "regenerate-message" ? regenerated : prompted
         const turnId = yield* Effect.andThen(unlessGoingDown, opened(payload)).pipe(
           Effect.andThen(accept(payload.id, asked.success)),
@@ -94,7 +93,7 @@ export const layer = HttpApiBuilder.group(
               : stream(request, turnId, chatId)
           )
         ),
-      stop: ({ params: { chatId } }) => Commands.unlessDown(drain)(orProblem(conversations.abort(chatId)))
+      stop: ({ params: { chatId } }) => orProblem(conversations.abort(chatId)).pipe(unlessDown, Effect.asVoid)
     })
   })
 )

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto"
 
 /** Whose session it is. */
-export interface SessionOwner {
+interface SessionOwner {
   /** `host:port`; with `isHashed`, its hash (N2). */
   readonly address: string
   readonly isHashed: boolean

@@ -14,42 +14,37 @@ export interface CallTurn {
   readonly end: TurnEvent.TurnEnd | undefined
 }
 
-/** The turns of one key, newest first: those that have not ended, and those that ended since a moment in epoch milliseconds. */
-export const byKey = (
+/** The turns of a call with any login, newest first: those that have not ended, and those that ended since a moment in epoch milliseconds. */
+export const byCall = (
   sql: SqlClient.SqlClient,
-  key: string,
+  call: string,
   since: number
 ): Effect.Effect<ReadonlyArray<CallTurn>, TableError> =>
   Effect.flatMap(
     sql<Row>`
-      SELECT c.conversation_id, t.turn_id, e.payload
+      SELECT c.conversation_id AS "conversationId", t.turn_id AS "turnId", e.payload
       FROM conversations c
       JOIN turns t ON t.conversation = c.number
       LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
-      WHERE c.conversation_id LIKE 'holdfast-call-%' AND substr(c.conversation_id, 1, 36) = ${HeldCallIds.PREFIX + key}
+      WHERE c.conversation_id LIKE 'holdfast-call-%' AND substr(c.conversation_id, 1, 25) = ${HeldCallIds.PREFIX + call}
         AND (t.end_event_id IS NULL OR t.ended_at >= ${since})
       ORDER BY t.number DESC`,
-    Effect.forEach(({ conversation_id: conversationId, payload, turn_id: turnId }) =>
-      Effect.map(
-        payload === null ? Effect.undefined : TurnTable.endOf(payload, { conversationId, turnId }),
-        (end): CallTurn => ({ conversationId, turnId, end })
-      )
+    Effect.forEach(({ payload, ...ids }) =>
+      Effect.map(payload === null ? Effect.undefined : TurnTable.endOf(payload, ids), (end) => ({ ...ids, end }))
     )
   )
 
 /** The conversations of the held calls that have not ended. */
 export const open = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
   Effect.map(
-    sql<Pick<Row, "conversation_id">>`
-      SELECT c.conversation_id FROM turns t JOIN conversations c ON c.number = t.conversation
+    sql<Pick<Row, "conversationId">>`
+      SELECT c.conversation_id AS "conversationId" FROM turns t JOIN conversations c ON c.number = t.conversation
       WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
-    (rows) => rows.map(({ conversation_id: id }) => id)
+    (rows) => rows.map(({ conversationId }) => conversationId)
   )
 
 // --- internal
 
-interface Row {
-  readonly conversation_id: Ids.ConversationId
-  readonly turn_id: Ids.TurnId
+interface Row extends Pick<CallTurn, "conversationId" | "turnId"> {
   readonly payload: string | null
 }

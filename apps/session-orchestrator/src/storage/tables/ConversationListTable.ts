@@ -1,12 +1,13 @@
 /** Pages of conversations, by the index of their creation (`Lists`). */
 import { Rows, type TableError } from "@holdfast/journal/sql"
-import { Ids } from "@holdfast/wire"
-import { Effect, Schema } from "effect"
+import type { Ids } from "@holdfast/wire"
+import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { type ConversationFilter, type ConversationRow, type Page, type Position, PROMPT_CHARACTERS } from "../Lists.ts"
+import type { ConversationFilter, ConversationRow, Page, Position } from "../ListPage.ts"
 import * as HeldCallIds from "../HeldCallIds.ts"
 import * as Keyset from "./Keyset.ts"
 import * as LabelTable from "./LabelTable.ts"
+import * as TurnTable from "./TurnTable.ts"
 
 /** A page of conversations. */
 export const page = Effect.fnUntraced(function* (
@@ -34,8 +35,19 @@ export const keysOf = (
   filter: ConversationFilter,
   after: Position | undefined
 ): Statement.Fragment => {
-  const { tag } = filter
+  const { ids, isBusy, tag } = filter
   const matches = matching(sql, filter)
+  if (isBusy === true) {
+    return sql`SELECT ${Keyset.columns(sql, "t.number", "t.conversation", matches)}
+      FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND ${Keyset.below(sql, "t.number", after && { at: 0, number: after.at })}
+      ORDER BY t.number DESC`
+  }
+  if (ids !== undefined) {
+    return sql`SELECT ${Keyset.columns(sql, "c.created_at", "c.number", matches)} FROM conversations c
+      WHERE ${Rows.have(sql, "c.conversation_id", ids)} AND ${Keyset.behind(sql, "c.created_at", "c.number", after)}
+      ORDER BY c.created_at DESC, c.number DESC`
+  }
   if (tag !== undefined) {
     return sql`SELECT ${Keyset.columns(sql, "c.created_at", "g.conversation", matches)}
       ${LabelTable.tagged(sql, "conversation", tag, after)} ORDER BY g.conversation DESC`
@@ -51,11 +63,23 @@ export const keysOf = (
 
 const matching = (
   sql: SqlClient.SqlClient,
-  { model, search, since, tag }: ConversationFilter
+  { ids, isBusy, model, search, since, tag }: ConversationFilter
 ): Statement.Fragment | undefined => {
+  // What no index of the statement answers.
+  const isApart = isBusy === true || ids !== undefined
   const conditions = [
+    ...(isApart && tag !== undefined
+      ? [sql`EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.number AND g.tag = ${tag})`]
+      : []),
+    ...(isBusy === true
+      ? [
+          ...(ids === undefined ? [] : [Rows.have(sql, "c.conversation_id", ids)]),
+          sql`c.conversation_id NOT LIKE ${`${HeldCallIds.PREFIX}%`} AND NOT EXISTS (
+            SELECT 1 FROM turns n WHERE n.conversation = t.conversation AND n.number > t.number AND n.end_event_id IS NULL)`
+        ]
+      : []),
     ...(model === undefined ? [] : [Keyset.ofModel(sql, "c.model", model)]),
-    ...(tag === undefined || since === undefined ? [] : [sql`c.created_at >= ${since}`]),
+    ...(since === undefined || (tag === undefined && !isApart) ? [] : [sql`c.created_at >= ${since}`]),
     ...(search === undefined
       ? []
       : [
@@ -67,52 +91,49 @@ const matching = (
   return conditions.length === 0 ? undefined : sql.and(conditions)
 }
 
-const Row = Schema.Struct({
-  number: Schema.Finite,
-  conversation_id: Ids.ConversationId,
-  model: Schema.String,
-  created_at: Schema.Finite,
-  title: Schema.NullOr(Schema.String),
-  last_turn_id: Schema.NullOr(Ids.TurnId),
-  last_ended_at: Schema.NullOr(Schema.Finite),
-  is_busy: Schema.Literals([0, 1])
-})
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+/** The columns were written from these types. */
+interface Row extends LabelTable.Columns {
+  readonly number: number
+  readonly conversationId: Ids.ConversationId
+  readonly model: string
+  readonly createdAt: number
+  readonly title: string | null
+  readonly lastTurnId: Ids.TurnId | null
+  readonly lastEndedAt: number | null
+  readonly isBusy: number
+}
 
 /** The rows of keys, in their order. */
 const rowsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   keys: ReadonlyArray<Keyset.Key>
 ): Effect.fn.Return<ReadonlyArray<ConversationRow>, TableError> {
-  if (keys.length === 0) return []
-  const found = yield* decodeRows(
-    yield* sql`
-      SELECT ${Rows.number(sql, "c.number")} AS "number", c.conversation_id, c.model, c.created_at,
-        COALESCE(c.title, (SELECT substr(t.prompt, 1, ${PROMPT_CHARACTERS}) FROM turns t
-          WHERE t.conversation = c.number AND t.prompt IS NOT NULL ORDER BY t.number LIMIT 1)) AS title,
-        (SELECT t.turn_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_turn_id,
-        (SELECT t.ended_at FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS last_ended_at,
-        -- Turns end in their order, so the newest one is the last that is open.
-        CASE WHEN (SELECT t.end_event_id FROM turns t WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) IS NULL
-          AND EXISTS (SELECT 1 FROM turns t WHERE t.conversation = c.number) THEN 1 ELSE 0 END AS is_busy
-      FROM conversations c WHERE c.number IN (${Keyset.numbers(sql, keys)})`
+  const numbers = keys.map(({ number }) => number)
+  const found = yield* sql<Row>`
+    SELECT ${Rows.number(sql, "c.number")} AS "number", c.conversation_id AS "conversationId", c.model, c.created_at AS "createdAt",
+      COALESCE(c.title, (SELECT substr(t.prompt, 1, ${Keyset.PROMPT_CHARACTERS}) FROM turns t
+        WHERE t.conversation = c.number AND t.prompt IS NOT NULL ORDER BY t.number LIMIT 1)) AS title,
+      last.turn_id AS "lastTurnId", last.ended_at AS "lastEndedAt", l.metadata, l.tags,
+      -- Turns end in their order, but for those that are aborted in the queue: the newest other one is the last that is open.
+      CASE WHEN last.number IS NOT NULL AND last.end_event_id IS NULL THEN 1 ELSE 0 END AS "isBusy"
+    FROM conversations c LEFT JOIN conversation_labels l ON l.conversation = c.number
+      LEFT JOIN turns last ON last.number = ${sql.literal(TurnTable.lastOf("c.number"))}
+    WHERE ${Rows.have(sql, "c.number", numbers)}`
+  const rows = yield* Effect.forEach(found, (row) =>
+    Effect.map(LabelTable.read(row), (labels) => {
+      const { conversationId, createdAt, isBusy, lastEndedAt, lastTurnId, model, title } = row
+      return [
+        row.number,
+        {
+          conversation: { conversationId, model, createdAt },
+          title: title ?? undefined,
+          lastTurnId: lastTurnId ?? undefined,
+          lastEndedAt: lastEndedAt ?? undefined,
+          isBusy: isBusy === 1,
+          labels
+        }
+      ] as const
+    })
   )
-  const labels = yield* LabelTable.find(sql, "conversation", keys)
-  const rows = new Map(found.map((row) => [row.number, row]))
-  return keys.flatMap(({ at, number }): ReadonlyArray<ConversationRow> => {
-    const row = rows.get(number)
-    if (row === undefined) return []
-    const { conversation_id: conversationId, created_at: createdAt, is_busy, last_turn_id, model } = row
-    return [
-      {
-        position: { at, number },
-        conversation: { conversationId, model, createdAt },
-        title: row.title ?? undefined,
-        lastTurnId: last_turn_id ?? undefined,
-        lastEndedAt: row.last_ended_at ?? undefined,
-        isBusy: is_busy === 1,
-        labels: labels.get(number) ?? {}
-      }
-    ]
-  })
+  return Keyset.rowsOf(keys, new Map(rows))
 })

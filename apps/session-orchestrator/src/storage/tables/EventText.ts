@@ -16,7 +16,7 @@
  * EventText.T1. `unpack` returns the text that `pack` received. A text of an unexpected shape is stored whole.
  * EventText.T2. A stored text stays readable in all later versions (wire/CONTRACTS.md): a changed shape gets a new form.
  */
-import type { Ids, Message, TurnEvent } from "@holdfast/wire"
+import type { Ids } from "@holdfast/wire"
 
 /** The facts in the rows of an event and of its turn. */
 export interface Origin {
@@ -62,47 +62,6 @@ export const unpack = (packed: string, origin: Origin, opening: Opening | undefi
   }
 }
 
-/** The stored text of a message's event, with the facts of its turn's row. */
-export interface PackedMessage {
-  readonly packed: string
-  readonly turnId: Ids.TurnId
-  readonly opening: Opening
-}
-
-/**
- * Parses the messages of a history; throws where a text is damaged.
- *
- * Histories are read at every wake, with a hundred messages and more. So their texts are parsed at once, without the facts that the
- * rows hold: those are added to the messages, which share the text of their turn's id.
- */
-export const parseMessages = (history: ReadonlyArray<PackedMessage>): ReadonlyArray<Message.Message> => {
-  const texts = history.map(({ opening, packed, turnId }) =>
-    isMessage(packed) ? `{${packed.slice(packed.indexOf(",") + 1)}` : unpackMessage(packed, turnId, opening)
-  )
-  const parsed: ReadonlyArray<Message.Message & TurnEvent.MessageEvent> = JSON.parse(`[${texts.join(",")}]`) // what `pack` cut
-  if (parsed.length !== history.length) throw new SyntaxError("A stored message is more than one JSON value.")
-  return parsed.map((rest, i) => {
-    const { packed = "", turnId = "" } = history[i] ?? {} // there is one for each
-    const message = isMessage(packed) ? Object.assign(headOf(packed, turnId), rest) : rest.message
-    if (message === undefined) throw new SyntaxError("A stored text is not that of a message.")
-    return message
-  })
-}
-
-/** Restores the message of an event, without the rest of the event. */
-export const unpackMessage = (packed: string, turnId: Ids.TurnId, opening: Opening): string => {
-  switch (packed.charAt(0)) {
-    case "{":
-      return packed
-    case ",":
-      return `{"type":"message"${packed}`
-    case "":
-      return `{"message":${promptOf(turnId, opening)}}`
-    default:
-      return `{"message":${messageOf(packed, turnId)}}`
-  }
-}
-
 /** The JSON of a turn's first event (EventText.T2), from the rows that hold all of it. */
 export const opened = (origin: Origin, opening: Opening): string =>
   origin.type === "message"
@@ -118,9 +77,6 @@ export const isKeptWhole = ({ content, prompt }: Opening): boolean =>
   content != null || // JSON escapes both
   (prompt.isWellFormed() && !prompt.includes("\0"))
 
-/** How the stored messages of the user and of tools begin, which may have files. The stored message of a prompt may be empty. */
-export const INPUTS = ["user.", "tool."] as const
-
 // --- internal
 
 /** Ids and types contain no character that JSON would escape. */
@@ -128,15 +84,6 @@ const identityOf = ({ conversationId, turnId, type }: Origin): string =>
   `{"conversationId":"${conversationId}","turnId":"${turnId}","type":"${type}"`
 
 const MESSAGE = /,"message":\{"role":"([a-z]+)","id":"([\w-]+)\.(\d+)","turnId":"([\w-]+)"(?=,)/y
-
-/** Whether a text is that of a message after its turn: it begins with the role. */
-const isMessage = (packed: string): boolean => packed !== "" && !packed.startsWith(",") && !packed.startsWith("{")
-
-/** The facts that `pack` cut out of a message. */
-const headOf = (packed: string, turnId: string) => {
-  const dot = packed.indexOf(".")
-  return { role: packed.slice(0, dot), id: `${turnId}${packed.slice(dot, packed.indexOf(","))}`, turnId }
-}
 
 const messageOf = (packed: string, turnId: Ids.TurnId): string => {
   const dot = packed.indexOf(".")

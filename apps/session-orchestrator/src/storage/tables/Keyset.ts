@@ -8,7 +8,17 @@
 import { Rows } from "@holdfast/journal/sql"
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { type Page, type Position, SCAN, SCAN_MS } from "../Lists.ts"
+import type { Page, Position } from "../ListPage.ts"
+import * as ProviderName from "../../base/text/ProviderName.ts"
+
+/** Rows that one page looks at, at most (Lists.L3). */
+export const SCAN = 1_000
+
+/** Milliseconds after which a page looks at no further rows (Lists.L3). */
+export const SCAN_MS = 20
+
+/** Of a prompt in a list. */
+export const PROMPT_CHARACTERS = 200
 
 /** A row of an index, and whether it passes the filter that the index does not answer. */
 export interface Key extends Position {
@@ -40,7 +50,7 @@ export const columns = (
   number: string,
   matches: Statement.Fragment | undefined
 ): Statement.Fragment =>
-  sql`${sql.literal(at)} AS "at", ${Rows.number(sql, number)} AS "number",
+  sql`${Rows.number(sql, at)} AS "at", ${Rows.number(sql, number)} AS "number",
     ${matches === undefined ? sql`1` : sql`CASE WHEN ${matches} THEN 1 ELSE 0 END`} AS "matches"`
 
 /**
@@ -75,18 +85,24 @@ export const page = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether a column has `provider/model`, or a model of a provider. */
+/** Whether a column has `provider/model`, or a model of a provider; with the keys of clients, too. */
 export const ofModel = (sql: SqlClient.SqlClient, column: string, model: string): Statement.Fragment =>
-  sql`(${sql.literal(column)} = ${model} OR substr(${sql.literal(column)}, 1, ${model.length + 1}) = ${`${model}/`})`
+  sql.or(
+    ProviderName.namesOf(model).map(
+      (name) =>
+        sql`${sql.literal(column)} = ${name} OR substr(${sql.literal(column)}, 1, ${name.length + 1}) = ${`${name}/`}`
+    )
+  )
 
-/** The numbers of keys as one parameter, a JSON array, for `IN`. */
-export const numbers = (sql: SqlClient.SqlClient, keys: ReadonlyArray<Pick<Key, "number">>): Statement.Fragment => {
-  const list = JSON.stringify(keys.map(({ number }) => number))
-  return sql.onDialectOrElse({
-    pg: () => sql`SELECT CAST(value AS BIGINT) FROM json_array_elements_text(${list}::json)`,
-    orElse: () => sql`SELECT value FROM json_each(${list})`
+/** The rows of keys, in their order; `rows` by their numbers. */
+export const rowsOf = <Row extends object>(
+  keys: ReadonlyArray<Key>,
+  rows: ReadonlyMap<number, Row>
+): ReadonlyArray<Row & { readonly position: Position }> =>
+  keys.flatMap(({ at, number }) => {
+    const row = rows.get(number)
+    return row === undefined ? [] : [{ ...row, position: { at, number } }]
   })
-}
 
 /** Whether a column contains a text. */
 export const containsText = (sql: SqlClient.SqlClient, column: string, text: string): Statement.Fragment =>
@@ -105,7 +121,4 @@ export const escaped = (text: string): string => text.replaceAll(/[!%_]/g, "!$&"
 // --- internal
 
 const like = (sql: SqlClient.SqlClient, column: string, pattern: string): Statement.Fragment =>
-  sql.onDialectOrElse({
-    pg: () => sql`${sql.literal(column)} ILIKE ${pattern} ESCAPE '!'`,
-    orElse: () => sql`${sql.literal(column)} LIKE ${pattern} ESCAPE '!'`
-  })
+  sql`${sql.literal(`${column} ${Rows.isServer(sql) ? "ILIKE" : "LIKE"}`)} ${pattern} ESCAPE '!'`

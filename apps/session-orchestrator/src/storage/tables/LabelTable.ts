@@ -1,16 +1,16 @@
 /** The tags and the metadata of turns and conversations; those without any have no rows. */
 import { Rows } from "@holdfast/journal/sql"
-import { Labels } from "@holdfast/wire"
+import { defined, Labels } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import type { Position } from "../Lists.ts"
+import type { Position } from "../ListPage.ts"
 import * as Keyset from "./Keyset.ts"
 
 /** What has labels. */
-export type Kind = "turn" | "conversation"
+type Kind = "turn" | "conversation"
 
 /** A new row of a turn or conversation, by its number, with its labels. */
-export interface Labelled {
+interface Labelled {
   readonly number: number
   readonly labels: Labels.Labels | undefined
 }
@@ -43,33 +43,17 @@ export const insert = Effect.fnUntraced(function* (
   )
 })
 
-/** The labels of rows, by their numbers. */
-export const find = (
-  sql: SqlClient.SqlClient,
-  kind: Kind,
-  keys: ReadonlyArray<Pick<Keyset.Key, "number">>
-): Effect.Effect<ReadonlyMap<number, Labels.Labels>, SqlError.SqlError | Schema.SchemaError> =>
-  Effect.flatMap(
-    sql`SELECT ${Rows.number(sql, `l.${kind}`)} AS "number", l.metadata, l.tags
-      FROM ${sql.literal(`${kind}_labels`)} l WHERE l.${sql.literal(kind)} IN (${Keyset.numbers(sql, keys)})`,
-    (rows) =>
-      Effect.map(
-        decodeRows(rows),
-        (found) => new Map(found.map(({ number, ...columns }) => [number, labelsOf(columns)]))
-      )
-  )
-
-/** The columns of labels; null where there are none, as a query has them that joins the table from outside. */
-export const COLUMNS = {
-  metadata: Schema.NullOr(Schema.fromJsonString(Labels.Metadata)),
-  tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+/** The columns of `l`, the labels of a row that may have none. */
+export interface Columns {
+  readonly metadata: string | null
+  readonly tags: string | null
 }
 
-/** The labels in these columns. */
-export const labelsOf = ({ metadata, tags }: Schema.Struct.Type<typeof COLUMNS>): Labels.Labels => ({
-  ...(metadata === null ? {} : { metadata }),
-  ...(tags === null ? {} : { tags })
-})
+/** Decodes the labels in these columns. */
+export const read = ({ metadata, tags }: Columns): Effect.Effect<Labels.Labels, Schema.SchemaError> =>
+  Effect.map(decode({ metadata, tags }), (found) =>
+    defined({ metadata: found.metadata ?? undefined, tags: found.tags ?? undefined })
+  )
 
 /** Rows of a list by tag behind a position, ordered by their numbers: `FROM … WHERE …`, to continue with `ORDER BY`. */
 export const tagged = (
@@ -86,5 +70,9 @@ export const tagged = (
 
 // --- internal
 
-const Row = Schema.Struct({ number: Schema.Finite, ...COLUMNS })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+const decode = Schema.decodeUnknownEffect(
+  Schema.Struct({
+    metadata: Schema.NullOr(Schema.fromJsonString(Labels.Metadata)),
+    tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+  })
+)

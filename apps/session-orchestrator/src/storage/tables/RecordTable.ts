@@ -5,6 +5,7 @@
  * position of that event, and the text behind the content. Both directions only cut and join text, so a record comes back as it was, to the
  * byte. A record without such an event is stored whole.
  */
+import { RecordedWait } from "@holdfast/journal"
 import { JournalTable, Rows, type TableError } from "@holdfast/journal/sql"
 import type { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
@@ -29,42 +30,42 @@ export const pack =
     return record
   }
 
-/** The records of each turn, oldest first, in the order of the ids. */
-export const load =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, TableError> =>
-    Effect.flatMap(JournalTable.load(sql, TABLES)(ids), (turns) => restored(sql, ids, turns, ANY))
+/** The records of turns, oldest first. */
+export const load = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<Loaded, TableError> =>
+  Effect.flatMap(JournalTable.load(sql, TABLES, ids), (turns) => restored(sql, turns, ANY))
 
 /** The same without long results of tools and the content of long answers: enough for a turn's state, attempts, waits and usage. */
-export const outlines =
-  (sql: SqlClient.SqlClient) =>
-  (ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, TableError> =>
-    Effect.flatMap(
-      // The columns are text and NOT NULL, so there is nothing to decode.
-      sql<Records.Stored & { readonly turnId: Ids.TurnId }>`
-        SELECT t.turn_id AS "turnId", j.name, j.value FROM turns t JOIN journal j ON j.turn = t.number
-        WHERE ${Rows.have(sql, "t.turn_id", ids)}
-          AND NOT (j.name LIKE 'step/%/tool/%' AND octet_length(j.value) > ${sql.literal(String(LONG))})
-        ORDER BY j.turn, j.seq`,
-      (rows) => {
-        const found = Map.groupBy(rows, ({ turnId }) => turnId)
-        const turns = ids.map((id) => (found.get(id) ?? []).map(({ name, value }) => ({ name, value })))
-        return restored(sql, ids, turns, LONG)
-      }
-    )
+export const outlines = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>
+): Effect.Effect<Loaded, TableError> => {
+  const short = sql`AND NOT (j.name LIKE 'step/%/tool/%' AND octet_length(j.value) > ${sql.literal(String(LONG))})`
+  return Effect.flatMap(JournalTable.load(sql, TABLES, ids, short), (turns) => restored(sql, turns, LONG))
+}
 
-/**
- * Restores the content of answers in records of turns, in the order of the ids.
- *
- * @param most content in longer events becomes an empty list
- */
+/** Whether a turn of a conversation has a command on record. */
+export const hasCommand = (
+  sql: SqlClient.SqlClient,
+  conversationId: Ids.ConversationId,
+  commandId: string
+): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.map(
+    sql<Records.Stored>`
+      SELECT j.name, j.value FROM conversations c JOIN turns t ON t.conversation = c.number JOIN journal j ON j.turn = t.number
+      WHERE c.conversation_id = ${conversationId} AND j.name LIKE 'step/%/sleep/%'
+        AND j.value LIKE ${`%"commandId":"${commandId}"%`}`,
+    // An underscore of an id stands for any character there.
+    (rows) => RecordedWait.commandIdsOf(rows).includes(commandId)
+  )
+
+/** Restores the content of answers in records; content in events of more than `most` bytes becomes an empty list. */
 export const restored = (
   sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>,
-  turns: ReadonlyArray<ReadonlyArray<Records.Stored>>,
+  turns: Loaded,
   most: number = LONG
-): Effect.Effect<ReadonlyArray<ReadonlyArray<Records.Stored>>, SqlError.SqlError> => {
-  const referring = ids.filter((_, i) => turns[i]?.some(({ value }) => value.startsWith(REFERENCE)))
+): Effect.Effect<Loaded, SqlError.SqlError> => {
+  const refers = (records: ReadonlyArray<Records.Stored>) => records.some(({ value }) => value.startsWith(REFERENCE))
+  const referring = Array.from(turns).flatMap(([id, records]) => (refers(records) ? [id] : []))
   if (referring.length === 0) return Effect.succeed(turns)
   return Effect.map(
     sql<Answer>`
@@ -79,19 +80,20 @@ export const restored = (
           payload === null ? "[]" : contentOf(payload)
         ])
       )
-      return turns.map((records, i) =>
-        records.map((record) => {
-          const [reference, position] = POSITION.exec(record.value) ?? []
-          if (reference === undefined) return record
-          const content = contents.get(`${ids[i]}/${position}`)
-          // Without its event the database is damaged, and so is the record for its reader.
-          if (content === undefined) return record
-          return { name: record.name, value: `${HEAD}${content}${record.value.slice(reference.length)}` }
-        })
-      )
+      const whole = (id: Ids.TurnId, record: Records.Stored): Records.Stored => {
+        const [reference, position] = POSITION.exec(record.value) ?? []
+        const content = contents.get(`${id}/${position}`)
+        // Without its event the database is damaged, and so is the record for its reader.
+        if (reference === undefined || content === undefined) return record
+        return { name: record.name, value: `${HEAD}${content}${record.value.slice(reference.length)}` }
+      }
+      return new Map(Array.from(turns, ([id, records]) => [id, records.map((record) => whole(id, record))]))
     }
   )
 }
+
+/** Records by their turns. */
+type Loaded = ReadonlyMap<Ids.TurnId, ReadonlyArray<Records.Stored>>
 
 // --- internal
 

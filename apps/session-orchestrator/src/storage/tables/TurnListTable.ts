@@ -13,7 +13,8 @@ import { Rows, type TableError } from "@holdfast/journal/sql"
 import { type Ids, type Labels, Message } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import { type Page, type Position, PROMPT_CHARACTERS, type TurnFilter, type TurnRow } from "../Lists.ts"
+import type { Page, Position, TurnFilter, TurnRow } from "../ListPage.ts"
+import * as ProviderName from "../../base/text/ProviderName.ts"
 import * as EventTable from "./EventTable.ts"
 import * as EventText from "./EventText.ts"
 import * as Keyset from "./Keyset.ts"
@@ -35,12 +36,11 @@ export const page = Effect.fnUntraced(function* (
 
 /** The labels of one turn. */
 export const labelsOf = (sql: SqlClient.SqlClient, turnId: Ids.TurnId): Effect.Effect<Labels.Labels, TableError> =>
-  Effect.gen(function* () {
-    const rows = yield* sql<{ readonly number: number }>`
-      SELECT ${Rows.number(sql, "number")} AS "number" FROM turns WHERE turn_id = ${turnId}`
-    const [labels = {}] = (yield* LabelTable.find(sql, "turn", rows)).values()
-    return labels
-  })
+  Effect.flatMap(
+    sql<LabelTable.Columns>`
+      SELECT l.metadata, l.tags FROM turns t JOIN turn_labels l ON l.turn = t.number WHERE t.turn_id = ${turnId}`,
+    ([row]) => (row === undefined ? Effect.succeed({}) : LabelTable.read(row))
+  )
 
 /** The keys of a page. */
 export const keys = (
@@ -57,32 +57,27 @@ export const keysOf = (
   filter: TurnFilter,
   after: Position | undefined
 ): Statement.Fragment => {
-  const { since, status } = filter
+  const { conversationId, since, status, tag } = filter
   const matches = matching(sql, filter)
-  if (filter.tag !== undefined) {
+  if (tag !== undefined) {
     return sql`SELECT ${Keyset.columns(sql, "t.accepted_at", "g.turn", matches)}
-      ${LabelTable.tagged(sql, "turn", filter.tag, after)} ORDER BY g.turn DESC`
+      ${LabelTable.tagged(sql, "turn", tag, after)} ORDER BY g.turn DESC`
   }
-  const select = (at: string) => sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t`
-  if (filter.conversationId !== undefined) {
-    return sql`${select("t.accepted_at")}
-      WHERE t.conversation = (SELECT c.number FROM conversations c WHERE c.conversation_id = ${filter.conversationId})
-        AND ${Keyset.below(sql, "t.number", after)} ORDER BY t.number DESC`
-  }
-  if (status === "open") {
-    // Those that have not ended are few, and read in the order of their numbers alone.
-    const lately = since === undefined ? sql.literal("") : sql`AND t.accepted_at >= ${since}`
-    return sql`${select("t.accepted_at")} WHERE t.end_event_id IS NULL AND ${Keyset.below(sql, "t.number", after)} ${lately}
-      ORDER BY t.number DESC`
-  }
-  if (status !== undefined) {
-    const lately = since === undefined ? sql.literal("") : sql`AND t.ended_at >= ${since}`
-    return sql`${select("t.ended_at")} WHERE t.status = ${status} AND ${Keyset.behind(sql, "t.ended_at", "t.number", after)}
-      ${lately} ORDER BY t.ended_at DESC, t.number DESC`
-  }
-  const lately = since === undefined ? sql.literal("") : sql`AND t.accepted_at >= ${since}`
-  return sql`${select("t.accepted_at")} WHERE ${Keyset.behind(sql, "t.accepted_at", "t.number", after)} ${lately}
-    ORDER BY t.accepted_at DESC, t.number DESC`
+  const isOfOne = conversationId !== undefined
+  // Those that have not ended are few, and read in the order of their numbers alone.
+  const isByNumber = isOfOne || status === "open"
+  const at = isByNumber || status === undefined ? "t.accepted_at" : "t.ended_at"
+  const of = isOfOne
+    ? sql`t.conversation = (SELECT c.number FROM conversations c WHERE c.conversation_id = ${conversationId}) AND`
+    : status === "open"
+      ? sql`t.end_event_id IS NULL AND`
+      : status === undefined
+        ? sql``
+        : sql`t.status = ${status} AND`
+  const behind = isByNumber ? Keyset.below(sql, "t.number", after) : Keyset.behind(sql, at, "t.number", after)
+  const lately = isOfOne || since === undefined ? sql`` : sql`AND ${sql.literal(at)} >= ${since}`
+  return sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t WHERE ${of} ${behind} ${lately}
+    ORDER BY ${sql.literal(isByNumber ? "" : `${at} DESC, `)} t.number DESC`
 }
 
 /**
@@ -104,7 +99,7 @@ const confirm = Effect.fnUntraced(function* (
   const isClear = ({ hasEvents, turn }: TurnRow) => !hasEvents || Keyset.isWithin(turn.prompt ?? "", search)
   const unclear = new Map(rows.flatMap((row) => (isClear(row) ? [] : [[row.position.number, row.turn] as const])))
   if (unclear.size === 0) return rows
-  const found = yield* decodeRows(yield* candidates(sql, [...unclear.keys()], search))
+  const found = yield* candidates(sql, [...unclear.keys()], search)
   const confirmed = new Set<number>()
   for (const { number, payload } of found) {
     const turn = unclear.get(number)
@@ -112,9 +107,8 @@ const confirm = Effect.fnUntraced(function* (
     // An empty text stands for the prompt, in which the database has found it.
     if (payload === "") confirmed.add(number)
     else {
-      const { message } = yield* decodeMessage(
-        EventText.unpackMessage(payload, turn.turnId, { ...turn, content: null })
-      )
+      const json = EventText.unpack(payload, { ...turn, type: "message" }, undefined)
+      const { message } = yield* decodeMessage(json)
       if (Keyset.isWithin(textOf(message), search)) confirmed.add(number)
     }
   }
@@ -126,13 +120,11 @@ export const candidates = (
   sql: SqlClient.SqlClient,
   numbers: ReadonlyArray<number>,
   search: string
-): Statement.Statement<object> => {
-  const keys = numbers.map((number) => ({ number }))
-  return sql`SELECT ${Rows.number(sql, "t.number")} AS "number", m.payload
+): Statement.Statement<{ readonly number: number; readonly payload: string }> =>
+  sql`SELECT ${Rows.number(sql, "t.number")} AS "number", m.payload
     FROM turns t JOIN events m ON ${messagesOf(sql)}
-    WHERE t.number IN (${Keyset.numbers(sql, keys)})
+    WHERE ${Rows.have(sql, "t.number", numbers)}
       AND (${Keyset.containsJson(sql, "m.payload", search)} OR (m.payload = '' AND ${Keyset.containsText(sql, "t.prompt", search)}))`
-}
 
 // --- internal
 
@@ -165,9 +157,10 @@ const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): State
     "COALESCE(t.model, (SELECT c.model FROM conversations c WHERE c.number = t.conversation))",
     model
   )
+  const changed = sql.or(ProviderName.namesOf(model).flatMap((name) => [to(`${name}"`), to(`${name}/`)]))
   // With a limit the change is read once a row, not once for each comparison.
   return sql`(SELECT 1 FROM (SELECT COALESCE(${changeOf(sql)}, '') AS change LIMIT 1) AS last
-    WHERE CASE last.change WHEN '' THEN ${ofConversation} ELSE ${to(`${model}"`)} OR ${to(`${model}/`)} END) = 1`
+    WHERE CASE last.change WHEN '' THEN ${ofConversation} ELSE ${changed} END) = 1`
 }
 
 const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.Fragment | undefined =>
@@ -177,48 +170,37 @@ const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.F
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
   SELECT m.payload FROM events m WHERE m.turn = t.number AND m.type = 'model-change' ORDER BY m.event_id DESC LIMIT 1)`
 
-const Extra = Schema.Struct({
-  at: Schema.Finite,
-  number: Schema.Finite,
-  model: Schema.String,
-  change: Schema.NullOr(Schema.String),
-  has_events: Schema.Finite,
-  ...LabelTable.COLUMNS
-})
-const decodeExtras = Schema.decodeUnknownEffect(Schema.Array(Extra))
+/** The columns were written from these types. */
+interface Row extends TurnTable.Row, LabelTable.Columns {
+  readonly number: number
+  readonly model: string
+  readonly change: string | null
+  readonly hasEvents: number
+}
 
 /** The rows of keys, in their order. */
 const rowsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   keys: ReadonlyArray<Keyset.Key>
 ): Effect.fn.Return<ReadonlyArray<TurnRow>, TableError> {
-  if (keys.length === 0) return []
-  const found = yield* sql`
-    SELECT t.turn_id, c.conversation_id, substr(t.prompt, 1, ${PROMPT_CHARACTERS}) AS prompt, t.accepted_at,
-      e.payload AS end_event, ${Rows.number(sql, "t.number")} AS "number", 0 AS "at", COALESCE(t.model, c.model) AS model,
-      ${changeOf(sql)} AS change,
+  const numbers = keys.map(({ number }) => number)
+  const found = yield* sql<Row>`
+    SELECT t.turn_id AS "turnId", c.conversation_id AS "conversationId", substr(t.prompt, 1, ${Keyset.PROMPT_CHARACTERS}) AS prompt,
+      t.accepted_at AS "acceptedAt", e.payload AS "endEvent", ${Rows.number(sql, "t.number")} AS "number",
+      COALESCE(t.model, c.model) AS model, ${changeOf(sql)} AS change,
       CASE WHEN EXISTS (
         SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
-      ) THEN 1 ELSE 0 END AS has_events, l.metadata, l.tags
+      ) THEN 1 ELSE 0 END AS "hasEvents", l.metadata, l.tags
     FROM ${sql.literal(TurnTable.TABLES)} LEFT JOIN turn_labels l ON l.turn = t.number
-    WHERE t.number IN (${Keyset.numbers(sql, keys)})`
-  const turns = yield* TurnTable.read(found)
-  const extras = yield* decodeExtras(found)
-  const rows = new Map(extras.map(({ number, ...extra }, i) => [number, { ...extra, turn: turns[i] }]))
-  return keys.flatMap(({ at, number }): ReadonlyArray<TurnRow> => {
-    const row = rows.get(number)
-    if (row?.turn === undefined) return []
-    return [
-      {
-        position: { at, number },
-        turn: row.turn,
-        model: row.change === null ? row.model : (changedTo(row.change) ?? row.model),
-        hasChangedModel: row.change !== null,
-        hasEvents: row.has_events === 1,
-        labels: LabelTable.labelsOf(row)
-      }
-    ]
-  })
+    WHERE ${Rows.have(sql, "t.number", numbers)}`
+  const rows = yield* Effect.forEach(found, (row) =>
+    Effect.zipWith(TurnTable.read(row), LabelTable.read(row), (turn, labels) => {
+      const { change, hasEvents, model, number } = row
+      const changed = change === null ? {} : { model: changedTo(change) ?? model, changedFrom: model }
+      return [number, { turn, model, changedFrom: undefined, ...changed, hasEvents: hasEvents === 1, labels }] as const
+    })
+  )
+  return Keyset.rowsOf(keys, new Map(rows))
 })
 
 /** Where a change went to. What was written of it has `to` behind everything that could look like it. */
@@ -240,6 +222,4 @@ const messagesOf = (sql: SqlClient.SqlClient): Statement.Fragment =>
 const textOf = (message: Message.Message): string =>
   message.role === "tool" ? "" : message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
 
-const Row = Schema.Struct({ number: Schema.Finite, payload: Schema.String })
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeMessage = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ message: Message.Message })))

@@ -1,22 +1,35 @@
 /**
  * Reads and writes the rows of turns.
  *
- * A turn's end is in its `turn-end` event, to which the row points (`Store.W3`). `number` is the order of acceptance over all
+ * A turn's end is in its `turn-end` event, to which the row points (`TurnLog.W3`). `number` is the order of acceptance over all
  * conversations; it does not depend on a clock.
  */
-import { Rows, type TableError } from "@holdfast/journal/sql"
-import { Ids, Message, TurnEvent } from "@holdfast/wire"
-import { Effect, Option, Schema } from "effect"
+import { type JournalTable, Rows, type TableError } from "@holdfast/journal/sql"
+import { defined, type Ids, Message, TurnEvent } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
-import type { Tail } from "./ConversationTable.ts"
-import type { Turn } from "../Store.ts"
+import type { Turn } from "../Stored.ts"
 import * as EventText from "./EventText.ts"
+
+/** The facts in the tables about a turn that gets events. */
+export interface End extends JournalTable.End {
+  readonly conversationId: Ids.ConversationId
+  /** Its row's number. */
+  readonly conversation: number
+  readonly lastEventId: number
+  readonly lastPosition: number | null
+  /** Null: the turn is not sealed. */
+  readonly endEventId: number | null
+}
+
+/** The row of a conversation that gets a turn, and its last event. */
+export type Tail = Pick<End, "conversationId" | "conversation" | "lastEventId">
 
 /** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">
 
 /**
- * Adds turns, in order, and returns the numbers of their rows. Fails if an id is taken.
+ * Adds turns, in order, and returns the ends of their logs. Fails if an id is taken.
  *
  * @param tails the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
  *   number, and the table refuses a turn without one
@@ -25,7 +38,7 @@ export const insert = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<NewTurn>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>
-): Effect.Effect<ReadonlyMap<Ids.TurnId, number>, SqlError.SqlError> =>
+): Effect.Effect<ReadonlyMap<Ids.TurnId, End>, SqlError.SqlError> =>
   Rows.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
     sql,
     "turns",
@@ -33,7 +46,7 @@ export const insert = (
       const tail = tails.get(turn.conversationId)
       return {
         turn_id: turn.turnId,
-        conversation: tail?.number ?? null,
+        conversation: tail?.conversation ?? null,
         prompt: turn.prompt ?? null,
         accepted_at: turn.acceptedAt,
         after_event_id: tail?.lastEventId ?? 0,
@@ -42,69 +55,69 @@ export const insert = (
     }),
     sql`RETURNING turn_id, ${Rows.number(sql, "number")} AS "number"`
   ).pipe(
-    Effect.map((rows) => new Map(rows.map(({ number, turn_id }) => [turn_id, number]))),
-    Effect.tap((numbers) => insertPrompts(sql, turns, numbers))
+    Effect.map((rows) => {
+      const numbers = new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
+      return new Map(
+        turns.flatMap(({ conversationId, turnId }) => {
+          const [number, tail] = [numbers.get(turnId), tails.get(conversationId)]
+          if (number === undefined || tail === undefined) return []
+          return [[turnId, { ...tail, turnId, number, lastSeq: null, lastPosition: null, endEventId: null }] as const]
+        })
+      )
+    }),
+    Effect.tap((ends) => insertPrompts(sql, turns, ends))
   )
 
-/** A turn by its id. */
-export const find = (sql: SqlClient.SqlClient, id: Ids.TurnId): Effect.Effect<Option.Option<Turn>, TableError> =>
-  Effect.map(findEach(sql, [id]), ([turn]) => Option.fromUndefinedOr(turn))
-
-/** Turns in the order of their ids; `undefined` for an unknown id. */
-export const findEach = (
+/** The turns with these ids, oldest first. */
+export const find = (
   sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyArray<Turn | undefined>, TableError> =>
-  Effect.map(select(sql, hasId(sql, ids)), (turns) => {
-    const found = new Map(turns.map((turn) => [turn.turnId, turn]))
-    return ids.map((id) => found.get(id))
-  })
+  ids: ReadonlyArray<Ids.TurnId>,
+  columns = COLUMNS
+): Effect.Effect<ReadonlyMap<Ids.TurnId, Turn>, TableError> =>
+  Effect.map(
+    Effect.flatMap(statement(sql, hasId(sql, ids), columns), Effect.forEach(read)),
+    (turns) => new Map(turns.map((turn) => [turn.turnId, turn]))
+  )
 
-/** The turns with these ids and their parts (`Turn.content`), oldest first; unknown ids are left out. */
-export const findAll = (
-  sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  select(sql, Rows.have(sql, "t.turn_id", ids), `${COLUMNS}, ${CONTENT}`)
+/** The same with their parts (`Turn.content`). */
+export const findWhole = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) =>
+  find(sql, ids, `${COLUMNS}, ${PROMPT} AS content`)
 
-/** The newest turn of each conversation, in the order of their ids; `undefined` where there is none. */
-export const lastEach = (
+/** The newest turn of each conversation that was not aborted in the queue. */
+export const findLast = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
-): Effect.Effect<ReadonlyArray<Turn | undefined>, TableError> =>
-  Effect.map(select(sql, isLastOf(sql, ids)), (turns) => {
-    const found = new Map(turns.map((turn) => [turn.conversationId, turn]))
-    return ids.map((id) => found.get(id))
-  })
+): Effect.Effect<ReadonlyMap<Ids.ConversationId, Turn>, TableError> =>
+  Effect.map(
+    Effect.flatMap(statement(sql, isLastOf(sql, ids)), Effect.forEach(read)),
+    (turns) => new Map(turns.map((turn) => [turn.conversationId, turn]))
+  )
 
-/** The condition of `findEach`, for `statement`. */
+/** The condition of `find`, for `statement`. */
 export const hasId = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Statement.Fragment =>
   Rows.have(sql, "t.turn_id", ids)
 
-/** The condition of `lastEach`, for `statement`. */
+/** The condition of `findLast`, for `statement`. */
 export const isLastOf = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.ConversationId>): Statement.Fragment => sql`
   t.number IN (
-    SELECT (SELECT max(o.number) FROM turns o WHERE o.conversation = k.number)
-    FROM conversations k WHERE ${Rows.have(sql, "k.conversation_id", ids)})`
+    SELECT ${sql.literal(lastOf("k.number"))} FROM conversations k WHERE ${Rows.have(sql, "k.conversation_id", ids)})`
+
+/** The number of a conversation's newest turn, in SQL. A turn that was aborted in the queue has no event but its end: it is passed over. */
+export const lastOf = (conversation: string): string => `(
+  SELECT o.number FROM turns o
+  LEFT JOIN events d ON o.status = 'aborted' AND d.conversation = o.conversation AND d.event_id = o.end_event_id
+  WHERE o.conversation = ${conversation} AND COALESCE(d.position, 1) > 0 ORDER BY o.number DESC LIMIT 1)`
 
 /** Selects turns, oldest first, each with the event that ended it. */
 export const statement = (
   sql: SqlClient.SqlClient,
   where: Statement.Fragment,
   columns = COLUMNS
-): Statement.Statement<object> =>
-  sql`SELECT ${sql.literal(columns)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`
-
-/** The turns without an end, oldest first. */
-export const unsealed = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  select(sql, sql`t.end_event_id IS NULL`)
-
-/** Every turn, oldest first. */
-export const all = (sql: SqlClient.SqlClient): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  select(sql, sql`t.number > 0`)
+): Statement.Statement<Row> =>
+  sql<Row>`SELECT ${sql.literal(columns)} FROM ${sql.literal(TABLES)} WHERE ${where} ORDER BY t.number`
 
 /** The event that ended a turn, with its id. */
-export interface Seal {
+interface Seal {
   readonly id: number
   readonly event: TurnEvent.TurnEnd
 }
@@ -126,44 +139,50 @@ export const sealAll = (
     ended_at: endedAt,
     uncounted: status === "failed" ? 1 : null
   }))
-  const [only] = ends
-  if (only === undefined) return Effect.void
-  const list = JSON.stringify(ends)
-  const seal = sql.onDialectOrElse({
-    pg: () => {
-      const { turn_id, ...end } = only
-      return ends.length === 1
-        ? sql`UPDATE turns SET ${sql.update(end)} WHERE turn_id = ${turn_id} AND end_event_id IS NULL`
-        : sql`
-            UPDATE turns SET end_event_id = s.end_event_id, status = s.status, ended_at = s.ended_at, uncounted = s.uncounted
-            FROM json_populate_recordset(NULL::turns, ${list}::json) s
-            WHERE turns.turn_id = s.turn_id AND turns.end_event_id IS NULL`
-    },
-    orElse: () => sql`
-      UPDATE turns SET end_event_id = s.value ->> 'end_event_id', status = s.value ->> 'status',
-        ended_at = s.value ->> 'ended_at', uncounted = s.value ->> 'uncounted'
-      FROM json_each(${list}) s
-      WHERE turns.turn_id = s.value ->> 'turn_id' AND turns.end_event_id IS NULL`
-  })
-  return Effect.asVoid(seal)
+  if (ends.length === 0) return Effect.void
+  return Effect.asVoid(sql`
+    UPDATE turns SET end_event_id = s.end_event_id, status = s.status, ended_at = s.ended_at, uncounted = s.uncounted
+    FROM ${Rows.given(sql, "turns", ends)} WHERE turns.turn_id = s.turn_id AND turns.end_event_id IS NULL`)
 }
 
 /** The columns for `read`. */
-export const COLUMNS =
-  "t.turn_id, c.conversation_id, t.prompt, t.accepted_at, t.submitted, t.model AS turn_model, e.payload AS end_event"
+export const COLUMNS = `t.turn_id AS "turnId", c.conversation_id AS "conversationId", t.prompt, t.accepted_at AS "acceptedAt",
+  t.submitted, t.model AS "ownModel", e.payload AS "endEvent"`
 /** A column: the parts of the prompt of the turn `t`, or null. */
 export const PROMPT = "(SELECT p.content FROM turn_prompts p WHERE p.turn = t.number)"
 
-/** A further column, for the parts of prompts (`Turn.content`). */
-export const CONTENT = `${PROMPT} AS content`
 /** The tables for `COLUMNS`: turns with the events that ended them; a `WHERE` follows. */
 export const TABLES = `turns t
   JOIN conversations c ON c.number = t.conversation
   LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id`
 
-/** The turns in rows that have these columns. */
-export const read = (rows: ReadonlyArray<object>): Effect.Effect<ReadonlyArray<Turn>, Schema.SchemaError> =>
-  Effect.flatMap(decodeRows(rows), Effect.forEach(turnOf))
+/** A row with these columns, which were written from these types. */
+export interface Row extends Pick<Turn, "turnId" | "conversationId" | "acceptedAt"> {
+  readonly prompt: string | null
+  /** Absent where the query has no such column. */
+  readonly content?: string | null
+  /** Lists leave it out. */
+  readonly submitted?: number | null
+  /** Lists leave it out. */
+  readonly ownModel?: string | null
+  readonly endEvent: string | null
+}
+
+/** The turn in a row that has these columns. */
+export const read = Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Turn, Schema.SchemaError> {
+  return {
+    turnId: row.turnId,
+    conversationId: row.conversationId,
+    prompt: row.prompt ?? undefined,
+    acceptedAt: row.acceptedAt,
+    ...defined({
+      content: row.content == null ? undefined : yield* decodeContent(row.content),
+      model: row.ownModel ?? undefined,
+      isSubmitted: row.submitted === 1 ? (true as const) : undefined
+    }),
+    end: row.endEvent === null ? undefined : yield* endOf(row.endEvent, row)
+  }
+})
 
 /** The JSON of a prompt's parts, exactly as the turn's first message has it, so that the event of that message can leave it out (`EventText`). */
 export const jsonOfContent = (content: NonNullable<Turn["content"]>): string => JSON.stringify(content)
@@ -172,10 +191,10 @@ export const jsonOfContent = (content: NonNullable<Turn["content"]>): string => 
 const insertPrompts = (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<Pick<Turn, "turnId" | "content">>,
-  numbers: ReadonlyMap<string, number>
+  ends: ReadonlyMap<Ids.TurnId, End>
 ): Effect.Effect<void, SqlError.SqlError> => {
   const rows = turns.flatMap(({ content, turnId }) =>
-    content === undefined ? [] : [{ turn: numbers.get(turnId) ?? null, content: jsonOfContent(content) }]
+    content === undefined ? [] : [{ turn: ends.get(turnId)?.number ?? null, content: jsonOfContent(content) }]
   )
   return rows.length === 0 ? Effect.void : Effect.asVoid(Rows.insertAll(sql, "turn_prompts", rows))
 }
@@ -185,42 +204,7 @@ const decodeContent = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.No
 
 // --- internal
 
-const Row = Schema.Struct({
-  turn_id: Ids.TurnId,
-  conversation_id: Ids.ConversationId,
-  prompt: Schema.NullOr(Schema.String),
-  /** Absent where the query has no `CONTENT`. */
-  content: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  accepted_at: Schema.Finite,
-  /** Lists leave it out. */
-  submitted: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  /** Lists leave it out. */
-  turn_model: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  end_event: Schema.NullOr(Schema.String)
-})
-
-const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
-
-const select = (
-  sql: SqlClient.SqlClient,
-  where: Statement.Fragment,
-  columns?: string
-): Effect.Effect<ReadonlyArray<Turn>, TableError> =>
-  Effect.flatMap(statement(sql, where, columns), (rows) => read(rows))
-
-const turnOf = Effect.fnUntraced(function* (row: typeof Row.Type): Effect.fn.Return<Turn, Schema.SchemaError> {
-  const turn: NewTurn = {
-    turnId: row.turn_id,
-    conversationId: row.conversation_id,
-    prompt: row.prompt ?? undefined,
-    ...(row.content == null ? undefined : { content: yield* decodeContent(row.content) }),
-    acceptedAt: row.accepted_at,
-    ...(row.turn_model == null ? undefined : { model: row.turn_model }),
-    ...(row.submitted === 1 ? { isSubmitted: true } : undefined)
-  }
-  return { ...turn, end: row.end_event === null ? undefined : yield* endOf(row.end_event, turn) }
-})
 
 /** Decodes the event that ended a turn from its stored text. */
 export const endOf = (

@@ -127,7 +127,7 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
         "Why?": [{ status: 400, body: "No." }, ProcessSetup.answer("Because.")],
         "How?": [{ status: 400, body: "No." }, ProcessSetup.answer("Later.")],
         "When?": [ProcessSetup.overloaded, ProcessSetup.answer("Now.")],
-        "Where?": [ProcessSetup.overloaded]
+        "Where?": [ProcessSetup.overloaded, ProcessSetup.overloaded]
       })
       // An answer of an endpoint wakes the turns that wait for it, so they wait for another one.
       for (const [id, prompt, tag, model] of [
@@ -175,9 +175,37 @@ describe("holdfast submit, answer, wait, cancel, attach", () => {
       const moved = yield* holdfast(service, ["switch", "--tag", "night", "--to", "main/n"])
       assert.deepInclude(moved, { code: 0, stdout: "when done\n" })
       assert.include((yield* until("when", "completed")).stdout, '"model":"main/n"')
+      const none = yield* holdfast(service, ["retry-now", "--turn", "no id"])
+      assert.deepInclude(none, {
+        code: 2,
+        stderr: 'holdfast: --turn: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+      })
+      const two = yield* holdfast(service, ["retry-now", "--client", "claude", "--session", "s"])
+      assert.deepStrictEqual([two.code, two.stderr.includes("one of --tag, --client and --session")], [2, true])
+      assert.strictEqual((yield* holdfast(service, ["wait-until", "yesterday", "--turn", "where"])).code, 2)
+      const raise = ["raise-limit", "0", "--conversation", "no id"]
+      assert.deepInclude(yield* holdfast(service, raise), {
+        code: 2,
+        stdout: "",
+        stderr: 'holdfast: --conversation: found "no id"; expected 1 to 64 letters, digits, "_" or "-".\n'
+      })
+      const later = yield* holdfast(service, ["wait-until", "2 hours", "--turn", "where"])
+      assert.deepInclude(later, { code: 0, stdout: "where done\n" })
+      // A turn of a conversation is no call of a program, whatever its tags are.
+      assert.deepInclude(yield* holdfast(service, ["retry-now", "--client", "night/late"]), {
+        code: 0,
+        stderr: "No waiting turn matches.\n"
+      })
+      assert.deepInclude(yield* holdfast(service, ["retry-now", "--tag", "night/late"]), { stdout: "where done\n" })
+      yield* Process.eventually(
+        "a call at once",
+        Effect.sync(() => calls.length),
+        (count) => count === 8
+      )
+      yield* until("where", "waiting")
       assert.deepInclude(yield* holdfast(service, ["give-up", "--model", "spare"]), { code: 0, stdout: "where done\n" })
       yield* until("where", "failed")
-      assert.strictEqual(calls.length, 7)
+      assert.strictEqual(calls.length, 8)
       const wrong = yield* service.call({
         path: "/v1/turns/commands",
         body: { command: { type: "retry" }, filter: {} }

@@ -54,6 +54,11 @@ describe("Terminal", () => {
     for (const forced of ["0", "false"]) expect(colors({ FORCE_COLOR: forced })).toEqual([false, false, true])
   })
 
+  it("repaints no line while its process is in the background, where a shell has the line", () => {
+    const stream = { isTTY: true, write: () => true }
+    expect(Terminal.make(stream, stream, {}, false).canRepaint).toBe(false)
+  })
+
   it("colours a text if wanted, and an empty text not", () => {
     expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
     expect(Terminal.paint(true, "red", "")).toBe("")

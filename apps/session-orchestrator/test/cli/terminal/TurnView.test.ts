@@ -205,12 +205,6 @@ describe("TurnView", () => {
     expect(begins(1)).toBe("anthropic/claude: 529 Overloaded - retry 1 in 1 s, at 02:14:05")
   })
 
-  it("counts waits", () => {
-    expect([after(), after(retry()), after(retry(), retryEnd(true), retry())].map(({ waits }) => waits)).toEqual([
-      0, 1, 2
-    ])
-  })
-
   it("shows three lines of an error at most", () => {
     const wait = retry({ message: "an error page ".repeat(100) })
     expect(TurnView.view(after(wait), 0, { ...surroundings, columns: 40 })).toHaveLength(3 + 1)

@@ -3,7 +3,7 @@ import { Ids } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnsTable from "../../../src/cli/turns/TurnsTable.ts"
-import type { TurnReport } from "../../../src/inspection/TurnReport.ts"
+import type { TurnReport } from "../../../src/insight/inspection/TurnReport.ts"
 
 const turn = (n: number, over: Partial<TurnReport> = {}): TurnReport => ({
   conversationId: Ids.ConversationId.make(`c-${n}`),

@@ -13,7 +13,7 @@ const problem = (file: unknown): string => {
 describe("a problem of the configuration", () => {
   it("ConfigProblem.P1: quotes a short value, and names the kind of any other", () => {
     const of = (profile: unknown) => problem({ retry: { profile } })
-    const expected = 'expected "overnight", "interactive" or "cycling".'
+    const expected = 'expected "overnight", "weekly", "interactive" or "cycling".'
     assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
     assert.strictEqual(of(1.5), `retry.profile: found 1.5; ${expected}`)
     assert.strictEqual(of(true), `retry.profile: found true; ${expected}`)

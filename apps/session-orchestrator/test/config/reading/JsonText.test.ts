@@ -4,8 +4,12 @@ import * as fc from "fast-check"
 import * as JsonText from "../../../src/config/reading/JsonText.ts"
 import * as JsonWithComments from "../JsonWithComments.ts"
 
+const valueOf = (text: string) => Result.map(JsonText.read(text), ({ content }) => content)
+
+const placesOf = (text: string) => Result.getOrThrow(JsonText.read(text)).places
+
 const faultOf = (text: string): string =>
-  Result.match(JsonText.parse(text), {
+  Result.match(JsonText.read(text), {
     onSuccess: () => "none",
     onFailure: ({ column, line, message }) => `${line}:${column} ${message}`
   })
@@ -18,7 +22,7 @@ describe("JsonText", () => {
     fc.assert(
       fc.property(fc.json().filter(hasNoBackslash), fc.constantFrom(undefined, 2), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), undefined, indent)
-        expect(JsonText.parse(text)).toEqual(Result.succeed(JSON.parse(text)))
+        expect(valueOf(text)).toEqual(Result.succeed(JSON.parse(text)))
       })
     )
   })
@@ -26,7 +30,7 @@ describe("JsonText", () => {
   it("JsonText.J1: comments and trailing commas change no value", () => {
     fc.assert(
       fc.property(JsonWithComments.arbitrary, ({ plain, text }) => {
-        expect(JsonText.parse(text), text).toEqual(Result.succeed(JSON.parse(plain)))
+        expect(valueOf(text), text).toEqual(Result.succeed(JSON.parse(plain)))
       }),
       { numRuns: 1_000 }
     )
@@ -34,7 +38,7 @@ describe("JsonText", () => {
 
   it("JsonText.J1: the key __proto__ is a key like any other", () => {
     const text = '{ "__proto__": { "a": 1, }, /* b */ "b": [2,], }'
-    const value = Result.getOrThrow(JsonText.parse(text))
+    const value = Result.getOrThrow(valueOf(text))
     expect(Object.entries(Object(value))).toEqual([
       ["__proto__", { a: 1 }],
       ["b", [2]]
@@ -149,7 +153,7 @@ describe("JsonText", () => {
   })
 
   it("ignores a byte order mark, which is no column", () => {
-    expect(JsonText.parse('\uFEFF{"a":1}')).toEqual(Result.succeed({ a: 1 }))
+    expect(valueOf('\uFEFF{"a":1}')).toEqual(Result.succeed({ a: 1 }))
     expect(faultOf("\uFEFF{]")).toBe('1:2 found "]"; expected a key in double quotes')
   })
 
@@ -162,32 +166,30 @@ describe("JsonText", () => {
 
   it("a long file with many comments is read", () => {
     const lines = Array.from({ length: 50_000 }, (_, n) => `  "key ${n}": [${n},], // the value of ${n}`)
-    const value = Result.getOrThrow(JsonText.parse(`{\n${lines.join("\n")}\n}`))
+    const value = Result.getOrThrow(valueOf(`{\n${lines.join("\n")}\n}`))
     expect(Object.entries(Object(value)).length).toBe(50_000)
     expect(Object(value)["key 49999"]).toEqual([49_999])
   })
 
   it("returns the position of every key and element", () => {
     const text = '\uFEFF// keys\n{ "a": {\n    /* one */ "b": 1 },\n  "c": [1,\n   { "d": [] },\n [2]] }'
-    expect(JsonText.places(text).map(({ path, position }) => [path.join("/"), position.line, position.column])).toEqual(
-      [
-        ["a", 2, 3],
-        ["a/b", 3, 15],
-        ["c", 4, 3],
-        ["c/0", 4, 9],
-        ["c/1", 5, 4],
-        ["c/1/d", 5, 6],
-        ["c/2", 6, 2],
-        ["c/2/0", 6, 3]
-      ]
-    )
+    expect(placesOf(text).map(({ path, position }) => [path.join("/"), position.line, position.column])).toEqual([
+      ["a", 2, 3],
+      ["a/b", 3, 15],
+      ["c", 4, 3],
+      ["c/0", 4, 9],
+      ["c/1", 5, 4],
+      ["c/1/d", 5, 6],
+      ["c/2", 6, 2],
+      ["c/2/0", 6, 3]
+    ])
   })
 
   it("the position of each key is that of its text", () => {
     fc.assert(
       fc.property(JsonWithComments.arbitrary, ({ text }) => {
         const lines = text.split(/\r\n|[\n\r]/)
-        for (const { path, position } of JsonText.places(text)) {
+        for (const { path, position } of placesOf(text)) {
           const key = path.at(-1)
           if (typeof key !== "string") continue
           expect(lines[position.line - 1]?.slice(position.column - 1), text).toMatch(/^"/)

@@ -124,10 +124,10 @@ describe("mistakes of all phases", () => {
       "providers.mine.headers.X-A:",
       "tools.files:",
       "model:",
-      "telemetry.notifications:",
-      "server.host:",
       "retry.routing.chains.default[0]:",
       'models["nobody/m"]:',
+      "telemetry.notifications:",
+      "server.host:",
       "retry.finalReport.schema:"
     ])
   })

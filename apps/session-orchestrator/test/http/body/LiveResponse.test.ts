@@ -10,8 +10,8 @@ import { TestClock } from "effect/testing"
 import { EventEmitter } from "node:events"
 import { createServer } from "node:http"
 import { type AddressInfo, connect } from "node:net"
-import { SubscriberTooSlow } from "../../../src/conversation/Conversations.ts"
-import * as Drain from "../../../src/system/Drain.ts"
+import { SubscriberTooSlow } from "../../../src/engine/conversation/Conversations.ts"
+import * as Drain from "../../../src/base/system/Drain.ts"
 import * as LiveResponse from "../../../src/http/body/LiveResponse.ts"
 
 /** The part of Node's response that is used. */

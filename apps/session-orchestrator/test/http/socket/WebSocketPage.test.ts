@@ -8,7 +8,7 @@ import { STALL_LIMIT } from "../../../src/rpc/Outlet.ts"
 import { SILENCE_LIMIT } from "../../../src/http/socket/SocketSession.ts"
 import { MOST_SUBSCRIPTIONS } from "../../../src/http/socket/Subscriptions.ts"
 import { LAST_ANSWERS, MOST_WAITING } from "../../../src/rpc/RpcSession.ts"
-import { MAX_BEHIND } from "../../../src/session/Backlog.ts"
+import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 
 const docs = new URL("../../../../../docs/", import.meta.url)
 const page = readFileSync(new URL("websocket.md", docs), "utf8")

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@holdfast/journal"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Result, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Journal } from "../../../src/storage/EventJournal.ts"
+import { TurnLog } from "../../../src/storage/TurnLog.ts"
+import * as Logged from "../Logged.ts"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import * as DatabaseSchema from "../../../src/storage/DatabaseSchema.ts"
 import * as Postgres from "../../../src/storage/sql/Postgres.ts"
@@ -14,7 +15,7 @@ import * as GateSuite from "../GateSuite.ts"
 import * as NumberedData from "../NumberedData.ts"
 import * as IncidentSuite from "../IncidentSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
+import * as TurnLogSuite from "../TurnLogSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
 import * as PostgresServer from "../PostgresServer.ts"
 import * as OutboxSuite from "../OutboxSuite.ts"
@@ -34,8 +35,9 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)
-StoreSuite.suite("PostgreSQL", layer)
-JournalWithEventsSuite.suite("PostgreSQL", layer)
+// To make a database takes longer than to use it.
+StoreSuite.suite("PostgreSQL", layer, 10)
+TurnLogSuite.suite("PostgreSQL", layer)
 StandingSuite.suite("PostgreSQL", layer)
 OutboxSuite.suite("PostgreSQL", layer)
 IncidentSuite.suite("PostgreSQL", layer)
@@ -67,13 +69,18 @@ const database = Effect.flatMap(server, ({ database }) => database)
 
 /** The store of one of several processes. */
 const open = (url: Redacted.Redacted) =>
-  Effect.map(Layer.build(Postgres.layer({ url })), (context) => ({
-    store: Context.get(context, Store),
-    journal: Context.get(context, Journal)
-  }))
+  Effect.map(Layer.build(Postgres.layer({ url })), (context) => {
+    const log = Context.get(context, TurnLog)
+    return {
+      store: Context.get(context, Store),
+      log,
+      /** Runs what writes to the log, or reads it. */
+      by: <A, E>(effect: Effect.Effect<A, E, TurnLog>) => Effect.provideService(effect, TurnLog, log)
+    }
+  })
 
 /** Retries until the database is back, as a turn does. */
-const untilItWorks = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A> =>
+const untilItWorks = <A>(effect: Effect.Effect<A, Error>): Effect.Effect<A> =>
   Effect.catch(effect, () => untilItWorks(effect))
 
 describe("a PostgreSQL database", () => {
@@ -82,22 +89,17 @@ describe("a PostgreSQL database", () => {
       const url = yield* database
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const { journal, store } = yield* open(url)
+          const { by, store } = yield* open(url)
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.acceptTurn(NumberedData.turn(1, 1))
-          yield* store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(1),
-            [NumberedData.message(1, 1, 0)],
-            0
-          )
-          yield* journal.append(NumberedData.turnId(1), 0, { name: "step/0/attempt/0", value: "{}" })
+          yield* by(Logged.accept(NumberedData.turn(1, 1)))
+          yield* by(Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, 0)], 0))
+          yield* by(Logged.append(NumberedData.turnId(1), 0, [{ name: "step/0/attempt/0", value: "{}" }]))
         })
       )
-      const { journal, store } = yield* open(url)
-      expect(yield* store.messages(NumberedData.conversationId(1))).toEqual([NumberedData.message(1, 1, 0).message])
-      expect(yield* journal.load(NumberedData.turnId(1))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
-      expect((yield* store.unsealedTurns).map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
+      const { by } = yield* open(url)
+      expect(yield* by(Logged.history(NumberedData.conversationId(1)))).toEqual([NumberedData.message(1, 1, 0).message])
+      expect(yield* by(Logged.load(NumberedData.turnId(1)))).toEqual([{ name: "step/0/attempt/0", value: "{}" }])
+      expect((yield* by(Logged.tail())).map(({ turnId }) => turnId)).toEqual([NumberedData.turnId(1)])
     })
   )
 
@@ -111,7 +113,7 @@ describe("a PostgreSQL database", () => {
       yield* Effect.forEach(stores, ({ store }) => store.check)
       const sql = Context.get(yield* Layer.build(Postgres.layerClient({ url })), SqlClient.SqlClient)
       const rows = yield* sql`SELECT migration_id FROM ${sql(DatabaseSchema.versions.table)}`
-      expect(rows).toEqual([{ migration_id: 25 }])
+      expect(rows).toEqual([{ migration_id: 25 }, { migration_id: 26 }])
     })
   )
 
@@ -123,7 +125,7 @@ describe("a PostgreSQL database", () => {
       yield* sql`CREATE TABLE ${sql(table)} (migration_id integer primary key, created_at timestamptz not null default now(), name text not null)`
       yield* sql`INSERT INTO ${sql(table)} (migration_id, name) VALUES (24, 'event_turns')`
       const { message } = yield* Effect.flip(open(url))
-      expect(message).toContain("its schema has version 24, and this Holdfast reads version 25")
+      expect(message).toContain("its schema has version 24, and this Holdfast reads version 26")
       expect(message).not.toContain(PostgresServer.PASSWORD)
       expect(yield* sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`).toEqual([{ tablename: table }])
       expect(yield* sql`SELECT migration_id FROM ${sql(table)}`).toEqual([{ migration_id: 24 }])
@@ -138,14 +140,16 @@ describe("a PostgreSQL database", () => {
         const runners = [yield* open(url), yield* open(url)] as const
         const [first, second] = runners
         yield* first.store.createConversation(NumberedData.conversation(1))
-        yield* first.store.acceptTurn(NumberedData.turn(1, 1))
+        yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
         const RECORDS = 40
         const written = yield* Effect.forEach(
           runners,
-          ({ journal }, runner) =>
+          ({ by }, runner) =>
             Effect.forEach(Array.from({ length: RECORDS }), (_, seq) =>
               untilItWorks(
-                journal.append(NumberedData.turnId(1), seq, { name: "n", value: JSON.stringify({ runner, seq }) }).pipe(
+                by(
+                  Logged.append(NumberedData.turnId(1), seq, [{ name: "n", value: JSON.stringify({ runner, seq }) }])
+                ).pipe(
                   Effect.as(true),
                   Effect.catchTag("JournalConflict", () => Effect.succeed(false))
                 )
@@ -156,7 +160,7 @@ describe("a PostgreSQL database", () => {
         for (let seq = 0; seq < RECORDS; seq++) {
           expect(written.filter((runner) => runner[seq])).toHaveLength(1)
         }
-        expect(yield* second.journal.load(NumberedData.turnId(1))).toHaveLength(RECORDS)
+        expect(yield* second.by(Logged.load(NumberedData.turnId(1)))).toHaveLength(RECORDS)
       })
   )
 
@@ -165,16 +169,16 @@ describe("a PostgreSQL database", () => {
       const url = yield* database
       const [first, second] = [yield* open(url), yield* open(url)]
       yield* first.store.createConversation(NumberedData.conversation(1))
-      yield* first.store.acceptTurn(NumberedData.turn(1, 1))
+      yield* first.by(Logged.accept(NumberedData.turn(1, 1)))
       const mark = { name: "step/0/tool/0/begun", value: "true" }
       const both = yield* Effect.all(
-        [first, second].map(({ journal }) => Effect.result(journal.append(NumberedData.turnId(1), 0, mark))),
+        [first, second].map(({ by }) => Effect.result(by(Logged.append(NumberedData.turnId(1), 0, [mark])))),
         { concurrency: "unbounded" }
       )
       expect(both.filter(Result.isFailure).map(({ failure: { _tag } }) => _tag)).toEqual(["JournalConflict"])
       // Its writer may write it again.
-      const again = yield* Effect.forEach([first, second], ({ journal }) =>
-        Effect.result(journal.append(NumberedData.turnId(1), 0, mark))
+      const again = yield* Effect.forEach([first, second], ({ by }) =>
+        Effect.result(by(Logged.append(NumberedData.turnId(1), 0, [mark])))
       )
       expect(again.map(Result.isSuccess)).toEqual(both.map(Result.isSuccess))
     })
@@ -189,27 +193,20 @@ describe("a PostgreSQL database", () => {
         const [first] = runners
         yield* first.store.createConversation(NumberedData.conversation(1))
         const [OWN, POSITIONS] = [[1, 2], 40]
-        for (const n of [...OWN, 3]) yield* first.store.acceptTurn(NumberedData.turn(n, 1))
+        for (const n of [...OWN, 3]) yield* first.by(Logged.accept(NumberedData.turn(n, 1)))
         yield* Effect.forEach(
-          runners.flatMap(({ store }, runner) => [
+          runners.flatMap(({ by }, runner) => [
             // A turn of its own, and a turn that both believe to run.
-            [store, OWN[runner] ?? 0] as const,
-            [store, 3] as const
+            [by, OWN[runner] ?? 0] as const,
+            [by, 3] as const
           ]),
-          ([store, n]) =>
+          ([by, n]) =>
             Effect.forEach(Array.from({ length: POSITIONS }), (_, position) =>
-              untilItWorks(
-                store.appendEvents(
-                  NumberedData.conversationId(1),
-                  NumberedData.turnId(n),
-                  [NumberedData.usage(n, 1, position)],
-                  position
-                )
-              )
+              untilItWorks(by(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, 1, position)], position)))
             ),
           { concurrency: "unbounded" }
         )
-        const events = yield* Stream.runCollect(first.store.events(NumberedData.conversationId(1), 0))
+        const events = yield* Stream.runCollect(first.log.events(NumberedData.conversationId(1), 0))
         expect(events.map(({ id }) => id)).toEqual(Array.from({ length: 3 * POSITIONS }, (_, i) => i + 1))
         for (const n of [1, 2, 3]) {
           const steps = events.flatMap(({ event }) =>
@@ -224,13 +221,13 @@ describe("a PostgreSQL database", () => {
 describe("a PostgreSQL that refuses", () => {
   it.live("what it cannot hold of one write fails that one, and not those that were committed with it", () =>
     Effect.gen(function* () {
-      const { store } = yield* open(yield* database)
+      const { by, store } = yield* open(yield* database)
       yield* store.createConversation(NumberedData.conversation(1))
       const isBad = (n: number): boolean => n % 5 === 0
       const TURNS = 30
       const accepted = yield* Effect.forEach(
         Array.from({ length: TURNS }, (_, n) => n),
-        (n) => Effect.result(store.acceptTurn(NumberedData.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {}))),
+        (n) => Effect.result(by(Logged.accept(NumberedData.turn(n, 1, isBad(n) ? { prompt: "a\0b" } : {})))),
         { concurrency: "unbounded" }
       )
       for (const [n, result] of accepted.entries()) {
@@ -245,9 +242,9 @@ describe("a PostgreSQL that refuses", () => {
 
   it.live("holds half of a surrogate pair as it does of one write, also where a commit has several", () =>
     Effect.gen(function* () {
-      const { store } = yield* open(yield* database)
+      const { by, store } = yield* open(yield* database)
       yield* store.createConversation(NumberedData.conversation(1))
-      const accept = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt: "a\ud83d" }))
+      const accept = (n: number) => by(Logged.accept(NumberedData.turn(n, 1, { prompt: "a\ud83d" })))
       yield* Effect.forEach([1, 2, 3], accept, { concurrency: "unbounded" })
       yield* accept(4)
       for (const n of [1, 2, 3, 4]) {
@@ -259,10 +256,10 @@ describe("a PostgreSQL that refuses", () => {
 
   it.live("holds prompts that are too long together for one statement", () =>
     Effect.gen(function* () {
-      const { store } = yield* open(yield* database)
+      const { by, store } = yield* open(yield* database)
       yield* store.createConversation(NumberedData.conversation(1))
       const prompt = "a long prompt ".repeat(500_000)
-      const accept = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt }))
+      const accept = (n: number) => by(Logged.accept(NumberedData.turn(n, 1, { prompt })))
       yield* Effect.forEach([1, 2, 3], accept, { concurrency: "unbounded" })
       for (const n of [1, 2, 3]) {
         const turn = yield* store.turn(NumberedData.turnId(n))
@@ -324,7 +321,7 @@ describe("a PostgreSQL that is restarted", () => {
   it.live("W1: under load, writes wait and continue; each is stored once, and none is missing", () =>
     Effect.gen(function* () {
       const own = yield* PostgresServer.start
-      const { journal, store } = yield* open(yield* own.database)
+      const { by, log, store } = yield* open(yield* own.database)
       const TURNS = 24
       yield* store.createConversation(NumberedData.conversation(1))
       const written: Array<number> = Array.from({ length: TURNS }, () => 0)
@@ -340,17 +337,10 @@ describe("a PostgreSQL that is restarted", () => {
           })
         )
       const turn = Effect.fnUntraced(function* (n: number) {
-        expect(yield* patiently(store.acceptTurn(NumberedData.turn(n, 1)))).toEqual({ _tag: "Accepted" })
+        expect(yield* patiently(by(Logged.accept(NumberedData.turn(n, 1))))).toEqual({ _tag: "Accepted" })
         for (let position = 0; !(yield* ended); position++) {
-          yield* patiently(journal.append(NumberedData.turnId(n), position, { name: `${position}`, value: "1" }))
-          yield* patiently(
-            store.appendEvents(
-              NumberedData.conversationId(1),
-              NumberedData.turnId(n),
-              [NumberedData.usage(n, 1, position)],
-              position
-            )
-          )
+          yield* patiently(by(Logged.append(NumberedData.turnId(n), position, [{ name: `${position}`, value: "1" }])))
+          yield* patiently(by(Logged.events(NumberedData.turnId(n), [NumberedData.usage(n, 1, position)], position)))
           written[n] = position + 1
           if (written.every((count) => count >= 3)) yield* Deferred.succeed(enough, undefined)
         }
@@ -365,7 +355,7 @@ describe("a PostgreSQL that is restarted", () => {
       yield* Deferred.await(enough)
       for (let i = 0; i < 3; i++) {
         yield* own.stop
-        const late = yield* Effect.forkChild(store.acceptTurn(NumberedData.turn(100 + i, 1)))
+        const late = yield* Effect.forkChild(by(Logged.accept(NumberedData.turn(100 + i, 1))))
         const read = yield* Effect.forkChild(store.turn(NumberedData.turnId(0)))
         yield* own.start
         expect(yield* Fiber.join(late)).toEqual({ _tag: "Accepted" })
@@ -374,10 +364,10 @@ describe("a PostgreSQL that is restarted", () => {
       yield* Deferred.succeed(done, undefined)
       yield* Fiber.join(load)
 
-      const events = yield* Stream.runCollect(store.events(NumberedData.conversationId(1), 0))
+      const events = yield* Stream.runCollect(log.events(NumberedData.conversationId(1), 0))
       expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => i + 1))
       for (const [n, count] of written.entries()) {
-        expect((yield* journal.load(NumberedData.turnId(n))).map(({ name }) => Number(name))).toEqual(
+        expect((yield* by(Logged.load(NumberedData.turnId(n)))).map(({ name }) => Number(name))).toEqual(
           Array.from({ length: count }, (_, i) => i)
         )
         expect(yield* store.turnEvents(NumberedData.turnId(n))).toHaveLength(count)

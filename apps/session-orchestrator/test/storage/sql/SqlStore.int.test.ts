@@ -1,7 +1,7 @@
 import { TemporaryFile } from "@holdfast/journal/testing"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { describe, expect, it } from "@effect/vitest"
-import type { StorageError } from "@holdfast/journal"
+import type { Journal } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import { Effect, Fiber, Latch, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
@@ -9,26 +9,29 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Journal } from "../../../src/storage/EventJournal.ts"
-import * as DatabaseSchema from "../../../src/storage/DatabaseSchema.ts"
+import * as DatabaseVersion from "../DatabaseVersion.ts"
 import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../NumberedData.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
+import * as TurnLogSuite from "../TurnLogSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
 import * as StoreSuite from "../StoreSuite.ts"
+import * as Logged from "../Logged.ts"
+import type { TurnLog } from "../../../src/storage/TurnLog.ts"
 
 const file = Layer.unwrap(Effect.map(TemporaryFile.temporaryFile, (filename) => SqlStore.layer({ path: filename })))
 InterruptionSuite.suite("file", file)
 StoreSuite.suite("file", file)
-JournalWithEventsSuite.suite("file", file)
+TurnLogSuite.suite("file", file)
 StandingSuite.suite("file", file)
 
 /** Uses a store on a file, and closes it. */
-const withStore = <A>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, StorageError>) =>
-  Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
+const withStore = <A>(
+  filename: string,
+  body: (store: Store["Service"]) => Effect.Effect<A, Journal.AppendError, TurnLog>
+) => Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
 
 /** Uses a store on a file together with the database under it. */
 const withDatabase = <A, E>(
@@ -54,9 +57,9 @@ describe("a SQLite file", () => {
       const written = yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.acceptTurn(NumberedData.turn(1, 1))
-          yield* store.acceptTurn(NumberedData.turn(2, 1))
-          return yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), events, 0)
+          yield* Logged.accept(NumberedData.turn(1, 1))
+          yield* Logged.accept(NumberedData.turn(2, 1))
+          return yield* Logged.events(NumberedData.turnId(1), events, 0)
         })
       )
       expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
@@ -66,14 +69,9 @@ describe("a SQLite file", () => {
             Option.some(NumberedData.conversation(1))
           )
           expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(written)
-          expect(yield* store.messages(NumberedData.conversationId(1))).toHaveLength(2)
-          expect((yield* store.unsealedTurns).map((turn) => turn.turnId)).toEqual([NumberedData.turnId(2)])
-          const [next] = yield* store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(2),
-            [NumberedData.usage(2, 1, 0)],
-            0
-          )
+          expect(yield* Logged.history(NumberedData.conversationId(1))).toHaveLength(2)
+          expect((yield* Logged.tail()).map((turn) => turn.turnId)).toEqual([NumberedData.turnId(2)])
+          const [next] = yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)
           expect(next?.id).toBe(4)
         })
       )
@@ -86,7 +84,7 @@ describe("a SQLite file", () => {
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* Effect.forkDetach(store.acceptTurn(NumberedData.turn(1, 1)), { startImmediately: true })
+          yield* Effect.forkDetach(Logged.accept(NumberedData.turn(1, 1)), { startImmediately: true })
         })
       )
       yield* withStore(filename, (store) =>
@@ -132,7 +130,7 @@ describe("a SQLite file", () => {
     Effect.gen(function* () {
       const filename = yield* TemporaryFile.temporaryFile
       yield* withStore(filename, (store) => store.check)
-      yield* withSql(filename, (sql) => sql`UPDATE ${sql(DatabaseSchema.versions.table)} SET migration_id = ${found}`)
+      yield* withSql(filename, (sql) => DatabaseVersion.set(sql, found))
       const before = fs.readFileSync(filename)
       const error = yield* Effect.flip(withStore(filename, (store) => store.check))
       expect(error.message).toContain(`Could not use the database ${filename}: its schema has version ${found}`)
@@ -170,15 +168,10 @@ describe("a disk that refuses", () => {
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.acceptTurn(NumberedData.turn(1, 1))
+          yield* Logged.accept(NumberedData.turn(1, 1))
           yield* sql.unsafe("PRAGMA max_page_count = 40") // the disk ends here
           const fill = (position: number) =>
-            store.appendEvents(
-              NumberedData.conversationId(1),
-              NumberedData.turnId(1),
-              [NumberedData.message(1, 1, position)],
-              position
-            )
+            Logged.events(NumberedData.turnId(1), [NumberedData.message(1, 1, position)], position)
           let written = 0
           const error = yield* Effect.flip(
             Effect.gen(function* () {
@@ -209,12 +202,12 @@ describe("a disk that refuses", () => {
         Effect.gen(function* () {
           yield* store.createConversation(NumberedData.conversation(1))
           yield* sql.unsafe("PRAGMA max_page_count = 1")
-          const large = (n: number) => store.acceptTurn(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
+          const large = (n: number) => Logged.accept(NumberedData.turn(n, 1, { prompt: "x".repeat(100_000) }))
           const results = yield* Effect.all([large(1), large(2), large(3)].map(Effect.result), {
             concurrency: "unbounded"
           })
           expect(results.map((result) => result._tag)).toEqual(["Failure", "Failure", "Failure"])
-          expect(yield* store.unsealedTurns).toEqual([])
+          expect(yield* Logged.tail()).toEqual([])
         })
       )
     })
@@ -323,11 +316,10 @@ describe("a disk that refuses", () => {
       const text = "words of one answer"
       yield* withDatabase(filename, (_, sql) =>
         Effect.gen(function* () {
-          const { attempt, messageOf } = JournalWithEventsSuite
+          const { attempt, messageOf } = TurnLogSuite
           yield* NumberedData.oneTurn
-          const journal = yield* Journal
-          yield* journal.appendWith(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
-          expect(yield* journal.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
+          yield* Logged.append(NumberedData.turnId(1), 0, [attempt(0, text)], messageOf(0, text))
+          expect(yield* Logged.load(NumberedData.turnId(1))).toEqual([attempt(0, text)])
           yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
         })
       )
@@ -342,14 +334,14 @@ describe("a disk that refuses", () => {
         yield* withDatabase(filename, (store, sql) =>
           Effect.gen(function* () {
             yield* store.createConversation(NumberedData.conversation(1))
-            yield* store.acceptTurn(NumberedData.turn(1, 1))
+            yield* Logged.accept(NumberedData.turn(1, 1))
             const events = [
               NumberedData.message(1, 1, 0),
               NumberedData.message(1, 1, 1),
               NumberedData.end(1, 1)
             ] as const
-            yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), events, 0)
-            yield* store.acceptTurn(NumberedData.turn(2, 1))
+            yield* Logged.events(NumberedData.turnId(1), events, 0)
+            yield* Logged.accept(NumberedData.turn(2, 1))
             const damages = [JSON.stringify({ type: "message", other: "x".repeat(length) }), `@${"x".repeat(length)}`]
             for (const payload of damages) {
               yield* sql`UPDATE events SET payload = ${payload}
@@ -371,20 +363,10 @@ describe("a disk that refuses", () => {
       yield* withDatabase(filename, (store, sql) =>
         Effect.gen(function* () {
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.acceptTurn(NumberedData.turn(1, 1))
-          yield* store.acceptTurn(NumberedData.turn(2, 1))
-          yield* store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(1),
-            [NumberedData.usage(1, 1, 0)],
-            0
-          )
-          yield* store.appendEvents(
-            NumberedData.conversationId(1),
-            NumberedData.turnId(2),
-            [NumberedData.usage(2, 1, 0)],
-            0
-          )
+          yield* Logged.accept(NumberedData.turn(1, 1))
+          yield* Logged.accept(NumberedData.turn(2, 1))
+          yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, 0)], 0)
+          yield* Logged.events(NumberedData.turnId(2), [NumberedData.usage(2, 1, 0)], 0)
           yield* sql`UPDATE events SET payload = '{"type":"usage"}'
             WHERE turn = (SELECT number FROM turns WHERE turn_id = ${NumberedData.turnId(1)})`
           const error = yield* Effect.flip(store.turnEvents(NumberedData.turnId(1)))

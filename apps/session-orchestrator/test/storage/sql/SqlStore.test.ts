@@ -5,7 +5,7 @@ import * as DeletionSuite from "../DeletionSuite.ts"
 import * as GateSuite from "../GateSuite.ts"
 import * as IncidentSuite from "../IncidentSuite.ts"
 import * as InterruptionSuite from "../InterruptionSuite.ts"
-import * as JournalWithEventsSuite from "../JournalWithEventsSuite.ts"
+import * as TurnLogSuite from "../TurnLogSuite.ts"
 import * as ListSuite from "../ListSuite.ts"
 import * as OutboxSuite from "../OutboxSuite.ts"
 import * as StandingSuite from "../StandingSuite.ts"
@@ -13,7 +13,7 @@ import * as StoreSuite from "../StoreSuite.ts"
 
 InterruptionSuite.suite("memory", MemoryStore.layer)
 StoreSuite.suite("memory", MemoryStore.layer)
-JournalWithEventsSuite.suite("memory", MemoryStore.layer)
+TurnLogSuite.suite("memory", MemoryStore.layer)
 StandingSuite.suite("memory", MemoryStore.layer)
 OutboxSuite.suite("memory", MemoryStore.layer)
 IncidentSuite.suite("memory", MemoryStore.layer)

@@ -12,8 +12,10 @@ import { Store } from "../../../src/storage/Store.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
 import * as NumberedData from "../NumberedData.ts"
+import * as Logged from "../Logged.ts"
+import type { TurnLog } from "../../../src/storage/TurnLog.ts"
 
-const withStore = <A, E>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, E>) =>
+const withStore = <A, E>(filename: string, body: (store: Store["Service"]) => Effect.Effect<A, E, TurnLog>) =>
   Effect.flatMap(Store, body).pipe(Effect.provide(SqlStore.layer({ path: filename })))
 
 const PAGE = 4096
@@ -31,10 +33,10 @@ const filled = Effect.gen(function* () {
   yield* withStore(filename, (store) =>
     Effect.gen(function* () {
       yield* store.createConversation(NumberedData.conversation(1))
-      yield* store.acceptTurn(NumberedData.turn(1, 1))
+      yield* Logged.accept(NumberedData.turn(1, 1))
       const [first, ...rest] = Array.from({ length: 400 }, (_, i) => NumberedData.message(1, 1, i + 1))
       if (first !== undefined) {
-        yield* store.appendEvents(NumberedData.conversationId(1), NumberedData.turnId(1), [first, ...rest], 0)
+        yield* Logged.events(NumberedData.turnId(1), [first, ...rest], 0)
       }
     })
   )
@@ -75,11 +77,11 @@ describe("a SQLite file that is damaged", () => {
           advises(filename, refused)
           expect(refused.message).toContain("it does not begin as a SQLite file does")
           for (const call of [
-            store.acceptTurn(NumberedData.turn(2, 1)),
+            Logged.accept(NumberedData.turn(2, 1)),
             store.createConversation(NumberedData.conversation(2)),
             store.check
           ]) {
-            expect(yield* Effect.flip<unknown, StorageError, never>(call)).toBe(refused)
+            expect(yield* Effect.flip<unknown, StorageError, TurnLog>(call)).toBe(refused)
           }
         })
       )
@@ -92,11 +94,11 @@ describe("a SQLite file that is damaged", () => {
       yield* withStore(filename, (store) =>
         Effect.gen(function* () {
           damageHistory(filename)
-          const read = yield* Effect.flip(Stream.runDrain(store.events(NumberedData.conversationId(1), 0)))
+          const read = yield* Effect.flip(Stream.runDrain(Logged.after(NumberedData.conversationId(1), 0)))
           advises(filename, read)
           expect(read.message).toContain("malformed")
           advises(filename, yield* Effect.flip(store.check))
-          advises(filename, yield* Effect.flip(store.acceptTurn(NumberedData.turn(2, 1))))
+          advises(filename, yield* Effect.flip(Logged.accept(NumberedData.turn(2, 1))))
         })
       )
     })

@@ -8,7 +8,6 @@ const TURNS = 4
 
 /** Turn `n` is in conversation `n % 2`. The `step` of an event identifies its writer. */
 const append = (n: number, position: number, steps: ReadonlyArray<number>): Append => ({
-  conversationId: NumberedData.conversationId(n % 2),
   turnId: NumberedData.turnId(n),
   position,
   events: steps.map((step) => {

@@ -54,40 +54,6 @@ describe("EventText", () => {
     )
   })
 
-  it("T1: a message can be read without its event", () => {
-    fc.assert(
-      fc.property(event, opening, (event, opening = { acceptedAt: 0, prompt: undefined }) => {
-        if (event.type !== "message") return
-        const { message } = JSON.parse(EventText.unpackMessage(packed(event, opening), event.turnId, opening))
-        expect(message).toEqual(JSON.parse(JSON.stringify(event.message)))
-      }),
-      { numRuns: 1_000 }
-    )
-  })
-
-  it("T1: a history is parsed to the messages of its events", () => {
-    const some = fc.array(fc.tuple(event, opening), { maxLength: 5 })
-    fc.assert(
-      fc.property(some, (events) => {
-        const messages = events.flatMap(([event, opening = { acceptedAt: 0, prompt: undefined }]) =>
-          event.type === "message"
-            ? [{ stored: { packed: packed(event, opening), turnId: event.turnId, opening }, message: event.message }]
-            : []
-        )
-        expect(JSON.stringify(EventText.parseMessages(messages.map(({ stored }) => stored)))).toBe(
-          JSON.stringify(messages.map(({ message }) => message))
-        )
-      }),
-      { numRuns: 1_000 }
-    )
-  })
-
-  it("a damaged history is not parsed", () => {
-    const opening = { acceptedAt: 0, prompt: undefined }
-    for (const text of ['user.1,"createdAt":0', "user.1", 'user.1,"a":0},{}', "x"])
-      expect(() => EventText.parseMessages([{ packed: text, turnId: Ids.TurnId.make("t-1"), opening }])).toThrow()
-  })
-
   it("a turn's first event is stored as its row alone, with a prompt and without", () => {
     for (const prompt of ["Hi", "", "\u{1f6f6}\n", undefined]) {
       const { acceptedAt, conversationId, turnId } = NumberedData.turn(1, 1)
@@ -103,7 +69,6 @@ describe("EventText", () => {
     const rows = { acceptedAt, prompt, content: JSON.stringify(content) }
     expect(event && packed(event, rows)).toBe("")
     expect(event && EventText.unpack("", originOf(event), rows)).toBe(JSON.stringify(event))
-    expect(event && JSON.parse(EventText.unpackMessage("", turnId, rows)).message).toEqual(event?.message)
     // Other parts than those of its row stay in the event.
     expect(event && packed(event, { ...rows, content: "[]" })).toContain("iVBORw0KGgo=")
   })
@@ -151,13 +116,7 @@ describe("EventText", () => {
       ["usage", ',"step":0}', opening, '{"conversationId":"c-1","turnId":"t-1","type":"usage","step":0}'],
       ["usage", '{"type":"usage"}', opening, '{"type":"usage"}']
     ]
-    for (const [type, packed, opening, json] of forms) {
+    for (const [type, packed, opening, json] of forms)
       expect(EventText.unpack(packed, { ...of, type }, opening)).toBe(json)
-      if (type === "message") {
-        const { message } = JSON.parse(EventText.unpackMessage(packed, of.turnId, opening))
-        expect(message).toEqual(JSON.parse(json).message)
-        expect(EventText.parseMessages([{ packed, turnId: of.turnId, opening }])).toEqual([message])
-      }
-    }
   })
 })

@@ -9,7 +9,8 @@
  * Decisions.W3. A wait with a question (X11) ends only by a person, or by the end of the time for an answer.
  * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
  * Decisions.W5. An early attempt by the gate (X5) counts neither a retry nor sleep if it fails before the end of the wait that it
- *     interrupted: that wait continues. If it fails later, it is the attempt at that end.
+ *     interrupted: that wait continues, or what has passed of it counts for the wait that takes its place. If it fails later, it is the attempt
+ *     at that end.
  */
 import type { Failure } from "@holdfast/wire"
 import { Millis, type TurnEvent } from "@holdfast/wire"
@@ -32,7 +33,7 @@ export const counting = ({ step }: Ledger, { endedAt, failure }: FailedCall) => 
   const { interrupted } = step
   const isDue = interrupted !== undefined && endedAt >= interrupted.retryAt
   const spending = isDue
-    ? Spending.sleep(step.spending, interrupted, interrupted.retry.delayMs) // Decisions.W5
+    ? Spending.retry(step.spending, interrupted, interrupted.retry.delayMs) // Decisions.W5
     : step.spending
   return {
     sleptMs: isDue ? interrupted.retry.delayMs : 0,
@@ -77,14 +78,11 @@ export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Direc
     const resumed = { ...mended, step: { ...mended.step, spending: step.spending } } // Decisions.W5
     return waiting(resumed, waitOf(left, directive, interrupted.reason))
   }
-  const retrying: Ledger = {
-    ...mended,
-    chain: spending.retries,
-    step: { ...mended.step, spending: Spending.retry(spending, failure) }
-  }
+  const retrying: Ledger = { ...mended, chain: spending.retries }
   if (!Directives.isImmediate(directive)) return waiting(retrying, waitOf(left, directive))
   const event = retryEvent(retrying, waitOf(left, directive))
-  return goOn({ ...retrying, outbox: [...retrying.outbox, { _tag: "Live", event }] }, left, directive)
+  const moving = { ...retrying, step: { ...retrying.step, spending: Spending.retry(spending, failure, 0) } }
+  return goOn({ ...moving, outbox: [...moving.outbox, { _tag: "Live", event }] }, left, directive)
 }
 
 /** Applies the end or the change of a wait. */
@@ -107,7 +105,7 @@ export const woken = (ledger: Ledger, wait: Wait, wake: Wake): Ledger => {
     case "switched":
       return next(RouteChanges.choose(slept(over, wait, answered, undefined), wake.target), failedCall)
     case "elapsed":
-      if (wait.asks !== undefined) {
+      if (wait.asks !== undefined && wait.asks.goesOn !== true) {
         return giveUp(over, failedCall, { failure: unanswered(wait, wait.asks, at) })
       }
       break
@@ -225,7 +223,7 @@ const answered: SinceCommand = { waitedMs: 0, voids: 0 }
 const slept = (ledger: Ledger, wait: Wait, since: SinceCommand, state: Ledger["step"]["state"]): Ledger => {
   const { retry } = wait
   const { step, tally } = ledger
-  const spending = Spending.sleep(step.spending, wait, retry.delayMs)
+  const spending = Spending.retry(step.spending, wait, retry.delayMs)
   return {
     ...ledger,
     step: { ...step, spending, ...since, state },

@@ -187,7 +187,7 @@ const deciding = (
   const { contentSeen, endedAt, failure, number, spread, unseen, whole } = failedCall
   const { defects, spending } = Decisions.counting(ledger, failedCall)
   const { heldMs, interrupted } = ledger.step
-  const lateMs = interrupted === undefined ? heldMs : Math.max(0, endedAt - interrupted.retryAt)
+  const passedMs = interrupted === undefined ? heldMs : passed(interrupted, endedAt)
   // A complete response is an answer: the endpoint is back, whatever the response lacked.
   const isEarly = interrupted !== undefined && endedAt < interrupted.retryAt && !whole
   const situation = {
@@ -197,7 +197,7 @@ const deciding = (
     defects,
     spent: Spending.spentAt(spending, failure, endedAt, spread),
     ...(isEarly ? { interrupted: { ...interrupted.retry, retryAt: interrupted.retryAt } } : undefined),
-    ...(lateMs > 0 ? { lateMs } : undefined),
+    ...(passedMs > 0 ? { passedMs } : undefined),
     ...(whole ? { whole } : undefined),
     ...(contentSeen ? defined({ unseen, midStream: midStream?.(failure) }) : undefined)
   }
@@ -211,6 +211,10 @@ const deciding = (
     question: isRouted ? RouteChanges.question(ledger, tools) : undefined
   }
 }
+
+/** How much of the wait after an early attempt has passed: since the end of the interrupted wait, or, before that end, in it. */
+const passed = ({ retry, retryAt }: Wait, now: number): number =>
+  now >= retryAt ? now - retryAt : Math.max(0, retry.delayMs - (retryAt - now))
 
 const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   const { askedAt, retry, retryAt, failedCall, wakes } = wait

@@ -9,7 +9,7 @@
  *     was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
-import type { Beginning } from "../../records/Records.ts"
+import { type Beginning, switched } from "../../records/Records.ts"
 import type { Route } from "../../records/Route.ts"
 import type { Question } from "../../ports/Router.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"
@@ -55,9 +55,7 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
 /** Switches to the target that a person chose (RouteChanges.G3). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   const { turn, routing } = ledger
-  const { credential, target: left } = routing.route
-  const isKept = credential !== undefined && left.provider === target.provider
-  const route: Route = { target, ...(isKept ? { credential } : undefined) }
+  const route = switched(target, routing.route)
   const from = targetNameOf(ledger)
   const to = Target.format(target)
   const chosen = { ...ledger, routing: { primary: target, route, unproven: undefined } }

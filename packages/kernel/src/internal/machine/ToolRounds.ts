@@ -6,14 +6,13 @@
  * ToolRounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
  * ToolRounds.T3. Files of a result are in its record and in its message. The event `tool-result` has their placeholders.
  */
-import { defined, type Message, type TurnEvent } from "@holdfast/wire"
+import { type Message, type TurnEvent, type Failure, Quote, defined } from "@holdfast/wire"
 import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
-import * as FailedSteps from "./FailedSteps.ts"
 import type { Begun, ToolResult } from "../../records/Records.ts"
 import * as Judging from "./Judging.ts"
 import * as LastStep from "./LastStep.ts"
 import type { Ledger, Round } from "./Ledger.ts"
-import { Batch, entering, eventOf, headOf, persist, stepOf } from "./Batch.ts"
+import { Batch, eventOf, persist, stepOf, headOf, entering } from "./Batch.ts"
 
 /** Begins the tool calls of a response. */
 export const begin = (
@@ -85,10 +84,11 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
   const report = reportIn(ledger, round)
   const isRefused = calls.some((call, i) => Judging.isReport(port, call) && results[i]?.isError === true)
   const said = new Batch(isRefused ? LastStep.collapse(ledger) : ledger)
+    .closeChain({ success: true }) // of a question that there is no way to ask any more
     .add((ledger) => resultsOf(ledger, content, endedAt))
     .done()
-  const failedToolSteps = FailedSteps.after(ledger.failedToolSteps, content)
-  const stuck = FailedSteps.failureOf(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)
+  const failedToolSteps = failedStepsAfter(ledger.failedToolSteps, content)
+  const stuck = stuckBy(failedToolSteps, limits?.maxFailedToolSteps ?? MOST_FAILED_TOOL_STEPS, content)
   return {
     ...said,
     report,
@@ -98,3 +98,29 @@ const finished = (ledger: Ledger, round: Round): Ledger => {
     phase: report === undefined ? { ...entering, stuck } : { _tag: "Ending", outcome: { status: "completed" } }
   }
 }
+
+/** Returns how many steps in a row had only failed tool calls, after a step with these results. */
+const failedStepsAfter = (before: number, results: ReadonlyArray<Message.ToolResultPart>): number =>
+  results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0
+
+/** Returns the failure of the turn; `undefined`: it may continue. A limit of 0 means no limit. */
+const stuckBy = (
+  steps: number,
+  most: number,
+  results: ReadonlyArray<Message.ToolResultPart>
+): Failure.Failure | undefined => {
+  if (most === 0 || steps < most) return undefined
+  const last = results.at(-1)
+  const said = last === undefined ? "" : ` The last one, of ${last.toolName}: ${wordsOf(last.output)}`
+  return {
+    reason: "invalid-response",
+    message: `The model made nothing but failed tool calls in ${steps} steps in a row.${said}`,
+    retryable: false
+  }
+}
+
+/** An error's first sentences. */
+const MOST_CHARACTERS = 300
+
+const wordsOf = (output: Message.ToolResultPart["output"]): string =>
+  Quote.clip(typeof output === "string" ? output : JSON.stringify(output), MOST_CHARACTERS)

@@ -1,0 +1,154 @@
+/** Declares a command: its options, its help and its examples, each said once. An option that is left out is `undefined`. */
+import { RetrySettings } from "@holdfast/policy"
+import { Ids } from "@holdfast/wire"
+import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { Argument, CliError, Command, Flag } from "effect/cli"
+import * as Load from "../config/Load.ts"
+import * as DurationText from "../base/text/DurationText.ts"
+import type { Failure, Parts } from "./Parts.ts"
+
+/** The options of a command. */
+export type Options = Command.Command.Config
+
+/** A command as its help has it. */
+export interface Declaration<Own> {
+  readonly name: string
+  readonly does: string
+  /** In the list of all commands; absent: the same. */
+  readonly short?: string
+  readonly options: Own
+  /** Command lines, each with what it does. */
+  readonly examples: Readonly<Record<string, string>>
+}
+
+/** Options as a command line gives them. */
+export type Given<Own extends Options> = Command.Command.Config.Infer<Own>
+
+/** What a command does, with its options and with what it runs on. */
+export type Body<Own extends Options, On extends ReadonlyArray<unknown>, R> = (
+  given: Given<Own>,
+  ...on: On
+) => Effect.Effect<void, Failure, R>
+
+/** Declares a command. `shared` are options that it has with others. */
+export const command =
+  <const Own extends Options, const Shared extends Options, E, R>(
+    { does, examples, name, options, short = does }: Declaration<Own>,
+    run: (given: Given<Own>, shared: Given<Shared>, parts: Parts) => Effect.Effect<void, E, R>,
+    shared: Shared
+  ) =>
+  (parts: Parts) =>
+    // The library infers both, which the compiler cannot follow over type parameters.
+    Command.make(name, { options, shared }, (given) =>
+      run(given.options as Given<Own>, given.shared as Given<Shared>, parts)
+    ).pipe(
+      Command.withDescription(does),
+      Command.withShortDescription(short),
+      Command.withExamples(Object.entries(examples).map(([command, description]) => ({ command, description })))
+    )
+
+/** A text that has to be given. */
+export const required = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description))
+
+/** A text. */
+export const text = (name: string, metavar: string, description: string) =>
+  orUndefined(required(name, metavar, description))
+
+/** A text that may be given any number of times. */
+export const texts = (name: string, metavar: string, description: string) =>
+  required(name, metavar, description).pipe(Flag.atLeast(0))
+
+/** One of some words. */
+export const word = <const Words extends ReadonlyArray<string>>(name: string, words: Words, description: string) =>
+  orUndefined(Flag.Literals(name, words).pipe(Flag.withDescription(description)))
+
+/** On if it is given. */
+export const toggle = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** A whole number of a range. */
+export const whole = (name: string, description: string, least = -Infinity, most = Infinity) =>
+  Flag.Int(name).pipe(
+    Flag.withMetavar("N"),
+    Flag.withDescription(description),
+    Flag.filter(
+      (n) => n >= least && n <= most,
+      () => `a number from ${least} ${most === Infinity ? "on" : `to ${most}`}`
+    )
+  )
+
+/** The form of a text that stands for a value. */
+export interface Form<A> {
+  readonly expected: string
+  /** The value at a moment; `undefined`: the text is not of the form. */
+  readonly read: (text: string, now: number) => A | undefined
+}
+
+/** A text of a form, as the value that it stands for. Any other text is refused before the command begins. */
+export const parsed = <A>(name: string, metavar: string, description: string, form: Form<A>) =>
+  orUndefined(required(name, metavar, description).pipe(Flag.mapEffect(reader("flag", name, form))))
+
+/** An argument of a form. */
+export const parsedArgument = <A>(name: string, description: string, form: Form<A>) =>
+  argument(name, description).pipe(Argument.mapEffect(reader("argument", name, form)))
+
+const reader =
+  <A>(kind: "flag" | "argument", option: string, { expected, read }: Form<A>) =>
+  (value: string): Effect.Effect<A, CliError.InvalidValue> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const found = read(value, now)
+      return found === undefined
+        ? Effect.fail(new CliError.InvalidValue({ option, value, expected, kind }))
+        : Effect.succeed(found)
+    })
+
+const idOf = <Id extends string>(schema: Schema.Decoder<Id>): Form<Id> => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return { expected: '1 to 64 letters, digits, "_" or "-"', read: (text) => Option.getOrUndefined(decode(text)) }
+}
+
+/** The id of a turn. */
+export const TURN = idOf(Ids.TurnId)
+
+/** `--conversation`. */
+export const conversation = (description: string) => parsed("conversation", "ID", description, idOf(Ids.ConversationId))
+
+/** A length of time, in milliseconds. */
+export const duration = (name: string, description: string, example: string) =>
+  parsed(name, "DURATION", description, {
+    expected: `a duration such as ${JSON.stringify(example)}`,
+    read: (text) => {
+      const length = DurationText.parse(text)
+      return length && Duration.toMillis(length)
+    }
+  })
+
+/** A flag that may be left out. */
+export const orUndefined = <A>(flag: Flag.Flag<A>) => Flag.map(Flag.optional(flag), Option.getOrUndefined)
+
+/** An argument. */
+export const argument = (name: string, description: string) =>
+  Argument.String(name).pipe(Argument.withDescription(description))
+
+/** `--config`, the same for every command. */
+export const config = text(
+  "config",
+  "FILE",
+  `Configuration to read (default: ${Load.DEFAULT_FILE}, if there is one)`
+).pipe(Flag.withAlias("c"))
+
+/** `--json` of a command that prints one value. */
+export const json = toggle("json", "Print it as JSON; times in milliseconds")
+
+/** `--json` of a command that shows a turn. */
+export const events = toggle("json", "Print the turn's events, one JSON object a line, instead of the answer")
+
+/** `--svg` of a command that draws. */
+export const svg = text("svg", "FILE", "Write a picture to this file, readable in light and dark")
+
+/** `--profile`. */
+export const profile = (description: string) => word("profile", RetrySettings.ProfileName.literals, description)
+
+/** `--model`, with its short form. */
+export const model = (description: string) => text("model", "PROVIDER/MODEL", description).pipe(Flag.withAlias("m"))

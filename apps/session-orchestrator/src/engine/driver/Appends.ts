@@ -1,0 +1,167 @@
+/**
+ * Writes what turns have to write: everything of a pass in one append, each with an outcome of its own.
+ *
+ * A disk that refuses a write pauses the turn, which is written again until the disk takes it, and does not lose it.
+ */
+import { type Journal, JournalConflict, type StorageError } from "@holdfast/journal"
+import { Records, type TurnStopped } from "@holdfast/kernel"
+import type { Engine } from "@holdfast/kernel/host"
+import { LongJson } from "@holdfast/wire"
+import { Effect, Exit, type Fiber, Schema } from "effect"
+import type { StoredEvent } from "../../storage/Stored.ts"
+import * as TurnLog from "../../storage/TurnLog.ts"
+import type { TurnServices } from "../turn/TurnServices.ts"
+import type * as DrivenTurn from "./DrivenTurn.ts"
+import * as Entrance from "./Entrance.ts"
+
+/** Records and events of a turn to be written. */
+export interface Write {
+  readonly what: Engine.Append
+  append: TurnLog.Append
+  /** Acts on its outcome, in a pass. */
+  readonly decided: (outcome: Outcome) => void
+}
+
+/** What became of a write. */
+export type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped>
+
+/** The loop that the turns are in. */
+interface Loop {
+  /** Acts for a turn whose write has its outcome, if the turn is still in the loop. */
+  readonly decided: (turn: DrivenTurn.DrivenTurn, act: () => void) => void
+  readonly written: (turn: DrivenTurn.DrivenTurn, write: Write, stored: ReadonlyArray<StoredEvent>) => void
+  /** Another process has written, or this one stops. */
+  readonly refused: (turn: DrivenTurn.DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped) => void
+  /** Acts in a later pass: a write that the disk had refused has its outcome. */
+  readonly later: (decide: () => void) => void
+}
+
+/** The writes of all turns. */
+export class Appends {
+  private readonly services: TurnServices
+  private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  private readonly loop: Loop
+  /** Of the present pass. */
+  private writes: Array<Write> = []
+
+  constructor(services: TurnServices, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>, loop: Loop) {
+    this.services = services
+    this.fork = fork
+    this.loop = loop
+  }
+
+  /** Adds what a turn has to write to the present pass. */
+  add(turn: DrivenTurn.DrivenTurn, what: Engine.Append): void {
+    turn.writing = { done: () => {}, retry: undefined }
+    const { events, position } = what
+    const { conversationId, life, seq } = turn
+    const append = { conversationId, turnId: life.turnId, seq, records: [], events, position }
+    const write: Write = {
+      what,
+      append,
+      decided: (outcome) => this.loop.decided(turn, () => this.decide(turn, write, outcome))
+    }
+    this.writes.push(write)
+  }
+
+  /** Adds events of a turn that has not begun to the present pass. */
+  addOf(append: Omit<TurnLog.Append, "records">, decided: Write["decided"]): void {
+    const { events, position } = append
+    this.writes.push({
+      what: { _tag: "Append", records: [], events, position },
+      append: { ...append, records: [] },
+      decided
+    })
+  }
+
+  /** Runs a pass, and writes in one append what it adds. */
+  during(pass: () => void): void {
+    const writes = this.collected(pass)
+    if (writes.length > 0) this.fork(this.written(writes))
+  }
+
+  private decide(turn: DrivenTurn.DrivenTurn, write: Write, outcome: Outcome): void {
+    if (!Exit.isSuccess(outcome)) {
+      const error = Entrance.errorOf(outcome.cause)
+      return error._tag === "StorageError" ? this.rewrite(turn, write, error) : this.loop.refused(turn, error)
+    }
+    turn.writing = undefined
+    const stored = outcome.value
+    // Another process has written others since this turn was read.
+    if (stored.some(({ event }, i) => event.type !== write.what.events[i]?.type))
+      return this.loop.refused(turn, new JournalConflict({ turnId: turn.life.turnId }))
+    this.loop.written(turn, write, stored)
+  }
+
+  private collected(pass: () => void): ReadonlyArray<Write> {
+    pass()
+    const { writes } = this
+    this.writes = []
+    return writes
+  }
+
+  private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const encoded = yield* Effect.forEach(writes, (write) =>
+        Effect.exit(Effect.map(encode(write.what), (records) => (write.append = { ...write.append, records })))
+      )
+      const whole = encoded.filter(Exit.isSuccess).map(({ value }) => value)
+      const appended = yield* Effect.exit(Effect.suspend(() => this.services.log.append(whole)))
+      let next = 0
+      // A turn whose records cannot be written as text leaves the others alone.
+      const outcomes = encoded.map((exit): Outcome => {
+        if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
+        return Exit.isSuccess(appended) ? (appended.value[next++] ?? NO_OUTCOME) : Exit.failCause(appended.cause)
+      })
+      const after = this.collected(() => {
+        for (const [i, write] of writes.entries()) write.decided(outcomes[i] ?? NO_OUTCOME)
+      })
+      if (after.length > 0) yield* this.written(after)
+    })
+  }
+
+  /** Writes again, with pauses, until the disk takes it. */
+  private rewrite(turn: DrivenTurn.DrivenTurn, { append, decided }: Write, error: StorageError): void {
+    const { log, patiently } = this.services
+    let first: StorageError | undefined = error
+    const again = Effect.suspend(() => {
+      const refused = first
+      first = undefined
+      if (refused !== undefined) return Effect.fail(refused)
+      return TurnLog.one(log, append)
+    })
+    const retry = this.fork(
+      Effect.map(Effect.exit(patiently(turn.life.turnId)(again)), (outcome) => this.loop.later(() => decided(outcome)))
+    )
+    if (turn.writing !== undefined) turn.writing.retry = retry
+  }
+}
+
+// --- internal
+
+const NO_OUTCOME = Exit.die(new Error("an append has no outcome"))
+
+const encode = ({ records }: Engine.Append): Effect.Effect<ReadonlyArray<Records.Stored>> =>
+  Effect.forEach(records, storedOf)
+
+/** A record as it is stored. */
+export const storedOf = ({ name, record: { value } }: Engine.Named): Effect.Effect<Records.Stored> =>
+  Effect.map(
+    LongJson.stringify(
+      // JSON has no number for a wait without end.
+      typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
+        ? encodedDirective(value)
+        : value
+    ),
+    (value) => ({ name, value })
+  ).pipe(
+    Effect.catchDefect((defect) =>
+      Effect.die(
+        new Error(
+          `The record ${name} cannot be written as text: ${defect instanceof Error ? defect.message : String(defect)}`
+        )
+      )
+    )
+  )
+
+const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))

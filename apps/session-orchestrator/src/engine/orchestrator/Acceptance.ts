@@ -1,0 +1,360 @@
+/**
+ * Accepts turns: writes them to disk, queues them, then answers the client.
+ *
+ * Acceptance.A1. Accepting and queueing are one step per conversation: turns run in the order in which they were accepted.
+ * Acceptance.A2. A turn that can run at once is written together with its opening events. A turn behind others writes them when the others
+ *     have ended, because its events would otherwise stand between theirs.
+ * Acceptance.A3. The same turn again is accepted again, and run once.
+ * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
+ *     run when the client sends it again, or sends another one, which stands behind it: its first events are on disk.
+ * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`Session`).
+ * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand
+ *     before them.
+ */
+import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
+import { type Ids, type Labels, type Prompt, defined } from "@holdfast/wire"
+import { Clock, Effect, Option } from "effect"
+import * as Progress from "../../base/system/Progress.ts"
+import * as Appends from "../driver/Appends.ts"
+import * as TurnLog from "../../storage/TurnLog.ts"
+import type { Store } from "../../storage/Store.ts"
+import {
+  type Conversation,
+  type Resumption,
+  type StoredEvent,
+  type Turn,
+  type Unsealed,
+  storedPrompt
+} from "../../storage/Stored.ts"
+import type { TenancyService } from "../../storage/sqlite/Tenancy.ts"
+import {
+  type ConversationNotFound,
+  type Conversations,
+  ShuttingDown,
+  TurnConflict
+} from "../conversation/Conversations.ts"
+import * as HeldCallIds from "../../storage/HeldCallIds.ts"
+import type { GateWait } from "../gate/Gatekeeper.ts"
+import * as Gates from "../gate/Gates.ts"
+import type { Session } from "../session/Session.ts"
+import type { Sessions } from "../session/Session.ts"
+import type { Drafted, TurnQueue } from "./TurnQueue.ts"
+
+/** The services that acceptance uses. */
+export interface Dependencies {
+  /** Waits until the turns that the last process left unfinished are taken up (Startup.S2). */
+  readonly started: Effect.Effect<void, StorageError>
+  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
+  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
+  readonly store: Store["Service"]
+  readonly log: TurnLog.TurnLog["Service"]
+  readonly sessions: Sessions
+  readonly queue: TurnQueue
+  readonly tenancy: TenancyService
+  readonly newTurnId: () => Ids.TurnId
+  readonly gates: Gates.Gates["Service"]
+  readonly interruptions: Interruptions.Interruptions["Service"]
+  /** The name of this process. */
+  readonly life: string
+  /** Receivers of every turn's end (`Outbox`). */
+  readonly receivers: ReadonlyArray<string>
+  readonly isStopping: () => boolean
+  /** Conversations with a turn that may be on disk, although its acceptance has failed (Acceptance.A4). */
+  readonly doubtful: Set<Ids.ConversationId>
+}
+
+type Accepted = Effect.Effect<Ids.TurnId, ConversationNotFound | TurnConflict | ShuttingDown | StorageError>
+
+/** Accepts a prompt. The turn is on disk and queued when this succeeds. */
+export const prompt = (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId,
+  options: Parameters<Conversations["Service"]["prompt"]>[1]
+): Accepted => {
+  // A held call is the only turn of its conversation, and its request is its client's (HeldCalls.H1).
+  const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
+  const allowed = isForeign ? Effect.fail(new TurnConflict({ message: ONLY_ITS_CLIENT })) : Effect.void
+  return accept(dependencies, { conversationId, ...options, allowed })
+}
+
+/** Accepts a manual retry, if the last turn ended in an error or an abort (rule M1). */
+export const retry = (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId,
+  { isSubmitted, turnId }: Parameters<Conversations["Service"]["retry"]>[1]
+): Accepted => {
+  const { store } = dependencies
+  const allowed = Effect.gen(function* () {
+    if (HeldCallIds.isHeld(conversationId)) return yield* new TurnConflict({ message: ONLY_ITS_CLIENT })
+    // The same retry sent again is not a second retry, whatever has happened since.
+    if (turnId !== undefined && Option.isSome(yield* store.turn(turnId))) return
+    const refusal = refusalOf(Option.getOrUndefined(yield* store.lastTurn(conversationId)))
+    if (refusal !== undefined) return yield* new TurnConflict({ message: refusal })
+  })
+  return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
+}
+
+/** Accepts a turn that was a draft, with its conversation. It goes on from its records when this succeeds. */
+export const acceptDraft = (
+  { isStopping, log, queue, receivers, sessions, started, store }: Dependencies,
+  conversation: Conversation,
+  { records, report, turn: drafted }: Extract<Drafted, { readonly _tag: "Failed" }>
+): Effect.Effect<void, StorageError | ShuttingDown> => {
+  const { conversationId } = conversation
+  const turn = { ...drafted, conversationId, notify: receivers }
+  return Effect.suspend((): Effect.Effect<void, StorageError | ShuttingDown> => {
+    if (isStopping()) return Effect.fail(new ShuttingDown())
+    return sessions.using(conversationId, (session) =>
+      Effect.gen(function* () {
+        yield* started // Acceptance.A7
+        yield* store.createConversation(conversation)
+        const accepted = yield* log.accept(turn, { isOpened: true, isNew: true })
+        const opening = accepted._tag === "Accepted" ? (accepted.opening ?? []) : []
+        const stored = yield* Effect.forEach(records, Appends.storedOf)
+        const append = {
+          conversationId,
+          turnId: turn.turnId,
+          seq: 0,
+          records: stored,
+          events: [],
+          position: opening.length
+        }
+        yield* Effect.catchTag(TurnLog.one(log, append), "JournalConflict", Effect.die)
+        session.conversation = conversation
+        session.hub.recent.accepted(turn.turnId)
+        session.hub.persisted(opening)
+        report(conversationId)
+        const resumption = { conversation, turn, history: [], persisted: opening.map(({ event }) => event.type) }
+        yield* queue.add(session, turn.turnId, { arrival: { resumption, records: stored } })
+      }).pipe(Effect.uninterruptible)
+    )
+  })
+}
+
+/** What was taken up. */
+export interface TakenUp {
+  readonly turns: number
+  readonly conversations: number
+  /** The turns that wait for their time. */
+  readonly waiting: number
+}
+
+/**
+ * Takes up the unsealed turns of all conversations or of some, oldest first. Either all turns are taken up, or none.
+ *
+ * **Details**
+ *
+ * - A turn whose newest record begins a wait is parked again without being run. If its time has passed, it wakes in a spread (rule X1).
+ * - The other turns go on a few at a time (Waking.U1); those that may take the process down come last (rule X14).
+ */
+export const takeUp = (
+  dependencies: Dependencies,
+  isMeant?: (id: Ids.ConversationId) => boolean
+): Effect.Effect<TakenUp, StorageError> =>
+  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
+
+/** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
+export const recover = (
+  dependencies: Dependencies,
+  conversationId: Ids.ConversationId
+): Effect.Effect<boolean, StorageError> =>
+  dependencies.sessions.using(conversationId, (session) =>
+    Effect.uninterruptible(session.inOrder(recovered(dependencies, session)))
+  )
+
+/** Why the conversation of this last turn has nothing to retry; `undefined`: it can be retried (rule M1). */
+export const refusalOf = (last: Turn | undefined): string | undefined => {
+  if (last === undefined) return "There is nothing to retry: the conversation has no turn yet."
+  if (last.end === undefined) return `There is nothing to retry: turn ${last.turnId} has not ended.`
+  if (last.end.status === "completed") return `There is nothing to retry: turn ${last.turnId} was completed.`
+  return undefined
+}
+
+// --- internal
+
+const ONLY_ITS_CLIENT =
+  "This is a call of another program through the gateway. Only that program has its request, and can ask again."
+
+const takeUpAll = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  isMeant: ((id: Ids.ConversationId) => boolean) | undefined,
+  progress: Progress.Progress
+): Effect.fn.Return<TakenUp, StorageError> {
+  const { gates, interruptions, log, queue, sessions, store, tenancy } = dependencies
+  const begun = yield* Clock.currentTimeMillis
+  if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
+  // The turn of a held call waits for its client (HeldCalls.H1).
+  const turns = (yield* log.tail(isMeant)).filter(({ conversationId }) => !HeldCallIds.isHeld(conversationId))
+  const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
+  const others: Array<Unsealed> = []
+  const interrupted = new Map<Ids.TurnId, Interruption.Interruption>()
+  const suspects = new Set<Ids.ConversationId>()
+  const heads = new Set<Ids.ConversationId>()
+  for (const turn of turns) {
+    const { conversationId, model, turnId } = turn
+    yield* progress.at(() => `${sleepers.length + others.length} of ${turns.length} read`)
+    const isHead = !heads.has(conversationId)
+    heads.add(conversationId)
+    // Only the head of a conversation is parked. A turn behind it has records if the head had stopped in its last life.
+    const wait = isHead ? yield* RecordedWait.currentBy(log, turn) : undefined
+    if (wait !== undefined) {
+      const awaited = Gates.waitOfRecord(gates, turnId, wait, model)
+      sleepers.push({ conversationId, turnId, wakeAt: RecordedWait.wakeAt(wait, begun), awaited })
+      continue
+    }
+    others.push(turn)
+    if (!isHead) continue
+    const interruption = yield* interruptionOf(dependencies, turn)
+    interrupted.set(turnId, interruption)
+    if (Interruption.runPlanOf(interruption)._tag === "Alone") suspects.add(conversationId)
+  }
+  yield* Effect.forEach(interrupted, ([turnId, interruption]) => interruptions.takeUp(turnId, interruption), {
+    concurrency: "unbounded",
+    discard: true
+  })
+  const now = yield* Clock.currentTimeMillis
+  const starts = Spread.startsOf(sleepers, now)
+  // Parked turns come first: a turn behind a parked one must find it there.
+  for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
+    queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
+  }
+  const together = others.filter(({ conversationId }) => !suspects.has(conversationId))
+  const alone = others.filter(({ conversationId }) => suspects.has(conversationId))
+  for (const [n, { conversationId, turnId }] of [...together, ...alone].entries()) {
+    yield* progress.at(() => `${sleepers.length + n} of ${turns.length} taken up`)
+    const add = (session: Session) => queue.add(session, turnId, { interruption: interrupted.get(turnId) })
+    yield* sessions.using(conversationId, add)
+  }
+  if (suspects.size > 0) {
+    const ids = alone.filter(({ turnId }) => interrupted.has(turnId)).map(({ turnId }) => turnId)
+    yield* Effect.logWarning(
+      `${ids.length} turn(s) were in progress at ${Interruption.SUSPECT} deaths of their process in a row. They are ` +
+        `taken up after the others, one at a time: ${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? " …" : ""}`
+    )
+  }
+  return { turns: turns.length, conversations: heads.size, waiting: sleepers.length }
+})
+
+/** Most turn ids in one log line. */
+const MOST_NAMED = 10
+
+/** The interruption of a turn that was in progress, with its last death counted. */
+const interruptionOf = (
+  { life, log }: Dependencies,
+  { interruption: known, records, turnId }: Unsealed
+): Effect.Effect<Interruption.Interruption, StorageError> => {
+  const taken = (since: ReadonlyArray<Records.Stored>) => Interruption.takenUp(known, { life, records, since })
+  if (known === undefined || known.seen >= records) return Effect.sync(() => taken([]))
+  return Effect.map(log.load(turnId), (all) => taken(all.slice(known.seen)))
+}
+
+/** The start of a conversation's first turn; `undefined` for a later turn, which has a history. */
+const firstOf = (
+  conversation: Conversation,
+  turn: Omit<Turn, "end">,
+  opening: ReadonlyArray<StoredEvent>
+): Resumption | undefined =>
+  opening[0]?.id === FIRST_EVENT
+    ? {
+        conversation,
+        turn: { ...turn, end: undefined },
+        history: [],
+        persisted: opening.map(({ event }) => event.type)
+      }
+    : undefined
+
+/** Id of a conversation's first event (rule X3). */
+const FIRST_EVENT = 1
+
+interface Wanted {
+  readonly conversationId: Ids.ConversationId
+  readonly prompt: Prompt.Prompt | undefined
+  readonly turnId?: Ids.TurnId | undefined
+  readonly labels?: Labels.Labels | undefined
+  readonly webhook?: string | undefined
+  readonly isSubmitted?: boolean | undefined
+  /** Fails when such a turn is not allowed. */
+  readonly allowed: Effect.Effect<void, TurnConflict | StorageError>
+}
+
+/** Queues the unsealed turns of a conversation that are on disk alone, in their order; returns whether there were any. */
+const recovered = Effect.fnUntraced(function* (
+  { doubtful, log, queue, store }: Dependencies,
+  session: Session
+): Effect.fn.Return<boolean, StorageError> {
+  const { conversationId } = session
+  const turns = yield* log.tail(conversationId)
+  const lost = turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }))
+  for (const { turnId } of lost) {
+    // Watchers of a wait have the events before it, and the wait goes on.
+    if (session.hub.inProgress.retry?.turnId !== turnId) session.hub.persisted(yield* store.turnEvents(turnId))
+    yield* queue.add(session, turnId)
+  }
+  doubtful.delete(conversationId)
+  return lost.length > 0
+})
+
+/** Accepts the turns of a conversation one after the other (Acceptance.A1). */
+const inOrder = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  { allowed, isSubmitted, labels, prompt, turnId: wanted, webhook }: Wanted,
+  session: Session,
+  read: Conversation
+) {
+  const { doubtful, log, newTurnId, queue, receivers } = dependencies
+  const conversation = session.present(read)
+  const { conversationId } = conversation
+  if (doubtful.has(conversationId)) yield* recovered(dependencies, session)
+  yield* allowed
+  const turnId = wanted ?? newTurnId()
+  const acceptedAt = yield* Clock.currentTimeMillis
+  const turn = {
+    turnId,
+    conversationId,
+    ...storedPrompt(prompt),
+    acceptedAt,
+    notify: webhook === undefined ? receivers : [...receivers, webhook],
+    ...defined({ labels, isSubmitted: isSubmitted === true ? (true as const) : undefined })
+  }
+  const isOpened = isFree(queue, session)
+  const acceptance = yield* Effect.tapError(log.accept(turn, { isOpened, isNew: wanted === undefined }), () =>
+    Effect.sync(() => doubtful.add(conversationId))
+  )
+  if (acceptance._tag === "Conflict") {
+    return yield* new TurnConflict({ message: `The turn id ${turnId} belongs to another turn. Choose a new one.` })
+  }
+  if (acceptance._tag === "Accepted") {
+    const { opening } = acceptance
+    session.hub.recent.accepted(turnId)
+    if (opening !== undefined) session.hub.persisted(opening)
+    const resumption = opening && firstOf(conversation, turn, opening)
+    yield* queue.add(session, turnId, { arrival: { resumption } })
+  }
+  if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield* recovered(dependencies, session)
+  return turnId
+}, Effect.uninterruptible)
+
+/** Whether a turn can run at once (Acceptance.A2). */
+const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
+  head === undefined && parking.find(conversationId) === undefined
+
+/** Acceptance.A4 */
+const isUnowned = (turn: Turn, queue: TurnQueue): boolean => turn.end === undefined && !queue.has(turn)
+
+const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
+  Effect.suspend((): Accepted => {
+    if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
+    return dependencies.sessions.using(wanted.conversationId, (session) =>
+      session.inOrder(
+        // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
+        Effect.flatMap(
+          Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), // Acceptance.A7
+          (found) => {
+            session.conversation = found
+            return inOrder(dependencies, wanted, session, found)
+          }
+        )
+      )
+    )
+  })

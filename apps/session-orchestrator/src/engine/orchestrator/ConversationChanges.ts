@@ -1,0 +1,134 @@
+/**
+ * Changes a conversation: its automatic retries, its model, and its answers about tools.
+ *
+ * ConversationChanges.C1. Acceptances wait for a change, and changes for each other: a turn runs on the model that it would resume on after a
+ *     restart.
+ * AlwaysAnswer.A1. The answer is on disk before the call has it. A death in between leaves the call without one: the person is asked again.
+ * AlwaysAnswer.A2. The other calls of the tool in the same question get the same answer, each in its record. A call that waits for no answer
+ *     changes nothing.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Command, ConversationState, Ids } from "@holdfast/wire"
+import { Clock, Effect } from "effect"
+import type { TurnStopped } from "@holdfast/kernel"
+import type { ConversationNotFound, Conversations, InvalidRequest } from "../conversation/Conversations.ts"
+import { knownTarget, type Providers } from "../conversation/Providers.ts"
+import type { Session } from "../session/Session.ts"
+import type { Sessions } from "../session/Session.ts"
+import type { Store } from "../../storage/Store.ts"
+import type { Conversation } from "../../storage/Stored.ts"
+import type * as TurnWait from "../pacing/TurnWait.ts"
+import * as Commands from "./Commands.ts"
+import * as ConversationViews from "./ConversationViews.ts"
+
+/** The parts that changes use. */
+export interface Dependencies {
+  /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
+  readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
+  readonly sessions: Sessions
+  readonly store: Pick<Store["Service"], "change">
+  readonly providers: Providers["Service"]
+}
+
+/** Carries out a command that changes the conversation. */
+export const perform = (
+  dependencies: Dependencies,
+  command: Command.Setting,
+  { ifOther = false }: Parameters<Conversations["Service"]["change"]>[1] = {}
+): Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError> => {
+  const { find, providers, sessions, store } = dependencies
+  const { conversationId: id } = command
+  switch (command.type) {
+    case "set-auto-retry":
+      return Effect.gen(function* () {
+        yield* find(id)
+        yield* store.change(id, { autoRetryEnabled: command.enabled })
+        const session = sessions.find(id)
+        if (session !== undefined) session.autoRetry = command.enabled
+      })
+    case "set-model": {
+      const { model } = command
+      const changed = change(dependencies, id, (session, conversation) =>
+        Effect.gen(function* () {
+          if (ifOther && conversation.model === model) return
+          const modelSince = yield* Clock.currentTimeMillis
+          yield* store.change(id, { model, modelSince })
+          session.changes = { ...session.changes, model, modelSince }
+        })
+      )
+      return Effect.andThen(knownTarget(model, providers), changed)
+    }
+    case "set-tool-answers":
+      return changeToolAnswers(dependencies, id, () => command.toolAnswers)
+    default:
+      return command satisfies never
+  }
+}
+
+/** Replaces the answers that hold for every call of a tool, from the answers until now. */
+export const changeToolAnswers = (
+  dependencies: Dependencies,
+  id: Ids.ConversationId,
+  answersAfter: (before: ConversationState.ToolAnswers) => ConversationState.ToolAnswers
+): Effect.Effect<void, ConversationNotFound | StorageError> =>
+  change(dependencies, id, (session, { toolAnswers = {} }) =>
+    Effect.suspend(() => {
+      const answers = answersAfter(toolAnswers)
+      const set = () => {
+        session.changes = {
+          ...session.changes,
+          toolAnswers: Object.keys(answers).length === 0 ? undefined : answers
+        }
+      }
+      return Effect.tap(dependencies.store.change(id, { toolAnswers: answers }), () => Effect.sync(set))
+    })
+  )
+
+// --- internal
+
+/** ConversationChanges.C1 */
+const change = (
+  { find, sessions }: Dependencies,
+  id: Ids.ConversationId,
+  make: (session: Session, conversation: Conversation) => Effect.Effect<void, StorageError>
+): Effect.Effect<void, ConversationNotFound | StorageError> =>
+  sessions.using(id, (session) =>
+    Effect.flatMap(find(id), (read) => {
+      const changed = Effect.suspend(() => make(session, session.present(read)))
+      return session.inOrder(Effect.uninterruptible(changed))
+    })
+  )
+
+/** The parts that it uses. */
+interface AnswerDependencies extends Dependencies {
+  readonly commands: Commands.Dependencies
+  readonly views: ConversationViews.Dependencies
+}
+
+type Answered = Extract<TurnWait.Command, { readonly type: "answered" }>
+
+/** Records the answer for the tool, and gives it to the other calls of the tool that wait. The answer to the call itself is the caller's. */
+export const answerAlways: (
+  dependencies: AnswerDependencies,
+  conversation: Conversation,
+  address: Commands.Address,
+  command: Answered
+) => Effect.Effect<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> = Effect.fnUntraced(
+  function* (dependencies, conversation, address, command) {
+    const { retry, turnId } = yield* ConversationViews.stateOf(dependencies.views, conversation)
+    if (address.turnId !== undefined && address.turnId !== turnId) return
+    const calls = retry?.asks?.calls ?? []
+    const toolName = calls.find(({ toolCallId }) => toolCallId === command.toolCallId)?.toolName
+    if (toolName === undefined) return // AlwaysAnswer.A2
+    const answer = command.approved ? "approve" : "refuse"
+    yield* changeToolAnswers(dependencies, address.conversationId, (before) => ({
+      ...before,
+      [toolName]: answer
+    }))
+    for (const { toolCallId, toolName: name } of calls) {
+      if (name !== toolName || toolCallId === command.toolCallId) continue
+      const by = { ...command.by, commandId: globalThis.crypto.randomUUID() }
+      yield* Commands.steer(dependencies.commands, { ...address, turnId }, { ...command, toolCallId, by })
+    }
+  }
+)

@@ -1,0 +1,230 @@
+/**
+ * Shows conversations to clients: their state, their counts, and a parked turn's wait.
+ *
+ * ConversationViews.V1. A parked turn is not woken: its wait is read from its records.
+ * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
+ * NextTarget.T1. While a turn runs: the target of its attempts. Otherwise: where the next turn would begin now, which is a fallback
+ *     target while the primary cools down.
+ * NextTarget.T2. The size of the next prompt is unknown, so a fallback target is named even if the prompt will not fit it.
+ * Upcoming.U1. They are those of the same failure again and again, with attempts that take no time and a provider that names no time. Anything else
+ *     gives a decision of its own when it happens.
+ * Upcoming.U2. Where a router may choose another target there are none: its waits depend on what that target does.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
+import { History, RetryEvent, ToolQuestion, Spending } from "@holdfast/kernel/host"
+import { type ConversationState, type Ids, type TurnEvent, Target, defined } from "@holdfast/wire"
+import { Effect, Option, type Scope, Struct, Clock } from "effect"
+import { RetryPolicy, Routes } from "@holdfast/policy"
+import type { TurnCounts } from "../conversation/Conversations.ts"
+import type { Defaults } from "../conversation/Defaults.ts"
+import type { TurnLog } from "../../storage/TurnLog.ts"
+import type { Parking } from "../parking/Parking.ts"
+import * as InProgress from "../session/InProgress.ts"
+import type { Session, Sessions } from "../session/Session.ts"
+import type { Store } from "../../storage/Store.ts"
+import type { Conversation } from "../../storage/Stored.ts"
+import * as TurnPlan from "../turn/TurnPlan.ts"
+import * as TurnPorts from "../turn/TurnPorts.ts"
+import * as TurnSetting from "../turn/TurnSetting.ts"
+
+/** The parts that views are made from. */
+export interface Dependencies {
+  readonly store: Pick<Store["Service"], "turn">
+  readonly log: Pick<TurnLog["Service"], "load">
+  readonly sessions: Sessions
+  readonly parking: Parking
+  readonly defaults: Defaults["Service"]
+  readonly next: NextDependencies
+}
+
+/** Holds the session of a conversation for a watcher. The wait of a parked turn is in progress there too. */
+export const watched: (
+  dependencies: Dependencies,
+  conversation: Conversation
+) => Effect.Effect<Session, StorageError, Scope.Scope> = Effect.fnUntraced(function* (dependencies, conversation) {
+  const { parking, sessions } = dependencies
+  const { conversationId } = conversation
+  const session = yield* sessions.hold(conversationId)
+  const parked = parking.find(conversationId)
+  if (parked === undefined) return session
+  const { inProgress } = session.hub
+  if (inProgress.retry === undefined) {
+    const event = yield* waitOf(dependencies, conversation, parked.turnId)
+    // The turn may have been taken up while its records were read.
+    if (event === undefined || parking.find(conversationId) !== parked) return session
+    inProgress.live(event)
+  }
+  if (parked.heldUntil !== undefined) inProgress.hold(parked.heldUntil) // ConversationViews.V2
+  return session
+})
+
+/** The state of a conversation, with the target of its next attempt. */
+export const stateOf = Effect.fnUntraced(function* (
+  dependencies: Dependencies,
+  conversation: Conversation
+): Effect.fn.Return<ConversationState.ConversationState, StorageError> {
+  const { defaults, next, parking, sessions } = dependencies
+  const { conversationId } = conversation
+  const parked = parking.find(conversationId)
+  const records = parked === undefined ? [] : yield* dependencies.log.load(parked.turnId)
+  const recorded = parked === undefined ? undefined : yield* retryOf(dependencies, conversation, parked.turnId, records)
+  const until = parked?.heldUntil
+  const wait = recorded && until !== undefined ? InProgress.prolonged(recorded, until) : recorded
+  const session = sessions.find(conversationId)
+  const state = withoutModel(conversation, session, wait)
+  const model =
+    state.status === "idle"
+      ? yield* nextTargetOf(next, conversation, TurnSetting.policyOf(conversation, defaults))
+      : (wait?.target ?? session?.hub.inProgress.target ?? conversation.model)
+  if (state.retry === undefined || state.turnId === undefined) return { ...state, model }
+  const upcoming = upcomingOf(
+    { ...TurnSetting.policyOf(conversation, defaults), enabled: state.autoRetryEnabled },
+    TurnSetting.targetOf(model),
+    // A turn in memory has its state while the database is away, without the waits behind the present one.
+    parked === undefined ? yield* Effect.orElseSucceed(dependencies.log.load(state.turnId), () => []) : records
+  )
+  return { ...state, retry: { ...state.retry, ...defined({ upcoming }) }, model }
+})
+
+/** The number of turns in each status. */
+export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "sessions">): TurnCounts => {
+  const counts = { running: 0, retrying: parking.size, queued: 0 }
+  for (const { hub, turns } of sessions)
+    for (const { draft, residence } of turns) {
+      if (draft !== undefined) continue
+      if (residence === "queued") counts.queued++
+      else if (residence !== "parked") counts[hub.inProgress.retry === undefined ? "running" : "retrying"]++
+    }
+  return counts
+}
+
+// --- internal
+
+/** The `provider-retry` of a parked turn, made from its records (ConversationViews.V1). */
+const waitOf = (
+  dependencies: Dependencies,
+  conversation: Conversation,
+  turnId: Ids.TurnId
+): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
+  Effect.flatMap(dependencies.log.load(turnId), (records) => retryOf(dependencies, conversation, turnId, records))
+
+const retryOf = (
+  { defaults, store }: Pick<Dependencies, "defaults" | "store">,
+  conversation: Conversation,
+  turnId: Ids.TurnId,
+  records: ReadonlyArray<Records.Stored>
+): Effect.Effect<TurnEvent.ProviderRetry | undefined, StorageError> =>
+  Effect.gen(function* () {
+    const { wait } = History.of(records)
+    const failure = wait?.failure ?? (wait?.asks && ToolQuestion.failureOf(wait.asks))
+    if (wait === undefined || failure === undefined) return undefined
+    // Only a conversation whose model was changed has turns with another one.
+    const turn =
+      wait.target === undefined && conversation.modelSince !== undefined ? yield* store.turn(turnId) : Option.none()
+    const own = Option.getOrUndefined(turn)?.model ?? conversation.model
+    const { asks, decision, retry: attempt, retryAt, since, target = own } = wait
+    return RetryEvent.of({
+      conversationId: conversation.conversationId,
+      turnId,
+      attempt,
+      delayMs: Math.max(0, retryAt - since),
+      retryAt,
+      failure,
+      target,
+      credential: decision?.route?.credential,
+      maxRetries:
+        asks?.because === "tools" ? undefined : TurnPlan.mostRetriesOf(TurnSetting.policyOf(conversation, defaults)),
+      asks
+    })
+  })
+
+const withoutModel = (
+  conversation: Conversation,
+  session: Session | undefined,
+  parked: TurnEvent.ProviderRetry | undefined
+): Omit<ConversationState.ConversationState, "model"> => {
+  const { conversationId, autoRetryEnabled, toolAnswers } = conversation
+  const retry = parked ?? session?.hub.inProgress.retry
+  const turnId = parked?.turnId ?? session?.head?.turnId
+  return {
+    conversationId,
+    status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
+    autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
+    isRetrying: retry !== undefined,
+    queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
+    ...defined({ toolAnswers, turnId }),
+    ...(retry && retryStateOf(retry))
+  }
+}
+
+const retryStateOf = (event: TurnEvent.ProviderRetry) => {
+  const retry = Struct.omit(event, ["type", "conversationId", "turnId", "target", "credential"])
+  return { attempt: retry.attempt, retryAt: retry.retryAt, retry }
+}
+
+/** The services that the answer is read from. */
+interface NextDependencies extends Omit<TurnPorts.RouterDependencies, "countTokens"> {
+  readonly log: Pick<TurnLog["Service"], "history">
+}
+
+/** `provider/model` that the next turn of a conversation begins on. Nothing is read if there is only one target. */
+const nextTargetOf = (
+  { log, standings, ...known }: NextDependencies,
+  { conversationId, model, modelSince }: Conversation,
+  policy: RetryPolicy.RetryPolicy
+): Effect.Effect<string, StorageError> => {
+  const { routing } = policy
+  const primary = Target.parse(model)
+  if (primary === undefined || routing.type === "round-robin" || Object.keys(routing.chains).length === 0) {
+    return Effect.succeed(model)
+  }
+  return Effect.gen(function* () {
+    const last =
+      routing.revert === "never" ? TurnPorts.lastAnswer(yield* log.history(conversationId), modelSince) : undefined
+    const now = yield* Clock.currentTimeMillis
+    const standing = yield* standings.load(now)
+    const question = {
+      primary,
+      current: last === undefined ? undefined : { target: last },
+      state: undefined,
+      request: { system: undefined, messages: [], tools: [] }
+    }
+    const { route } = Routes.begin(policy, question, { ...known, standing, countTokens: () => 0 }, now)
+    return Target.format(route.target)
+  })
+}
+
+/** More waits than a night has. */
+const MOST = 32
+
+/** The waits behind the present one; `undefined` where there is none, or where they do not follow from the policy alone. */
+const upcomingOf = (
+  policy: RetryPolicy.RetryPolicy,
+  primary: Target.Target,
+  records: ReadonlyArray<Records.Stored>
+): ConversationState.Upcoming | undefined => {
+  const history = History.of(records)
+  const { wait } = history
+  if (wait?.failure === undefined || wait.asks !== undefined || hasOtherTargets(policy, primary)) return undefined // Upcoming.U2
+  const { hint: _, ...failure } = wait.failure
+  const delaysMs: Array<number> = []
+  let spending = History.spendingAfterWait(history)
+  let at = wait.retryAt
+  for (let attempt = wait.retry + 1; ; attempt++) {
+    const decision = RetryPolicy.decide(policy, attempt, failure, Spending.spentAt(spending, failure, at, 0))
+    if (decision._tag === "Refused") return { delaysMs, ...jitterOf(policy), because: decision.because }
+    if (delaysMs.length === MOST) return { delaysMs, ...jitterOf(policy) }
+    delaysMs.push(decision.delayMs)
+    spending = Spending.retry(spending, failure, decision.delayMs)
+    at += decision.delayMs
+  }
+}
+
+const hasOtherTargets = ({ routing }: RetryPolicy.RetryPolicy, primary: Target.Target): boolean =>
+  routing.type === "round-robin"
+    ? routing.targets.some((target) => Target.format(target) !== Target.format(primary))
+    : Object.values(routing.chains).some((chain) => chain.length > 0)
+
+const jitterOf = ({ jitter }: RetryPolicy.RetryPolicy) =>
+  defined({ jitter: jitter.factor > 0 ? jitter.factor : undefined })

@@ -1,0 +1,263 @@
+/**
+ * Implements `Conversations` in this process.
+ *
+ * Orchestrator.O1. A turn is on disk before a client gets its acceptance (Conversations.C2).
+ * Orchestrator.O2. An accepted turn is run by a fiber of the service: a client that disconnects does not affect it.
+ * Orchestrator.O3. A turn that the last process did not seal goes on after the start, in the order of acceptance (Startup.S1, Waking.U1).
+ * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
+ */
+import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
+import { History, Push } from "@holdfast/kernel/host"
+import type { Ids } from "@holdfast/wire"
+import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
+import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
+import { Defaults } from "../conversation/Defaults.ts"
+import { Providers } from "../conversation/Providers.ts"
+import { TurnLog } from "../../storage/TurnLog.ts"
+import { Gates } from "../gate/Gates.ts"
+import { Sessions } from "../session/Session.ts"
+import * as Watching from "../session/Watching.ts"
+import { Ownership } from "../turn/Ownership.ts"
+import { shuttingDown } from "../turn/TurnServices.ts"
+import { Tools } from "../conversation/Tools.ts"
+import { Standings } from "../../storage/Standings.ts"
+import { Store } from "../../storage/Store.ts"
+import type { Conversation } from "../../storage/Stored.ts"
+import { Tenancy } from "../../storage/sqlite/Tenancy.ts"
+import { TurnIds } from "../../storage/TurnIds.ts"
+import { Condition } from "../../base/system/Condition.ts"
+import * as InScope from "../../base/system/InScope.ts"
+import * as Acceptance from "./Acceptance.ts"
+import * as Commands from "./Commands.ts"
+import * as ConversationChanges from "./ConversationChanges.ts"
+import * as ConversationViews from "./ConversationViews.ts"
+import * as Startup from "./Startup.ts"
+import * as TurnOutcomes from "./TurnOutcomes.ts"
+import * as HeldCallIds from "../../storage/HeldCallIds.ts"
+import { HeldTurns } from "./HeldTurns.ts"
+import * as NewConversation from "./NewConversation.ts"
+import * as TurnQueue from "./TurnQueue.ts"
+
+/** Runs turns while its scope is open. Turns that it does not seal are left for the next process. */
+export const layer = Layer.effectContext(Effect.suspend(() => asContext))
+
+/** The part of an orchestrator that a runner calls: it takes turns up and gives them up as conversations come and go. */
+export interface Charge {
+  /** Takes up the unsealed turns of some conversations, none of which is in memory. */
+  readonly takeUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<Acceptance.TakenUp, StorageError>
+  readonly giveUp: TurnQueue.TurnQueue["giveUp"]
+  /** The turn that a command would be for. */
+  readonly headOf: (id: Ids.ConversationId) => Ids.TurnId | undefined
+}
+
+/** Runs turns while its scope is open. */
+export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp: boolean }) {
+  const parts = yield* collect
+  const { acceptance, condition } = parts
+  condition.setSettling(() => parts.queue.settle())
+  if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
+  const own = conversations(parts)
+  const { queue } = parts
+  const charge: Charge = {
+    takeUp: (isMeant) => Acceptance.takeUp(acceptance, isMeant),
+    giveUp: (isMeant) => queue.giveUp(isMeant),
+    headOf: (id) => Commands.headOf(parts, id)
+  }
+  return { conversations: own, heldTurns: heldTurns(parts, own), charge }
+})
+
+// --- internal
+
+const asContext = Effect.map(make({ takesUp: true }), ({ conversations, heldTurns }) =>
+  Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
+)
+
+/** The parts of an orchestrator. Its turns stop, unsealed, with the scope. */
+const collect = Effect.gen(function* () {
+  const store = yield* Store
+  const log = yield* TurnLog
+  const providers = yield* Providers
+  const defaults = yield* Defaults
+  const { names: toolServers } = yield* Tools
+  const condition = yield* Condition
+  const standings = yield* Standings
+  const sessions = new Sessions()
+  const down = yield* Deferred.make<void>()
+  const queue = yield* TurnQueue.make(sessions, down)
+  yield* InScope.atEnd(Deferred.succeed(down, undefined))
+  const find = finder(sessions, store, condition)
+  const next = { log, standings, credentials: providers.credentials, models: defaults.models }
+  const views: ConversationViews.Dependencies = { store, log, sessions, parking: queue.parking, defaults, next }
+  const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
+  const acceptance: Acceptance.Dependencies = {
+    started: Startup.startDone(condition),
+    find,
+    store,
+    log,
+    sessions,
+    queue,
+    gates: yield* Gates,
+    interruptions: yield* Interruptions.Interruptions,
+    life: yield* ProcessName.ProcessName,
+    tenancy: yield* Tenancy,
+    newTurnId: yield* TurnIds,
+    receivers: defaults.receivers ?? [],
+    isStopping: () => Deferred.isDoneUnsafe(down),
+    doubtful: new Set()
+  }
+  const ownership = yield* Ownership
+  return {
+    acceptance,
+    commands,
+    condition,
+    defaults,
+    find,
+    log,
+    ownership,
+    providers,
+    queue,
+    sessions,
+    store,
+    toolServers,
+    views
+  }
+})
+
+type Parts = Effect.Success<typeof collect>
+
+type Find = (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
+
+/** Finds a conversation: in its session, or in the store once the start is done (Orchestrator.O4). */
+const finder =
+  (sessions: Sessions, store: Store["Service"], condition: Condition["Service"]): Find =>
+  (conversationId) =>
+    Effect.suspend(() => {
+      const present = (conversation: Conversation) =>
+        sessions.find(conversationId)?.present(conversation) ?? conversation
+      const known = sessions.find(conversationId)?.conversation
+      if (known !== undefined) return Effect.succeed(present(known))
+      return Effect.flatMap(
+        Effect.andThen(Startup.startDone(condition), store.conversation(conversationId)),
+        Option.match({
+          onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
+          onSome: (conversation) => Effect.succeed(present(conversation))
+        })
+      )
+    })
+
+const conversations = (parts: Parts): Conversations["Service"] => {
+  const {
+    acceptance,
+    commands,
+    condition,
+    defaults,
+    find,
+    log,
+    ownership,
+    providers,
+    sessions,
+    store,
+    toolServers,
+    views
+  } = parts
+  const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
+  const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(acceptance, id, options)
+  const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
+    Effect.gen(function* () {
+      const { conversationId } = steering
+      const address = { conversationId, turnId }
+      const command = yield* Commands.decode(steering, origin, providers)
+      const conversation = yield* find(conversationId)
+      if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
+        yield* ConversationChanges.answerAlways(parts, conversation, address, command)
+      return yield* Commands.steer(commands, address, command, steering.commandId === undefined)
+    })
+  return {
+    create: (options) =>
+      Effect.gen(function* () {
+        const conversation = yield* NewConversation.make(options, { defaults, providers, toolServers })
+        yield* store.createConversation(conversation)
+        return conversation.conversationId
+      }),
+    prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
+    retry: retrying,
+    result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
+    watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
+    watch: (id, after) =>
+      Push.unwrap(
+        Effect.gen(function* () {
+          const session = yield* ConversationViews.watched(views, yield* find(id))
+          const ended = () => (ownership.isOurs(id) ? undefined : shuttingDown)
+          return Watching.watch(session, (from) => log.events(id, from), { after, ended })
+        })
+      ),
+    endStreams: (id) => Effect.sync(() => endStreams(sessions, id)),
+    abort: ending,
+    steer: steering,
+    change: (...given) => ConversationChanges.perform(parts, ...given),
+    counts: Effect.sync(() => ConversationViews.countsOf(views)),
+    state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(views, conversation)),
+    messages: (id) => Effect.andThen(find(id), log.history(id))
+  }
+}
+
+const heldTurns = (
+  { acceptance, condition, log, queue, sessions }: Parts,
+  { abort, result }: Conversations["Service"]
+): HeldTurns["Service"] => ({
+  conversations: { abort, result },
+  choose: (make) => make(),
+  begin: (conversation, turn, sealed) =>
+    queue.draft(
+      sessions.wake(conversation.conversationId),
+      { conversation, turn, history: [], persisted: OPENING },
+      sealed
+    ),
+  accept: (conversation, draft) => Acceptance.acceptDraft(acceptance, conversation, draft),
+  lastAttempt: (turnId) => Effect.map(log.load(turnId), (records) => History.of(records).attempts.at(-1)),
+  release: (id) => queue.release(id),
+  resume: (id) =>
+    Effect.andThen(
+      condition.started,
+      Effect.suspend(() => {
+        queue.readmit(id)
+        const isEnded = Effect.map(acceptance.store.turn(HeldCallIds.turnOf(id)), Option.isSome)
+        return Effect.flatMap(Acceptance.recover(acceptance, id), (isThere) =>
+          isThere ? Effect.succeed(true) : isEnded
+        )
+      })
+    ),
+  unsealed: log.tail(HeldCallIds.isHeld)
+})
+
+/** The types of the first events of a turn with a prompt, which are on disk when it has been accepted. */
+const OPENING = ["turn-start", "message"] as const
+
+const watchTurn = Effect.fnUntraced(function* (
+  parts: Parts,
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
+) {
+  const { condition, find, views } = parts
+  yield* condition.started // Orchestrator.O4
+  const conversationId = within ?? (yield* TurnOutcomes.turnOf(parts, turnId)).conversationId
+  const session = yield* ConversationViews.watched(views, yield* find(conversationId))
+  const events = TurnOutcomes.eventsOf(parts, { conversationId, turnId })
+  return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
+})
+
+const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): void => {
+  const session = sessions.find(conversationId)
+  if (session === undefined) return
+  session.conversation = undefined // from here on calls look on the disk
+  session.hub.ended(new ConversationNotFound({ conversationId }))
+}
+
+/** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */
+const abort = Effect.fnUntraced(function* ({ acceptance, commands, find, queue }: Parts, address: Commands.Address) {
+  yield* find(address.conversationId)
+  if (yield* Commands.abort(commands, address)) return true
+  // An unsealed turn that is not in memory is ended too, even if it was released.
+  queue.readmit(address.conversationId)
+  return (yield* Acceptance.recover(acceptance, address.conversationId)) && (yield* Commands.abort(commands, address))
+})

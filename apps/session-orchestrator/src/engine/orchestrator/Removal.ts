@@ -1,0 +1,68 @@
+/**
+ * Deletes conversations for clients: ends their turns, then deletes their rows (X15).
+ *
+ * Removal.R1. A turn that runs or waits is aborted first, on whichever runner has it. Turns behind it follow one by one.
+ * Removal.R2. A call that has succeeded has deleted the conversation, and emptied SQLite's log.
+ * Removal.R3. Clients that watch a conversation get its deletion as the end of their streams, on every runner. A runner that does not answer
+ *     does not hold up the deletion.
+ */
+import { StorageError } from "@holdfast/journal"
+import type { TurnStopped } from "@holdfast/kernel"
+import type { Ids } from "@holdfast/wire"
+import { Context, Duration, Effect, Layer } from "effect"
+import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
+import { Deletions } from "../../storage/Deletions.ts"
+
+/** Deletes conversations of a service. */
+export class Removal extends Context.Service<
+  Removal,
+  {
+    /** Deletes a conversation and everything in it. */
+    readonly remove: (
+      id: Ids.ConversationId
+    ) => Effect.Effect<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped>
+  }
+>()("@holdfast/session-orchestrator/orchestrator/Removal") {}
+
+/** Tries to end the turns of a conversation while new ones are accepted. */
+const MOST_IDLE = 5
+
+/** How long an owner may take to end its streams. */
+const END_LIMIT = Duration.seconds(5)
+
+/** Ends the streams of a deleted conversation, if its owner answers in time. */
+export const ended = (ending: Effect.Effect<void, StorageError>): Effect.Effect<void> =>
+  Effect.timeoutOption(ending, END_LIMIT).pipe(
+    Effect.asVoid,
+    Effect.catchCause((cause) => Effect.logDebug("The streams of a deleted conversation were not ended.", cause))
+  )
+
+/** Over the conversations and the storage of the service. */
+export const layer: Layer.Layer<Removal, never, Conversations | Deletions> = Layer.effect(
+  Removal,
+  Effect.gen(function* () {
+    const conversations = yield* Conversations
+    const deletions = yield* Deletions
+    return {
+      remove: Effect.fn("Removal.remove")(function* (id) {
+        /** Aborts that found nothing to end: a turn was about to be accepted, or another process runs it. */
+        let idle = 0
+        for (;;) {
+          const outcome = yield* deletions.conversation(id)
+          if (outcome === "missing") return yield* new ConversationNotFound({ conversationId: id })
+          if (outcome === "deleted") {
+            yield* ended(conversations.endStreams(id)) // Removal.R3
+            return yield* deletions.scrub
+          }
+          if (!(yield* conversations.abort(id))) idle++ // Removal.R1
+          if (idle > MOST_IDLE) {
+            return yield* new StorageError({
+              message: `Conversation ${id} has a turn that another process runs, and was not deleted. Wait for the turn's end, and try again.`,
+              concerns: "one"
+            })
+          }
+        }
+      })
+    }
+  })
+)

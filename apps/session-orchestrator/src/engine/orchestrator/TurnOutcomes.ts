@@ -1,0 +1,89 @@
+/** Reads how turns end: those of this process from memory, others from disk. */
+import type { StorageError } from "@holdfast/journal"
+import { TurnStopped } from "@holdfast/kernel"
+import type { Ids, TurnEvent } from "@holdfast/wire"
+import { Effect, Option } from "effect"
+import type { TurnResult } from "../conversation/Conversations.ts"
+import * as ModelAnswer from "../conversation/ModelAnswer.ts"
+import type { Store } from "../../storage/Store.ts"
+import type { StoredEvent, Turn } from "../../storage/Stored.ts"
+import type { TurnQueue } from "./TurnQueue.ts"
+
+/** The parts that outcomes are read from. */
+interface OutcomeDependencies {
+  readonly store: Pick<Store["Service"], "turn" | "turnEvents">
+  readonly queue: Pick<TurnQueue, "has" | "sealHere" | "sealOf">
+}
+
+type ResultError = StorageError | TurnStopped.TurnStopped
+
+/** A turn's row. Callers have the id from an acceptance, so the turn exists. */
+export const turnOf = (
+  { store }: Pick<OutcomeDependencies, "store">,
+  turnId: Ids.TurnId
+): Effect.Effect<Turn, StorageError> =>
+  Effect.flatMap(
+    store.turn(turnId),
+    Option.match({
+      onNone: () => Effect.die(new Error(`turn ${turnId} was never accepted`)),
+      onSome: Effect.succeed
+    })
+  )
+
+/** Waits for a turn's end, and reads its answer. Fails with `TurnStopped` if this process does not run the turn. */
+export const resultOf = Effect.fnUntraced(function* (
+  dependencies: OutcomeDependencies,
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
+): Effect.fn.Return<TurnResult, ResultError> {
+  const end = yield* sealOf(dependencies, turnId, within)
+  const events = yield* dependencies.store.turnEvents(end.turnId)
+  return { turnId: end.turnId, end, text: ModelAnswer.textOf(events.map(({ event }) => event)) }
+})
+
+/** A turn's events until now. An unsealed turn must run in this process: otherwise its end would never be reported here. */
+export const eventsOf = (
+  { queue, store }: OutcomeDependencies,
+  turn: Pick<Turn, "conversationId" | "turnId">
+): Effect.Effect<ReadonlyArray<StoredEvent>, ResultError> =>
+  Effect.suspend(() => {
+    const isHere = queue.has(turn)
+    return Effect.filterOrFail(
+      store.turnEvents(turn.turnId),
+      (events) => isHere || events.at(-1)?.event.type === "turn-end",
+      () => notHere(turn.turnId)
+    )
+  })
+
+// --- internal
+
+/** A turn that is here needs no database. */
+const sealOf = (
+  dependencies: OutcomeDependencies,
+  turnId: Ids.TurnId,
+  within: Ids.ConversationId | undefined
+): Effect.Effect<TurnEvent.TurnEnd, ResultError> =>
+  within === undefined
+    ? anySealOf(dependencies, turnId)
+    : Effect.flatMap(dependencies.queue.sealHere({ conversationId: within, turnId }), (end) =>
+        end === undefined ? anySealOf(dependencies, turnId) : Effect.succeed(end)
+      )
+
+/** Subscribes first and reads second, so that a seal between the two is not missed. */
+const anySealOf = (
+  dependencies: OutcomeDependencies,
+  turnId: Ids.TurnId
+): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+  const { queue } = dependencies
+  const stored = Effect.flatMap(
+    turnOf(dependencies, turnId),
+    (turn): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> => {
+      if (turn.end !== undefined) return Effect.succeed(turn.end)
+      return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
+    }
+  )
+  return Effect.raceFirst(queue.sealOf(turnId), stored)
+}
+
+const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>
+  new TurnStopped.TurnStopped({ message: `Turn ${turnId} has stopped, and is not run by this process.` })

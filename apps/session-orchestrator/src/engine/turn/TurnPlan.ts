@@ -1,0 +1,104 @@
+/**
+ * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan in an orchestrator. A plan
+ * has nothing of a turn or of a conversation.
+ *
+ * TurnPlan.M1. A number that the policy sets wins. Otherwise the schedule is followed until the budget refuses a wait.
+ * TurnPlan.M2. A policy without an end has no number.
+ * TurnPlan.P1. A turn whose policy sets none of this pays for none of it; the tokenizer is loaded for the first turn that counts tokens.
+ */
+import type { Provider } from "@holdfast/kernel"
+import { ProviderCall } from "@holdfast/kernel/host"
+import { Preview, RetryPolicy, RetryStrategies } from "@holdfast/policy"
+import { Limits } from "@holdfast/providers"
+import { defined, type Target, type TurnEvent } from "@holdfast/wire"
+import type { Defaults } from "../conversation/Defaults.ts"
+import type { Providers } from "../conversation/Providers.ts"
+
+/** The shared part of turns. */
+export interface TurnPlan {
+  readonly policy: RetryPolicy.RetryPolicy
+  /** Decides by the policy, and shows how many retries its budget allows. */
+  readonly strategy: ReturnType<typeof RetryStrategies.deciding>
+  /** Whether its turns count tokens. */
+  readonly counts: boolean
+  /** The providers of all targets, bounded by the limits of the policy. */
+  readonly provider: Provider.Provider["Service"]
+}
+
+/** Finds the plan of a policy. `own` is the policy of the conversation; turns that are submitted have other defaults. */
+export type TurnPlans = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => TurnPlan
+
+/** The plans of an orchestrator. */
+export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
+  const routed = route(providers)
+  // Nearly all turns of an orchestrator have the configuration's policy.
+  const plans = new WeakMap<RetryPolicy.RetryPolicy, { attached?: TurnPlan; submitted?: TurnPlan }>()
+  const planOf = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean): TurnPlan => {
+    const policy = { ...own, midStream: own.midStream ?? defaultMidStream(isSubmitted), enabled: true }
+    const strategy = RetryStrategies.deciding(policy)
+    return {
+      policy,
+      strategy: { ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: mostRetriesOf(policy) }) } },
+      counts: counts(models, policy),
+      provider: Limits.withLimits(routed, policy.requestTimeout)
+    }
+  }
+  return (own, isSubmitted) => {
+    const known = plans.get(own) ?? {}
+    plans.set(own, known)
+    return (known[isSubmitted ? "submitted" : "attached"] ??= planOf(own, isSubmitted))
+  }
+}
+
+/** The default for failures after content (rule X7): usually no client is attached to a submitted turn. */
+export const defaultMidStream = (isSubmitted: boolean): TurnEvent.MidStream => (isSubmitted ? "unseen" : "fail")
+
+// --- internal
+
+/** Calls each target's own provider, with the chosen credential: a turn may change between them. */
+const route = (providers: Providers["Service"]): Provider.Provider["Service"] =>
+  ProviderCall.provider((request, world, listener) => {
+    const found = providers.held?.(request.conversationId) ?? providers.get(request.target.provider, request.credential)
+    if (found !== undefined) return ProviderCall.of(found)(request, world, listener)
+    return ProviderCall.refuse(listener, missing(request.target, providers.names))
+  })
+
+/** A turn whose provider is no longer in the configuration is sealed as failed, with the reason: it does not block the turns behind it. */
+const missing = (target: Target.Target, names: ReadonlyArray<string>): ProviderCall.Refusal => ({
+  type: "error",
+  failure: {
+    reason: "model-unavailable",
+    message: `There is no provider named "${target.provider}" in the configuration; there are: ${names.join(", ")}.`,
+    retryable: false
+  }
+})
+
+/** The most retries of a step; `undefined`: there is no limit, or it is too far away to be shown. */
+export const mostRetriesOf = (policy: RetryPolicy.RetryPolicy): number | undefined => {
+  const most = RetryPolicy.mostRetries(policy)
+  if (most !== undefined) return most
+  const { budget, maxDelayMs, schedule } = policy
+  const known = counted.get(schedule)
+  if (known !== undefined && known.budget === budget && known.maxDelayMs === maxDelayMs) return known.most
+  const { because, rows } = Preview.rows({ ...policy, enabled: true })
+  const count = because === undefined ? undefined : rows.length
+  counted.set(schedule, { budget, maxDelayMs, most: count })
+  return count
+}
+
+/** A count with the parts of the policy that it follows from, beside the schedule. */
+interface Counted {
+  readonly budget: RetryPolicy.RetryPolicy["budget"]
+  readonly maxDelayMs: number | undefined
+  readonly most: number | undefined
+}
+
+/** Every turn has a copy of its policy, and the copies share their parts: a thousand turns need one count. */
+const counted = new WeakMap<RetryPolicy.RetryPolicy["schedule"], Counted>()
+
+/** Whether turns of a policy count tokens (TurnPlan.P1). */
+const counts = (models: Defaults["Service"]["models"], policy: RetryPolicy.RetryPolicy): boolean =>
+  policy.finalReport?.contextBudget !== undefined ||
+  policy.spendGuard?.maxInputTokens !== undefined ||
+  (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // the guard estimates void answers
+  Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)

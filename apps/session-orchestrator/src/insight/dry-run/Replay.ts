@@ -1,0 +1,181 @@
+/**
+ * Runs recorded turns again under other configurations (X10), and lists what that has to assume.
+ *
+ * Replay.L1. The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike.
+ * Replay.L2. Turns of one conversation follow each other, as they did.
+ */
+import { Count, type Target } from "@holdfast/wire"
+import { Effect } from "effect"
+import type { Recording, RecordedTurn } from "../../storage/Recording.ts"
+import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
+import * as ConfiguredRun from "./ConfiguredRun.ts"
+import * as DryRun from "./DryRun.ts"
+import type { DryCall, Surroundings } from "./DryTurn.ts"
+import * as Outages from "./Outages.ts"
+import * as RecordedReplies from "./RecordedReplies.ts"
+import { ReplayedTurn } from "./ReplayedTurn.ts"
+import * as Trial from "./Trial.ts"
+import * as TurnCourse from "./TurnCourse.ts"
+import type { RecordedCall } from "./TurnCourse.ts"
+
+/** The turns as they were. */
+interface Original {
+  /** The calls of each turn. */
+  readonly calls: ReadonlyArray<ReadonlyArray<RecordedCall>>
+  readonly result: DryRun.Result
+}
+
+/** How a record is run again. Times are in epoch milliseconds. */
+interface Scene {
+  readonly recording: Recording
+  /** When the record was read. */
+  readonly readAt: number
+  /** How long the run goes on after that, in milliseconds. */
+  readonly forMs: number
+  readonly mostCalls: number
+  /** Describes targets that the record does not have. */
+  readonly outages: Outages.Outages
+  /** The model of all turns; absent: that of their conversations. */
+  readonly model?: Target.Target | undefined
+}
+
+/** A replay under one configuration. */
+interface Replayed {
+  readonly run: DryRun.DryRun
+  readonly turns: ReadonlyArray<ReplayedTurn>
+  readonly replies: RecordedReplies.RecordedReplies
+}
+
+/** Replays a record under configurations, side by side, to the end (Trial.T1). */
+export const run = Effect.fnUntraced(function* (
+  configured: Trial.Configurations,
+  scene: Omit<Scene, "model">
+): Effect.fn.Return<Trial.Comparison> {
+  const { calls, result } = yield* original(scene)
+  const was = Trial.of("as it was", result, configured[0].config.prices)
+  const made: Array<Replayed> = []
+  const trials = yield* Effect.forEach(configured, ({ config, model, name }) => {
+    const again = replayed(config, calls, { ...scene, model })
+    made.push(again)
+    return Effect.map(Trial.run(name, again.run, config.prices), (trial) => ({
+      ...trial,
+      followed: again.turns.map(({ followed }) => followed)
+    }))
+  })
+  const configs = configured.map(({ config }) => config)
+  return { outages: scene.outages, was, trials, assumptions: assumptions(scene.recording, made, configs) }
+})
+
+/** The turns as they were. */
+export const original = Effect.fnUntraced(function* ({
+  readAt,
+  recording
+}: Pick<Scene, "recording" | "readAt">): Effect.fn.Return<Original> {
+  const { turns } = recording
+  const read: Array<ReturnType<typeof TurnCourse.of>> = []
+  const endedAt = new Map<string, number>()
+  yield* Trial.inSlices(() => {
+    const turn = turns[read.length]
+    if (turn === undefined) return false
+    const { acceptedAt: startedAt, conversationId, end } = turn
+    const from = Math.max(startedAt, endedAt.get(conversationId) ?? startedAt)
+    read.push(TurnCourse.of({ ...turn, startedAt, from }, true))
+    endedAt.set(conversationId, end?.endedAt ?? Infinity)
+    return true
+  })
+  const courses = read.map(({ course }) => course)
+  const result = DryRun.resultOf(courses, { startAt: startOf(recording, readAt), until: readAt })
+  return { calls: read.map(({ calls }) => calls), result }
+})
+
+/** The same turns under a configuration; `calls` are those of the record. */
+export const replayed = (config: ConfiguredRun.Configured, calls: Original["calls"], scene: Scene): Replayed => {
+  const { forMs, model, mostCalls, outages, readAt, recording } = scene
+  const setup = ConfiguredRun.setupOf(config)
+  const startAt = startOf(recording, readAt)
+  const simulated = Outages.simulated(outages, startAt, { ...setup.policy, maxTurns: recording.turns.length * 10 })
+  const isDescribed = ({ request }: DryCall) => Outages.describes(outages, request.target)
+  const replies = RecordedReplies.make(calls.flat().filter(isMade), (call) =>
+    isDescribed(call) ? simulated(call) : undefined
+  )
+  const turns: Array<ReplayedTurn> = []
+  const run = new DryRun.DryRun({
+    setup,
+    startAt,
+    until: readAt + forMs,
+    mostCalls,
+    spread: DryRun.draws(),
+    reply: replies.reply,
+    turns: function* (around) {
+      const last = new Map<string, { readonly turn: ReplayedTurn; readonly endedAt: number }>()
+      for (const [n, recorded] of recording.turns.entries()) {
+        const { acceptedAt, conversationId, end } = recorded
+        const turn = new ReplayedTurn(targeted(recorded, model), calls[n] ?? [], withPolicy(around, recorded, config))
+        const before = last.get(conversationId)
+        if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt)) // Replay.L2
+        last.set(conversationId, { turn, endedAt: end?.endedAt ?? Infinity })
+        turns.push(turn)
+        yield turn
+      }
+    }
+  })
+  return { run, turns, replies }
+}
+
+/** What a replay had to assume, one sentence each. */
+export const assumptions = (
+  { isCut, without }: Recording,
+  replayed: ReadonlyArray<Pick<Replayed, "replies" | "turns">>,
+  configured: ReadonlyArray<Pick<ConfiguredRun.Configured, "spend">> = []
+): ReadonlyArray<string> => {
+  const unknown = totals(replayed.map(({ replies }) => replies.unknown))
+  const beyond = totals(replayed.map(({ replies }) => replies.beyond))
+  return [
+    "An endpoint is down between two failed calls, and up from its first successful call until the next that failed.",
+    "Conversations keep their models and their own settings; a command of a person counts until its turn goes another way.",
+    ...beyond.map(
+      ([target, calls]) =>
+        `${target} is assumed to be as its nearest call found it: ${Count.of(calls, "call")} ${calls === 1 ? "was" : "were"} before its first or after its last.`
+    ),
+    ...unknown.map(
+      ([target, calls]) =>
+        `${target} is assumed to answer at once: ${Count.of(calls, "call")}, and the record has none. --outage '${target}=SCRIPT' describes it.`
+    ),
+    ...(configured.some(Trial.hasLimits)
+      ? ["A limit of spending (spend) is reached where the record has it, and nowhere else."]
+      : []),
+    ...(without > 0
+      ? [
+          `${Count.of(without, "turn")} ${without === 1 ? "is left out, because its" : "are left out, because their"} records are gone (database.retention) or cannot be read.`
+        ]
+      : []),
+    ...(isCut ? ["The oldest turns are left out: there are more than are read at once."] : [])
+  ]
+}
+
+// --- internal
+
+/** A failure that was taken over was no call (X5). */
+const isMade = ({ outcome }: RecordedCall): boolean => outcome._tag !== "Failed" || outcome.failure.shared !== true
+
+const startOf = ({ turns }: Recording, readAt: number): number =>
+  turns.reduce((first, { acceptedAt }) => Math.min(first, acceptedAt), readAt)
+
+const targeted = (recorded: RecordedTurn, model: Target.Target | undefined): RecordedTurn =>
+  model === undefined ? recorded : { ...recorded, target: model }
+
+/** The policy of a turn's conversation under a configuration. */
+const withPolicy = (
+  around: Surroundings,
+  recorded: RecordedTurn,
+  { retry }: ConfiguredRun.Configured
+): Surroundings => ({
+  ...around,
+  policy: { ...TurnSetting.policyOf(recorded, { retry }), enabled: retry.enabled ?? recorded.autoRetryEnabled }
+})
+
+const totals = (counts: ReadonlyArray<ReadonlyMap<string, number>>): ReadonlyArray<readonly [string, number]> => {
+  const sums = new Map<string, number>()
+  for (const one of counts) for (const [key, n] of one) sums.set(key, Math.max(sums.get(key) ?? 0, n))
+  return Array.from(sums)
+}

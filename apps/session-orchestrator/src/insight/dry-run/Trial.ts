@@ -1,0 +1,197 @@
+/**
+ * Tries configurations side by side: runs each, sums it up, and lists what was assumed.
+ *
+ * Trial.T1. A run gives the thread back between slices, so a service that tries a policy goes on answering.
+ */
+import type { Prices } from "@holdfast/policy"
+import { type DryRunReport, Target, defined } from "@holdfast/wire"
+import { type Array as Arr, Effect } from "effect"
+import { SpendTally } from "../inspection/period/SpendTally.ts"
+import * as SpendLimits from "../../config/limits/SpendLimits.ts"
+import type * as DryRun from "./DryRun.ts"
+import type { Result } from "./DryRun.ts"
+import * as ConfiguredRun from "./ConfiguredRun.ts"
+import type * as Outages from "./Outages.ts"
+import type { Followed } from "./ReplayedTurn.ts"
+import type { TurnCourse } from "./TurnCourse.ts"
+import * as SpendSums from "../../config/limits/SpendSums.ts"
+
+/** One configuration that was tried. */
+export interface Trial {
+  readonly name: string
+  readonly result: DryRun.Result
+  readonly report: DryRunReport.DryRunReport
+  /** How far the turns of a replay have followed their records; absent: they are new ones. */
+  readonly followed?: ReadonlyArray<Followed>
+}
+
+/** Configurations side by side, with what was assumed, one sentence each. */
+export interface Comparison {
+  readonly outages: Outages.Outages
+  readonly trials: Arr.NonEmptyReadonlyArray<Trial>
+  /** The record as it was, where that was replayed. */
+  readonly was?: Trial
+  readonly assumptions: ReadonlyArray<string>
+}
+
+/** What a run came to. `prices` are the configured ones. */
+export const of = (name: string, result: DryRun.Result, prices?: Prices.Prices): Trial => ({
+  name,
+  result,
+  report: summaryOf(result, prices)
+})
+
+/** Runs to the end. */
+export const run = (name: string, dryRun: DryRun.DryRun, prices?: Prices.Prices): Effect.Effect<Trial> =>
+  Effect.map(
+    inSlices(() => dryRun.step(1)),
+    () => of(name, dryRun.result, prices)
+  )
+
+/** Calls `step` until it returns `false` (Trial.T1). */
+export const inSlices = (step: () => boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let isOver = false; !isOver; yield* pause) {
+      const end = performance.now() + SLICE_MS
+      while (!isOver && performance.now() < end) isOver = !step()
+    }
+  })
+
+/** One configuration of a comparison. */
+export interface NamedConfiguration {
+  readonly name: string
+  readonly config: ConfiguredRun.Configured
+  /** The model of all turns that are replayed; absent: that of their conversations. */
+  readonly model?: Target.Target | undefined
+}
+
+/** The configurations of a comparison. */
+export type Configurations = Arr.NonEmptyReadonlyArray<NamedConfiguration>
+
+/** Runs a scene under each configuration. */
+export const compare = Effect.fnUntraced(function* (
+  configured: Configurations,
+  scene: ConfiguredRun.Scene
+): Effect.fn.Return<Comparison> {
+  const trials = yield* Effect.forEach(configured, ({ config, name }) => run(name, ConfiguredRun.make(config, scene)))
+  const assumed = new Set(configured.flatMap(({ config }) => assumptions(config)))
+  return { outages: scene.outages, trials, assumptions: Array.from(assumed) }
+})
+
+/** The name of a configuration in a comparison: its profile, and its file if it has one. */
+export const nameOf = ({ retry }: Pick<ConfiguredRun.Configured, "retry">, file?: string): string =>
+  [retry.profile ?? "overnight", ...(file === undefined ? [] : [file])].join(", ")
+
+/** Whether there are limits of spending. */
+export const hasLimits = ({ spend = [] }: Pick<ConfiguredRun.Configured, "spend">): boolean => spend.length > 0
+
+// --- internal
+
+/** Between two pauses; a moment with a long answer takes longer. */
+const SLICE_MS = 5
+
+const pause = Effect.callback<void>((resume) => {
+  const timer = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(timer))
+})
+
+const assumptions = (config: ConfiguredRun.Configured): ReadonlyArray<string> => [
+  "One process runs all turns, no client watches or sends a command, and a tool succeeds at once.",
+  ...(config.retry.finalReport === undefined ? [] : ["The final report comes with the answer."]),
+  ...spendAssumptions(config)
+]
+
+const spendAssumptions = ({ model, prices = {}, spend = [] }: ConfiguredRun.Configured): ReadonlyArray<string> => {
+  if (spend.length === 0) return []
+  const uncheckable = SpendLimits.uncheckable(spend, prices, Target.format(ConfiguredRun.modelOf({ model })))
+  return [
+    "Limits of spending (spend) count the tokens of the simulated answers (+tokens-500 sets their length), nothing was spent before, and a question gets no answer.",
+    ...(uncheckable === undefined ? [] : [uncheckable])
+  ]
+}
+
+/** The account of a dry run. `prices` are the configured ones. */
+export const summaryOf = (
+  { cut, endAt, startAt, turns }: Result,
+  prices: Prices.Prices = {}
+): DryRunReport.DryRunReport => {
+  const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
+  const waits = turns.map(waitedMs).sort(ascending)
+  const endpoints = endpointsOf(turns)
+  const failed = sumOf(endpoints.map(({ failed }) => failed))
+  const countOf = (status: NonNullable<TurnCourse["end"]>["status"]) =>
+    turns.filter(({ end }) => end?.status === status).length
+  const aborted = countOf("aborted")
+  return {
+    startedAt: startAt,
+    endedAt: endAt,
+    turns: turns.length,
+    answered: answers.length,
+    failed: countOf("failed"),
+    waiting: turns.filter(({ end }) => end === undefined).length,
+    waitedMs: {
+      median: waits[Math.floor((waits.length - 1) / 2)] ?? 0,
+      longest: waits.at(-1) ?? 0,
+      total: sumOf(waits)
+    },
+    calls: sumOf(endpoints.map(({ calls }) => calls)),
+    refused: failed,
+    shared: turns.reduce((sum, { calls }) => sum + calls.filter(({ outcome }) => outcome === "shared").length, 0),
+    failures: failuresOf(turns),
+    endpoints,
+    ...spentOf(turns, prices),
+    ...defined({
+      aborted: aborted === 0 ? undefined : aborted,
+      firstAnswerAt: answers[0],
+      lastAnswerAt: answers.at(-1),
+      cut
+    })
+  }
+}
+
+/** The time that a turn spent in waits. */
+const waitedMs = ({ waits }: TurnCourse): number =>
+  waits.reduce((sum, { endedAt, from }) => sum + Math.max(0, endedAt - from), 0)
+
+const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, n) => sum + n, 0)
+
+const ascending = (a: number, b: number): number => a - b
+
+const failuresOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["failures"] => {
+  const failed = turns.flatMap(({ end }) => (end?.status === "failed" ? [end] : []))
+  const groups = Map.groupBy(failed, ({ because, reason }) => `${because} ${reason}`)
+  return Array.from(groups.values(), (ends) => {
+    const { because = "unknown", reason } = ends[0] ?? {}
+    return { because, ...defined({ reason }), turns: ends.length }
+  }).sort((a, b) => b.turns - a.turns)
+}
+
+const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["endpoints"] => {
+  const made = turns.flatMap(({ calls }) => calls.filter(({ outcome }) => outcome !== "shared"))
+  return Array.from(
+    Map.groupBy(made, ({ target }) => target),
+    ([target, calls]) => {
+      const answered = calls.filter(({ outcome }) => outcome === "answered").length
+      return { target, calls: calls.length, answered, failed: calls.length - answered }
+    }
+  )
+}
+
+/** The tokens and the money of answers. Absent: the courses have no tokens. */
+const spentOf = (
+  turns: ReadonlyArray<TurnCourse>,
+  prices: Prices.Prices
+): Pick<DryRunReport.DryRunReport, "tokens" | "cost"> => {
+  const tally = new SpendTally()
+  for (const { outcome, target, usage = {} } of turns.flatMap(({ calls }) => calls)) {
+    const isUnreported = usage.inputTokens === undefined && usage.outputTokens === undefined
+    if (outcome === "answered") tally.add([{ target, tokens: SpendSums.tokensOf(usage), isUnreported }])
+  }
+  const { cost, inputTokens, outputTokens, turns: answers, unreported } = tally.total(prices)
+  if (answers === unreported) return {}
+  const unpriced = tally.byModel(prices).map(({ cost, turns, unreported }) => (cost === "unknown" ? turns : unreported))
+  return {
+    tokens: { input: inputTokens, output: outputTokens, unknown: unreported },
+    cost: { ...defined({ usd: cost === "unknown" ? undefined : cost }), unknown: sumOf(unpriced) }
+  }
+}

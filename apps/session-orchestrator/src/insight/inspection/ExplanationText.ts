@@ -1,0 +1,176 @@
+/**
+ * Formats an explanation as lines of text, in the order of events.
+ *
+ * A failure that repeats at the same target is printed once, with the first full response; after that each retry is one line. Other
+ * delays that its provider asks for are printed each time. No line is wider than `columns`. A date stands before the first line of its
+ * day.
+ */
+import { Count, type Failure, type TurnExplanation, UtcTime } from "@holdfast/wire"
+import * as LocalTime from "../../base/text/LocalTime.ts"
+import * as Prose from "../../base/text/Prose.ts"
+import * as Words from "./Words.ts"
+
+/** The output device: its time zone and width. */
+export interface Display {
+  /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
+  readonly timeZone: string
+  readonly columns: number
+  /** Behind each decision its rules, by their numbers in tools/src/RuleBook.ts. */
+  readonly isRuled?: boolean
+}
+
+/** The width if the output device reports none. */
+export const COLUMNS = 120
+
+/** The lines of an explanation. */
+export const lines = (
+  explanation: TurnExplanation.TurnExplanation,
+  { columns, isRuled = false, timeZone }: Display
+): ReadonlyArray<string> => {
+  const page = new Page(LocalTime.clock(timeZone), columns, isRuled)
+  const { acceptedAt, conversationId, interruption, isForgotten, seal, steps, turnId, unread } = explanation
+  page.plain(`Turn ${turnId} of conversation ${conversationId}: ${standing(explanation, page.seenFrom(undefined))}.`)
+  page.plain(`Times are ${timeZone}.`)
+  page.blank()
+  page.entry(acceptedAt, "The turn was accepted.")
+  if (isForgotten) {
+    page.entry(undefined, "The records of its decisions have been deleted (database.retention); only its end is known.")
+  }
+  for (const step of steps) {
+    page.blank()
+    page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}${Words.last(step.final)}`)
+    let known: TurnExplanation.Attempt | undefined
+    for (const attempt of step.attempts) known = writeAttempt(page, attempt, known)
+    for (const { approval, endedAt, words } of step.tools)
+      page.entry(endedAt, words, ...(approval === undefined ? [] : [page.localised(approval.words, approval.askedAt)]))
+  }
+  if (interruption !== undefined) {
+    page.blank()
+    page.entry(undefined, page.said(interruption))
+  }
+  if (seal !== undefined) {
+    page.blank()
+    page.entry(seal.endedAt, page.said(seal, seal.endedAt))
+  }
+  if (unread.length > 0) {
+    page.blank()
+    page.plain(
+      `A later version wrote ${Count.of(unread.length, "record")} that this one cannot read: ${unread.join(", ")}.`
+    )
+  }
+  return page.lines
+}
+
+// --- internal
+
+const TIME_WIDTH = "00:00:00".length
+const INDENT = " ".repeat(2 + TIME_WIDTH + 2)
+
+/** Lines of text; each entry begins with its time. */
+class Page {
+  readonly lines: Array<string> = []
+  private readonly clock: LocalTime.Clock
+  private readonly columns: number
+  private readonly isRuled: boolean
+  private date = ""
+
+  constructor(clock: LocalTime.Clock, columns: number, isRuled: boolean) {
+    this.clock = clock
+    this.columns = columns
+    this.isRuled = isRuled
+  }
+
+  /** Moments with their dates, but for those on the day of `from`. */
+  seenFrom(from: number | undefined): (epochMs: number) => string {
+    return LocalTime.seenFrom(this.clock, from)
+  }
+
+  /** A sentence with moments of this place. */
+  localised(words: string, from: number | undefined): string {
+    return UtcTime.local(words, this.seenFrom(from))
+  }
+
+  /** The same with the rules of what it is about, where they are wanted. */
+  said({ rules, words }: { readonly words: string; readonly rules: ReadonlyArray<string> }, from?: number): string {
+    const text = this.localised(words, from)
+    return this.isRuled && rules.length > 0 ? `${text} (${rules.join(", ")})` : text
+  }
+
+  blank(): void {
+    if (this.lines.at(-1) !== "") this.lines.push("")
+  }
+
+  plain(text: string): void {
+    this.lines.push(...Prose.wrap(text, this.columns, Infinity))
+  }
+
+  /** One event, with its details on lines of their own. */
+  entry(epochMs: number | undefined, ...texts: ReadonlyArray<string>): void {
+    const moment = epochMs === undefined ? undefined : this.clock(epochMs)
+    if (moment !== undefined && moment.date !== this.date) {
+      this.date = moment.date
+      this.lines.push(`  ${moment.date}`)
+    }
+    const width = this.columns - INDENT.length
+    const wrapped = texts.flatMap((text) => Prose.wrap(text, width, Infinity))
+    wrapped.forEach((line, i) =>
+      this.lines.push(`  ${(i === 0 ? (moment?.time ?? "") : "").padEnd(TIME_WIDTH)}  ${line}`)
+    )
+  }
+}
+
+const standing = (
+  { seal, status, steps }: TurnExplanation.TurnExplanation,
+  at: (epochMs: number) => string
+): string => {
+  if (seal !== undefined) return seal.status
+  const last = steps.at(-1)
+  const question = last?.tools.find(({ approval }) => approval?.outcome === "open")?.approval
+  if (question !== undefined) return `waiting for approval of a tool call until ${at(question.until)}`
+  const wait = last?.attempts.at(-1)?.wait
+  if (status !== "waiting" || wait === undefined) return status
+  return Words.isAsking(wait)
+    ? `waiting for an answer until ${at(wait.retryAt)}`
+    : `waiting, to retry at ${at(wait.retryAt)}`
+}
+
+/** Writes an attempt with its decision and wait; returns the attempt whose failure the reader knows by now. */
+const writeAttempt = (
+  page: Page,
+  attempt: TurnExplanation.Attempt,
+  known: TurnExplanation.Attempt | undefined
+): TurnExplanation.Attempt | undefined => {
+  const { decision, endedAt, failure, wait, words } = attempt
+  if (failure === undefined) {
+    page.entry(endedAt, words)
+    return known
+  }
+  const why = decision === undefined ? "" : page.said(decision, endedAt)
+  const before = known?.failure
+  if (before !== undefined && known?.target === attempt.target && isRepeated(attempt) && isSame(before, failure)) {
+    const asked = Words.asking(failure)
+    const isNews = asked !== "" && asked !== Words.asking(before)
+    page.entry(endedAt, `Attempt ${attempt.attempt + 1}: same. ${isNews ? `${asked} ` : ""}${why}`)
+  } else {
+    page.entry(endedAt, words, Words.evidence(failure), Words.body(attempt), why)
+  }
+  if (wait === undefined) return attempt
+  const { asked, changes, deaths = [], end } = wait
+  const happened = [...changes, ...(asked === undefined ? [] : [asked]), ...deaths]
+  for (const one of happened.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) page.entry(one.at, page.said(one, one.at))
+  // A wait that ended on time is not printed: the next line shows it.
+  if (end !== undefined && !Words.isOnTime(end, Words.dueAt(wait))) page.entry(end.at, page.said(end, end.at))
+  return attempt
+}
+
+/** Whether a failure may repeat an earlier one: not after an answer had begun, and not in a call for a summary. */
+const isRepeated = ({ compaction, hasContent }: TurnExplanation.Attempt): boolean =>
+  !hasContent && compaction === undefined
+
+/** Whether two failures differ only in details that change from request to request. */
+const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
+  a.reason === b.reason &&
+  a.message === b.message &&
+  a.status === b.status &&
+  a.code === b.code &&
+  a.shared === b.shared

@@ -1,0 +1,169 @@
+/**
+ * Reads a database from outside, with or without a running service, by the ports of the service.
+ *
+ * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
+ */
+import { StorageError } from "@holdfast/journal"
+import { SqlDatabase } from "@holdfast/journal/sql"
+import { History } from "@holdfast/kernel/host"
+import type { Ids } from "@holdfast/wire"
+import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as fs from "node:fs"
+import type { Values } from "../../config/Config.ts"
+import { Lists, rowsOf } from "../../storage/Lists.ts"
+import type { TurnRow } from "../../storage/ListPage.ts"
+import * as SqlStore from "../../storage/sql/SqlStore.ts"
+import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
+import { Store } from "../../storage/Store.ts"
+import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
+import * as Holders from "./Holders.ts"
+import * as TurnReport from "./TurnReport.ts"
+
+/** Whether a service runs the turns: one process or several, none, or unknown. */
+export type Service =
+  | { readonly _tag: "Runs"; readonly who: string }
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Unknown" }
+
+/** Reads one database. */
+export class Inspection extends Context.Service<Inspection, Effect.Success<ReturnType<typeof make>>>()(
+  "@holdfast/session-orchestrator/inspection/Inspection"
+) {}
+
+/** The settings of conversations that set none themselves, and the prices. */
+type Settings = Pick<Values, "prices" | "retry">
+
+/** Reads a SQLite file. Fails if it does not exist. */
+export const layerSqlite = (
+  path: string,
+  settings: Settings
+): Layer.Layer<Inspection | SqlStore.Storage, StorageError> =>
+  Layer.suspend(() =>
+    fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
+      ? layer(path, settings, ownerOf(path)).pipe(
+          Layer.provide(SqlStore.layerClient({ filename: path, readonly: true }))
+        )
+      : Layer.effectContext(
+          Effect.fail(
+            new StorageError({
+              message:
+                `There is no database at ${path}${fs.existsSync(path) ? ", which is a directory" : ""}. ` +
+                "Name the service's configuration with --config, or start `holdfast serve` once, which makes it."
+            })
+          )
+        )
+  )
+
+/**
+ * Reads a database that runners share.
+ *
+ * @param database its address without a password
+ */
+export const layerShared = (
+  database: string,
+  settings: Settings
+): Layer.Layer<Inspection | SqlStore.Storage, StorageError, SqlClient.SqlClient> => layer(database, settings)
+
+// --- internal
+
+/**
+ * @param database names it in errors
+ * @param owner the process that has it; absent: runners share it
+ */
+const layer = (database: string, settings: Settings, owner?: Effect.Effect<Service>) =>
+  Layer.effect(Inspection, make(database, settings, owner)).pipe(Layer.provideMerge(SqlStore.layerReading(database)))
+
+const make = Effect.fnUntraced(function* (database: string, settings: Settings, owner?: Effect.Effect<Service>) {
+  const { read, sql } = yield* SqlDatabase.make({ database, isServer: true })
+  const lists = yield* Lists
+  const store = yield* Store
+  const holders = read("its runners")(Holders.read(sql))
+  return {
+    /** The database: a file, or an address without its password. */
+    database,
+    /** The service that runs the turns. */
+    service: owner ?? runnersOf(holders),
+    /** The turns that are not sealed, or all of them, in the order of acceptance. */
+    turns: ({ all }: { readonly all: boolean }) => reports({ lists, store }, settings, holders, all)
+  }
+})
+
+/** Turns of one page, and turns whose records are read at once. */
+const PAGE = 500
+
+const reports = Effect.fnUntraced(function* (
+  { lists, store }: { readonly lists: Pick<Lists["Service"], "turns">; readonly store: Store["Service"] },
+  settings: Settings,
+  holders: Effect.Effect<Holders.Holders | undefined, StorageError>,
+  all: boolean
+): Effect.fn.Return<ReadonlyArray<TurnReport.TurnReport>, StorageError> {
+  const now = yield* Clock.currentTimeMillis
+  const newest = yield* Stream.runCollect(rowsOf((after) => lists.turns(all ? {} : { status: "open" }, after, PAGE)))
+  const rows = Array.from(newest).toSorted((a, b) => a.position.number - b.position.number)
+  const { of: holderOf } = (yield* holders) ?? {}
+  const found = yield* Effect.forEach(
+    linked(rows),
+    Effect.fnUntraced(function* ({ retriedBy, row }) {
+      const { conversationId, end, turnId } = row.turn
+      const report = (history: History.History, more: Parameters<typeof TurnReport.of>[2]) => [
+        TurnReport.of(
+          TurnReport.ofRow(row, history, (text) => text, settings.prices),
+          now,
+          more
+        )
+      ]
+      if (end !== undefined) return report(TurnReport.NO_RECORDS, { retriedBy })
+      const history = History.of(yield* store.recordOutline(turnId))
+      const conversation = Option.getOrUndefined(yield* store.conversation(conversationId))
+      if (conversation === undefined) return [] // it was deleted meanwhile
+      const budget = TurnReport.budgetOf(history, TurnSetting.policyOf(conversation, settings), now)
+      return report(history, { budget, runner: holderOf?.(conversationId) })
+    }),
+    { concurrency: PAGE }
+  )
+  return found.flat()
+})
+
+interface Linked {
+  readonly row: TurnRow
+  readonly given: string
+  retriedBy: Ids.TurnId | undefined
+}
+
+/** Turns with what follows from the turn before in their conversation: the target in use, until a person changes the model, and retries (M1). */
+const linked = (rows: ReadonlyArray<TurnRow>): ReadonlyArray<Linked> => {
+  const last = new Map<Ids.ConversationId, Linked>()
+  return rows.map((row) => {
+    const { changedFrom, turn } = row
+    const before = last.get(turn.conversationId)
+    const given = changedFrom ?? row.model
+    const model = changedFrom === undefined && before?.given === given ? before.row.model : row.model
+    if (turn.prompt === undefined && before !== undefined) before.retriedBy = turn.turnId
+    const one = { row: { ...row, model }, given, retriedBy: undefined }
+    last.set(turn.conversationId, one)
+    return one
+  })
+}
+
+const UNKNOWN: Service = { _tag: "Unknown" }
+
+const runnersOf = (holders: Effect.Effect<Holders.Holders | undefined, StorageError>): Effect.Effect<Service> =>
+  holders.pipe(
+    Effect.map((holders): Service => {
+      const runners = holders?.runners ?? []
+      return runners.length === 0 ? { _tag: "None" } : { _tag: "Runs", who: `runners ${runners.join(", ")}` }
+    }),
+    Effect.orElseSucceed(() => UNKNOWN)
+  )
+
+const ownerOf = (path: string): Effect.Effect<Service> =>
+  Tenancy.ownerOf(path).pipe(
+    Effect.map((owner): Service =>
+      owner === undefined
+        ? { _tag: "None" }
+        : { _tag: "Runs", who: owner === "unnamed" ? "a process" : Tenancy.describe(owner) }
+    ),
+    // A user who may read the database may lack the right to try its lock.
+    Effect.orElseSucceed(() => UNKNOWN)
+  )

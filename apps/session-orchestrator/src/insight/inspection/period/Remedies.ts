@@ -1,0 +1,91 @@
+/**
+ * Names what helps against a cause of failures: a command, and what to do before it. Pure.
+ *
+ * A command runs as it is printed, in a shell: what it quotes has no character that a shell would read. Turns that would fail in the
+ * same way again are not retried by the command.
+ */
+import { defined, Failure, type PeriodReport, Target } from "@holdfast/wire"
+import type { Values } from "../../../config/Config.ts"
+import * as ProviderTable from "../../../config/ProviderTable.ts"
+
+/** A cause, as far as its remedy depends on it. */
+interface CauseOfFailure {
+  readonly reason: Failure.Reason
+  /** The provider's code. */
+  readonly code?: string | undefined
+  /** `provider/model`. */
+  readonly target: string
+  /** A turn that failed of it. */
+  readonly turnId: string
+}
+
+/** The variables of the keys of configured providers. */
+export const keyVariablesOf =
+  (providers: Values["providers"]) =>
+  (name: string): ReadonlyArray<string> =>
+    ProviderTable.reached(providers, name)?.apiKeyEnv ?? []
+
+/** The command that retries failed turns of a target. */
+export const retryCommand = (target: string, since: number): string =>
+  `holdfast retry --since ${new Date(since).toISOString().replace(/\.\d+/, "")} --model ${quoted(target)}`
+
+/**
+ * The remedy of a cause.
+ *
+ * @param keyVariables the variables of a provider's keys
+ */
+export const of = (
+  { code, reason, target, turnId }: CauseOfFailure,
+  since: number,
+  keyVariables: (provider: string) => ReadonlyArray<string>
+): PeriodReport.Remedy => {
+  const [then] = REMEDIES[reason]
+  return {
+    ...defined({ advice: adviceOf({ code, reason, target }, keyVariables) }),
+    command: then === "retry" ? retryCommand(target, since) : `holdfast explain ${quoted(turnId)}`
+  }
+}
+
+/** The same for the person who asked one turn: what helps, in a sentence. `undefined`: nothing is known to help. */
+export const sentenceOf = (
+  cause: Pick<CauseOfFailure, "code" | "reason" | "target">,
+  keyVariables: (provider: string) => ReadonlyArray<string>
+): string | undefined =>
+  adviceOf(cause, keyVariables)
+    ?.replace(/(?:, then| The turn's account):$/, "")
+    .replace(/\.?$/, ".")
+
+// --- internal
+
+const adviceOf: typeof sentenceOf = ({ code, reason, target }, keyVariables) => {
+  const advice = code === Failure.SPEND_LIMIT && reason === "quota-exhausted" ? OF_SPEND : REMEDIES[reason][1]
+  const variables = keyVariables(Target.parse(target)?.provider ?? "").join(" or ")
+  return advice?.replace("KEY", () => variables || "the configuration")
+}
+
+/** The command of each reason, and what to do before it. */
+const REMEDIES: { readonly [R in Failure.Reason]: readonly [then: "retry" | "explain", advice?: string] } = {
+  "rate-limited": ["retry"],
+  overloaded: ["retry"],
+  "server-error": ["retry"],
+  network: ["retry"],
+  timeout: ["retry"],
+  "invalid-response": ["retry"],
+  unknown: ["retry"],
+  aborted: ["retry", "A proxy or the provider broke the call off."],
+  "quota-exhausted": ["retry", "Add credit at the provider, or wait for the quota's reset, then:"],
+  auth: ["retry", "Put a valid key into KEY, restart the service, then:"],
+  "model-unavailable": ["explain", "The provider does not offer this model to this key. The turn's account:"],
+  "context-overflow": [
+    "explain",
+    "The prompt is too long for this model; a retry would fail again. The turn's account:"
+  ],
+  refused: ["explain", "The model refused to answer; a retry would probably fail again. The turn's account:"],
+  "bad-request": ["explain", "The provider rejects the request; a retry would fail again. The turn's account:"]
+}
+
+const OF_SPEND =
+  "Raise the limit in the configuration (spend), or wait for the next day if the limit is one of a day, then:"
+
+/** Names of models and turns come from configurations and clients. */
+const quoted = (text: string): string => (/^[\w./:@+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)

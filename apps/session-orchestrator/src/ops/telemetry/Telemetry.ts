@@ -1,0 +1,144 @@
+/**
+ * Combines the configured telemetry into one `Observer` of turns.
+ *
+ * Metrics are always counted; failed turns and incidents are always logged. The retry log, traces and receivers of notices exist only if
+ * they are configured, and cost nothing otherwise. Every turn of the process reports to it: the turns' fibers get it from the context of
+ * their orchestrator.
+ */
+import manifest from "../../../package.json" with { type: "json" }
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { ProcessName, Timer } from "@holdfast/journal"
+import { Observer } from "@holdfast/kernel"
+import * as Proxy from "@holdfast/providers/proxy"
+import { Clock, Context, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { Config, type Values } from "../../config/Config.ts"
+import * as ProviderTable from "../../config/ProviderTable.ts"
+import { proxiesOf } from "../../config/reading/Environment.ts"
+import { DEFAULTS } from "../../config/reading/Settings.ts"
+import * as Secrets from "../../config/redaction/Secrets.ts"
+import * as Loopback from "../../base/system/Loopback.ts"
+import * as QuietHours from "../delivery/QuietHours.ts"
+import { CallCounts, RecentCalls } from "../../engine/gate/RecentCalls.ts"
+import { IncidentStates } from "../../storage/IncidentStates.ts"
+import { Outbox } from "../../storage/Outbox.ts"
+import * as Notifications from "./incidents/Notifications.ts"
+import * as RetryLog from "./logs/RetryLog.ts"
+import * as Traces from "./traces/Traces.ts"
+import * as TurnLog from "./logs/TurnLog.ts"
+import * as MetricLabels from "./metrics/MetricLabels.ts"
+import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
+import * as TurnMetrics from "./metrics/TurnMetrics.ts"
+
+/** The observer of all turns of the process, its notifications, and the calls that it has counted. */
+export const layer: Layer.Layer<
+  Observer.Observer | Notifications.Notifications | RecentCalls,
+  never,
+  Config | Timer.Timer
+> = Layer.effectContext(
+  Effect.gen(function* () {
+    const config = yield* Config
+    const { redact } = Secrets.make(Secrets.ofConfig(config))
+    const { notifications, otlp, retryLog } = config.telemetry
+    const context = yield* Effect.context<never>()
+    yield* ServiceMetrics.showBuild
+    const calls = new CallCounts(yield* Clock.currentTimeMillis)
+    const listeners = [
+      { attempt: counting(calls) },
+      TurnMetrics.observer(MetricLabels.ofConfig(config, redact), context),
+      TurnLog.observer(redact, context)
+    ]
+    if (retryLog !== undefined) {
+      const surroundings: RetryLog.ServiceFacts = {
+        cwd: process.cwd(),
+        apiOf: (name) => config.providers.get(name)?.type,
+        thinkingOf: ({ model, provider }) => RetryLog.thinkingLevelOf(config.providers.get(provider), model)
+      }
+      listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
+    }
+    if (otlp !== undefined) {
+      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
+    }
+    const notices = yield* Notifications.make({
+      after: notifications?.after ?? DEFAULTS.notifications.after,
+      isKept: notifications !== undefined,
+      timer: yield* Timer.Timer,
+      redact
+    })
+    listeners.push(notices.listeners)
+    return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
+      Context.add(Notifications.Notifications, notices),
+      Context.add(RecentCalls, calls)
+    )
+  })
+).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+
+/** Keeps incidents in the database while the service runs, if notices have receivers. */
+export const incidents: Layer.Layer<
+  never,
+  never,
+  Config | Notifications.Notifications | IncidentStates | Outbox | HttpServer.HttpServer
+> = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { database, server, telemetry } = yield* Config
+    const { notifications } = telemetry
+    if (notifications === undefined) return
+    const { quiet } = notifications
+    const { keep } = yield* Notifications.Notifications
+    yield* keep({
+      storage: yield* IncidentStates,
+      add: (yield* Outbox).add,
+      origin: originOf(server, yield* HttpServer.HttpServer),
+      receivers: receiversOf(notifications),
+      // A file has one service; the runners of a shared database come and go.
+      runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName,
+      quiet: quiet === undefined ? undefined : QuietHours.parse(quiet)
+    })
+  })
+)
+
+/** The receivers of notices, as the outbox names them. */
+export const receiversOf = ({
+  command,
+  webhook
+}: NonNullable<Values["telemetry"]["notifications"]>): ReadonlyArray<string> => [
+  ...(webhook === undefined ? [] : ["webhook"]),
+  ...(command === undefined ? [] : ["command"])
+]
+
+// --- internal
+
+/** The HTTP client for webhooks and traces, through the configured proxies. */
+export const http = NodeHttpClient.layerUndiciNoDispatcher.pipe(
+  Layer.provide(
+    Layer.effect(
+      NodeHttpClient.Dispatcher,
+      Effect.flatMap(Config, (config) => Proxy.dispatcher(proxiesOf(config)))
+    )
+  )
+)
+
+/** Where a browser reaches the page: under the first further name, which a proxy with TLS has, or where the service listens. */
+const originOf = (
+  { host, hostnames: [name] }: Values["server"],
+  { address }: HttpServer.HttpServer["Service"]
+): string | undefined => {
+  if (name !== undefined) return `https://${name}`
+  return "port" in address ? Loopback.urlOf(host, address.port) : undefined
+}
+
+/** Counts calls. An attempt without a call is none, and neither is one whose end is unknown. */
+const counting =
+  ({ count }: CallCounts) =>
+  ({ outcome, request, target }: Observer.AttemptEnded): void => {
+    const failure = outcome._tag === "Failed" ? outcome.failure : undefined
+    if (outcome._tag === "Lost" || failure?.shared === true) return
+    const { endedAt } = outcome
+    count({ target, credential: request?.credential, endedAt, failure, isAnswered: outcome._tag === "Completed" })
+  }
+
+const addressIn =
+  ({ providers }: Values): ((name: string) => URL | undefined) =>
+  (name) =>
+    URL.parse(ProviderTable.reached(providers, name)?.baseUrl ?? "") ?? undefined

@@ -1,0 +1,74 @@
+/**
+ * Limits the number of values of a metric label.
+ *
+ * Clients and models make up names, and each name is a series.
+ *
+ * MetricLabels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as
+ *     `other`.
+ * MetricLabels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
+ * MetricLabels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
+ */
+import { RetrySettings } from "@holdfast/policy"
+import { Target } from "@holdfast/wire"
+import type { Values } from "../../../config/Config.ts"
+import * as ProviderName from "../../../base/text/ProviderName.ts"
+
+/** The value of every name beyond the limits. */
+export const OTHER = "other"
+
+/** This gives some thousand series a metric, which a Prometheus on a laptop can take. */
+export const MOST = 50
+
+/** Characters of a value at most (MetricLabels.B2). */
+export const LONGEST = 100
+
+/** The values of one label. */
+export class Labels {
+  private readonly known: Set<string>
+  private left: number
+  private readonly redact: (text: string) => string
+
+  constructor(configured: Iterable<string>, redact: (text: string) => string, most: number = MOST) {
+    this.known = new Set(configured)
+    this.redact = redact
+    this.left = most
+  }
+
+  /** The name, or `other`. */
+  of(name: string): string {
+    if (this.known.has(name)) return name
+    if (this.left <= 0 || name.length > LONGEST || this.redact(name) !== name) return OTHER
+    this.left--
+    this.known.add(name)
+    return name
+  }
+}
+
+/** The values that labels may have. */
+export interface Known {
+  readonly providers: Labels
+  readonly models: Labels
+  readonly tools: Labels
+  /** Targets that the configuration names (`TurnMetrics.M4`). */
+  readonly targets: ReadonlyArray<Target.Target>
+}
+
+/** The labels of a configuration. */
+export const ofConfig = (
+  { model, models, providers, retry }: Pick<Values, "model" | "models" | "providers" | "retry">,
+  redact: (text: string) => string
+): Known => ({
+  // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
+  providers: new Labels(
+    Array.from(providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
+    redact,
+    0
+  ),
+  models: new Labels(model === undefined ? [] : [model.model], redact),
+  tools: new Labels([], redact),
+  targets: [
+    ...(model === undefined ? [] : [model]),
+    ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),
+    ...Object.keys(models).flatMap((name) => Target.parse(name) ?? [])
+  ].filter(({ provider }) => providers.has(provider))
+})

@@ -1,0 +1,89 @@
+/**
+ * Measures the service besides its turns: the process, the turns that are not sealed, readiness, HTTP requests.
+ *
+ * `prom-client` measures processor time, memory, open files and event loop lag, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose text
+ * follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
+ *
+ * The process is measured once, however many services run in it: the event loop monitor is never taken down.
+ */
+import manifest from "../../../../package.json" with { type: "json" }
+import { Effect, Metric } from "effect"
+import type { Conversations } from "../../../engine/conversation/Conversations.ts"
+import * as Series from "./Series.ts"
+
+const build = Metric.gauge("holdfast_build_info", {
+  description: "1, by the version of Holdfast and of Node."
+})
+
+/** Sets the metric of the version in the context's registry. */
+export const showBuild: Effect.Effect<void> = Metric.update(
+  Metric.withAttributes(build, { version: manifest.version, node: process.versions.node }),
+  1
+)
+
+/** The current metrics of the process, as Prometheus text. */
+export const text: Effect.Effect<string> = Effect.promise(() => registry().then((registry) => registry.metrics()))
+
+const STATUSES = ["running", "retrying", "queued"] as const
+
+const turns = Metric.gauge("holdfast_turns", {
+  description: "Turns that are not sealed, by status: running, retrying (waiting for a provider), queued."
+})
+
+/** Whether the service takes turns, as `/readyz` answers. */
+const ready = Metric.gauge("holdfast_ready", {
+  description: "1 when the service takes turns, 0 when it does not: GET /readyz has the reason."
+})
+
+/** Sets the metric of readiness. */
+export const showReady = (isReady: boolean): Effect.Effect<void> => Metric.update(ready, isReady ? 1 : 0)
+
+/** Counts the turns that are not sealed, and sets their metric. */
+export const countTurns = ({ counts }: Conversations["Service"]): Effect.Effect<void> =>
+  Effect.flatMap(counts, (counts) =>
+    Effect.forEach(STATUSES, (status) => Metric.update(Metric.withAttributes(turns, { status }), counts[status]), {
+      discard: true
+    })
+  )
+
+const requests = Metric.counter("holdfast_http_requests_total", {
+  description: "Requests that were answered, by method and status.",
+  incremental: true
+})
+
+const open = Metric.gauge("holdfast_http_requests_open", {
+  description: "Requests that are being answered now: streams and waits among them."
+})
+
+/** Counts a request as in progress until its answer ends, and then by the status of the answer. */
+export type CountRequest = <A extends { readonly status: number }, E, R>(
+  method: string,
+  answer: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>
+
+/** Makes the count, with the series of alerts and of ordinary answers. Series of other statuses are created with their first answer. */
+export const requestCount: Effect.Effect<CountRequest> = Effect.map(Effect.context<never>(), (context) => {
+  Series.create(requests, { method: ["GET", "POST", "PUT"], status: ["200", "500", "503"] }, context)
+  Series.create(open, {}, context)
+  const count = Series.counting(context)
+  return (method, answer) =>
+    Effect.acquireUseRelease(
+      Metric.modify(open, 1),
+      () =>
+        Effect.tap(answer, ({ status }) => Effect.sync(() => count(requests, 1, { method, status: String(status) }))),
+      () => Metric.modify(open, -1)
+    )
+})
+
+// --- internal
+
+const start = async () => {
+  const { collectDefaultMetrics, Registry } = (await import("prom-client")).default
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}
+
+let started: ReturnType<typeof start> | undefined
+
+const registry = (): ReturnType<typeof start> => (started ??= start())

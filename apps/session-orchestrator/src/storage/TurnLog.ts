@@ -1,0 +1,212 @@
+/**
+ * The log of turns: their records and their persisted events, in two tables that one writer writes.
+ *
+ * TurnLog.W1. A write that has succeeded survives `kill -9` and a power cut. An append is stored whole or not at all, beside whatever the appends of
+ *     other turns come to.
+ * TurnLog.W2. (turn, seq) is the fence: of two processes that believe they run a turn, one collides on its next append, even if both append
+ *     the same. So does each that is late: a sealed turn takes nothing more. The same append again, by the same process, changes nothing: its
+ *     first result may have been lost.
+ * TurnLog.W3. Events are stored once per (turn, position), and a turn's positions have no gap. A `message` event and the message in the history
+ *     are one write; so are `turn-end` and the turn's end. Transient events cannot be stored (rule D6): the types refuse them.
+ */
+import { type Journal, JournalConflict, type StorageError } from "@holdfast/journal"
+import { DatabaseWait, JournalTable, SqlDatabase, type TableError } from "@holdfast/journal/sql"
+import type { Records } from "@holdfast/kernel"
+import { type Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
+import { Cause, Context, Duration, Effect, Exit, Option, Stream } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as Acceptances from "./sql/Acceptances.ts"
+import type { Histories } from "./sql/Histories.ts"
+import { type Acceptance, openingOf, type StoredEvent, type Turn, type Unsealed } from "./Stored.ts"
+import * as EventTable from "./tables/EventTable.ts"
+import type * as TurnTable from "./tables/TurnTable.ts"
+import * as RecordTable from "./tables/RecordTable.ts"
+import * as SealTable from "./tables/SealTable.ts"
+
+/** Records of a turn, and the events that follow from them. */
+export interface Append {
+  /** The conversation of the turn: its runner has the lock of that (`Fence`). */
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  /** The number of the first record in its turn, 0-based; without records, the number of records that the turn has. */
+  readonly seq: number
+  readonly records: ReadonlyArray<Records.Stored>
+  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
+  /** The position of the first event among the events of the turn, 0-based. */
+  readonly position: number
+}
+
+/** What became of an append: its events with their ids, those of an earlier append among them. */
+export type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError>
+
+/** Keeps the records and events of turns. */
+export class TurnLog extends Context.Service<
+  TurnLog,
+  {
+    /**
+     * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
+     * next ids of the conversation, so no other turn of it may be about to write events.
+     *
+     * With `isNew` the id is new, and no stored turn is looked for.
+     */
+    readonly accept: (
+      turn: Omit<Turn, "end">,
+      options?: { readonly isOpened?: boolean | undefined; readonly isNew?: boolean }
+    ) => Effect.Effect<Acceptance, StorageError>
+    /** Appends for many turns in one commit, each with an outcome of its own, in their order (TurnLog.W1, TurnLog.W2). */
+    readonly append: (appends: ReadonlyArray<Append>) => Effect.Effect<ReadonlyArray<Outcome>>
+    /** All records of a turn, oldest first; none for an unknown turn. */
+    readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Records.Stored>, StorageError>
+    /**
+     * The turns without a seal, oldest first, each with its newest record: of a conversation, of those that are meant, or of all, which a start
+     * takes up. Of conversations that are not meant the id alone is read.
+     */
+    readonly tail: (
+      of?: Ids.ConversationId | ((id: Ids.ConversationId) => boolean)
+    ) => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
+    /** The events of a conversation after an id (0: all), oldest first, read in pages. */
+    readonly events: (of: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
+    /** The messages of a conversation, oldest first. */
+    readonly history: (of: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
+    /** Deletes the records of turns that were sealed long ago, as `Journal.forget` does. */
+    readonly forget: Journal.Journal["Service"]["forget"]
+  }
+>()("@holdfast/session-orchestrator/storage/TurnLog") {}
+
+/** Makes one append. */
+export const one = (
+  { append }: Pick<TurnLog["Service"], "append">,
+  entry: Append
+): Effect.Effect<ReadonlyArray<StoredEvent>, Journal.AppendError> =>
+  Effect.flatMap(append([entry]), ([outcome = Exit.die(new Error("An append has no outcome"))]) => outcome)
+
+/** Events a page: some hundred kilobytes of an ordinary conversation. */
+export const PAGE = 256
+
+/**
+ * The log in a database.
+ *
+ * @param writer names this process in each record, where several processes write to the same database
+ * @param accepts fails while the database takes no new turn
+ */
+export const make = Effect.fnUntraced(function* (
+  database: SqlDatabase.SqlDatabase,
+  writer: string | undefined,
+  accepts: Effect.Effect<void, StorageError>,
+  history: Histories
+): Effect.fn.Return<TurnLog["Service"]> {
+  const { each, explained, failed, lane, read, reads, sql, writes } = database
+  const accept = writes(({ turn }: Acceptances.Arrival) => `record turn ${turn.turnId}`, Acceptances.accept(sql))
+  const append = lane(written(sql, writer))
+  const records = yield* reads(
+    (id) => `the journal of turn ${id}`,
+    (ids: ReadonlyArray<Ids.TurnId>) => RecordTable.load(sql, ids)
+  )
+  const unsealed = yield* reads(
+    (id) => `the unsealed turns of conversation ${id}`,
+    (ids: ReadonlyArray<Ids.ConversationId>) =>
+      Effect.map(SealTable.unsealed(sql, ids), (turns) => Map.groupBy(turns, ({ conversationId }) => conversationId))
+  )
+  return {
+    accept: Effect.fnUntraced(function* (turn, { isNew = false, isOpened = false } = {}) {
+      yield* accepts
+      // Encoded here, outside the transaction that others wait for.
+      const opening = isOpened ? yield* Effect.forEach(openingOf(turn), encodeEvent) : undefined
+      return yield* accept({ turn, opening, isNew })
+    }),
+    append: (appends) =>
+      Effect.gen(function* () {
+        const encoded = yield* Effect.forEach(appends, (append) => Effect.exit(encode(append)))
+        const outcomes = (yield* append.all(encoded.filter(Exit.isSuccess).map(({ value }) => value))).values()
+        return encoded.map((exit, i): Outcome => {
+          if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
+          const outcome = outcomes.next().value ?? Exit.die(new Error("An append has no outcome"))
+          const { records, turnId } = appends[i] ?? exit.value
+          if (Exit.isSuccess(outcome))
+            return outcome.value === undefined
+              ? Exit.fail(new JournalConflict({ turnId }))
+              : Exit.succeed(outcome.value)
+          const names = records.map(({ name }) => name).join(", ") || "the events"
+          return Exit.failCause(
+            Cause.map(outcome.cause, (error) => explained(`record ${names} of turn ${turnId}`, error))
+          )
+        })
+      }),
+    load: (id) => Effect.map(records(id), Option.getOrElse(none)),
+    tail: (of) =>
+      typeof of !== "string"
+        ? // Many rows, for which a start or a take-over waits.
+          SealTable.unsealedOf(sql, of).pipe(
+            DatabaseWait.whileBusy(SqlDatabase.isBusy),
+            database.answered(LONG_READ_LIMIT),
+            failed("read the turns that are not sealed")
+          )
+        : Effect.map(unsealed(of), Option.getOrElse(none)),
+    events: (of, after) =>
+      Stream.paginate(after, (after) =>
+        EventTable.page(sql, of, after, PAGE).pipe(
+          read(`the events of conversation ${of}`),
+          Effect.map((page) => {
+            const last = page.length < PAGE ? undefined : page.at(-1)
+            return [page, Option.map(Option.fromUndefinedOr(last), (event) => event.id)] as const
+          })
+        )
+      ),
+    history: (of) => history(of).pipe(failed(`read the messages of conversation ${of}`)),
+    forget: each("delete the journals of old turns", (sealedBefore, after) =>
+      Effect.flatMap(SealTable.sealed(sql, after), (page) =>
+        JournalTable.forget(sql, RecordTable.TABLES, page, sealedBefore)
+      )
+    )
+  }
+})
+
+// --- internal
+
+const none = (): ReadonlyArray<never> => []
+
+/** A hundred thousand turns are read in seconds. */
+const LONG_READ_LIMIT = Duration.minutes(2)
+
+/** An append as the tables take it. */
+interface Encoded extends Omit<Append, "events"> {
+  readonly events: EventTable.Append["events"]
+}
+
+const encode = (append: Append): Effect.Effect<Encoded> =>
+  Effect.map(Effect.forEach(append.events, encodeEvent), (events) => ({
+    ...append,
+    records: append.records.map(RecordTable.pack({ ...append, events })),
+    events
+  }))
+
+/** D6: only a caller that bypasses the types can pass a transient event. */
+const encodeEvent = (event: TurnEvent.PersistedEvent) =>
+  Effect.suspend(() => {
+    const { type } = event
+    if (!TurnEvent.isPersisted(event)) throw new Error(`${type} is transient: it is never stored`)
+    return Effect.map(LongJson.stringify(event), (json) => ({ event, json }))
+  })
+
+/**
+ * Writes the appends of a group, and returns the events of each; `undefined`: another process is ahead (TurnLog.W2), and nothing of it is written.
+ * A sealed turn takes nothing that it does not have.
+ */
+const written =
+  (sql: SqlClient.SqlClient, writer: string | undefined) =>
+  (appends: ReadonlyArray<Encoded>): Effect.Effect<ReadonlyArray<ReadonlyArray<StoredEvent> | undefined>, TableError> =>
+    Effect.gen(function* () {
+      const ends = yield* JournalTable.ends<TurnTable.End>(sql, RecordTable.TABLES, appends, EventTable.ends(sql))
+      const open = appends.filter((append) => !isLate(append, ends.get(append.turnId)))
+      const holds = yield* JournalTable.append(sql, RecordTable.TABLES, writer)(open, ends)
+      const held = open.filter((_, i) => holds[i])
+      const withEvents = held.filter(({ events }) => events.length > 0)
+      const stored = withEvents.length === 0 ? [] : yield* EventTable.append(sql)(withEvents, ends)
+      const found = new Map(withEvents.map((append, i) => [append, stored[i]]))
+      return appends.map((append) => found.get(append) ?? (held.includes(append) ? [] : undefined))
+    })
+
+const isLate = ({ events, position, records, seq }: Encoded, end: TurnTable.End | undefined): boolean =>
+  end !== undefined &&
+  end.endEventId !== null &&
+  (seq + records.length > (end.lastSeq ?? -1) + 1 || position + events.length > (end.lastPosition ?? -1) + 1)

@@ -1,0 +1,81 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryReturn from "../../../src/base/system/MemoryReturn.ts"
+
+const { FEW_CONNECTIONS, INTERVAL_MS, QUIET_MS } = MemoryReturn
+
+/** The state of a process for a time; a resident set of `undefined` cannot be read. */
+interface Stretch {
+  readonly ms: number
+  readonly resident: number | undefined
+  readonly connections?: number
+}
+
+/** The moments of the collections, in milliseconds. Each returns all but 110 of the resident set. */
+const collections = Effect.fnUntraced(function* (...stretches: ReadonlyArray<Stretch>) {
+  const at: Array<number> = []
+  let now = 0
+  let resident: number | undefined
+  let open = 0
+  const process = MemoryReturn.run(
+    () => {
+      at.push(now)
+      resident = 110
+    },
+    () => {
+      if (resident === undefined) throw new Error("EMFILE: too many open files")
+      return resident
+    },
+    () => open
+  )
+  for (const [i, stretch] of stretches.entries()) {
+    resident = stretch.resident
+    open = stretch.connections ?? 0
+    if (i === 0) yield* Effect.forkChild(process, { startImmediately: true })
+    for (const end = now + stretch.ms; now < end;) {
+      now += INTERVAL_MS
+      yield* TestClock.adjust(INTERVAL_MS)
+    }
+  }
+  return at
+})
+
+const start: Stretch = { ms: INTERVAL_MS, resident: 100 }
+const crowd: Stretch = { ms: 20_000, resident: 300, connections: 1_000 }
+
+it.effect("a peak is collected once, a minute after its connections have closed", () =>
+  Effect.gen(function* () {
+    const [at, ...more] = yield* collections(start, crowd, { ms: 10 * QUIET_MS, resident: 300, connections: 3 })
+    assert.deepStrictEqual(more, [])
+    assert.strictEqual((at ?? 0) - (start.ms + crowd.ms), QUIET_MS)
+  })
+)
+
+it.effect("each of several peaks is collected", () =>
+  Effect.gen(function* () {
+    const quiet: Stretch = { ms: 2 * QUIET_MS, resident: 300 }
+    assert.lengthOf(yield* collections(start, crowd, quiet, crowd, quiet), 2)
+  })
+)
+
+it.effect("nothing is collected in pauses between turns, or while more than a few connections are open", () =>
+  Effect.gen(function* () {
+    const pause: Stretch = { ms: QUIET_MS - 2 * INTERVAL_MS, resident: 300 }
+    const slow: Stretch = { ms: 10 * QUIET_MS, resident: 300, connections: FEW_CONNECTIONS + 1 }
+    assert.deepStrictEqual(yield* collections(start, crowd, pause, crowd, pause, slow), [])
+  })
+)
+
+it.effect("a service that has not grown by a quarter is left alone, and so keeps its optimised code", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* collections(start, { ms: 100 * QUIET_MS, resident: 124 }), [])
+  })
+)
+
+it.effect("what cannot be measured ends nothing: the next peak is collected", () =>
+  Effect.gen(function* () {
+    const unreadable: Stretch = { ms: 20_000, resident: undefined, connections: 1_000 }
+    assert.lengthOf(yield* collections(unreadable, start, crowd, { ms: 2 * QUIET_MS, resident: 300 }), 1)
+  })
+)

@@ -1,0 +1,112 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Duration } from "effect"
+import * as fc from "fast-check"
+import * as DurationText from "../../../src/base/text/DurationText.ts"
+
+const UNITS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 }
+
+/** Reads a duration back. */
+const parse = (text: string): number =>
+  Array.from(text.matchAll(/(\d+(?:\.\d+)?) (ms|h|m|s)/g)).reduce(
+    (sum, [, number, unit]) => sum + Number(number) * (UNITS[unit ?? ""] ?? Number.NaN),
+    0
+  )
+
+const length = fc.integer({ min: 0, max: 100 * 3_600_000 })
+
+describe("Span", () => {
+  it("a duration in words is exact to the millisecond", () => {
+    fc.assert(
+      fc.property(length, (ms) => {
+        expect(Math.round(parse(DurationText.format(ms)))).toBe(ms)
+      })
+    )
+  })
+
+  it("a setting of whole days is in days", () => {
+    expect(DurationText.setting(30 * 24 * 3_600_000)).toBe("30 d")
+    expect(DurationText.setting(36 * 3_600_000)).toBe("36 h")
+    expect(DurationText.setting(0)).toBe("0 s")
+  })
+
+  it.each([
+    [0, "0 s"],
+    [250, "250 ms"],
+    [1500, "1.5 s"],
+    [60_000, "1 m"],
+    [299_000, "4 m 59 s"],
+    [3_600_000, "1 h"],
+    [27_105_000, "7 h 31 m 45 s"]
+  ])("%d ms is %s", (ms, text) => {
+    expect(DurationText.format(ms)).toBe(text)
+  })
+
+  it("a setting of whole days is in days", () => {
+    expect(DurationText.setting(30 * 24 * 3_600_000)).toBe("30 d")
+    expect(DurationText.setting(36 * 3_600_000)).toBe("36 h")
+    expect(DurationText.setting(0)).toBe("0 s")
+  })
+
+  it.each([
+    [0, "0 s"],
+    [1, "1 s"],
+    [59_001, "1 m 0 s"],
+    [299_000, "4 m 59 s"],
+    [299_999, "5 m 0 s"],
+    [3_605_000, "1 h 0 m 5 s"],
+    [-5, "0 s"]
+  ])("a countdown of %d ms shows %s", (ms, text) => {
+    expect(DurationText.countdown(ms)).toBe(text)
+  })
+
+  it("a countdown is never shorter than the time left, a second longer at most, and never grows", () => {
+    fc.assert(
+      fc.property(length, fc.nat({ max: 10_000 }), (ms, passed) => {
+        const shown = parse(DurationText.countdown(ms))
+        expect(shown).toBeGreaterThanOrEqual(ms)
+        expect(shown).toBeLessThan(ms + 1000)
+        expect(parse(DurationText.countdown(ms - passed))).toBeLessThanOrEqual(shown)
+      })
+    )
+  })
+})
+
+it.each([
+  [0, "0 s"],
+  [-5, "0 s"],
+  [999, "0 s"],
+  [12_999, "12 s"],
+  [60_000, "1 m"],
+  [245_000, "4 m 5 s"],
+  [7_384_000, "2 h 3 m"],
+  [86_400_000, "1 d"],
+  [183_600_000, "2 d 3 h"],
+  [86_460_000, "1 d"]
+])("%d ms are roughly %s", (ms, expected) => {
+  expect(DurationText.rough(ms)).toBe(expected)
+})
+
+const MINUTE = 60_000
+
+it.each([
+  ["12 hours", 720 * MINUTE],
+  ["12h", 720 * MINUTE],
+  ["1h30m", 90 * MINUTE],
+  ["1 hour 30 min", 90 * MINUTE],
+  ["90s", 1.5 * MINUTE],
+  ["1.5h", 90 * MINUTE],
+  ["2d", 2880 * MINUTE],
+  ["2 weeks", 20_160 * MINUTE],
+  ["1w2d", 12_960 * MINUTE],
+  ["500 micros", 0.5],
+  ["100 millis", 100]
+])("%j is a length of time", (text, millis) => {
+  expect(Duration.toMillis(DurationText.parse(text) ?? expect.fail("none"))).toBe(millis)
+})
+
+it.each(["", "22", "1 fortnight", "h", "12h now", "1h 30", "Infinity", "2026-11-22", "constructor", "1 constructor"])(
+  "%j is none",
+  (text) => {
+    expect(DurationText.parse(text)).toBeUndefined()
+  }
+)

@@ -1,0 +1,45 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import * as Tokenizer from "../../../src/base/tokens/Tokenizer.ts"
+
+const languages: ReadonlyArray<readonly [name: string, text: string, tokens: number]> = [
+  ["English", "The quick brown fox. ", 5],
+  ["Chinese", "中文字符测试汉语言文学", 6],
+  ["Thai", "ภาษาไทยเป็นภาษาที่มีระดับเสียง", 9],
+  ["nothing but blanks", " ".repeat(64), 1]
+]
+
+describe("a count of tokens", () => {
+  for (const [name, text, tokens] of languages) {
+    it.live(`of a long text is the sum of its parts: ${name}`, () =>
+      Effect.gen(function* () {
+        const count = yield* Tokenizer.load
+        const times = Math.ceil(16_384 / text.length)
+        assert.approximately(count(text.repeat(times)) / times, tokens, tokens * 0.1 + 1)
+      })
+    )
+  }
+
+  it("is made of pieces of bounded length, whose number grows with the text", () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 3_000, unit: fc.constantFrom("a", "b", " ", "文", "\u{1f600}") }), (text) => {
+        const pieces: Array<string> = []
+        Tokenizer.inPieces(text, (piece) => pieces.push(piece))
+        assert.strictEqual(pieces.join(""), text)
+        assert.isAtMost(Math.max(0, ...pieces.map(({ length }) => length)), Tokenizer.PIECE)
+        // A short piece ends before the last blank of its reach, so that the two behind it reach further than one whole piece.
+        assert.isAtMost(pieces.length, 2 * Math.ceil(text.length / Tokenizer.PIECE))
+      })
+    )
+  })
+
+  it.live("of a text that cannot be cut between words is the sum of its parts", () =>
+    Effect.gen(function* () {
+      const count = yield* Tokenizer.load
+      assert.strictEqual(count(""), 0)
+      assert.strictEqual(count("a".repeat(1_000)), 125)
+      assert.isAtLeast(count("\u{1f600}".repeat(1_000)), 1_000)
+    })
+  )
+})

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "@effect/vitest"
+import { type Health, Ids, type TurnState } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as WatchCommand from "../../../src/cli/client/WatchCommand.ts"
+import * as LocalTime from "../../../src/base/text/LocalTime.ts"
+import * as CommandLine from "../CommandLine.ts"
+
+const NOW = Date.UTC(2026, 10, 24, 22)
+const RESET = NOW + 5 * 3_600_000
+const moment = LocalTime.toSeconds(NOW)
+
+const turn = (n: number, id = `holdfast-call-${n}`): TurnState.TurnSummary => ({
+  conversationId: Ids.ConversationId.make(id),
+  turnId: Ids.TurnId.make(`call-${n}`),
+  status: "waiting",
+  model: "anthropic~client/claude",
+  acceptedAt: NOW,
+  attempts: 1,
+  prompt: "claude-cli: POST /v1/messages",
+  wait: { retry: 0, retryAt: NOW + n * 60_000, since: NOW },
+  error: { reason: "overloaded", message: "Overloaded" }
+})
+
+const window = (name: string, used: number): Health.WindowReport => ({
+  provider: "anthropic",
+  credential: "client a1b2c3",
+  name,
+  used,
+  resetAt: RESET,
+  at: NOW
+})
+
+const health = (windows: ReadonlyArray<Health.WindowReport>): Health.Health => ({
+  at: NOW,
+  countedSince: NOW,
+  endpoints: [],
+  limits: [],
+  boundCalls: 0,
+  windows
+})
+
+describe("the status line", () => {
+  it("has held calls and until when, and the limits that are used most", () => {
+    const windows = [window("5h", 0.93), window("7d", 0.6), window("requests", 0.55), window("tokens", 0.1)]
+    const line = WatchCommand.lineOf({ turns: [turn(2), turn(1), turn(9, "another")], health: health(windows) })
+    expect(line).toBe(
+      `Holdfast: 2 calls held, overloaded, next at ${moment(NOW + 60_000)}; ` +
+        `anthropic 5h 93 %, begins anew ${moment(RESET)}; anthropic 7d 60 %, begins anew ${moment(RESET)}`
+    )
+    expect(WatchCommand.lineOf({ turns: [], health: health([window("5h", 0.2)]) })).toBe("Holdfast")
+  })
+
+  it.live("is empty without a service, and has no error", () =>
+    Effect.gen(function* () {
+      const found = yield* CommandLine.run(["status-line", "--url", "http://127.0.0.1:1"])
+      expect(found).toMatchObject({ code: 0, stdout: "\n", stderr: "" })
+    })
+  )
+})
+
+describe("the screen of watch", () => {
+  it("has the night so far, each turn that waits, and the endpoints", () => {
+    const asking = { ...turn(3, "another"), wait: { ...turn(3).wait, asks: {} } } as unknown as TurnState.TurnSummary
+    const lines = WatchCommand.screenOf(
+      { turns: [turn(1), asking], health: health([window("5h", 0.93)]) },
+      "3 answered, 0 failed"
+    )
+    expect(lines.slice(1)).toEqual([
+      "",
+      "In the last 12 hours: 3 answered, 0 failed",
+      "",
+      `call-1 anthropic~client/claude overloaded, next ${moment(NOW + 60_000)} claude-cli: POST /v1/messages`,
+      "call-3 anthropic~client/claude overloaded, asks you claude-cli: POST /v1/messages",
+      "",
+      `Limit 5h of anthropic, client a1b2c3: 93 % used, begins anew ${moment(RESET)}`
+    ])
+  })
+})

@@ -1,0 +1,262 @@
+/** Tests the gates in the whole service with crowds of turns. Their figures are compared with the simulation's. */
+import { assert, describe, it } from "@effect/vitest"
+import { Profile } from "@holdfast/policy"
+import { Ids } from "@holdfast/wire"
+import { Clock, Duration, Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Crowd from "../../../../../packages/policy/tools/Crowd.ts"
+import * as CrowdWorlds from "../../../../../packages/policy/tools/CrowdWorlds.ts"
+import {
+  type Answers,
+  CrowdedEndpoint,
+  explained,
+  isEarly,
+  LATENCY_MS,
+  onDisk,
+  prompts,
+  SERVICE_MS,
+  start,
+  turnIdOf
+} from "../conversation/CrowdedEndpoint.ts"
+
+const MINUTE = 60_000
+
+/** A crowd in the service, and the same crowd in the simulation. */
+const crowd = (turns: number, answers: Answers) =>
+  onDisk(
+    Effect.gen(function* () {
+      const endpoint = new CrowdedEndpoint(answers)
+      const service = yield* start({ endpoint })
+      yield* prompts(service, turns, TestClock.adjust)
+      for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust(Duration.hours(1))
+      return endpoint
+    })
+  )
+
+const simulated = (turns: number, answers: Answers, gated: boolean, runners = 1) =>
+  Crowd.play({
+    turns,
+    policy: Profile.profiles.overnight,
+    endpoint: { answers, latencyMs: LATENCY_MS, serviceMs: SERVICE_MS },
+    arrivalMs: MINUTE,
+    gated,
+    runners
+  })
+
+describe("a crowd before one endpoint", () => {
+  it.effect("rule X5: 400 turns waste few calls, and are served in about the minimum time", () =>
+    Effect.gen(function* () {
+      const [turns, room] = [400, 20]
+      const until = 5 * MINUTE
+      const answers: Answers = (now, busy) => now >= until && busy < room
+      const idealMs = (turns / room) * SERVICE_MS
+      const endpoint = yield* crowd(turns, answers)
+      assert.strictEqual(endpoint.answered, turns)
+      assert.isAtMost(endpoint.refused, 0.1 * simulated(turns, answers, false).wasted)
+      assert.isAtMost(endpoint.doneAt - until, 1.25 * idealMs)
+      // The page's figures are the simulation's: the service has to match them.
+      const expected = simulated(turns, answers, true)
+      assert.closeTo(endpoint.refused, expected.wasted, 0.05 * expected.wasted)
+      assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
+    })
+  )
+
+  it.effect("rule X5: an endpoint that comes and goes is called little more often than it answers", () =>
+    Effect.gen(function* () {
+      const from = 20 * MINUTE
+      const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
+      const answers: Answers = (now, busy) => isUp(now) && busy < 30
+      const endpoint = yield* crowd(200, answers)
+      assert.strictEqual(endpoint.answered, 200)
+      assert.isAtMost(endpoint.refused, 0.2 * simulated(200, answers, false).wasted)
+      assert.closeTo(endpoint.refused, simulated(200, answers, true).wasted, 25)
+    })
+  )
+
+  it.effect("rule X5: an endpoint that answers every other call is called twice per answer", () =>
+    Effect.gen(function* () {
+      const from = 20 * MINUTE
+      let calls = 0
+      const endpoint = yield* crowd(100, (now, busy) => now >= from && busy < 10 && calls++ % 2 === 0)
+      assert.strictEqual(endpoint.answered, 100)
+      assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / (2 * endpoint.answered), 1.1)
+    })
+  )
+
+  it.effect("rule X5: held turns are taken up by the next process, and none is lost", () =>
+    onDisk(
+      Effect.gen(function* () {
+        const endpoint = new CrowdedEndpoint((now, busy) => now >= 20 * MINUTE && busy < 3)
+        const turns = 60
+        const first = yield* start({ endpoint })
+        const ids = yield* prompts(first, turns, TestClock.adjust)
+        while (endpoint.answered < 10) yield* TestClock.adjust("1 second")
+        // In the middle of the ramp some turns are being answered, some are asleep; then many are due at once.
+        yield* first.stop
+        const before = endpoint.answered
+        yield* TestClock.adjust("1 hour")
+        const second = yield* start({ endpoint })
+        yield* TestClock.adjust("31 seconds")
+        // Turns that are due and not admitted announce until when they wait.
+        const now = yield* Clock.currentTimeMillis
+        const states = yield* Effect.forEach(ids, (id) => second.conversations.state(id))
+        const held = states.filter(({ retryAt = 0, status }) => status === "retrying" && retryAt > now)
+        assert.isAbove(held.length, 10)
+        yield* second.stop
+        const third = yield* start({ endpoint })
+        yield* TestClock.adjust("1 hour")
+        assert.isBelow(before, turns)
+        const ends = yield* Effect.forEach(ids, (_, n) => third.conversations.result(turnIdOf(n)))
+        assert.isTrue(ends.every(({ end, text }) => end.status === "completed" && text === "At last"))
+        // An answer in progress at the crash was shown, and is requested once more; nothing else is answered twice.
+        assert.isAtMost(endpoint.answered, turns)
+      })
+    )
+  )
+})
+
+describe("a crowd before an endpoint that answers some", () => {
+  const OUTCOME_MS = 20
+  /** Some outcomes, one after the other: turns that are due at one moment call in a few groups. */
+  const MOMENT_MS = 250
+
+  const answersOf = (share: number, seed: number): Answers => {
+    const luck = CrowdWorlds.luckOf(seed)
+    return (_now, _busy, turn) => luck(turn) < share && turn > 0
+  }
+
+  /**
+   * When the turns of a crowd are answered in the service, in milliseconds, in its first three minutes; and what its first turn has used of its
+   * budget after one of them, without the wait in progress.
+   */
+  const ends = (gates: "none" | "own", turns: number, answers: Answers) =>
+    onDisk(
+      Effect.gen(function* () {
+        const from = yield* Clock.currentTimeMillis
+        const endpoint = new CrowdedEndpoint(answers)
+        endpoint.latencyMs = endpoint.serviceMs = OUTCOME_MS
+        const service = yield* start({ endpoint, gates })
+        yield* prompts(service, turns, TestClock.adjust, turns)
+        yield* TestClock.adjust(MINUTE - turns)
+        const spentMs = Math.max(
+          0,
+          ...(yield* explained(service, turnIdOf(0))).map(({ decision }) => decision?.spending?.spentMs ?? 0)
+        )
+        yield* TestClock.adjust("2 minutes")
+        return { times: endpoint.ends.map((at) => at - from), spentMs }
+      })
+    )
+
+  /**
+   * The crowd with the gate and without, whose first turn is always refused, and simulations of it with the gate: a millisecond between two calls
+   * decides which turn is woken, so each simulation has others.
+   */
+  const played = Effect.fnUntraced(function* (share: number, turns: number, seed: number) {
+    const answers = () => answersOf(share, seed)
+    const simulation = (slower: number) =>
+      Crowd.play({
+        turns,
+        policy: Profile.profiles.overnight,
+        endpoint: { answers: answers(), latencyMs: OUTCOME_MS, serviceMs: OUTCOME_MS },
+        arrivalMs: slower * turns,
+        gated: true
+      }).turns.map(({ doneAt }) => doneAt)
+    return {
+      gate: yield* ends("own", turns, answers()),
+      none: yield* ends("none", turns, answers()),
+      simulations: [1, 1.01, 1.1, 1.5, 2].map(simulation)
+    }
+  })
+
+  const by = (times: ReadonlyArray<number>, at: number): number => times.filter((time) => time <= at).length
+
+  it.effect.each([
+    [10, 60],
+    [40, 100]
+  ] as const)(
+    "rule X5: at one that answers %d of a hundred calls, no fewer are answered, and as many as in the simulation",
+    ([percent, turns]) =>
+      Effect.gen(function* () {
+        const { gate, none, simulations } = yield* played(percent / 100, turns, 7)
+        for (const mark of [30, 60, 120, 170].map((s) => s * 1_000)) {
+          const answered = by(gate.times, mark)
+          const simulated = simulations.map((times) => by(times, mark))
+          assert.isAtLeast(answered, by(none.times, mark))
+          assert.isAtLeast(answered, Math.min(...simulated) - 2)
+          assert.isAtMost(answered, Math.max(...simulated) + 2)
+        }
+      })
+  )
+
+  it.effect.prop(
+    "rule X5, D2: at one that answers 70 %, at no moment are fewer answered, and a turn that is always refused keeps its budget",
+    { seed: Schema.Int },
+    ({ seed }) =>
+      Effect.gen(function* () {
+        const { gate, none } = yield* played(0.7, 40, seed)
+        for (const at of none.times) assert.isAtLeast(by(gate.times, at + MOMENT_MS), by(none.times, at))
+        assert.strictEqual(gate.spentMs, none.spentMs)
+        assert.strictEqual(gate.spentMs, 45_000)
+      }),
+    { arbitrary: { runs: 3 } }
+  )
+})
+
+describe("turns of several runners before one endpoint", () => {
+  const TURNS = 60
+  const until = 20 * MINUTE
+
+  /** A crowd on one runner, and a turn on another; whether and when that turn is answered. */
+  const play = (gates: "own" | "shared") =>
+    onDisk(
+      Effect.gen(function* () {
+        const from = yield* Clock.currentTimeMillis
+        const endpoint = new CrowdedEndpoint((now, busy) => now - from >= until && busy < 10)
+        const one = yield* start({ endpoint, gates })
+        const other = yield* start({ endpoint, gates })
+        const id = yield* other.conversations.create({})
+        const turnId = Ids.TurnId.make("elsewhere")
+        yield* other.conversations.prompt(id, { prompt: "Hi", turnId })
+        yield* prompts(one, TURNS, TestClock.adjust)
+        for (let hour = 0; hour < 9 && endpoint.answered <= TURNS; hour++) yield* TestClock.adjust("1 hour")
+        const { end } = yield* other.conversations.result(turnId)
+        assert.strictEqual(end.status, "completed")
+        return { answeredAt: end.endedAt - from, isEarly: yield* isEarly(other, turnId), refused: endpoint.refused }
+      })
+    )
+
+  it.effect("rule X5: the turns of one runner are woken early by the findings of another", () =>
+    Effect.gen(function* () {
+      const shared = yield* play("shared")
+      assert.isTrue(shared.isEarly)
+      assert.isBelow(shared.answeredAt, until + 10 * MINUTE)
+      const apart = yield* play("own")
+      assert.isFalse(apart.isEarly)
+      assert.isAbove(apart.answeredAt, until + 10 * MINUTE)
+    })
+  )
+
+  it.effect("rule X5: two crowds find their shares of the room, and the figures are the simulation's", () =>
+    onDisk(
+      Effect.gen(function* () {
+        const answers: Answers = (now, busy) => now >= until && busy < 20
+        const endpoint = new CrowdedEndpoint(answers)
+        const one = yield* start({ endpoint, gates: "shared" })
+        const other = yield* start({ endpoint, gates: "shared" })
+        const turns = 240
+        for (let n = 0; n < turns; n++) {
+          const { conversations } = n % 2 === 0 ? one : other
+          const id = yield* conversations.create({})
+          yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
+          yield* TestClock.adjust(MINUTE / turns)
+        }
+        for (let hour = 0; hour < 9 && endpoint.answered < turns; hour++) yield* TestClock.adjust("1 hour")
+        assert.strictEqual(endpoint.answered, turns)
+        const expected = simulated(turns, answers, true, 2)
+        assert.isAtMost(endpoint.refused, 0.2 * simulated(turns, answers, false).wasted)
+        assert.closeTo(endpoint.refused, expected.wasted, 0.1 * expected.wasted)
+        assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.15 * (expected.doneMs - until))
+      })
+    )
+  )
+})

@@ -1,0 +1,517 @@
+/** Tests a gatekeeper under any order of events, on a clock that is a number. */
+import { Gate } from "@holdfast/policy"
+import { type Failure, Ids } from "@holdfast/wire"
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { ManualClock } from "../conversation/ManualClock.ts"
+import { full, overloaded, shut } from "./GateStates.ts"
+import {
+  type Call,
+  Gatekeeper,
+  isByGate,
+  GateTicket,
+  type Sleeper,
+  wakeEarly
+} from "../../../src/engine/gate/Gatekeeper.ts"
+
+const unheeded: Failure.Failure = { reason: "bad-request", message: "No", retryable: false, status: 400 }
+
+/** A turn that waits, and notes its wakes and holds. */
+class Turn implements Sleeper {
+  readonly gatekeeper: Gatekeeper
+  readonly turnId: Ids.TurnId
+  readonly mayShare: boolean
+  readonly since: number
+  readonly waitMs: number
+  readonly notBefore: number
+  readonly isWanted: boolean
+  readonly tickets: Array<{ readonly ticket: GateTicket; readonly at: number }> = []
+  /** The announced ends of its holds, from the beginning of its wait. */
+  readonly holds: Array<number> = []
+  call: Call | undefined = undefined
+  hasLeft = false
+  private readonly clock: ManualClock
+  private readonly ring: () => void
+
+  constructor(
+    clock: ManualClock,
+    gatekeeper: Gatekeeper,
+    waitMs: number,
+    kind: "plain" | "hinted" | "asked" | "moved" | "last",
+    turnId = Ids.TurnId.make(globalThis.crypto.randomUUID())
+  ) {
+    this.clock = clock
+    this.gatekeeper = gatekeeper
+    this.turnId = turnId
+    this.mayShare = kind !== "last"
+    this.since = clock.now()
+    this.waitMs = waitMs
+    const asked = { plain: 0, last: 0, hinted: waitMs / 2, asked: waitMs, moved: Infinity }
+    this.notBefore = this.since + asked[kind]
+    this.isWanted = kind === "moved"
+    this.ring = clock.at(this.since + waitMs, () => this.isWaiting && gatekeeper.due(this))
+    gatekeeper.enter(this)
+  }
+
+  get isWaiting(): boolean {
+    return this.tickets.length === 0 && !this.hasLeft
+  }
+
+  readonly wake = (ticket: GateTicket): void => {
+    this.tickets.push({ ticket, at: this.clock.now() })
+    this.ring()
+  }
+
+  readonly held = (until: number): void => {
+    this.holds.push(until - this.since)
+    expect(until).toBeGreaterThan(this.clock.now())
+    expect(until).toBeLessThanOrEqual(this.clock.now() + Gate.HOLD_LIMIT_MS)
+  }
+
+  leave(): void {
+    if (!this.isWaiting) return
+    this.hasLeft = true
+    this.ring()
+    this.gatekeeper.leave(this)
+  }
+}
+
+type Happening =
+  | { readonly type: "enter"; readonly waitMs: number; readonly kind: "plain" | "hinted" | "moved" | "last" }
+  | {
+      readonly type: "leave" | "call" | "give-back" | "answers" | "fails" | "is-refused" | "ends"
+      readonly nth: number
+    }
+  | { readonly type: "first"; readonly isAnswered: boolean }
+  | { readonly type: "move"; readonly ms: number }
+
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({
+    type: fc.constant("enter" as const),
+    waitMs: fc.integer({ min: 0, max: 1_800_000 }),
+    kind: fc.constantFrom("plain" as const, "plain" as const, "hinted" as const, "moved" as const, "last" as const)
+  }),
+  fc.record({
+    type: fc.constantFrom(
+      "leave" as const,
+      "call" as const,
+      "call" as const,
+      "give-back" as const,
+      "answers" as const,
+      "fails" as const,
+      "is-refused" as const,
+      "ends" as const
+    ),
+    nth: fc.nat(30)
+  }),
+  fc.record({ type: fc.constant("first" as const), isAnswered: fc.boolean() }),
+  fc.record({ type: fc.constant("move" as const), ms: fc.integer({ min: 1, max: 120_000 }) })
+)
+
+const play = (happenings: ReadonlyArray<Happening>) => {
+  const clock = new ManualClock()
+  const gatekeeper = new Gatekeeper(clock)
+  const turns: Array<Turn> = []
+  for (const happening of happenings) {
+    switch (happening.type) {
+      case "enter":
+        turns.push(new Turn(clock, gatekeeper, happening.waitMs, happening.kind))
+        break
+      case "first": {
+        const call = gatekeeper.begin(undefined)
+        if (happening.isAnswered) call.answered()
+        else call.failed(overloaded)
+        call.ended()
+        break
+      }
+      case "move":
+        clock.move(happening.ms)
+        break
+      default:
+        act(happening.type, turns[happening.nth])
+    }
+  }
+  return { clock, gatekeeper, turns }
+}
+
+const act = (type: Exclude<Happening["type"], "enter" | "first" | "move">, turn: Turn | undefined): void => {
+  const ticket = turn?.tickets[0]?.ticket
+  switch (type) {
+    case "leave":
+      return turn?.leave()
+    case "give-back":
+      return ticket?.giveBack()
+    case "call":
+      if (ticket?.shared === undefined && ticket?.spend() === true && turn !== undefined)
+        turn.call = turn.gatekeeper.begin(turn.turnId, ticket)
+      return
+    case "answers":
+      return turn?.call?.answered()
+    case "fails":
+      return turn?.call?.failed(overloaded)
+    case "is-refused":
+      return turn?.call?.failed(unheeded)
+    case "ends":
+      return turn?.call?.ended()
+    default:
+      return type satisfies never
+  }
+}
+
+const HALF_AN_HOUR = 1_800_000
+
+/** A clock whose alarms ring a millisecond before their time, once. */
+class EarlyClock extends ManualClock {
+  private readonly rung = new Set<number>()
+  override readonly at = (endMs: number, act: () => void): (() => void) => {
+    const isFirst = !this.rung.has(endMs) && endMs - this.ms > 1
+    this.rung.add(endMs)
+    return this.add(isFirst ? endMs - 1 : endMs, act)
+  }
+}
+
+/** A first attempt is refused, and its turn waits. */
+const refused = (clock: ManualClock, gatekeeper: Gatekeeper, waitMs = HALF_AN_HOUR): Turn => {
+  const turnId = Ids.TurnId.make(globalThis.crypto.randomUUID())
+  gatekeeper.begin(turnId).failed(overloaded)
+  return new Turn(clock, gatekeeper, waitMs, "plain", turnId)
+}
+
+/** The time at which a turn was woken, from the beginning of its wait. */
+const wokenAfter = ({ tickets, since }: Turn): number | undefined => tickets[0] && tickets[0].at - since
+
+const kindsOf = (turns: ReadonlyArray<Turn>) =>
+  turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe]))
+
+describe("a gatekeeper", () => {
+  it("rule X5: a turn that waits alone keeps its schedule, days after a crowd has given up", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const crowd = Array.from({ length: 40 }, () => refused(clock, gatekeeper))
+    for (const turn of crowd) turn.leave()
+    clock.move(2 * 86_400_000)
+    const alone = refused(clock, gatekeeper)
+    clock.move(HALF_AN_HOUR)
+    expect(wokenAfter(alone)).toBe(HALF_AN_HOUR)
+    expect(gatekeeper.view.phase).toBe("open")
+  })
+
+  it("rule X5: of two turns the one that is refused while others are answered is woken early ever more rarely", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    let turn = refused(clock, gatekeeper)
+    const wakes: Array<number> = []
+    const from = clock.now()
+    while (clock.now() - from < 4 * HALF_AN_HOUR) {
+      const other = gatekeeper.begin(undefined)
+      clock.move(1)
+      other.answered()
+      other.ended()
+      if (turn.tickets[0]?.ticket.isEarly === true) {
+        wakes.push(clock.now() - from)
+        const { turnId } = turn
+        act("call", turn)
+        act("fails", turn)
+        turn = new Turn(clock, gatekeeper, 8 * HALF_AN_HOUR, "plain", turnId)
+      }
+      clock.move(1_000)
+    }
+    expect(wakes.length).toBeGreaterThan(5)
+    expect(wakes.length).toBeLessThan(14)
+    const last = wakes.at(-1) ?? 0
+    expect(last - (wakes.at(-2) ?? 0)).toBeGreaterThan(10 * 60_000)
+  })
+
+  it("rule X5: a turn is woken early into free room, and one whose time comes at a full endpoint is held until a place is free", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const early = refused(clock, gatekeeper)
+    gatekeeper.begin(undefined).answered()
+    expect(early.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [true, false, 0]
+    ])
+    early.tickets[0]?.ticket.giveBack()
+    const [call] = full(gatekeeper, 3)
+    const due = new Turn(clock, gatekeeper, 1_000, "plain")
+    clock.move(6_000)
+    expect(due.tickets).toEqual([])
+    expect(gatekeeper.view).toMatchObject({ held: 1, waiting: 1 })
+    call?.ended()
+    expect(due.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe, ticket.heldMs])).toEqual([
+      [false, false, 5_000]
+    ])
+  })
+
+  it("rule X5: a hold counts from its beginning, though the turn leaves in it because a person has extended its budget", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    refused(clock, gatekeeper).leave()
+    const [call] = full(gatekeeper, 3)
+    const tickets: Array<GateTicket> = []
+    const enter = (sleeper: Sleeper) => {
+      gatekeeper.enter(sleeper)
+      gatekeeper.due(sleeper)
+      return sleeper
+    }
+    const wait = {
+      gatekeeper,
+      turnId: Ids.TurnId.make("t"),
+      mayShare: true,
+      since: 0,
+      waitMs: 1_000,
+      notBefore: Infinity
+    }
+    const parts = { isWanted: false, held: () => {}, wake: (ticket: GateTicket) => void tickets.push(ticket) }
+    const first = enter({ ...wait, ...parts })
+    clock.move(5_000)
+    gatekeeper.leave(first)
+    clock.move(10)
+    enter({ ...wait, ...parts })
+    clock.move(3_000)
+    call?.ended()
+    expect(tickets.map(({ heldMs }) => heldMs)).toEqual([8_010])
+  })
+
+  it("rule X5: a turn that is woken as a probe is marked as one", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
+    for (let minutes = 0; kindsOf(turns).length === 0 && minutes < 29; minutes++) clock.move(60_000)
+    expect(kindsOf(turns)).toEqual([[true, true]])
+  })
+
+  it("rule X5: only the first answer of a call counts; a second or a late one does not", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
+    const [one, two] = [gatekeeper.begin(undefined), gatekeeper.begin(undefined)]
+    two.failed(overloaded)
+    one.answered()
+    const { room } = gatekeeper.view
+    one.answered()
+    expect(gatekeeper.view.room).toBe(room)
+    one.ended()
+    one.answered()
+    one.ended()
+    two.answered()
+    expect(gatekeeper.view).toMatchObject({ room, underway: 0 })
+  })
+
+  it("rule X5: a held turn is announced after 15 s, and then half as often each time; ten minutes after the last answer it calls", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    full(gatekeeper, 3)
+    const turn = new Turn(clock, gatekeeper, 0, "plain")
+    clock.move(Gate.HOLD_LIMIT_MS - 1)
+    expect(turn.tickets).toEqual([])
+    expect(turn.holds).toEqual([15_000, 30_000, 60_000, 120_000, 240_000, 480_000, 960_000])
+    clock.move(1)
+    expect(wokenAfter(turn)).toBe(Gate.HOLD_LIMIT_MS)
+    clock.move(Gate.HOLD_LIMIT_MS)
+    expect(turn.holds).toHaveLength(7)
+  })
+
+  it("rule X5: a refusal of one request changes nothing for the endpoint, for a first attempt and for a retry", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
+    for (let n = 0; n < 50; n++) {
+      gatekeeper.begin(undefined).failed(unheeded)
+      gatekeeper.begin(undefined, gatekeeper.admit()).failed(unheeded)
+    }
+    expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
+  })
+
+  it("rule X5: an answer that breaks off is an answer, and gives its place back", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
+    for (let n = 0; n < 50; n++) {
+      const call = gatekeeper.begin(undefined)
+      call.answered()
+      call.failed(overloaded)
+    }
+    expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
+  })
+
+  it("rule X5: its news contains the last answer, the last failure, and how many there were", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    gatekeeper.begin(undefined).answered()
+    const answeredAt = clock.now()
+    clock.move(1_000)
+    gatekeeper.begin(undefined, gatekeeper.admit()).failed(overloaded)
+    expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: clock.now(), failure: overloaded })
+    expect(gatekeeper.news.n).toBeGreaterThan(0)
+  })
+
+  it("rule X5: a ticket that is given back takes no place, and its early wake is not paid", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 12 }, () => refused(clock, gatekeeper))
+    gatekeeper.begin(undefined).answered()
+    for (let round = 0; round < turns.length; round++) for (const turn of turns) act("give-back", turn)
+    expect(turns.every(({ tickets }) => tickets.length === 1)).toBe(true)
+    expect(gatekeeper.view.underway).toBe(1)
+  })
+
+  it("rule D2, X5: a turn whose policy would refuse a further retry calls, and does not share", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = [1, 2, 3].flatMap(() => [
+      new Turn(clock, gatekeeper, 1_000, "plain"),
+      new Turn(clock, gatekeeper, 1_000, "last")
+    ])
+    clock.move(500)
+    shut(gatekeeper)
+    clock.move(500)
+    const shared = turns.filter(({ tickets }) => tickets[0]?.ticket.shared !== undefined)
+    expect(shared.length).toBeGreaterThan(0)
+    clock.move(Gate.HOLD_LIMIT_MS)
+    const isShared = ({ tickets }: Turn) => tickets[0]?.ticket.shared !== undefined
+    expect(turns.filter(({ mayShare }) => !mayShare).map(isShared)).toEqual([false, false, false])
+  })
+
+  it("rule X5: a turn that waits for its provider's time leaves no alarm behind", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
+    expect(clock.size).toBeGreaterThan(0)
+    turn.leave()
+    expect(clock.size).toBe(0)
+  })
+
+  it("rule X5: turns that wait over a restart have a probe, though this process has seen no failure", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => new Turn(clock, gatekeeper, HALF_AN_HOUR, "plain"))
+    clock.move(HALF_AN_HOUR - 1)
+    expect(turns.flatMap(({ tickets }) => tickets.map(({ ticket }) => ticket.isProbe))).toEqual([true, true])
+  })
+
+  it("rule X5: an endpoint is kept while a turn will wait for it after its provider's time", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    gatekeeper.begin(undefined).failed(overloaded)
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "hinted")
+    const call = gatekeeper.begin(undefined)
+    call.answered()
+    call.ended()
+    expect(gatekeeper.isIdle).toBe(false)
+    clock.move(HALF_AN_HOUR / 2 - 1)
+    expect(turn.tickets).toEqual([])
+    clock.move(1)
+    expect(turn.tickets.map(({ ticket }) => [ticket.isEarly, ticket.isProbe])).toEqual([[true, false]])
+  })
+
+  it("rule A15: a turn whose provider asked for the whole wait is not considered before", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turn = new Turn(clock, gatekeeper, HALF_AN_HOUR, "asked")
+    clock.move(HALF_AN_HOUR)
+    expect(wokenAfter(turn)).toBe(HALF_AN_HOUR)
+  })
+
+  it("rule X5: at an endpoint that is down a turn whose time comes just after a refusal takes that failure, with the rest of its delay", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const hint = { retryAfterMs: 90_000, source: "retry-after" }
+    const turns = Array.from({ length: 3 }, () => new Turn(clock, gatekeeper, 4_000, "plain"))
+    clock.move(3_000)
+    shut(gatekeeper)
+    gatekeeper.begin(undefined).failed({ ...overloaded, evidence: { body: "of the other's call" }, hint })
+    clock.move(1_000)
+    const shared = turns.flatMap(({ tickets }) => tickets.flatMap(({ ticket }) => ticket.shared ?? []))
+    expect(shared[0]).toEqual({ ...overloaded, hint: { ...hint, retryAfterMs: 89_000 }, shared: true })
+    // No call follows a share, so there is nothing to give back.
+    for (const { tickets } of turns) for (const { ticket } of tickets) ticket.giveBack()
+    for (const { tickets } of turns) for (const { ticket } of tickets) expect(ticket.spend()).toBe(false)
+    expect(gatekeeper.view.underway).toBe(0)
+  })
+
+  it("rule X5: nobody shares a failure of an endpoint that has answered in the last two minutes", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const call = gatekeeper.begin(undefined)
+    call.answered()
+    call.ended()
+    shut(gatekeeper)
+    const turns = Array.from({ length: 20 }, () => new Turn(clock, gatekeeper, 20_000, "plain"))
+    for (let seconds = 0; seconds < 118; seconds++) {
+      clock.move(1_000)
+      for (const turn of turns) {
+        act("call", turn)
+        act("fails", turn)
+      }
+    }
+    expect(turns.some(({ tickets }) => tickets.length > 0)).toBe(true)
+    expect(turns.flatMap(({ tickets }) => tickets.flatMap(({ ticket }) => ticket.shared ?? []))).toEqual([])
+  })
+
+  it("rule X5: the record of an early wake names its reason and the gate as its origin", () => {
+    const gatekeeper = new Gatekeeper(new ManualClock())
+    const [room, probe] = [false, true].map((isProbe) =>
+      wakeEarly(new GateTicket(gatekeeper, { ...gatekeeper.admit(), isProbe }))
+    )
+    expect(room).toMatchObject({ type: "now", early: true, by: { origin: "the gate: the endpoint answers again" } })
+    expect(probe?.by.origin).toBe("the gate: to see whether the endpoint answers")
+    expect(room?.by.commandId).not.toBe(probe?.by.commandId)
+    expect([room && isByGate(room), probe && isByGate(probe)]).toEqual([true, true])
+    expect([isByGate({ by: { commandId: "c", origin: "http" } }), isByGate({})]).toEqual([false, false])
+  })
+
+  it("rule X5: a turn that leaves while it is held gets no more announcements", () => {
+    const clock = new ManualClock()
+    const gatekeeper = new Gatekeeper(clock)
+    full(gatekeeper, 2)
+    const held = new Turn(clock, gatekeeper, 1_000, "plain")
+    clock.move(1_000)
+    expect(held.tickets).toEqual([])
+    expect(clock.size).toBeGreaterThan(0)
+    held.leave()
+    expect(clock.size).toBe(0)
+  })
+
+  it("rule X5: an alarm that rings before its time is set again", () => {
+    const clock = new EarlyClock()
+    const gatekeeper = new Gatekeeper(clock)
+    const turns = Array.from({ length: 50 }, () => refused(clock, gatekeeper))
+    clock.move(20 * 60_000)
+    expect(turns.some(({ tickets }) => tickets[0]?.ticket.isProbe)).toBe(true)
+  })
+
+  it("rule X5: wakes every turn once, not before the provider's time, and at the latest when the limit is over", () => {
+    fc.assert(
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+        const { turns, clock } = play(happenings)
+        clock.move(1_800_000 + Gate.HOLD_LIMIT_MS)
+        for (const turn of turns) {
+          expect(turn.tickets.length).toBe(turn.hasLeft ? 0 : 1)
+          const [woken] = turn.tickets
+          if (woken === undefined) continue
+          const due = turn.since + turn.waitMs
+          expect(woken.at).toBeLessThanOrEqual(due + Gate.HOLD_LIMIT_MS)
+          expect(woken.at).toBeGreaterThanOrEqual(Math.min(due, turn.notBefore))
+          if (woken.at < due) expect(woken.ticket.isEarly).toBe(true)
+          if (woken.at > due) expect(woken.ticket.isEarly).toBe(false)
+          expect(woken.ticket.heldMs).toBe(Math.max(0, woken.at - due))
+          if (turn.isWanted) expect([woken.at, woken.ticket.shared]).toEqual([due, undefined])
+        }
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it("rule X5: after every ticket is used and ended, or given back, no call is counted and no alarm is left", () => {
+    fc.assert(
+      fc.property(fc.array(happening, { minLength: 1, maxLength: 80 }), (happenings) => {
+        const { gatekeeper, turns, clock } = play(happenings)
+        // The end of one call admits the next, which has to end too.
+        for (let round = 0; round <= turns.length; round++) {
+          clock.move(1_800_000 + Gate.HOLD_LIMIT_MS)
+          for (const turn of turns) {
+            turn.call?.ended()
+            turn.tickets[0]?.ticket.giveBack()
+          }
+        }
+        expect(gatekeeper.isIdle).toBe(true)
+        expect(clock.size).toBe(0)
+      }),
+      { numRuns: 300 }
+    )
+  })
+})

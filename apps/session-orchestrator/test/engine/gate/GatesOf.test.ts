@@ -1,0 +1,91 @@
+/** Tests which gatekeeper an endpoint has, and how a waiting turn uses it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as Gates from "../../../src/engine/gate/Gates.ts"
+
+const target = { provider: "a", model: "m" }
+const endpoint = { baseUrl: "http://a", credential: "K" }
+const turnId = Ids.TurnId.make("turn")
+const shared = { turnId, mayShare: true }
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
+
+/** Gates of the provider `a`, and of no other. */
+const gates = Effect.provide(
+  Gates.Gates,
+  Gates.layer((provider) => (provider === "a" ? endpoint : undefined))
+).pipe(Effect.provide(Timer.layer))
+
+describe("the gate of an endpoint", () => {
+  it("is one per provider, address, credential and model, and its name contains none of them", () => {
+    const key = Gates.keyOf({ target }, endpoint)
+    const others = [
+      Gates.keyOf({ target: { ...target, provider: "b" } }, endpoint),
+      Gates.keyOf({ target: { ...target, model: "n" } }, endpoint),
+      Gates.keyOf({ target }, { ...endpoint, baseUrl: "http://b" }),
+      Gates.keyOf({ target, credential: "L" }, endpoint),
+      Gates.keyOf({ target }, { baseUrl: "http://a", credential: undefined })
+    ]
+    assert.strictEqual(new Set([key, ...others]).size, 6)
+    assert.strictEqual(Gates.keyOf({ target, credential: "K" }, endpoint), key)
+    assert.match(key, /^[\w-]{43}$/)
+  })
+
+  it.effect("is kept, except idle ones when there are a thousand", () =>
+    Effect.gen(function* () {
+      const { of } = yield* gates
+      const gateOf = (n: number) => of({ target: { provider: "a", model: `m${n}` } }) ?? assert.fail("it has no gate")
+      const [idle, busy] = [gateOf(0), gateOf(1)]
+      const ticket = busy.admit()
+      for (let n = 2; n < 1_000; n++) gateOf(n)
+      assert.strictEqual(gateOf(0), idle)
+      gateOf(1_000)
+      assert.notStrictEqual(gateOf(0), idle)
+      assert.strictEqual(gateOf(1), busy)
+      ticket.giveBack()
+      assert.isUndefined(of({ target: { provider: "b", model: "m" } }))
+    })
+  )
+})
+
+describe("a turn that waits", () => {
+  const wait = { failure: overloaded, isMoved: false, retryAt: 5_000, delayMs: 4_000, route: { target }, since: 1_000 }
+  const hint = { retryAfterMs: 700, source: "retry-after" } as const
+
+  it.effect("may be called early if its failure concerns the endpoint, but not before its hint", () =>
+    Effect.gen(function* () {
+      const known = yield* gates
+      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
+      const of = (over: Partial<Parameters<typeof Gates.waitOf>[2]>) =>
+        Gates.waitOf(known, turnId, { ...wait, ...over })
+      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+      assert.deepStrictEqual(of({}), base)
+      assert.deepStrictEqual(of({ failure: { ...overloaded, hint } }), { ...base, notBefore: 1_700 })
+      assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
+      const past = { odd: 1.5, restsUntil: 9_000 }
+      assert.deepStrictEqual(of({ basis: { past } }), { ...base, past })
+      const own = { ...overloaded, reason: "context-overflow" } as const
+      assert.deepStrictEqual(of({ failure: own }), { ...base, notBefore: Infinity })
+      assert.isUndefined(of({ route: { target: { provider: "b", model: "m" } } }))
+    })
+  )
+
+  it.effect("has the same wait by its record, on its own route or on its conversation's model", () =>
+    Effect.gen(function* () {
+      const known = yield* gates
+      const gatekeeper = known.of({ target }) ?? assert.fail("it has no gate")
+      const begun = { delayMs: 4_000, retryAt: 5_000, since: 1_000, isMoved: false }
+      const of = (over: Partial<Parameters<typeof Gates.waitOfRecord>[2]>, model = "a/m") =>
+        Gates.waitOfRecord(known, turnId, { ...begun, ...over }, model)
+      const base = { ...shared, gatekeeper, since: 1_000, waitMs: 4_000, notBefore: 1_000, isWanted: false }
+      assert.deepStrictEqual(of({}), base)
+      assert.deepStrictEqual(of({ hintMs: 700 }), { ...base, notBefore: 1_700 })
+      assert.deepStrictEqual(of({ isMoved: true }), { ...base, notBefore: Infinity, isWanted: true })
+      assert.deepStrictEqual(of({ ofEndpoint: false }), { ...base, notBefore: Infinity })
+      assert.deepStrictEqual(of({ route: { target } }, "b/m"), base)
+      assert.isUndefined(of({}, "b/m"))
+      assert.isUndefined(of({}, "none"))
+    })
+  )
+})

@@ -1,0 +1,175 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { Limiter, type Permit } from "../../../src/engine/gate/Limiter.ts"
+import { ManualClock } from "../conversation/ManualClock.ts"
+
+/** A call that asks for a permit; `end` gives it back, or stops waiting. */
+const ask = (limiter: Limiter, tokens = 0) =>
+  Effect.sync(() => {
+    const asked: { permit: Permit | undefined; readonly end: Effect.Effect<void> } = {
+      permit: undefined,
+      end: Effect.sync(() => {
+        leave()
+        asked.permit?.release()
+      })
+    }
+    const leave = limiter.request(tokens, (permit) => {
+      asked.permit = permit
+    })
+    return asked
+  })
+
+describe("Limiter", () => {
+  it.effect(
+    "Limiter.L1, Limiter.L2: calls begin in the order in which they asked, each when one before it has ended",
+    () =>
+      Effect.gen(function* () {
+        const limiter = new Limiter({ calls: 2 }, new ManualClock())
+        const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
+        const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
+        expect(begun()).toEqual([0, 1])
+        expect(limiter.waiting).toBe(3)
+        yield* calls[1]?.end ?? Effect.void
+        expect(begun()).toEqual([0, 1, 2])
+        calls[2]?.permit?.release()
+        calls[2]?.permit?.release() // Limiter.L2: given back once
+        expect(begun()).toEqual([0, 1, 2, 3])
+        expect(limiter.use.underway).toBe(2)
+      })
+  )
+
+  it.effect("Limiter.L3: a call that is interrupted while it waits is skipped", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ calls: 1 }, new ManualClock())
+      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
+      yield* second.end
+      expect(limiter.waiting).toBe(1)
+      yield* first.end
+      expect(second.permit).toBeUndefined()
+      expect(third.permit).toBeDefined()
+      yield* third.end
+      expect(limiter.use.underway).toBe(0)
+    })
+  )
+
+  it.effect("a minute's requests wait for the clock, which is set once", () =>
+    Effect.gen(function* () {
+      const clock = new ManualClock()
+      const limiter = new Limiter({ requestsPerMinute: 1 }, clock)
+      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
+      yield* first.end
+      expect(clock.size).toBe(1)
+      clock.move(60_999)
+      expect(second.permit).toBeUndefined()
+      clock.move(1)
+      expect(second.permit).toBeDefined()
+      expect(third.permit).toBeUndefined()
+      expect(clock.size).toBe(1)
+      yield* third.end
+      yield* second.end
+      expect(clock.size).toBe(0)
+    })
+  )
+
+  it.effect("tokens that a call did not use are given back, and those beyond the estimate count", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
+      expect(limiter.countsTokens).toBe(true)
+      const [first, second] = yield* Effect.all([ask(limiter, 90), ask(limiter, 60)])
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 15 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 30, outputTokens: 20 })
+      expect(second.permit).toBeUndefined()
+      first.permit?.counted({ inputTokens: 20, outputTokens: 20 })
+      expect(second.permit).toBeDefined()
+      expect(limiter.use.seconds.reduce((sum, { tokens }) => sum + tokens, 0)).toBe(100)
+    })
+  )
+
+  it.effect("a provider that reports no input is charged the estimate", () =>
+    Effect.gen(function* () {
+      const limiter = new Limiter({ tokensPerMinute: 100 }, new ManualClock())
+      const call = yield* ask(limiter, 40)
+      call.permit?.counted({ outputTokens: 5 })
+      expect(limiter.use.seconds).toMatchObject([{ tokens: 45, requests: 1 }])
+      call.permit?.counted({ inputTokens: 30 })
+      expect(limiter.use.seconds).toMatchObject([{ tokens: 30, requests: 1 }])
+    })
+  )
+
+  it.effect("Limiter.L4: other processes' use counts, and is checked again if nothing else would wake the call", () =>
+    Effect.gen(function* () {
+      const clock = new ManualClock()
+      const limiter = new Limiter({ calls: 1 }, clock)
+      limiter.setOthers([{ underway: 1, seconds: [] }])
+      const call = yield* ask(limiter)
+      expect(call.permit).toBeUndefined()
+      expect(clock.size).toBe(1)
+      limiter.setOthers([])
+      expect(call.permit).toBeDefined()
+      expect(clock.size).toBe(0)
+    })
+  )
+
+  it.effect("Limiter.L4: idle processes are not checked again: the end of an own call wakes the next", () =>
+    Effect.gen(function* () {
+      const clock = new ManualClock()
+      const limiter = new Limiter({ calls: 1 }, clock)
+      const first = yield* ask(limiter)
+      limiter.setOthers([{ underway: 0, seconds: [] }])
+      const second = yield* ask(limiter)
+      expect(clock.size).toBe(0)
+      yield* first.end
+      expect(second.permit).toBeDefined()
+    })
+  )
+
+  it("without limits no call waits, and none has to be measured", () => {
+    const limiter = new Limiter({}, new ManualClock())
+    expect(limiter.countsTokens).toBe(false)
+    const permits: Array<Permit> = []
+    for (const tokens of [1e9, 1e9]) limiter.request(tokens, (permit) => permits.push(permit))
+    expect(permits).toHaveLength(2)
+    for (const { release } of permits) release()
+    expect(limiter.use.underway).toBe(0)
+  })
+
+  it("Limiter.L1, Limiter.L2: under any order of calls, ends and time, no limit is exceeded, and no call waits without cause", async () => {
+    const event = fc.oneof(
+      fc.record({ type: fc.constant("ask" as const), tokens: fc.integer({ min: 0, max: 50 }) }),
+      fc.record({ type: fc.constant("end" as const), which: fc.nat(20) }),
+      fc.record({ type: fc.constant("pass" as const), ms: fc.integer({ min: 0, max: 90_000 }) })
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(event, { maxLength: 40 }),
+        (calls, requestsPerMinute, events) =>
+          Effect.runPromise(
+            Effect.gen(function* () {
+              const clock = new ManualClock()
+              const limiter = new Limiter({ calls, requestsPerMinute }, clock)
+              const open: Array<Effect.Success<ReturnType<typeof ask>>> = []
+              for (const event of events) {
+                if (event.type === "ask") open.push(yield* ask(limiter, event.tokens))
+                else if (event.type === "pass") clock.move(event.ms)
+                else yield* open.splice(event.which % Math.max(1, open.length), 1)[0]?.end ?? Effect.void
+                const begun = open.filter(({ permit }) => permit !== undefined)
+                expect(begun.length).toBe(limiter.use.underway)
+                expect(begun.length).toBeLessThanOrEqual(calls)
+                expect(open.slice(0, begun.length)).toEqual(begun)
+                expect(limiter.waiting).toBe(open.length - begun.length)
+                // A waiting call waits for an end or for the clock.
+                if (limiter.waiting > 0 && begun.length < calls) expect(clock.size).toBe(1)
+              }
+              for (const { end } of open.toReversed()) yield* end
+              expect([limiter.use.underway, limiter.waiting, clock.size]).toEqual([0, 0, 0])
+            })
+          )
+      )
+    )
+  })
+})

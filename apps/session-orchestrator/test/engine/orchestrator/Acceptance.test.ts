@@ -1,0 +1,263 @@
+/** Tests which turns are accepted and taken up, and in which order. */
+import { Interruption, Interruptions } from "@holdfast/journal"
+import { assert, describe, it } from "@effect/vitest"
+import { GivenRecords } from "@holdfast/kernel/testing"
+import { Ids } from "@holdfast/wire"
+import { Effect, Exit, Logger } from "effect"
+import { TestClock } from "effect/testing"
+import * as Gates from "../../../src/engine/gate/Gates.ts"
+import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
+import * as Startup from "../../../src/engine/orchestrator/Startup.ts"
+import * as Condition from "../../../src/base/system/Condition.ts"
+import type { Parking } from "../../../src/engine/parking/Parking.ts"
+import { Sessions } from "../../../src/engine/session/Session.ts"
+import type { TurnQueue } from "../../../src/engine/orchestrator/TurnQueue.ts"
+import * as MemoryStore from "../../storage/MemoryStore.ts"
+import { Store } from "../../../src/storage/Store.ts"
+import * as NumberedData from "../../storage/NumberedData.ts"
+import * as Logged from "../../storage/Logged.ts"
+import { TurnLog } from "../../../src/storage/TurnLog.ts"
+
+const { conversationId, turnId } = NumberedData
+
+/** The dependencies of acceptance, with a queue that notes its calls. */
+const given = Effect.gen(function* () {
+  const store = yield* Store
+  const log = yield* TurnLog
+  const interruptions = yield* Interruptions.Interruptions
+  const done: Array<string> = []
+  const has = new Set<string>()
+  const state: { isStopping: boolean; predecessor?: string } = { isStopping: false }
+  const parking = {
+    find: () => undefined,
+    park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
+  } as unknown as Parking // the part of it that acceptance uses
+  const queue: TurnQueue = {
+    parking,
+    add: (_, turn) =>
+      Effect.sync(() => {
+        done.push(`add ${turn}`)
+        has.add(turn)
+      }),
+    begin: () => {},
+    abortQueued: () => undefined,
+    draft: () => Effect.never,
+    settle: () => true,
+    release: () => Effect.void,
+    giveUp: () => Effect.succeed([]),
+    readmit: () => {},
+    sealOf: () => Effect.never,
+    sealHere: () => Effect.never,
+    has: ({ turnId }) => has.has(turnId)
+  }
+  const dependencies = (): Acceptance.Dependencies => ({
+    started: Effect.void,
+    find: (id) => Effect.map(store.conversation(id), (found) => (found._tag === "Some" ? found.value : assert.fail())),
+    store,
+    log,
+    interruptions,
+    receivers: [],
+    sessions: new Sessions(),
+    queue,
+    tenancy: { predecessor: state.predecessor },
+    newTurnId: () => Ids.TurnId.make("new"),
+    gates: Gates.noop,
+    life: "life 2",
+    isStopping: () => state.isStopping,
+    doubtful: new Set()
+  })
+  const accepted = (n: number, of: number) => Logged.accept(NumberedData.turn(n, of))
+  const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>
+    Logged.events(turnId(n), [NumberedData.message(n, of, 0), { ...NumberedData.end(n, of), status }], 0)
+  /** The turn's process dies `deaths` times. */
+  const died = (n: number, deaths: number) =>
+    interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
+  for (let of = 1; of <= 12; of++) yield* store.createConversation(NumberedData.conversation(of))
+  return { store, dependencies, done, has, state, accepted, sealed, died }
+})
+
+const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(lines)).pipe(
+    Effect.provide(MemoryStore.layer),
+    Effect.provide(Logger.layer([logger]))
+  )
+}
+
+describe("turns that an earlier process has left", () => {
+  it.effect("rule X1: are parked if they wait and queued otherwise", () =>
+    logged((lines) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done } = yield* given
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        assert.deepStrictEqual([done, lines], [[], []])
+        yield* accepted(1, 1)
+        yield* accepted(2, 1)
+        yield* accepted(3, 2)
+        yield* accepted(4, 3)
+        yield* accepted(5, 4)
+        for (const [n, at] of [
+          [1, 6_000],
+          [5, 90_000]
+        ] as const) {
+          yield* Logged.append(turnId(n), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at)])
+        }
+        yield* TestClock.setTime(10_000)
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        // An overdue turn wakes now, at the beginning of a spread.
+        assert.deepStrictEqual(done, [
+          "park turn-1 until 10000",
+          "park turn-5 until 90000",
+          "add turn-2",
+          "add turn-3",
+          "add turn-4"
+        ])
+        assert.deepStrictEqual(lines, [
+          "Info Took up 5 unfinished turn(s) in 0 ms, from the last process; 2 of them wait for their time."
+        ])
+      })
+    )
+  )
+
+  it.effect("are logged with the process that died", () =>
+    logged((lines) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, state } = yield* given
+        yield* accepted(1, 1)
+        yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
+        state.predecessor = "process 7 on mill"
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        assert.deepStrictEqual(lines, [
+          "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
+        ])
+      })
+    )
+  )
+
+  it.effect("rule X14: come last if they were in progress at three deaths in a row, and ten of them are named", () =>
+    logged((lines) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, died, done } = yield* given
+        for (let n = 1; n <= 12; n++) {
+          yield* accepted(n, n)
+          yield* died(n, n === 5 ? 2 : 3)
+        }
+        yield* accepted(13, 1)
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        // The turns behind a suspect in its conversation wait too.
+        const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
+        assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
+        const names = (all: ReadonlyArray<number>) => all.map((n) => `turn-${n}`).join(", ")
+        assert.deepStrictEqual(lines.slice(0, -1), [
+          "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
+            `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
+        ])
+      })
+    )
+  )
+
+  it.effect("rule X14: ten suspects are named without an ellipsis", () =>
+    logged((lines) =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, died } = yield* given
+        for (let n = 1; n <= 10; n++) {
+          yield* accepted(n, n)
+          yield* died(n, 3)
+        }
+        yield* Startup.takeUp(dependencies(), Condition.make())
+        assert.match(lines[0] ?? "", /: turn-1, .*, turn-10$/)
+      })
+    )
+  )
+
+  it.effect("are recovered if no process has them", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, has } = yield* given
+        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
+        for (const n of [1, 2, 3]) yield* accepted(n, 1)
+        has.add(turnId(1))
+        assert.isTrue(yield* Acceptance.recover(dependencies(), conversationId(1)))
+        assert.deepStrictEqual(done, ["add turn-2", "add turn-3"])
+        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
+      })
+    )
+  )
+})
+
+describe("a prompt", () => {
+  it.effect("Acceptance.A4: is queued again for a known turn only if no process has that turn", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, sealed } = yield* given
+        const prompt = (n: number) =>
+          Acceptance.prompt(dependencies(), conversationId(1), { prompt: `prompt ${n}`, turnId: turnId(n) })
+        assert.strictEqual(yield* prompt(1), turnId(1))
+        assert.strictEqual(yield* prompt(1), turnId(1))
+        assert.deepStrictEqual(done.splice(0), ["add turn-1"])
+        for (const n of [2, 4]) yield* accepted(n, 1)
+        yield* sealed(4, 1, "completed")
+        for (const n of [2, 4]) yield* prompt(n)
+        assert.deepStrictEqual(done, ["add turn-2"])
+      })
+    )
+  )
+
+  it.effect("gets the requested id or a new one; the id of another turn is a conflict", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { dependencies } = yield* given
+        const prompt = (text: string, id?: Ids.TurnId) =>
+          Acceptance.prompt(dependencies(), conversationId(1), { prompt: text, turnId: id })
+        assert.strictEqual(yield* prompt("a"), "new")
+        yield* prompt("a", turnId(1))
+        const conflict = yield* Effect.flip(prompt("b", turnId(1)))
+        assert.strictEqual(conflict.message, "The turn id turn-1 belongs to another turn. Choose a new one.")
+      })
+    )
+  )
+
+  it.effect("is refused during shutdown", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { dependencies, done, state } = yield* given
+        state.isStopping = true
+        const refused = yield* Effect.flip(Acceptance.prompt(dependencies(), conversationId(1), { prompt: "a" }))
+        assert.strictEqual(refused._tag, "ShuttingDown")
+        assert.deepStrictEqual(done, [])
+      })
+    )
+  )
+})
+
+describe("a manual retry", () => {
+  it.effect("rule M1: is accepted after a failure or an abort, and the same one again is no second retry", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done, sealed } = yield* given
+        const retried = (of: number, id?: Ids.TurnId) =>
+          Acceptance.retry(dependencies(), conversationId(of), { turnId: id })
+        const refusal = (of: number) => Effect.map(Effect.flip(retried(of)), ({ message }) => message)
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: the conversation has no turn yet.")
+        yield* accepted(1, 1)
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 has not ended.")
+        yield* sealed(1, 1, "completed")
+        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 was completed.")
+        for (const [n, status] of [
+          [2, "failed"],
+          [3, "aborted"]
+        ] as const) {
+          yield* accepted(n, n)
+          yield* sealed(n, n, status)
+          const again = turnId(n + 10)
+          assert.strictEqual(yield* retried(n, again), again)
+          assert.deepStrictEqual(done.splice(0), [`add ${again}`])
+          assert.strictEqual(yield* retried(n, again), again)
+          assert.deepStrictEqual(done, [])
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(retried(n))))
+        }
+      })
+    )
+  )
+})

@@ -1,0 +1,782 @@
+/** Tests faults between the parts of conversations. */
+import { assert, describe, it } from "@effect/vitest"
+import { JournalConflict, StorageError } from "@holdfast/journal"
+import type { Toolbox } from "@holdfast/kernel"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { ToolServers } from "@holdfast/mcp"
+import { Ids, Target } from "@holdfast/wire"
+import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, type Schema, type Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as InterruptedTurns from "../../../src/engine/recovery/InterruptedTurns.ts"
+import type { Conversations, CreateOptions } from "../../../src/engine/conversation/Conversations.ts"
+import { appendsAfter, asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
+import type { TurnLog } from "../../../src/storage/TurnLog.ts"
+import * as Logged from "../../storage/Logged.ts"
+
+const { answer, emits, hangs, overloaded, text, throws, unauthorized } = ScriptedProvider
+
+const id = Ids.TurnId.make
+
+describe("a turn that stops without a seal", () => {
+  /** Simulates another process that writes the records of turn `a`, while `state` is set. */
+  const elsewhere = (state: { isElsewhere: boolean; readonly door?: Effect.Effect<void> }) =>
+    appendsAfter(({ records, turnId }) =>
+      turnId === id("a") && records.length > 0 && state.isElsewhere
+        ? Effect.andThen(state.door ?? Effect.void, Effect.fail(new JournalConflict({ turnId })))
+        : Effect.void
+    )
+
+  it.effect("TurnQueue.Q1: fails its waiting callers, is run again, and is not passed by the turns behind it", () => {
+    const door = Deferred.makeUnsafe<void>()
+    const state = { isElsewhere: true, door: Deferred.await(door) }
+    return withService(
+      { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], log: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        const result = yield* asking(Effect.flip(conversations.result(id("a"))))
+        yield* Deferred.succeed(door, undefined)
+        assert.include((yield* Fiber.join(result)).message, "elsewhere")
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(watcher.fiber)))
+        // It is run again at once, stops again, and then waits.
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
+        assert.deepStrictEqual(
+          (yield* Logged.tail()).map(({ turnId }) => turnId),
+          ["a", "b"]
+        )
+        state.isElsewhere = false
+        const answered = yield* asking(conversations.result(id("b")))
+        yield* TestClock.adjust(InterruptedTurns.FIRST_MS)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        assert.strictEqual((yield* Fiber.join(answered)).text, "two")
+      })
+    )
+  })
+
+  it.effect("rule X4: is sealed by an abort at once, though it waits to be run again", () => {
+    const state = { isElsewhere: true }
+    return withService(
+      { scripts: [answer("zero"), answer("zero"), answer("two")], log: elsewhere(state) },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const c = yield* conversations.create({})
+        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
+        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
+        // It stops again, and waits.
+        yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+        assert.isTrue(yield* conversations.abort(c, id("a")))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
+        assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
+      })
+    )
+  })
+
+  it.effect("rule X4: is sealed by an abort though it is not in memory", () =>
+    withService(
+      { scripts: [answer("one")] },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* Logged.accept({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        assert.isTrue(yield* conversations.abort(c))
+        assert.strictEqual(Option.getOrThrow(yield* store.turn(id("a"))).end?.status, "aborted")
+        assert.isFalse(yield* conversations.abort(c))
+      })
+    )
+  )
+
+  it.effect("includes a turn at shutdown, whatever its disk does", () =>
+    withService(
+      {
+        scripts: [],
+        log: appendsAfter(() => Effect.fail(new StorageError({ message: "The disk is full." })))
+      },
+      Effect.fnUntraced(function* ({ conversations, stop }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const waiting = yield* Effect.forkChild(Effect.flip(conversations.result(id("a"))), { startImmediately: true })
+        // The clock stands still: a turn that asked its disk once more would never end.
+        yield* stop
+        assert.strictEqual((yield* Fiber.join(waiting))._tag, "TurnStopped")
+        assert.strictEqual((yield* Logged.tail()).length, 1)
+      })
+    )
+  )
+})
+
+describe("rule C10: a defect of the service while it runs a turn", () => {
+  /** Throws when it is called for the first `times` times. */
+  const throwing = <Args extends ReadonlyArray<unknown>, A>(times: number, call: (...args: Args) => A) => {
+    let calls = 0
+    return (...args: Args): A => {
+      if (calls++ < times) throw new TypeError("boom")
+      return call(...args)
+    }
+  }
+
+  const cases: ReadonlyArray<[string, (times: number) => Partial<Parameters<typeof withService>[0]>]> = [
+    ["reading the turn", (times) => ({ store: (real) => ({ resumption: throwing(times, real.resumption) }) })],
+    [
+      "recording",
+      (times) => {
+        const boom = throwing(times, () => Effect.void)
+        return { log: appendsAfter(({ records }) => (records.length > 0 ? boom() : Effect.void)) }
+      }
+    ],
+    [
+      "all recording",
+      (times) => ({
+        log: (real) => {
+          const append = throwing(times, real.append)
+          return {
+            append: (appends) =>
+              appends.some(({ records }) => records.length > 0) ? append(appends) : real.append(appends)
+          }
+        }
+      })
+    ]
+  ]
+
+  it.effect("rule C10: an abort ends a turn at once whose every run is stopped by a defect, as aborted", () =>
+    withService(
+      { scripts: [], store: (real) => ({ resumption: throwing(50, real.resumption) }) },
+      Effect.fnUntraced(function* ({ conversations, store }) {
+        const c = yield* conversations.create({})
+        yield* Logged.accept({ turnId: id("a"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        // The clock stands still: the abort does not wait for the next run.
+        assert.isTrue(yield* conversations.abort(c))
+        const { end } = Option.getOrThrow(yield* store.turn(id("a")))
+        assert.strictEqual(end?.status, "aborted")
+        assert.isUndefined(end?.error)
+      })
+    )
+  )
+
+  for (const [what, broken] of cases) {
+    const run = (times: number) =>
+      withService({ scripts: [0, 1, 2, 3, 4].map(() => answer("one")), ...broken(times) }, (service) =>
+        Effect.gen(function* () {
+          const { conversations } = service
+          const c = yield* conversations.create({})
+          // The first turn of a conversation is not read from the disk.
+          yield* Logged.accept({ turnId: id("zero"), conversationId: c, prompt: "Hi", acceptedAt: 0 })
+          yield* conversations.prompt(c, { prompt: "Hi", turnId: id("zero") })
+          const watcher = yield* watching(conversations.watch(c, 0))
+          const ended = yield* asking(conversations.result(id("zero")))
+          yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => ended.pollUnsafe() !== undefined })
+          const { end } = yield* Fiber.join(ended)
+          assert.strictEqual(end.status, times < 3 ? "completed" : "failed")
+          if (times >= 3) {
+            assert.deepInclude(end.error, { reason: "unknown", retryable: false, defect: true })
+            assert.include(end.error?.message, "3 times")
+            assert.include(end.error?.message, "boom")
+          }
+          yield* watcher.until("turn-end")
+          assert.strictEqual(watcher.types().filter((type) => type === "turn-end").length, 1)
+          // No turn is behind it any more.
+          assert.strictEqual((yield* conversations.state(c)).status, "idle")
+        })
+      )
+    it.effect(`rule C10: ${what}, fails twice: the turn continues`, () => run(2))
+    it.effect(`rule C10: ${what}, fails three times: the turn is sealed as failed`, () => run(3))
+    it.effect(`rule C10: ${what}, fails always: the turn is sealed as failed, once`, () => run(50))
+  }
+})
+
+describe("a record that cannot be written as text", () => {
+  it.effect("rule C10: fails its own turn, with the reason, and none of those that are written with it", () => {
+    const gate = Deferred.makeUnsafe<void>()
+    let running = 0
+    const toolbox: Toolbox.Toolbox["Service"] = {
+      definitions: [{ name: "read", inputSchema: {}, isIdempotent: true }],
+      run: ({ toolCallId }) =>
+        Effect.as(
+          Effect.suspend(() => {
+            running++
+            return Deferred.await(gate)
+          }),
+          { output: toolCallId === "bad" ? NO_JSON : "good", isError: false }
+        )
+    }
+    const offered: ToolServers.OfferedTools = {
+      toolbox: Effect.succeed(toolbox),
+      missing: () => [],
+      isComplete: Effect.void
+    }
+    const calling = (toolCallId: string) =>
+      ScriptedProvider.tools({ type: "tool-call", toolCallId, toolName: "read", input: {} })
+    // The first result begins a pass, and those that come meanwhile are of the next one.
+    const names = ["one", "bad", "two"]
+    return withService(
+      {
+        scripts: [...names.map(calling), ...names.map(() => answer("Well."))],
+        tools: { ...offered, names: [], only: () => offered }
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const results = yield* Effect.forEach(names, (name, n) =>
+          Effect.gen(function* () {
+            const c = yield* conversations.create({})
+            yield* conversations.prompt(c, { prompt: "Read.", turnId: id(name) })
+            yield* Effect.repeat(Effect.yieldNow, { until: () => running > n })
+            return yield* asking(conversations.result(id(name)))
+          })
+        )
+        yield* Deferred.succeed(gate, undefined)
+        const [one, bad, two] = results
+        // The clock stands still: neither is run again.
+        for (const turn of [one, two])
+          assert.strictEqual((yield* Fiber.join(turn ?? assert.fail())).end.status, "completed")
+        yield* Effect.repeat(TestClock.adjust("1 second"), { until: () => bad?.pollUnsafe() !== undefined })
+        const { end } = yield* Fiber.join(bad ?? assert.fail())
+        assert.strictEqual(end.status, "failed")
+        assert.include(end.error?.message, "The record step/0/tool/0 cannot be written as text")
+      })
+    )
+  })
+})
+
+/** A value that `JSON.stringify` refuses, as a tool of another program's may return. */
+const NO_JSON = 1n as unknown as Schema.Json
+
+describe("a turn that waits on disk", () => {
+  it.effect("rule X3: sends its watchers no event again when it comes back", () =>
+    withService(
+      {
+        scripts: [emits(overloaded), throws(overloaded), emits(overloaded), answer("At ", "last")],
+        retry: waits(10, 20, 30)
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const all = yield* watching(conversations.watch(c, 0))
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const one = yield* watching(conversations.watchTurn(id("a")))
+        for (const [n, seconds] of [10, 20, 30].entries()) {
+          yield* one.until("provider-retry", n + 1)
+          yield* TestClock.adjust(Duration.seconds(seconds))
+        }
+        yield* Fiber.join(one.fiber)
+        yield* all.until("turn-end")
+        const types = [
+          "turn-start",
+          "message",
+          "step-start",
+          "provider-retry",
+          "provider-retry",
+          "provider-retry",
+          "text-delta",
+          "text-delta",
+          "retry-end",
+          "usage",
+          "message",
+          "turn-end"
+        ]
+        assert.deepStrictEqual(one.types(), types)
+        assert.deepStrictEqual(all.types(), types)
+      })
+    )
+  )
+
+  /** A parked turn that is wanted again while its row is being read. */
+  const comingBack = (
+    test: (given: {
+      readonly conversations: Conversations["Service"]
+      readonly c: Ids.ConversationId
+      readonly provider: ReturnType<typeof ScriptedProvider.make>
+    }) => Effect.Effect<void, unknown, Scope.Scope>
+  ) => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    const held = <A, E>(effect: Effect.Effect<A, E>) =>
+      isHeld ? Effect.andThen(Deferred.await(isOpen), effect) : effect
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({ resumption: (turnId) => held(real.resumption(turnId)) })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        yield* test({ conversations, c, provider })
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.await(watcher.fiber)
+        const end = yield* conversations.result(id("a"))
+        assert.strictEqual(end.end.status, "aborted")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  }
+
+  it.effect("TurnQueue.Q2, D8: an abort that arrives while it comes back takes effect, and no attempt is made", () =>
+    comingBack(({ conversations, c }) => Effect.asVoid(asking(conversations.abort(c))))
+  )
+
+  it.effect("rule X4: an abort is answered when the seal is on disk, and so is the same abort again", () => {
+    const answers: Array<Effect.Success<ReturnType<typeof asking>>> = []
+    return Effect.andThen(
+      comingBack(({ conversations, c }) =>
+        Effect.gen(function* () {
+          for (let n = 0; n < 2; n++) answers.push(yield* asking(conversations.abort(c)))
+          yield* TestClock.adjust("1 second")
+          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
+        })
+      ),
+      Effect.sync(() => {
+        for (const answer of answers) assert.deepStrictEqual(answer.pollUnsafe(), Exit.succeed(true))
+      })
+    )
+  })
+
+  it.effect("TurnQueue.Q2: shows its state while it comes back", () =>
+    comingBack(({ conversations, c }) =>
+      Effect.gen(function* () {
+        const { turnId, status } = yield* conversations.state(c)
+        assert.strictEqual(turnId, "a")
+        assert.notStrictEqual(status, "idle")
+        yield* asking(conversations.abort(c))
+      })
+    )
+  )
+
+  it.effect("TurnWait.W3: is cancelled by a command that arrives before its elapsed time is taken", () => {
+    const isOpen = Deferred.makeUnsafe<void>()
+    let isHeld = false
+    return withService(
+      {
+        scripts: [emits(overloaded), answer("late")],
+        retry: waits(3_600),
+        store: (real) => ({
+          resumption: (id) =>
+            isHeld ? Effect.andThen(Deferred.await(isOpen), real.resumption(id)) : real.resumption(id)
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
+        isHeld = true
+        yield* TestClock.adjust("1 hour")
+        const answer = yield* asking(conversations.steer({ type: "abort-retry", conversationId: c }, "a test"))
+        yield* Deferred.succeed(isOpen, undefined)
+        yield* Fiber.join(watcher.fiber)
+        assert.isTrue(yield* Fiber.join(answer))
+        const end = watcher.seen.find(({ event }) => event.type === "retry-end")?.event
+        assert.isTrue(end?.type === "retry-end" && end.finalError === "Retry cancelled")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  })
+})
+
+describe("a conversation", () => {
+  /** A database that goes away once, between the commit of an acceptance and the answer. */
+  const losingOne = () => {
+    let isLost = true
+    return (real: TurnLog["Service"]): Pick<TurnLog["Service"], "accept"> => ({
+      accept: (turn, options) =>
+        Effect.flatMap(real.accept(turn, options), (acceptance) => {
+          if (!isLost) return Effect.succeed(acceptance)
+          isLost = false
+          return Effect.fail(new StorageError({ message: "The connection was lost." }))
+        })
+    })
+  }
+
+  it.effect(
+    "rule X3: runs a turn that is on disk without an acknowledgement before the next, and no id is left out",
+    () =>
+      withService(
+        { scripts: [answer("one"), answer("two")], log: losingOne() },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          const watcher = yield* watching(conversations.watch(c, 0))
+          const lost = { prompt: "Hi", turnId: id("a") }
+          assert.strictEqual((yield* Effect.flip(conversations.prompt(c, lost)))._tag, "StorageError")
+          yield* conversations.prompt(c, { prompt: "And you?", turnId: id("b") })
+          assert.strictEqual((yield* conversations.result(id("b"))).text, "two")
+          yield* conversations.prompt(c, lost)
+          assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+          assert.strictEqual(provider.requests.length, 2)
+          const ids = watcher.seen.flatMap(({ id }) => id ?? [])
+          assert.deepStrictEqual(
+            ids,
+            Array.from(ids, (_, i) => i + 1)
+          )
+          const turns = (yield* conversations.messages(c)).map(({ turnId }) => turnId)
+          assert.deepStrictEqual(turns, [id("a"), id("a"), id("b"), id("b")])
+        })
+      )
+  )
+
+  it.effect("Acceptance.A4: runs a turn that is on disk without an acknowledgement when it is sent again", () =>
+    withService(
+      { scripts: [answer("one")], log: losingOne() },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const turn = { prompt: "Hi", turnId: id("a") }
+        assert.strictEqual((yield* Effect.flip(conversations.prompt(c, turn)))._tag, "StorageError")
+        for (let n = 0; n < 2; n++) yield* conversations.prompt(c, turn)
+        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
+        yield* conversations.prompt(c, turn)
+        assert.strictEqual(provider.requests.length, 1)
+        assert.deepStrictEqual(
+          (yield* conversations.messages(c)).map(({ role }) => role),
+          ["user", "assistant"]
+        )
+      })
+    )
+  )
+
+  it.effect(
+    "Acceptance.A2: begins its first turn from the acceptance, and reads the disk for turns with a history",
+    () => {
+      const read: Array<string> = []
+      return withService(
+        {
+          scripts: [answer("one"), answer("two")],
+          store: (real) => ({
+            resumption: (turnId) =>
+              Effect.andThen(
+                Effect.sync(() => read.push(turnId)),
+                real.resumption(turnId)
+              )
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations, provider }) {
+          const c = yield* conversations.create({})
+          for (const turnId of [id("a"), id("b")]) {
+            yield* conversations.prompt(c, { prompt: `This is ${turnId}`, turnId })
+            yield* conversations.result(turnId)
+          }
+          assert.deepStrictEqual(read, ["b"])
+          assert.deepStrictEqual(
+            provider.requests.map(({ messages }) => messages.length),
+            [1, 3]
+          )
+        })
+      )
+    }
+  )
+
+  it.effect(
+    "Acceptance.A2: writes a turn's opening with its acceptance if it can run at once, and otherwise when the others have ended",
+    () => {
+      const opened: Array<string> = []
+      const begun: Array<string> = []
+      const reached = Deferred.makeUnsafe<void>()
+      return withService(
+        {
+          scripts: [hangs(reached), answer("two"), answer("three")],
+          log: (real) => ({
+            accept: (turn, { isOpened } = {}) => {
+              if (isOpened === true) opened.push(turn.turnId)
+              return real.accept(turn, { isOpened })
+            },
+            append: (appends) => {
+              for (const { events, position, turnId } of appends)
+                if (events.length > 0 && position === 0) begun.push(turnId)
+              return real.append(appends)
+            }
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const c = yield* conversations.create({})
+          const watcher = yield* watching(conversations.watch(c, 0))
+          yield* conversations.prompt(c, { prompt: "One", turnId: id("a") })
+          yield* Deferred.await(reached)
+          yield* conversations.prompt(c, { prompt: "Two", turnId: id("b") })
+          yield* conversations.abort(c)
+          yield* conversations.result(id("b"))
+          yield* conversations.prompt(c, { prompt: "Three", turnId: id("c") })
+          yield* conversations.result(id("c"))
+          yield* watcher.until("turn-end", 3)
+          assert.deepStrictEqual([opened, begun], [["a", "c"], ["b"]])
+          const persisted = watcher.seen.filter((frame) => frame.id !== undefined)
+          assert.deepStrictEqual(
+            persisted.map((frame) => frame.id),
+            persisted.map((_, i) => i + 1)
+          )
+          const turns = persisted.map(({ event }) => event.turnId)
+          assert.deepStrictEqual(turns, turns.toSorted())
+          const stored = yield* Stream.runCollect(Logged.after(c, 0))
+          assert.deepStrictEqual(
+            persisted.map(({ json }) => json),
+            stored.map(({ json }) => json)
+          )
+        })
+      )
+    }
+  )
+
+  it.effect("rule P15: switched off while a prompt is being accepted is switched off for that prompt", () => {
+    const read = Deferred.makeUnsafe<void>()
+    const isSwitched = Deferred.makeUnsafe<void>()
+    let isFirst = true
+    return withService(
+      {
+        scripts: [emits(overloaded)],
+        store: (real) => ({
+          conversation: (c) =>
+            Effect.tap(real.conversation(c), () => {
+              if (!isFirst) return Effect.void
+              isFirst = false
+              return Effect.andThen(Deferred.succeed(read, undefined), Deferred.await(isSwitched))
+            })
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const prompt = yield* Effect.forkChild(conversations.prompt(c, { prompt: "Hi", turnId: id("a") }))
+        yield* Deferred.await(read)
+        yield* conversations.change({ type: "set-auto-retry", conversationId: c, enabled: false })
+        yield* Deferred.succeed(isSwitched, undefined)
+        yield* Fiber.join(prompt)
+        assert.isFalse((yield* conversations.state(c)).autoRetryEnabled)
+        const { end } = yield* conversations.result(id("a"))
+        assert.strictEqual(end.status, "failed")
+        assert.strictEqual(end.attempts, 1)
+      })
+    )
+  })
+
+  it.effect("rule P15: switched on and off during a turn, applies the present setting to each failure", () =>
+    withService(
+      { scripts: [emits(overloaded), emits(overloaded), answer("never")], retry: waits(1, 1, 1) },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
+        yield* conversations.change({ type: "set-auto-retry", conversationId: c, enabled: false })
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(watcher.fiber)
+        assert.strictEqual(watcher.types().filter((type) => type === "provider-retry").length, 1)
+        assert.strictEqual((yield* conversations.result(id("a"))).end.attempts, 2)
+      })
+    )
+  )
+
+  it.effect("a change of the model holds for turns that are accepted after it, and queued ones keep theirs", () => {
+    const reached = Deferred.makeUnsafe<void>()
+    return withService(
+      { scripts: [hangs(reached), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        const before = (yield* conversations.state(c)).model
+        const other = `${before}-2`
+        yield* conversations.prompt(c, { prompt: "1", turnId: id("a") })
+        yield* conversations.prompt(c, { prompt: "2", turnId: id("b") })
+        yield* Deferred.await(reached)
+        yield* conversations.change({ type: "set-model", conversationId: c, model: other })
+        yield* conversations.prompt(c, { prompt: "3", turnId: id("c") })
+        yield* conversations.abort(c)
+        yield* conversations.result(id("c"))
+        assert.deepStrictEqual(
+          provider.requests.map(({ target }) => Target.format(target)),
+          [before, before, other]
+        )
+        assert.strictEqual((yield* conversations.state(c)).model, other)
+        const refused = yield* Effect.flip(
+          conversations.change({ type: "set-model", conversationId: c, model: "nowhere/m" })
+        )
+        assert.match(refused.message, /^model: expected "provider\/model" with a provider of the configuration/)
+      })
+    )
+  })
+
+  it.effect("rule M1: the same manual retry again is the same turn, whatever has happened since", () =>
+    withService(
+      { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* conversations.result(id("a"))
+        yield* conversations.retry(c, { turnId: id("r") })
+        yield* conversations.prompt(c, { prompt: "And?", turnId: id("b") })
+        yield* conversations.result(id("b"))
+        assert.strictEqual(yield* conversations.retry(c, { turnId: id("r") }), id("r"))
+        assert.strictEqual((yield* conversations.result(id("r"))).text, "whole")
+        assert.strictEqual(provider.requests.length, 3)
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, {})))._tag, "TurnConflict")
+        // Another id is another retry, of a turn that was answered.
+        assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
+        assert.strictEqual(provider.requests.length, 3)
+      })
+    )
+  )
+
+  it.effect("rule P15: does not show retrying once the attempt has begun", () =>
+    withService(
+      { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const watcher = yield* watching(conversations.watchTurn(id("a")))
+        yield* watcher.until("provider-retry")
+        assert.strictEqual((yield* conversations.state(c)).status, "retrying")
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(provider.requests.length, 2)
+        const state = yield* conversations.state(c)
+        assert.deepStrictEqual([state.status, state.isRetrying, state.retryAt], ["running", false, undefined])
+      })
+    )
+  )
+})
+
+describe("a conversation with settings of its own", () => {
+  it.effect("rule P3: is refused if they are invalid, with found and expected values of every fault at once", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const retry = { profil: "overnight", budget: "8h", schedule: { type: "steps", delays: ["5 seconds", 7] } }
+        const { message } = yield* Effect.flip(conversations.create({ retry }))
+        assert.match(message, /^retry\.profil: unknown key\. Did you mean "profile"\? Known here: profile, enabled, /)
+        for (const part of [
+          'retry.schedule.delays[1]: found 7; expected a string such as "30 minutes" or "100 millis".',
+          'retry.budget: found "8h"; expected a duration such as "30 minutes", "8 hours" or "100 millis". Did you mean "8 hours"?'
+        ]) {
+          assert.include(message, part)
+        }
+      })
+    )
+  )
+
+  it.effect("rule P3: is refused with the first fault and the number of further faults if there are many", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 1_000 }, () => "soon")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.match(message, /^retry\.schedule\.delays\[0\]: found "soon"; /)
+        assert.match(message, /retry\.schedule\.delays\[19\]: [^[]* And 980 more\.$/)
+      })
+    )
+  )
+
+  it.effect("rule P3: is refused unread if they are longer than any settings", () =>
+    withService(
+      { scripts: [] },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const delays = Array.from({ length: 50_000 }, () => "5 seconds")
+        const { message } = yield* Effect.flip(conversations.create({ retry: { schedule: { type: "steps", delays } } }))
+        assert.strictEqual(message, "retry: it has 600040 characters as JSON; expected 65536 at most.")
+      })
+    )
+  )
+
+  it.effect("rule X15: has a system prompt and tools of the configuration by their names, and no others", () =>
+    withService(
+      { scripts: [answer("Fine")], systemPrompts: { reviewer: "Find mistakes." } },
+      Effect.fnUntraced(function* ({ conversations, provider, store }) {
+        const id = yield* conversations.create({ system: { name: "reviewer" }, tools: [] })
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* conversations.result(turnId)
+        assert.strictEqual(provider.requests[0]?.system, "Find mistakes.")
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.conversation(id)).tools, [])
+        const refusal = (options: CreateOptions) =>
+          Effect.map(Effect.flip(conversations.create(options)), ({ message }) => message)
+        assert.strictEqual(
+          yield* refusal({ system: { name: "toString" } }),
+          'system.name: there is no system prompt "toString"; the configuration has reviewer.'
+        )
+        assert.strictEqual(
+          yield* refusal({ tools: ["search"] }),
+          'tools[0]: there is no tool server "search"; the configuration has no `tools`.'
+        )
+      })
+    )
+  )
+
+  it.effect(
+    "a start that cannot read the unfinished turns refuses calls with the reason, and accepts them once it can",
+    () => {
+      const damaged = new StorageError({ message: "Could not read the turns: the file is damaged." })
+      let isDamaged = true
+      return withService(
+        {
+          scripts: [],
+          log: (real) => ({
+            tail: (of) => Effect.suspend(() => (isDamaged ? Effect.fail(damaged) : real.tail(of)))
+          })
+        },
+        Effect.fnUntraced(function* ({ conversations }) {
+          const id = yield* conversations.create({})
+          for (const call of [
+            conversations.prompt(id, { prompt: "Hi" }),
+            conversations.state(id),
+            conversations.messages(id),
+            conversations.abort(id)
+          ]) {
+            const asked = yield* Effect.forkChild(Effect.exit(Effect.asVoid<unknown, unknown, never>(call)), {
+              startImmediately: true
+            })
+            yield* TestClock.adjust("7999 millis")
+            assert.isUndefined(asked.pollUnsafe())
+            yield* TestClock.adjust("1 milli")
+            const exit = yield* Fiber.join(asked)
+            assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it was taken", damaged.message)
+          }
+          isDamaged = false
+          yield* TestClock.adjust("5 seconds")
+          assert.strictEqual((yield* conversations.state(id)).status, "idle")
+        })
+      )
+    }
+  )
+})
+
+describe("a request to the model", () => {
+  it.effect("has the system prompt of its conversation in every turn, and none if there is none", () =>
+    withService(
+      { scripts: [answer("one"), answer("two"), answer("three")] },
+      Effect.fnUntraced(function* ({ conversations, provider }) {
+        const c = yield* conversations.create({ system: "Answer in one sentence." })
+        const other = yield* conversations.create({})
+        for (const [of, turnId] of [
+          [c, id("a")],
+          [c, id("b")],
+          [other, id("c")]
+        ] as const) {
+          yield* conversations.prompt(of, { prompt: "Hi", turnId })
+          yield* conversations.result(turnId)
+        }
+        assert.deepStrictEqual(
+          provider.requests.map(({ system }) => system),
+          ["Answer in one sentence.", "Answer in one sentence.", undefined]
+        )
+      })
+    )
+  )
+})
+
+describe("a conversation that is deleted", () => {
+  it.effect("rule X15: ends the streams of its watchers, and is unknown from then on", () => {
+    let isDeleted = false
+    return withService(
+      {
+        scripts: [answer("one")],
+        store: (store) => ({
+          conversation: (id) => (isDeleted ? Effect.succeed(Option.none()) : store.conversation(id))
+        })
+      },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const c = yield* conversations.create({})
+        const watcher = yield* asking(Stream.runDrain(conversations.watch(c, 0)))
+        yield* conversations.result(yield* conversations.prompt(c, { prompt: "Hi" }))
+        assert.isUndefined(watcher.pollUnsafe())
+        isDeleted = true
+        yield* conversations.endStreams(c)
+        // The session is still in memory: its watcher has not left yet.
+        assert.strictEqual((yield* Effect.flip(conversations.state(c)))._tag, "ConversationNotFound")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(watcher)))._tag, "ConversationNotFound")
+        // Without watchers there is nothing to end.
+        yield* conversations.endStreams(c)
+      })
+    )
+  })
+})

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "@effect/vitest"
+import { RestartDelays, FIRST_MS, MOST_MS, SETTLED_MS } from "../../../src/engine/recovery/InterruptedTurns.ts"
+import * as NumberedData from "../../storage/NumberedData.ts"
+
+const [one, two] = [NumberedData.conversationId(1), NumberedData.conversationId(2)]
+
+/** The delays of a conversation that is stopped as soon as it restarts, so many times. */
+const waitsOf = (restartDelays: RestartDelays, times: number): ReadonlyArray<number> => {
+  let now = 0
+  return Array.from({ length: times }, () => {
+    const delayMs = restartDelays.stopped(one, now)
+    now += delayMs
+    return delayMs
+  })
+}
+
+describe("RestartDelays", () => {
+  it("restarts the first time at once, then at growing intervals up to the longest", () => {
+    expect(waitsOf(new RestartDelays(), 6)).toEqual([0, FIRST_MS, 2_000, 4_000, 8_000, 16_000])
+    expect(waitsOf(new RestartDelays(), 20).slice(-2)).toEqual([MOST_MS, MOST_MS])
+  })
+
+  it("counts each conversation by itself", () => {
+    const restartDelays = new RestartDelays()
+    waitsOf(restartDelays, 10)
+    expect(restartDelays.stopped(two, 0)).toBe(0)
+  })
+
+  it("restarts a conversation at once that has run for a while", () => {
+    const restartDelays = new RestartDelays()
+    expect(waitsOf(restartDelays, 3)).toEqual([0, 1_000, 2_000])
+    expect(restartDelays.stopped(one, 3_000 + SETTLED_MS - 1)).toBe(4_000)
+    expect(restartDelays.stopped(one, 7_000 + 2 * SETTLED_MS)).toBe(0)
+  })
+
+  it("counts a minute as a while", () => {
+    for (const [ranMs, delayMs] of [
+      [SETTLED_MS - 1, FIRST_MS],
+      [SETTLED_MS, 0]
+    ] as const) {
+      const restartDelays = new RestartDelays()
+      restartDelays.stopped(one, 5)
+      expect(restartDelays.stopped(one, 5 + ranMs)).toBe(delayMs)
+    }
+  })
+
+  it("keeps nothing of settled conversations", () => {
+    const restartDelays = new RestartDelays()
+    for (let n = 0; n < 1_000; n++) restartDelays.stopped(NumberedData.conversationId(n), n)
+    expect(restartDelays.size).toBe(1_000)
+    restartDelays.stopped(one, 1_000 + SETTLED_MS)
+    expect(restartDelays.size).toBe(1)
+  })
+
+  it("drops settled conversations behind one that is stopped again", () => {
+    const restartDelays = new RestartDelays()
+    restartDelays.stopped(one, 0)
+    restartDelays.stopped(two, 1)
+    restartDelays.stopped(one, 2)
+    restartDelays.stopped(NumberedData.conversationId(3), SETTLED_MS + 500)
+    expect(restartDelays.size).toBe(2)
+  })
+})

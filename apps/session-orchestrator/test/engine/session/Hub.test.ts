@@ -1,0 +1,393 @@
+/** Tests which subscribers get an event, when, and in how many chunks. */
+import { assert, describe, it } from "@effect/vitest"
+import { TurnStopped } from "@holdfast/kernel"
+import { Push } from "@holdfast/kernel/host"
+import type { TurnEvent } from "@holdfast/wire"
+import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
+import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
+import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
+import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
+import type { StoredEvent } from "../../../src/storage/Stored.ts"
+import * as NumberedData from "../../storage/NumberedData.ts"
+
+const ids = { conversationId: NumberedData.conversationId(1), turnId: NumberedData.turnId(1) }
+const other = NumberedData.turnId(2)
+
+const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...ids, delta: text })
+const stepStart: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "p/m" }
+const stored = (id: number): StoredEvent => {
+  const event = NumberedData.message(1, 1, id)
+  return { id, event, json: JSON.stringify(event) }
+}
+
+const textsOf = (frames: ReadonlyArray<Frame>): ReadonlyArray<string | number | undefined> =>
+  frames.map(({ event, id }) => (event.type === "text-delta" ? event.delta : id))
+
+/** Lets microtasks run, and nothing of a later turn of the event loop. */
+const microtasks = async (): Promise<void> => {
+  for (let n = 0; n < 20; n++) await Promise.resolve()
+}
+
+const loopTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Everything that a subscriber gets from now on, a list per chunk, and how it ended. */
+const listening = (subscriber: Subscriber) => {
+  const chunks: Array<ReadonlyArray<string | number | undefined>> = []
+  const fiber = Effect.runFork(
+    Effect.forever(Effect.map(subscriber.pull, (frames) => void chunks.push(textsOf(frames))))
+  )
+  return { chunks, fiber }
+}
+
+/** A delta whose frame has this length. */
+const ofLength = (length: number): TurnEvent.TextDelta => delta("x".repeat(length - JSON.stringify(delta("")).length))
+
+const MIB = 1_048_576
+
+const stopped = new TurnStopped.TurnStopped({ message: "It stopped." })
+
+/** The end of a pull. */
+const endOf = async (subscriber: Subscriber): Promise<unknown> => {
+  const exit = await Effect.runPromise(Effect.exit(subscriber.pull))
+  if (Exit.isSuccess(exit)) return textsOf(exit.value)
+  const why = Pull.filterNoDone(exit.cause)
+  return Result.isSuccess(why) ? Cause.squash(why.success) : "done"
+}
+
+describe("a hub", () => {
+  it("Hub.H2: encodes an event once, however many subscribers there are", () => {
+    const hub = new Hub()
+    let encoded = 0
+    const event = { ...delta("x"), toJSON: () => ({ times: ++encoded }) }
+    hub.live(event)
+    assert.deepStrictEqual([encoded, hub.isWatched], [0, false])
+    const subscribers = [hub.subscribe(), hub.subscribe(), hub.subscribe()]
+    assert.isTrue(hub.isWatched)
+    // Events in progress are encoded for later subscribers.
+    const before = encoded
+    hub.live(event)
+    assert.strictEqual(encoded, before + 1)
+    for (const subscriber of subscribers) subscriber.close()
+    assert.isFalse(hub.isWatched)
+    hub.live(event)
+    assert.strictEqual(encoded, before + 1)
+  })
+
+  it("Hub.H4: passes no persisted event on twice, until its turn is run again", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(1), stored(2)])
+    hub.persisted([stored(2), stored(3)])
+    hub.persisted([stored(1)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [1, 2, 3])
+    assert.strictEqual(hub.lastId, 3)
+    hub.restarted()
+    assert.isUndefined(hub.lastId)
+    hub.persisted([stored(2)])
+    assert.deepStrictEqual(textsOf(subscriber.take()), [2])
+    assert.strictEqual(hub.lastId, 2)
+  })
+
+  it("Hub.H4: drops in-progress events that were on disk before, unless an event has passed since or a wait is in progress", () => {
+    const inProgress = (prepare: (hub: Hub) => void) => {
+      const hub = new Hub()
+      hub.live(stepStart)
+      hub.live(delta("a"))
+      prepare(hub)
+      hub.repeated([NumberedData.message(1, 1, 1)])
+      return hub.inProgress.events().map(({ type }) => type)
+    }
+    assert.deepStrictEqual(
+      inProgress(() => {}),
+      []
+    )
+    assert.deepStrictEqual(
+      inProgress((hub) => {
+        hub.persisted([stored(1)])
+        hub.live(delta("b"))
+      }),
+      ["text-delta"]
+    )
+  })
+
+  it("Hub.H5: content is withdrawn only if no subscriber of its turn was given any, and no later one gets it", () => {
+    const withdrawn = (act: (hub: Hub) => void) => {
+      const hub = new Hub()
+      hub.live(stepStart)
+      act(hub)
+      const isWithdrawn = hub.withdraw()
+      const later = hub.subscribe().take()
+      return [isWithdrawn, Array.from(new Set(later.map(({ event }) => event.type)))]
+    }
+    const text = (hub: Hub) => hub.live(delta("a"))
+    assert.deepStrictEqual(withdrawn(text), [true, ["step-start"]])
+    const kept = [false, ["step-start", "text-delta"]]
+    // Before the content, in the middle of it, and gone since: read or not.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(), text(hub))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe(ids.turnId))),
+      kept
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (text(hub), hub.subscribe().close(), text(hub))),
+      kept
+    )
+    // Subscribers of another turn, of the step before its content, and of a step that is void.
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe(other), text(hub), hub.subscribe(other))),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => (hub.subscribe().close(), text(hub))),
+      [true, ["step-start"]]
+    )
+    const voided: StoredEvent = {
+      id: 1,
+      event: { type: "step-discarded", ...ids, step: 0, message: "" },
+      json: "{}"
+    }
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        text(hub)
+        hub.subscribe().close()
+        hub.persisted([voided])
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+    assert.deepStrictEqual(
+      withdrawn((hub) => {
+        const subscriber = hub.subscribe()
+        text(hub)
+        hub.restarted()
+        subscriber.close()
+        hub.live(stepStart)
+        text(hub)
+      }),
+      [true, ["step-start"]]
+    )
+  })
+
+  it("ends the streams of a deleted conversation, behind the frames so far", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.persisted([stored(1)])
+    const deleted = new ConversationNotFound({ conversationId: ids.conversationId })
+    hub.ended(deleted)
+    assert.deepStrictEqual(await endOf(subscriber), [1])
+    assert.strictEqual(await endOf(subscriber), deleted)
+  })
+
+  it("announces a prolonged wait if there is a wait", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.held(9_000)
+    assert.lengthOf(subscriber.take(), 0)
+    const retry: TurnEvent.ProviderRetry = {
+      type: "provider-retry",
+      ...ids,
+      attempt: 0,
+      delayMs: 1_000,
+      retryAt: 2_000,
+      message: "Overloaded",
+      reason: "overloaded",
+      target: "p/m"
+    }
+    hub.live(retry)
+    hub.held(9_000)
+    const [, held] = subscriber.take()
+    assert.deepInclude(held?.event, { type: "provider-retry", retryAt: 9_000 })
+  })
+
+  it("ends the subscriptions of a stopped turn and of its conversation, behind the frames so far; others continue", async () => {
+    const hub = new Hub()
+    const [all, its, others] = [hub.subscribe(), hub.subscribe(ids.turnId), hub.subscribe(other)]
+    hub.live(delta("a"))
+    hub.stopped(ids.turnId, stopped)
+    for (const ended of [all, its]) {
+      assert.deepStrictEqual(await endOf(ended), ["a"])
+      assert.strictEqual(await endOf(ended), stopped)
+    }
+    assert.deepStrictEqual(textsOf(others.take()), ["a"])
+    hub.live(delta("b"))
+    assert.deepStrictEqual(textsOf(others.take()), ["b"])
+    assert.deepStrictEqual([all.take(), its.take()], [[], []])
+    // The events in progress were void.
+    assert.deepStrictEqual(textsOf(hub.subscribe().take()), ["b"])
+  })
+
+  it("Hub.H3: wakes 64 in a turn of the event loop, the first of them at once, and each gets all frames so far", async () => {
+    const hub = new Hub()
+    const listeners = Array.from({ length: 150 }, () => listening(hub.subscribe()))
+    await microtasks()
+    const woken = () => listeners.filter(({ chunks }) => chunks.length > 0).length
+    hub.live(delta("a"))
+    assert.strictEqual(woken(), 0)
+    await microtasks()
+    assert.strictEqual(woken(), 64)
+    hub.live(delta("b"))
+    await loopTurn()
+    await microtasks()
+    assert.strictEqual(woken(), 128)
+    for (let n = 0; n < 5; n++) await loopTurn()
+    assert.deepStrictEqual(listeners[0]?.chunks, [["a"], ["b"]])
+    assert.deepStrictEqual(listeners[149]?.chunks, [["a", "b"]])
+    for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b"])
+    // A frame that arrives when all are awake wakes them again.
+    hub.live(delta("c"))
+    for (let n = 0; n < 5; n++) await loopTurn()
+    for (const { chunks } of listeners) assert.deepStrictEqual(chunks.flat(), ["a", "b", "c"])
+    for (const { fiber } of listeners) fiber.interruptUnsafe()
+  })
+})
+
+describe("a subscriber", () => {
+  it("Hub.H1: is disconnected when it is too far behind, its first frames included", async () => {
+    const sent = async (first: number, ...lengths: ReadonlyArray<number>) => {
+      const hub = new Hub()
+      if (first > 0) hub.live(ofLength(first))
+      const subscriber = hub.subscribe()
+      for (const length of lengths) hub.live(ofLength(length))
+      await microtasks()
+      return endOf(subscriber)
+    }
+    const behind = MAX_BEHIND / MIB
+    const full = Array.from({ length: behind }, () => MIB)
+    assert.isArray(await sent(0, ...full))
+    assert.include(String(await sent(0, ...full, 200)), "too far behind")
+    assert.isArray(await sent(MIB, ...full.slice(1)))
+    assert.include(String(await sent(MIB, ...full)), "too far behind")
+    assert.include(String(await sent(200, ...full)), "too far behind")
+    // One event counts as a quarter at most.
+    assert.isArray(await sent(0, 3 * MIB, 3 * MIB, 3 * MIB, 3 * MIB))
+  })
+
+  it("gets the events in progress first, and then new ones, one by one or together", async () => {
+    const hub = new Hub()
+    hub.live(delta("a"))
+    const [piecewise, whole] = [hub.subscribe(), hub.subscribe()]
+    hub.live(delta("b"))
+    assert.deepStrictEqual(await endOf(piecewise), ["a"])
+    assert.deepStrictEqual(await endOf(piecewise), ["b"])
+    assert.deepStrictEqual(textsOf(whole.take()), ["a", "b"])
+    assert.deepStrictEqual(whole.take(), [])
+    const { chunks, fiber } = listening(piecewise)
+    hub.live(delta("c"))
+    await microtasks()
+    assert.deepStrictEqual(chunks, [["c"]])
+    fiber.interruptUnsafe()
+  })
+
+  it("is done when it is closed, and fails with the first error that it was given", async () => {
+    const hub = new Hub()
+    const closed = hub.subscribe()
+    closed.close()
+    closed.close()
+    hub.live(delta("a"))
+    assert.deepStrictEqual(closed.take(), [])
+    const failing = hub.subscribe()
+    failing.fail(stopped)
+    failing.fail(new TurnStopped.TurnStopped({ message: "again" }))
+    failing.take()
+    assert.strictEqual(await endOf(failing), stopped)
+    assert.isFalse(hub.isWatched)
+  })
+
+  it("that waits is resumed at once by its end, and an interrupted one can wait again", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    const given = Effect.runFork(subscriber.pull)
+    await microtasks()
+    await Effect.runPromise(Fiber.interrupt(given))
+    const waiting = endOf(subscriber)
+    await microtasks()
+    subscriber.fail(stopped)
+    assert.strictEqual(await waiting, stopped)
+  })
+})
+
+describe("a subscriber that is pushed to", () => {
+  /** Everything that it gets from now on, a list for each chunk; `isOver` when the next is to be pulled. */
+  const pushing = (subscriber: Subscriber, goesOn: (chunk: ReadonlyArray<unknown>) => boolean = () => true) => {
+    const chunks: Array<ReadonlyArray<string | number | undefined>> = []
+    const state = { chunks, isOver: false, stop: () => {} }
+    const push = Push.of(subscriber.pull)
+    assert(push !== undefined)
+    state.stop = push(
+      (frames) => {
+        chunks.push(textsOf(frames))
+        return goesOn(frames)
+      },
+      () => (state.isOver = true)
+    )
+    return state
+  }
+
+  it("H1, H3: gets what a read brings as one chunk, in the microtask behind it", async () => {
+    const hub = new Hub()
+    const { chunks } = pushing(hub.subscribe())
+    for (const text of ["a", "b"]) hub.live(delta(text))
+    assert.deepStrictEqual(chunks, [])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [["a", "b"]])
+    hub.live(delta("c"))
+    hub.persisted([stored(1)])
+    await microtasks()
+    assert.deepStrictEqual(chunks, [
+      ["a", "b"],
+      ["c", 1]
+    ])
+  })
+
+  it("H1: misses nothing and gets nothing twice between pushing and pulling", async () => {
+    const hub = new Hub()
+    hub.live(delta("early"))
+    const subscriber = hub.subscribe()
+    assert.isUndefined(Push.of(subscriber.pull))
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["early"])
+    const first = pushing(subscriber, (chunk) => chunk.length > 1)
+    for (const text of ["a", "b"]) hub.live(delta(text))
+    await microtasks()
+    hub.live(delta("c"))
+    await microtasks()
+    hub.live(delta("d"))
+    assert.isUndefined(Push.of(subscriber.pull))
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["d"])
+    const second = pushing(subscriber)
+    second.stop()
+    hub.live(delta("e"))
+    await microtasks()
+    assert.deepStrictEqual(textsOf(await Effect.runPromise(subscriber.pull)), ["e"])
+    assert.deepStrictEqual([first.chunks, first.isOver, second.chunks], [[["a", "b"], ["c"]], false, []])
+  })
+
+  it("gets what came until its turn stopped, and then the reason by a pull", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe(ids.turnId)
+    const pushed = pushing(subscriber)
+    hub.live(delta("a"))
+    hub.stopped(ids.turnId, stopped)
+    await microtasks()
+    assert.deepStrictEqual([pushed.chunks, pushed.isOver], [[["a"]], true])
+    assert.strictEqual(await endOf(subscriber), stopped)
+  })
+
+  it("H1: one that takes nothing is told so when it is too far behind", async () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    const { chunks } = pushing(subscriber, () => false)
+    hub.live(delta("a"))
+    await microtasks()
+    for (let n = 0; n <= 8; n++) {
+      hub.live(ofLength(MIB / 2))
+      await loopTurn()
+    }
+    assert.deepStrictEqual(chunks, [["a"]])
+    assert.include(String(await endOf(subscriber)), "too far behind")
+  })
+})

@@ -1,0 +1,94 @@
+import { expect, it } from "@effect/vitest"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { InProgress } from "../../../src/engine/session/InProgress.ts"
+
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+const common = { id: Ids.messageIdOf(ids.turnId, 0), turnId: ids.turnId, createdAt: 0, content: [] }
+const target = { provider: "simulated", model: "steady" }
+
+const delta: TurnEvent.TextDelta = { type: "text-delta", ...ids, delta: "Hello" }
+const start: TurnEvent.StepStart = { type: "step-start", ...ids, step: 0, target: "simulated/steady" }
+const answer: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "assistant", ...common, target } }
+const results: TurnEvent.MessageEvent = { type: "message", ...ids, message: { role: "tool", ...common } }
+const end: TurnEvent.TurnEnd = {
+  type: "turn-end",
+  ...ids,
+  status: "completed",
+  endedAt: 0,
+  steps: 1,
+  attempts: 1,
+  sleptMs: 0,
+  usage: {}
+}
+
+it("a turn is answering from its first content until the record after the answer is on disk", () => {
+  const turn = new InProgress()
+  turn.live(start)
+  expect(turn.isAnswering).toBe(false)
+  turn.live(delta)
+  expect(turn.isAnswering).toBe(true)
+  turn.persisted(answer)
+  expect(turn.isAnswering).toBe(true)
+  turn.persisted(end)
+  expect(turn.isAnswering).toBe(false)
+})
+
+it("a turn whose tools have answered is not answering until its model yields content", () => {
+  const turn = new InProgress()
+  turn.live(delta)
+  turn.persisted(answer)
+  turn.persisted(results)
+  expect(turn.isAnswering).toBe(false)
+  turn.live(delta)
+  expect(turn.isAnswering).toBe(true)
+})
+
+it("a discarded answer is no answer in progress", () => {
+  const turn = new InProgress()
+  turn.live(delta)
+  turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
+  expect(turn.isAnswering).toBe(false)
+})
+
+it("rule X3: an event that repeats the turn's state is known; a step with content, or another target, is not", () => {
+  const turn = new InProgress()
+  expect(turn.isKnown(start)).toBe(false)
+  turn.live(start)
+  expect(turn.isKnown(start)).toBe(true)
+  expect(turn.isKnown({ ...start, target: "other/m" })).toBe(false)
+  expect(turn.isKnown({ ...start, step: 1 })).toBe(false)
+  turn.live(delta)
+  expect(turn.isKnown(start)).toBe(false)
+  turn.live(start)
+  // Earlier content is dropped, as in every client.
+  expect(turn.events()).toEqual([start])
+  turn.persisted({ type: "step-discarded", ...ids, step: 0, message: "Restarted." })
+  expect(turn.isKnown(start)).toBe(false)
+})
+
+it("the text so far is encoded once for all clients that connect at the same point, and never again after it", () => {
+  const turn = new InProgress()
+  turn.live(start)
+  turn.live(delta)
+  const first = turn.frames()
+  expect(turn.frames()).toBe(first)
+  expect(first.map(({ json }) => JSON.parse(json))).toEqual([start, delta])
+  turn.live({ ...delta, delta: " world" })
+  const second = turn.frames()
+  expect(second.map(({ json }) => JSON.parse(json))).toEqual([start, delta, { ...delta, delta: " world" }])
+  for (const [i, frame] of first.entries()) expect(second[i]).toBe(frame)
+  turn.persisted(answer)
+  expect(turn.frames()).toEqual([])
+})
+
+it("rule X3: a file is content in its place among the texts, for clients that come later", () => {
+  const file = { type: "file", ...ids, file: { type: "file", mediaType: "image/png", data: "AAAA" } } as const
+  const turn = new InProgress()
+  for (const event of [start, delta, delta, file, delta] as const) turn.live(event)
+  expect(turn.events()).toEqual([start, { ...delta, delta: "HelloHello" }, file, delta])
+  const alone = new InProgress()
+  alone.live(file)
+  expect(alone.contentOf).toBe("t")
+  alone.withdraw()
+  expect(alone.events()).toEqual([])
+})

@@ -1,0 +1,458 @@
+/** Tests what a watcher assembles, whenever it begins to watch. */
+import { assert, describe, it } from "@effect/vitest"
+import { Push } from "@holdfast/kernel/host"
+import { Property } from "@holdfast/kernel/testing"
+import { Ids, TurnEvent } from "@holdfast/wire"
+import { Channel, Effect, Fiber, Pull, Stream } from "effect"
+import * as fc from "fast-check"
+import type { Frame } from "../../../src/engine/conversation/Conversations.ts"
+import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
+import { Hub } from "../../../src/engine/session/Hub.ts"
+import { Session } from "../../../src/engine/session/Session.ts"
+import * as Watching from "../../../src/engine/session/Watching.ts"
+import type { StoredEvent } from "../../../src/storage/Stored.ts"
+
+const conversationId = Ids.ConversationId.make("c")
+const turnId = Ids.TurnId.make("t")
+const common = { conversationId, turnId }
+
+const delta = (text: string): TurnEvent.TextDelta => ({ type: "text-delta", ...common, delta: text })
+const stepStart = (step: number): TurnEvent.StepStart => ({ type: "step-start", ...common, step, target: "p/m" })
+const retry: TurnEvent.ProviderRetry = {
+  type: "provider-retry",
+  ...common,
+  attempt: 0,
+  delayMs: 5_000,
+  retryAt: 5_000,
+  message: "overloaded",
+  reason: "overloaded",
+  target: "p/m"
+}
+const retryEnd: TurnEvent.RetryEnd = { type: "retry-end", ...common, success: true, attempt: 0 }
+const answer = (n: number, text: string): TurnEvent.MessageEvent => ({
+  type: "message",
+  ...common,
+  message: {
+    role: "assistant",
+    id: Ids.messageIdOf(turnId, n),
+    turnId,
+    createdAt: 0,
+    content: [{ type: "text", text }],
+    target: { provider: "p", model: "m" }
+  }
+})
+const turnEnd: TurnEvent.TurnEnd = {
+  type: "turn-end",
+  ...common,
+  status: "completed",
+  endedAt: 0,
+  steps: 1,
+  attempts: 1,
+  sleptMs: 0,
+  usage: {}
+}
+
+/** The end of a turn that was aborted in the queue. */
+const queuedEnd: TurnEvent.TurnEnd = { ...turnEnd, turnId: Ids.TurnId.make("queued"), status: "aborted", queued: true }
+
+/** A conversation that a test drives by hand: persisted events go to disk first, then to the hub. */
+class DrivenConversation {
+  readonly session = new Session(conversationId)
+  readonly disk: Array<StoredEvent> = []
+
+  say(event: TurnEvent.TurnEvent): void {
+    if (TurnEvent.isPersisted(event)) {
+      const stored = { id: this.disk.length + 1, event, json: JSON.stringify(event) }
+      this.disk.push(stored)
+      if (event.turnId === turnId) this.session.hub.persisted([stored])
+      else this.session.hub.beside([stored])
+    } else {
+      this.session.hub.live(event)
+    }
+  }
+}
+
+/** A turn of some steps: each waits or not, streams text in pieces, and is put on disk. */
+const turn = fc
+  .array(
+    fc.record({ waits: fc.boolean(), pieces: fc.array(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 4 }) }),
+    {
+      minLength: 1,
+      maxLength: 4
+    }
+  )
+  .map((steps) =>
+    steps
+      .flatMap(({ waits, pieces }, n): Array<TurnEvent.TurnEvent> => [
+        stepStart(n),
+        ...(waits ? [retry] : []),
+        ...pieces.map(delta),
+        ...(waits ? [retryEnd] : []),
+        answer(n, pieces.join(""))
+      ])
+      .concat(turnEnd)
+  )
+
+/** A client's display: finished answers, the streamed text of each before it was finished, and the text since the last of them. */
+const shownBy = (frames: ReadonlyArray<Frame>) => {
+  const answers: Array<string> = []
+  const streamed: Array<string> = []
+  let current = ""
+  for (const { event } of frames) {
+    if (event.type === "text-delta") current += event.delta
+    if (event.type === "message") {
+      const text = event.message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
+      // The streamed text equals the finished text; a client that connected later has seen none of it.
+      assert.isTrue(current === "" || current === text)
+      answers.push(text)
+      streamed.push(current)
+      current = ""
+    }
+  }
+  return { answers, current, streamed }
+}
+
+/** Collects the frames of a stream, by pulls alone or also by pushes. */
+const collected = <E>(
+  stream: Stream.Stream<Frame, E>,
+  frames: Array<Frame>,
+  isPushed: boolean
+): Effect.Effect<void, E> =>
+  isPushed
+    ? Effect.scopedWith((scope) =>
+        Effect.flatMap(Channel.toPullScoped(Stream.toChannel(stream), scope), (pull) =>
+          Push.forEach(pull, (chunk) => {
+            frames.push(...chunk)
+            return undefined
+          })
+        )
+      ).pipe(Pull.catchDone(() => Effect.void))
+    : Stream.runForEach(stream, (frame) => Effect.sync(() => frames.push(frame)))
+
+/** Lets emitted events arrive. */
+const arrived = Effect.promise(async () => {
+  for (let n = 0; n < 5; n++) await Promise.resolve()
+})
+
+describe("a watcher", () => {
+  Property.prop(
+    "rule X3: misses no event and gets none twice, at any point of subscription and of reading the disk",
+    fc.tuple(turn, fc.nat(40), fc.nat(40), fc.boolean(), fc.boolean(), fc.array(fc.nat(40), { maxLength: 3 })),
+    ([own, a, b, isPushed, isOfTurn, ends]) =>
+      Effect.gen(function* () {
+        const events = ends.reduce((all, at) => all.toSpliced(Math.min(at, own.length - 1), 0, queuedEnd), own)
+        const subscribes = Math.min(a, events.length)
+        const reads = Math.min(subscribes + b, events.length)
+        const driven = new DrivenConversation()
+        for (const event of events.slice(0, subscribes)) driven.say(event)
+        const disk = Stream.suspend(() => {
+          // The turn continues between the subscription and the read.
+          for (const event of events.slice(subscribes, reads)) driven.say(event)
+          return Stream.fromIterable(driven.disk.slice())
+        })
+        const frames: Array<Frame> = []
+        const fiber = yield* Watching.watch(driven.session, () => disk).pipe(
+          isOfTurn ? Watching.ofTurn(turnId) : Stream.takeUntil(({ event }) => event === turnEnd),
+          (watched) => collected(watched, frames, isPushed),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        for (const event of events.slice(reads)) {
+          driven.say(event)
+          if (isPushed) yield* arrived
+        }
+        yield* Fiber.join(fiber)
+        assert.deepStrictEqual(
+          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
+          driven.disk.flatMap(({ event, id }) => (isOfTurn && event === queuedEnd ? [] : [id]))
+        )
+        const { answers, current, streamed } = shownBy(frames)
+        assert.deepStrictEqual({ answers, current }, { answers: shownBy(driven.disk).answers, current: "" })
+        // Every word of an answer that was unfinished when the disk was read has been streamed. The end of a chain of retries is written together
+        // with the answer.
+        const read = events.slice(0, reads)
+        const finished =
+          read.filter(({ type }) => type === "message").length +
+          (read.findLast((event) => event !== queuedEnd)?.type === "retry-end" ? 1 : 0)
+        assert.deepStrictEqual(streamed.slice(finished), answers.slice(finished))
+        assert.isFalse(driven.session.hub.isWatched)
+      })
+  )
+
+  Property.prop(
+    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
+    fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
+    ([events, a, b, isOfTurn, isPushed]) =>
+      Effect.gen(function* () {
+        const subscribes = Math.min(a, events.length - 1)
+        const driven = new DrivenConversation()
+        driven.session.hub.recent.accepted(turnId)
+        for (const event of events.slice(0, subscribes)) driven.say(event)
+        const after = isOfTurn ? 0 : Math.min(b, driven.disk.length)
+        const options = isOfTurn ? { turnId } : { after }
+        let reads = 0
+        const read = (from: number) => {
+          reads++
+          return Stream.fromIterable(driven.disk.slice(from))
+        }
+        const frames: Array<Frame> = []
+        const fiber = yield* Watching.watch(driven.session, read, options).pipe(
+          Watching.ofTurn(turnId),
+          (watched) => collected(watched, frames, isPushed),
+          Effect.forkScoped({ startImmediately: true })
+        )
+        // A conversation without events cannot be distinguished from one whose events the client lacks.
+        const isKnown = isOfTurn || driven.disk.length > 0
+        for (const event of events.slice(subscribes)) {
+          driven.say(event)
+          if (isPushed) yield* arrived
+        }
+        yield* Fiber.join(fiber)
+        assert.strictEqual(reads, isKnown ? 0 : 1)
+        assert.deepStrictEqual(
+          frames.flatMap(({ id }) => (id === undefined ? [] : [id])),
+          driven.disk.slice(after).map(({ id }) => id)
+        )
+        assert.strictEqual(shownBy(frames).current, "")
+      })
+  )
+
+  it.effect("rule X3: that connects late gets the text of the step in progress, as one piece", () =>
+    Effect.gen(function* () {
+      const { session, say } = bound(new DrivenConversation())
+      for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
+      const chunk = yield* session.hub.subscribe().pull
+      assert.deepStrictEqual(
+        chunk.map(({ event }) => event),
+        [stepStart(0), delta("Hello")]
+      )
+    })
+  )
+
+  it.effect("rule X3: that connects during a wait gets it with its absolute end", () =>
+    Effect.gen(function* () {
+      const { session, say } = bound(new DrivenConversation())
+      for (const event of [stepStart(0), retry]) say(event)
+      assert.deepStrictEqual((yield* session.hub.subscribe().pull).at(-1)?.event, retry)
+      session.hub.inProgress.resume()
+      assert.deepStrictEqual(
+        (yield* session.hub.subscribe().pull).map(({ event }) => event),
+        [stepStart(0)]
+      )
+    })
+  )
+})
+
+describe("between the disk and the hub", () => {
+  const stored = (id: number, event: TurnEvent.PersistedEvent): StoredEvent => ({
+    id,
+    event,
+    json: JSON.stringify(event)
+  })
+  const earlier = stored(1, answer(0, "before"))
+
+  /** The frames that a watcher has by the turn's end, if the disk shows this much when it is read. */
+  const seenBy = (session: Session, disk: ReadonlyArray<StoredEvent>, rest: () => void, after = 0) =>
+    Effect.gen(function* () {
+      const frames: Array<Frame> = []
+      const read = (from: number) => Stream.fromIterable(disk.filter(({ id }) => id > from))
+      const fiber = yield* Watching.watch(session, read, { after }).pipe(
+        Watching.ofTurn(turnId),
+        Stream.runForEach((frame) => Effect.sync(() => frames.push(frame))),
+        Effect.forkScoped({ startImmediately: true })
+      )
+      rest()
+      yield* Fiber.join(fiber)
+      return frames.map(({ event }) => event)
+    })
+
+  it.effect(
+    "Watching.V3: a message that is on disk and has not passed the hub arrives once, behind the text that it replaces",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        session.hub.persisted([earlier])
+        session.hub.live(stepStart(1))
+        session.hub.live(delta("Hel"))
+        const message = stored(2, answer(1, "Hello"))
+        const events = yield* seenBy(session, [earlier, message], () => {
+          session.hub.live(delta("lo"))
+          session.hub.persisted([message])
+          session.hub.persisted([stored(3, turnEnd)])
+        })
+        assert.deepStrictEqual(events, [earlier.event, stepStart(1), delta("Hel"), delta("lo"), message.event, turnEnd])
+      })
+  )
+
+  it.effect(
+    "Hub.H4: an event that a second run emits again arrives once, whether it was read from the disk or live",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        const message = stored(2, answer(1, "Hello"))
+        const events = yield* seenBy(session, [earlier, message], () => {
+          session.hub.persisted([earlier])
+          session.hub.persisted([message])
+          session.hub.live(stepStart(2))
+          session.hub.persisted([message])
+          session.hub.persisted([stored(3, turnEnd)])
+        })
+        assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
+      })
+  )
+
+  it("Hub.H4: a wait that was emitted while its turn was on disk is known when the turn is run again from its start", () => {
+    const { hub } = new Session(conversationId)
+    hub.live(retry)
+    hub.repeated([earlier.event])
+    assert.isTrue(hub.inProgress.isKnown(retry))
+    assert.deepStrictEqual(hub.inProgress.events(), [retry])
+  })
+
+  it.effect("Watching.V5: a turn that has stopped is read from disk, where another process may have continued it", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
+      session.hub.persisted([earlier])
+      session.hub.restarted()
+      const theirs = [stored(2, answer(1, "Hello")), stored(3, turnEnd)]
+      const events = yield* seenBy(session, [earlier, ...theirs], () => {})
+      assert.deepStrictEqual(events, [earlier.event, answer(1, "Hello"), turnEnd])
+    })
+  )
+
+  /** The chunks that two watchers of the turn get at once, with this text in progress; `after`: the id that they have. */
+  const begunBy = (text: string, after?: number) =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      session.hub.recent.accepted(turnId)
+      session.hub.persisted([earlier])
+      session.hub.live(stepStart(1))
+      session.hub.live(delta(text))
+      const options = after === undefined ? { turnId } : { after }
+      return yield* Effect.replicateEffect(
+        Effect.gen(function* () {
+          const chunks: Array<ReadonlyArray<Frame>> = []
+          yield* Watching.watch(session, () => Stream.die("was read"), options).pipe(
+            Watching.ofTurn(turnId),
+            Stream.runForEachArray((chunk) => Effect.sync(() => chunks.push(chunk))),
+            Effect.forkScoped({ startImmediately: true })
+          )
+          yield* arrived
+          return chunks
+        }),
+        2
+      )
+    })
+
+  it.effect("a text in progress comes behind the events in memory, as the same array for all subscribers", () =>
+    Effect.gen(function* () {
+      const text = "Hel"
+      for (const after of [undefined, earlier.id - 1, earlier.id]) {
+        const [one = [], two = []] = yield* begunBy(text, after)
+        const last = one.at(-1) ?? assert.fail("nothing arrived")
+        assert.deepStrictEqual(
+          last.map(({ event }) => event),
+          [stepStart(1), delta(text)]
+        )
+        assert.strictEqual(two.at(-1), last)
+        assert.deepStrictEqual(
+          one.slice(0, -1).flatMap((chunk) => chunk.map(({ event }) => event)),
+          after === earlier.id ? [] : [earlier.event]
+        )
+      }
+    })
+  )
+
+  it.effect("rule X3: no event up to the client's id arrives again, though the hub passes it only now", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      const events = yield* seenBy(
+        session,
+        [earlier],
+        () => {
+          session.hub.persisted([earlier])
+          session.hub.persisted([stored(2, turnEnd)])
+        },
+        1
+      )
+      assert.deepStrictEqual(events, [turnEnd])
+    })
+  )
+
+  it.effect(
+    "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
+    () =>
+      Effect.gen(function* () {
+        const session = new Session(conversationId)
+        session.hub.persisted([earlier])
+        const end = stored(2, turnEnd)
+        const events = yield* seenBy(session, [earlier], () => session.hub.persisted([end]), 40)
+        assert.deepStrictEqual(events, [earlier.event, turnEnd])
+      })
+  )
+
+  it.effect("rule X3: the same if the conversation has no events yet", () =>
+    Effect.gen(function* () {
+      const session = new Session(conversationId)
+      const rest = () => {
+        session.hub.persisted([earlier])
+        session.hub.persisted([stored(2, turnEnd)])
+      }
+      assert.deepStrictEqual(yield* seenBy(session, [], rest, 40), [earlier.event, turnEnd])
+    })
+  )
+})
+
+describe("the hub", () => {
+  it.effect("delivers events of one moment as one chunk", () =>
+    Effect.gen(function* () {
+      const hub = new Hub()
+      const subscriber = hub.subscribe()
+      const fiber = yield* Effect.forkChild(subscriber.pull, { startImmediately: true })
+      for (const text of ["a", "b", "c"]) hub.live(delta(text))
+      const chunk = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(
+        chunk.map(({ event }) => event),
+        [delta("a"), delta("b"), delta("c")]
+      )
+    })
+  )
+
+  it.effect("disconnects a subscriber that is too far behind, with the reason, and keeps the others", () =>
+    Effect.gen(function* () {
+      const hub = new Hub()
+      const slow = hub.subscribe()
+      const quick = hub.subscribe()
+      const text = "x".repeat(1024 * 1024)
+      for (let sent = 0; sent <= MAX_BEHIND; sent += text.length) {
+        hub.live(delta(text))
+        quick.take()
+      }
+      // Subscribers are checked when the turn of the event loop is over.
+      yield* Effect.promise(() => Promise.resolve())
+      const error = yield* Effect.flip(slow.pull)
+      assert.include(String(error), "too far behind")
+      hub.live(delta("still here"))
+      assert.strictEqual(quick.take().length, 1)
+    })
+  )
+
+  it("disconnects no subscriber for one event, however large", () => {
+    const hub = new Hub()
+    const subscriber = hub.subscribe()
+    hub.live(delta("x".repeat(MAX_BEHIND)))
+    hub.live(delta("and on"))
+    assert.strictEqual(subscriber.take().length, 2)
+  })
+
+  it("encodes nothing without subscribers", () => {
+    const hub = new Hub()
+    const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }
+    hub.live(untouchable)
+  })
+})
+
+const bound = (driven: DrivenConversation) => ({
+  session: driven.session,
+  say: (event: TurnEvent.TurnEvent) => driven.say(event)
+})

@@ -1,0 +1,203 @@
+/** Tests limits of spending, and the sums that they are checked against. */
+import { Prices } from "@holdfast/policy"
+import * as fc from "fast-check"
+import { Result, Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
+import * as SpendSums from "../../../src/config/limits/SpendSums.ts"
+
+const DAY = 86_400_000
+const dayOf = (at: number): number => at - (at % DAY)
+
+const TARGETS = ["openai/gpt-5", "anthropic/claude-opus-5", "local/tiny"] as const
+const TAGS = ["nightly", "team/ops"] as const
+
+const tokens = fc
+  .tuple(fc.nat(100_000), fc.nat(100_000), fc.double({ min: 0, max: 1, noNaN: true }))
+  .map(([input, output, share]) => ({ input, output, cachedInput: Math.floor(input * share), cacheWrite: 0 }))
+
+const use = fc.record({
+  target: fc.constantFrom(...TARGETS),
+  tokens,
+  at: fc.nat(3 * DAY),
+  tags: fc.subarray([...TAGS]),
+  isUnreported: fc.boolean()
+})
+
+const reachedIn = (
+  limits: ReadonlyArray<SpendLimits.SpendLimit>,
+  sums: SpendSums.SpendSums,
+  over: Partial<SpendLimits.Situation> = {}
+) =>
+  SpendLimits.reached(limits, {
+    prices: {},
+    tags: [],
+    timeZone: "UTC",
+    day: (tag) => sums.spent(tag, {}, 0),
+    conversation: () => summed([]).spent(undefined, {}, 0),
+    turn: () => summed([]).spent(undefined, {}, 0),
+    ...over
+  })
+
+const summed = (uses: ReadonlyArray<SpendSums.Use & { readonly tags: ReadonlyArray<string> }>) => {
+  const sums = new SpendSums.SpendSums(dayOf)
+  for (const { tags, ...each } of uses) sums.add(each, tags)
+  return sums
+}
+
+const spent = (target: string, input: number, tags: ReadonlyArray<string> = []) => ({
+  target,
+  tokens: { ...Prices.NO_TOKENS, input },
+  at: 0,
+  tags
+})
+
+describe("sums of a day", () => {
+  it("SpendSums.S1: equal a recount of the latest day, in any order, in total and by tag", () => {
+    fc.assert(
+      fc.property(fc.array(use, { minLength: 1, maxLength: 40 }), fc.constantFrom(undefined, ...TAGS), (uses, tag) => {
+        const sums = summed(uses)
+        const today = Math.max(...uses.map(({ at }) => dayOf(at)))
+        const counted = uses.filter(({ at, tags }) => dayOf(at) === today && (tag === undefined || tags.includes(tag)))
+        const found = sums.spent(tag, {}, today)
+        expect(found.tokens).toBe(counted.reduce((sum, { tokens }) => sum + tokens.input + tokens.output, 0))
+        expect(found.unreported).toBe(counted.filter(({ isUnreported }) => isUnreported).length)
+        const money = counted.reduce((sum, { target, tokens }) => {
+          const price = Prices.find({}, target)
+          return price === undefined ? sum : sum + Prices.costOf(price, tokens)
+        }, 0)
+        expect(found.money).toBeCloseTo(money, 8)
+        const isTiny = counted.some(
+          ({ target, tokens: { input, output } }) => target === TARGETS[2] && input + output > 0
+        )
+        expect(found.unpriced).toEqual(isTiny ? [TARGETS[2]] : [])
+        expect(sums.spent(tag, {}, today + DAY)).toEqual({ tokens: 0, money: 0, unpriced: [], unreported: 0 })
+        expect(summed(uses.toReversed()).spent(tag, {}, today).tokens).toBe(found.tokens)
+      })
+    )
+  })
+})
+
+describe("limits of spending", () => {
+  it("SpendLimits.L1: no more than one step of each running turn passes a limit", () => {
+    const step = fc.record({ turn: fc.nat(4), tokens: fc.integer({ min: 1, max: 50 }) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.nat(500), (steps, limit) => {
+        const sums = new SpendSums.SpendSums(dayOf)
+        const limits = [{ per: "day", tokens: limit, then: "fail" }] as const
+        const running = new Map<number, number>()
+        let largest = 0
+        for (const { turn, tokens: input } of steps) {
+          // A turn whose step is under way ends it; another begins one, if it may.
+          const underWay = running.get(turn)
+          if (underWay !== undefined) {
+            sums.add({ target: "local/tiny", tokens: { ...Prices.NO_TOKENS, input: underWay }, at: 0 }, [])
+            running.delete(turn)
+          } else if (reachedIn(limits, sums) === undefined) {
+            running.set(turn, input)
+            largest = Math.max(largest, input)
+          }
+        }
+        expect(sums.spent(undefined, {}, 0).tokens).toBeLessThanOrEqual(Math.max(0, limit - 1) + 5 * largest)
+      })
+    )
+  })
+
+  it("SpendLimits.L2: a model without a price counts as tokens, and the text of a limit of money names it", () => {
+    const sums = summed([spent("local/tiny", 900), spent("openai/gpt-5", 2_000_000)])
+    const money = [{ per: "day", money: 2, then: "fail" }] as const
+    expect(reachedIn(money, sums, { timeZone: "Europe/Berlin" })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows $2.00 a day, and 2,000,900 tokens for $2.50 were spent since midnight " +
+        "(Europe/Berlin). The money does not cover local/tiny, which has no price."
+    )
+    expect(reachedIn(money, summed([spent("local/tiny", 1e9)]))).toBeUndefined()
+    const ofClients = summed([spent("local~client/tiny", 900), spent("openai~client/gpt-5", 2_000_000)])
+    expect(reachedIn(money, ofClients)?.message).toContain("The money does not cover local/tiny, which has no price.")
+    expect(SpendLimits.uncheckable(money, {}, "openai/gpt-5")).toBeUndefined()
+    expect(SpendLimits.uncheckable([{ per: "day", tokens: 1, then: "fail" }], {}, "local/tiny")).toBeUndefined()
+    expect(SpendLimits.uncheckable(money, {}, "local/tiny")).toBe(
+      "spend[0].money cannot be checked for local/tiny: its price is not known. Its tokens count as tokens only. " +
+        'Set prices."local/tiny", or a limit of tokens.'
+    )
+  })
+
+  it("add up the turns of one tag, or of each tag by itself", () => {
+    const sums = summed([
+      spent("local/tiny", 60, ["nightly"]),
+      spent("local/tiny", 60, ["team/ops"]),
+      spent("local/tiny", 60)
+    ])
+    const of = (tag: string | undefined, tags: ReadonlyArray<string>, most: number) =>
+      reachedIn([{ per: "tag", ...(tag === undefined ? {} : { tag }), tokens: most, then: "fail" }], sums, { tags })
+    expect(of("nightly", ["nightly"], 60)?.message).toContain(
+      "it allows 60 tokens a day on turns with the tag nightly, and 60 tokens were spent"
+    )
+    expect(of("nightly", ["nightly"], 61)).toBeUndefined()
+    expect(of("nightly", ["team/ops"], 1)).toBeUndefined()
+    expect(of(undefined, ["team/ops"], 60)?.message).toContain("on turns with the tag team/ops")
+    expect(of(undefined, [], 1)).toBeUndefined()
+  })
+
+  it("add up calls of the gateway by program and session, and all of them only where the limit names their tag", () => {
+    const tagsOf = (program: string) => ["gateway", program]
+    const sums = summed([spent("local/tiny", 60, tagsOf("claude")), spent("local/tiny", 60, tagsOf("codex"))])
+    const of = (limit: object, program: string) =>
+      reachedIn([{ per: "tag", tokens: 61, then: "fail", ...limit }], sums, { tags: tagsOf(program) })?.message
+    expect([of({}, "claude"), of({}, "codex")]).toEqual([undefined, undefined])
+    expect(of({ tokens: 60 }, "codex")).toContain("on turns with the tag codex")
+    expect(of({ tag: "gateway" }, "codex")).toContain("on turns with the tag gateway, and 120 tokens")
+  })
+
+  it("add up the turns of a conversation", () => {
+    const limits = [{ per: "conversation", money: 2, then: "ask" }] as const
+    const conversation = () => summed([spent("openai/gpt-5", 2_000_000)]).spent(undefined, {}, 0)
+    expect(reachedIn(limits, summed([spent("openai/gpt-5", 9_000_000)]))).toBeUndefined()
+    expect(reachedIn(limits, summed([]), { conversation })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows $2.00 a conversation, and 2,000,000 tokens for $2.50 were spent in this one."
+    )
+  })
+
+  it("add up the calls of the turn", () => {
+    const limits = [{ per: "turn", tokens: 900, then: "ask" }] as const
+    const turn = () => summed([spent("local/tiny", 900)]).spent(undefined, {}, 0)
+    expect(reachedIn(limits, summed([spent("local/tiny", 9_000)]))).toBeUndefined()
+    expect(reachedIn(limits, summed([]), { turn })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows 900 tokens a turn, and 900 tokens were spent in this one."
+    )
+  })
+
+  it("are worded for one token, too", () => {
+    const turn = () => summed([spent("local/tiny", 1)]).spent(undefined, {}, 0)
+    expect(reachedIn([{ per: "turn", tokens: 1, then: "ask" }], summed([]), { turn })?.message).toBe(
+      "The limit spend[0] of the configuration is reached: it allows 1 token a turn, and 1 token was spent in this one."
+    )
+  })
+
+  it("SpendLimits.L3: a limit that fails turns comes before one that asks, and no answer passes it", () => {
+    const sums = summed([spent("local/tiny", 100)])
+    const limits = [
+      { per: "day", tokens: 50, then: "ask" },
+      { per: "day", tokens: 100, then: "fail" }
+    ] as const
+    expect(reachedIn(limits, sums)?.index).toBe(1)
+    expect(reachedIn(limits, sums, { allowed: new Set([0]) })?.index).toBe(1)
+    expect(reachedIn([limits[0]], sums)?.index).toBe(0)
+    expect(reachedIn([limits[0]], sums, { allowed: new Set([0]) })).toBeUndefined()
+  })
+
+  it("say what is wrong with a limit", () => {
+    const problemOf = (limit: unknown) =>
+      Result.match(Schema.decodeUnknownResult(SpendLimits.SpendLimit)(limit), {
+        onFailure: String,
+        onSuccess: () => ""
+      })
+    expect(problemOf({ per: "day", money: 5, then: "fail" })).toBe("")
+    expect(problemOf({ per: "day", then: "fail" })).toContain("Expected money or tokens, or both")
+    expect(problemOf({ per: "day", tag: "a", tokens: 1, then: "ask" })).toContain('Expected no tag, or "per": "tag"')
+    expect(problemOf({ per: "week", tokens: 1, then: "ask" })).toContain(
+      'Expected "day", "tag", "conversation" or "turn"'
+    )
+    expect(problemOf({ per: "day", tokens: 1, then: "stop" })).toContain('Expected "ask" or "fail"')
+    expect(problemOf({ per: "day", money: -1, then: "ask" })).toContain("Expected US dollars, 0 or more")
+  })
+})

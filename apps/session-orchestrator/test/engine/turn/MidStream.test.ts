@@ -1,0 +1,224 @@
+/**
+ * Answers that break off in the service, by the setting `midStream` (rule X7).
+ *
+ * Each test runs twice: its turns are run by fibers alone, or driven up to their content (decision 22).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import type { TurnEvent } from "@holdfast/wire"
+import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Conversations, type Frame } from "../../../src/engine/conversation/Conversations.ts"
+import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
+import * as Submissions from "../../../src/engine/orchestrator/Submissions.ts"
+import { Store } from "../../../src/storage/Store.ts"
+import * as ConversationSetup from "../conversation/ConversationSetup.ts"
+
+const { answer, breaksOff, text } = ScriptedProvider
+
+type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
+
+/** An answer that begins, waits for `goOn`, and breaks off. */
+const cutAfter = (reached: Deferred.Deferred<void>, goOn: Deferred.Deferred<void>): ScriptedProvider.Script => ({
+  reads: [[text("Hel")]],
+  end: Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(goOn))
+})
+
+const settled = Effect.promise(async () => {
+  for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
+})
+
+/** A test of turns with a wait that they spend on disk. */
+const parked = (
+  title: string,
+  test: (
+    withService: (
+      scripts: ReadonlyArray<ScriptedProvider.Script>,
+      act: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>
+    ) => Effect.Effect<void, unknown>
+  ) => Effect.Effect<void, unknown, Scope.Scope>
+): void => {
+  it.effect(title, () =>
+    test((scripts, act) => ConversationSetup.withService({ scripts, retry: ConversationSetup.waits(10, 10) }, act))
+  )
+}
+
+const typesOf = (frames: ReadonlyArray<Frame>) => frames.map(({ event }) => event.type)
+
+const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
+  events.filter(({ event }) => event.type === "step-discarded").length
+
+describe("an answer that breaks off", () => {
+  parked("rule X7: `fail` ends the turn", (withService) =>
+    withService([breaksOff(text("Hel"))], ({ conversations, provider }) =>
+      Effect.gen(function* () {
+        const id = yield* conversations.create({ retry: { midStream: "fail" } })
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
+        assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+        assert.strictEqual(provider.requests.length, 1)
+      })
+    )
+  )
+
+  parked("rule X7: `discard` voids what a client has, before its wait; the retry comes back from disk", (withService) =>
+    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, log, store }) =>
+      Effect.gen(function* () {
+        const id = yield* conversations.create({ retry: { midStream: "discard" } })
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+        yield* watcher.until("provider-retry")
+        yield* settled
+        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
+        // X7, X9: on disk together with the decision.
+        const records = (yield* log.load(turnId)).map(({ name }) => name)
+        assert.deepStrictEqual(records.slice(-2), ["step/0/attempt/0", "step/0/decision/0"])
+        assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
+        yield* TestClock.adjust("10 seconds")
+        const { end, text } = yield* conversations.result(turnId)
+        assert.deepStrictEqual([end.status, end.attempts, text], ["completed", 2, "Hello"])
+        yield* watcher.until("turn-end")
+        const types = watcher.types()
+        assert.deepStrictEqual(types.slice(types.indexOf("step-start")), [
+          "step-start",
+          "text-delta",
+          "step-discarded",
+          "provider-retry",
+          "step-start",
+          "text-delta",
+          "retry-end",
+          "usage",
+          "message",
+          "turn-end"
+        ])
+      })
+    )
+  )
+
+  parked("rule X7: `unseen` ends a turn whose content a client has received, and retries any other", (withService) =>
+    Effect.gen(function* () {
+      const scripts = [breaksOff(text("Hel")), answer("Hello")]
+      yield* withService(scripts, ({ conversations }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({ retry: { midStream: "unseen" } })
+          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+          assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+          yield* watcher.until("turn-end")
+          assert.strictEqual(discardedIn(watcher.seen), 0)
+        })
+      )
+      yield* withService(scripts, ({ conversations, store }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({ retry: { midStream: "unseen" } })
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+          // A client that waits for the whole answer receives no content.
+          const result = yield* ConversationSetup.asking(conversations.result(turnId, id))
+          yield* settled
+          yield* TestClock.adjust("10 seconds")
+          assert.deepInclude(yield* Fiber.join(result), { text: "Hello" })
+          assert.strictEqual(discardedIn(yield* store.turnEvents(turnId)), 1)
+        })
+      )
+    })
+  )
+
+  parked(
+    "rule X7: a turn that was submitted has `unseen`, and any other `fail`, also after a manual retry",
+    (withService) =>
+      withService(
+        [breaksOff(text("One")), breaksOff(text("Two")), breaksOff(text("Three")), answer("Four")],
+        ({ conversations }) =>
+          Effect.gen(function* () {
+            const id = yield* conversations.create({})
+            const first = yield* conversations.prompt(id, { prompt: "Hi" })
+            assert.strictEqual((yield* conversations.result(first)).end.status, "failed")
+            const second = yield* conversations.retry(id, { isSubmitted: true })
+            yield* settled
+            yield* TestClock.adjust("10 seconds")
+            yield* settled
+            yield* TestClock.adjust("10 seconds")
+            assert.deepInclude(yield* conversations.result(second), { text: "Four" })
+          })
+      )
+  )
+
+  parked("rule X7, X15: so has a turn that was submitted with its conversation", (withService) =>
+    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, store }) =>
+      Effect.gen(function* () {
+        const { submit } = yield* Submissions.Submissions
+        const { turnId } = yield* submit({ prompt: "Hi" })
+        yield* settled
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* conversations.result(turnId), { text: "Hello" })
+      }).pipe(
+        Effect.provide(Submissions.layer),
+        Effect.provideService(Conversations, conversations),
+        Effect.provideService(Store, store),
+        Effect.provideService(Defaults, { model: { provider: "test", model: "m" }, retry: {}, models: {} })
+      )
+    )
+  )
+
+  it.effect("rule X7, X11: the spend guard asks after void content, however short the wait was", () =>
+    ConversationSetup.withService(
+      {
+        scripts: [
+          breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 9, outputTokens: 3 } }),
+          answer("Hello")
+        ],
+        retry: { ...ConversationSetup.waits(1), midStream: "discard", spendGuard: { maxTurnTokens: 10 } }
+      },
+      ({ conversations, provider }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
+          yield* watcher.until("provider-retry")
+          yield* settled
+          yield* TestClock.adjust("1 second")
+          yield* watcher.until("provider-retry", 2)
+          const { retry } = yield* conversations.state(id)
+          assert.deepInclude(retry?.asks, { because: "turn", tokens: 12, limit: 10 })
+          assert.strictEqual(provider.requests.length, 1)
+          yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test")
+          const { end, text } = yield* conversations.result(turnId)
+          assert.strictEqual(text, "Hello")
+          assert.deepStrictEqual(end.usage, { inputTokens: 19, outputTokens: 8 })
+        })
+    )
+  )
+
+  parked("rule X7: a client that came and went in the middle of the content has received it", (withService) =>
+    Effect.gen(function* () {
+      const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      yield* withService([cutAfter(reached, goOn)], ({ conversations }) =>
+        Effect.gen(function* () {
+          const id = yield* conversations.create({})
+          const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
+          yield* Deferred.await(reached)
+          const watcher = yield* ConversationSetup.watching(conversations.watchTurn(turnId, id))
+          yield* watcher.until("text-delta")
+          yield* Fiber.interrupt(watcher.fiber)
+          yield* Deferred.succeed(goOn, undefined)
+          assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
+        })
+      )
+    })
+  )
+
+  parked("rule X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
+    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations }) =>
+      Effect.gen(function* () {
+        const id = yield* conversations.create({})
+        const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
+        yield* settled
+        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
+        yield* watcher.until("provider-retry")
+        assert.deepStrictEqual(typesOf(watcher.seen), ["turn-start", "message", "step-discarded", "provider-retry"])
+        yield* settled
+        yield* TestClock.adjust("10 seconds")
+        assert.deepInclude(yield* conversations.result(turnId), { text: "Hello" })
+      })
+    )
+  )
+})

@@ -1,0 +1,100 @@
+/** Tests the explanations of real turns: their sentences, in order. */
+import { assert, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { type Failure, TurnCourse, TurnExplanation } from "@holdfast/wire"
+import { Effect, Schema } from "effect"
+import * as StoredTurns from "../../../src/insight/inspection/StoredTurns.ts"
+import * as ScriptedTurn from "./ScriptedTurn.ts"
+
+export interface Case {
+  /** The events of the turn, and the rules that the sentences name. */
+  readonly title: string
+  readonly plan: ScriptedTurn.Plan
+  readonly live?: (hand: ScriptedTurn.Hand) => Effect.Effect<unknown>
+  /** Sentences that must occur, in this order. */
+  readonly expects: ReadonlyArray<string>
+}
+
+/** Defines a test for each case. */
+export const explains = (cases: ReadonlyArray<Case>): void => {
+  for (const { live, plan, expects, title } of cases) {
+    it.effect(`rule X9: the explanation of ${title}`, () =>
+      Effect.gen(function* () {
+        const explanation = yield* ScriptedTurn.happened(plan, live)
+        const words = wordsOf(explanation)
+        assert.deepStrictEqual(
+          words.filter((sentence) => expects.includes(sentence)),
+          expects,
+          words.join("\n")
+        )
+        assert.isTrue(isExplanation(JSON.parse(JSON.stringify(explanation))))
+        follows(explanation)
+      }).pipe(Effect.provide(ScriptedTurn.layer))
+    )
+  }
+}
+
+/** Every sentence, in order. */
+export const wordsOf = ({ seal, steps }: TurnExplanation.TurnExplanation): ReadonlyArray<string> => [
+  ...steps.flatMap(({ attempts, tools }) => [
+    ...attempts.flatMap(({ decision, wait, words }) => [
+      words,
+      ...(decision === undefined ? [] : [decision.words]),
+      ...(wait?.asked === undefined ? [] : [wait.asked.words]),
+      ...(wait?.changes.map(({ words }) => words) ?? []),
+      ...(wait?.end === undefined ? [] : [wait.end.words])
+    ]),
+    ...tools.map(({ words }) => words)
+  ]),
+  ...(seal === undefined ? [] : [seal.words])
+]
+
+export const overloaded: Failure.Failure = {
+  reason: "overloaded",
+  message: "Overloaded",
+  retryable: true,
+  status: 529,
+  code: "overloaded_error"
+}
+
+export const tooLong: Failure.Failure = { reason: "context-overflow", message: "prompt is too long", retryable: false }
+
+export const quota: Failure.Failure = {
+  reason: "quota-exhausted",
+  message: "You exceeded your quota",
+  retryable: false
+}
+
+/** A failure that asks for a wait of so many milliseconds. */
+export const asked = (ms: number): Failure.Failure => ({
+  ...overloaded,
+  hint: { retryAfterMs: ms, source: "retry-after" }
+})
+
+/** So many attempts that fail in the same way. */
+export const down = (times: number, failure = overloaded) =>
+  Array.from({ length: times }, () => ScriptedProvider.emits(failure))
+
+// --- internal
+
+/** X9: the course has each attempt of the explanation, in spans that are in order and do not overlap. */
+const follows = (explanation: TurnExplanation.TurnExplanation): void => {
+  const course = StoredTurns.courseOf(explanation, explanation.seal?.endedAt ?? explanation.acceptedAt + 86_400_000)
+  assert.isTrue(Schema.is(TurnCourse.TurnCourse)(course))
+  const place = ({ attempt, target }: { readonly attempt: number; readonly target: string }, step: number) =>
+    `${step}/${attempt} ${target}`
+  assert.deepStrictEqual(
+    course.attempts.map((attempt) => place(attempt, attempt.step)),
+    explanation.steps.flatMap(({ attempts, step }) => attempts.map((attempt) => place(attempt, step)))
+  )
+  const times = course.attempts.flatMap(({ from, to = from, wait }) =>
+    wait === undefined ? [from, to] : [from, to, wait.from, wait.to]
+  )
+  assert.deepStrictEqual(
+    times,
+    times.toSorted((a, b) => a - b)
+  )
+  assert.isAtLeast(times[0] ?? explanation.acceptedAt, explanation.acceptedAt)
+}
+
+const isExplanation = Schema.is(TurnExplanation.TurnExplanation)

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+import { Profile, RetrySettings, Routers } from "@holdfast/policy"
+import type { TurnExplanation } from "@holdfast/wire"
+import { Duration, Effect, Result } from "effect"
+import { CliOutput } from "effect/cli"
+import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
+import * as LongTurn from "./LongTurn.ts"
+import * as ScriptedTurn from "./ScriptedTurn.ts"
+
+const { emits } = ScriptedProvider
+
+const surroundings = { timeZone: "UTC", columns: ExplanationText.COLUMNS }
+
+describe("ExplanationText", () => {
+  it.effect(
+    "rule X9: a night reads from the top: failures, decisions with reasons, commands with senders, and the end",
+    () =>
+      Effect.gen(function* () {
+        const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+        assert.deepStrictEqual(ExplanationText.lines(explanation, surroundings), LongTurn.text)
+      }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("rule D1: a night that ends with the budget is a line for each of its 21 retries", () =>
+    Effect.gen(function* () {
+      const failure = { reason: "server-error", message: "Bad Gateway", retryable: true, status: 502 } as const
+      const scripts = Array.from({ length: 22 }, () => emits(failure))
+      const explanation = yield* ScriptedTurn.happened({ scripts })
+      const lines = ExplanationText.lines(explanation, surroundings)
+      assert.lengthOf(
+        lines.filter((line) => line.includes("Retry ")),
+        21
+      )
+      assert.isBelow(lines.length, 40)
+      assert.deepStrictEqual(lines.slice(-4), [
+        "  06:29:45  Attempt 22: same. Gave up: the next wait of 30 m does not fit into the budget: 7 h 31 m 45 s of 8 h were",
+        "            spent.",
+        "",
+        '  06:29:45  The turn failed after 22 calls and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("is no wider than requested, in the reader's time zone", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+      const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
+      assert.deepStrictEqual(
+        lines.filter((line) => CliOutput.displayWidth(line) > 60),
+        []
+      )
+      assert.deepStrictEqual(lines.slice(1, 5), [
+        "Times are Asia/Tokyo.",
+        "",
+        "  2031-04-02",
+        "  07:58:00  The turn was accepted."
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("has lines of 120 columns by default, and fills them to the last column", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(ExplanationText.COLUMNS, 120)
+      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
+      const accepted = "  22:58:00  The turn was accepted."
+      const lines = (columns: number) => ExplanationText.lines(explanation, { timeZone: "UTC", columns })
+      assert.include(lines(accepted.length), accepted)
+      assert.includeMembers(Array.from(lines(accepted.length - 1)), [
+        "  22:58:00  The turn was",
+        "            accepted."
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("rule P8, X9: does not shorten a failure of another target, nor hide its requested delay", () =>
+    Effect.gen(function* () {
+      const asks = (retryAfterMs: number) =>
+        emits({
+          reason: "quota-exhausted",
+          message: "Used up.",
+          retryable: true,
+          status: 429,
+          hint: { retryAfterMs, source: "retry-after" }
+        })
+      const settings = { routing: { type: "fallback-chain", chains: { default: ["anthropic/small"] } } }
+      const retry = Result.getOrThrow(RetrySettings.decode(settings))
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [asks(7_200_000), asks(3_600_000), asks(60_000), ScriptedProvider.answer("Hello")],
+        retry,
+        services: Routers.layerMemory(Profile.resolve(retry), { credentials: { anthropic: ["KEY"] } })
+      })
+      const lines = ExplanationText.lines(explanation, surroundings)
+      assert.deepStrictEqual(
+        lines.filter((line) => /Attempt \d|asked for|Retry/.test(line)),
+        [
+          '  22:58:00  Attempt 1 failed before any content: quota-exhausted, 429: "Used up."',
+          "            The provider asked for 2 h (retry-after).",
+          "            Retry 1 at once, on anthropic/small, of the chain default; 0 s of 8 h spent.",
+          '  22:58:00  Attempt 2 failed before any content: quota-exhausted, 429: "Used up."',
+          "            The provider asked for 1 h (retry-after).",
+          "            Retry 2 at 23:58:00, after 1 h, the provider's, longer than the schedule's 10 s; 1 h of 8 h spent.",
+          "  23:58:00  Attempt 3: same. The provider asked for 1 m (retry-after). Retry 3 at 23:59:00, after 1 m, the provider's,",
+          "  23:59:00  Attempt 4 was answered (stop)."
+        ]
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("rule C12: names the source of a wait that an earlier failure asked for", () =>
+    Effect.gen(function* () {
+      const asks = (retryAfterMs: number) =>
+        emits({
+          reason: "rate-limited",
+          message: "Slow down.",
+          retryable: true,
+          status: 429,
+          hint: { retryAfterMs, source: "retry-after" }
+        })
+      const settings = { routing: { type: "fallback-chain", chains: { default: ["openai/small"] } } }
+      const retry = Result.getOrThrow(RetrySettings.decode(settings))
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [asks(3_600_000), asks(7_200_000), ScriptedProvider.answer("Hello")],
+        retry,
+        services: Routers.layerMemory(Profile.resolve(retry))
+      })
+      assert.include(
+        ExplanationText.lines(explanation, surroundings)
+          .join("\n")
+          .replaceAll(/\n {12}/g, " "),
+        "Retry 2 at 23:58:00, after 1 h, as its provider had asked before, longer than the schedule's 10 s, on anthropic/claude-sonnet-4-5"
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("rule A11: marks the last step, with the reason", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened({
+        scripts: [ScriptedProvider.tools(ScriptedProvider.call("search")), ScriptedProvider.answer("Hello")],
+        limits: { maxTurns: 2 }
+      })
+      assert.deepStrictEqual(
+        ExplanationText.lines(explanation, surroundings).filter((line) => line.startsWith("Step")),
+        [
+          "Step 1, on anthropic/claude-sonnet-4-5",
+          "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps"
+        ]
+      )
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("has the wake time of a waiting turn", () =>
+    Effect.gen(function* () {
+      const plan = { scripts: LongTurn.plan.scripts }
+      const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
+      const [title] = ExplanationText.lines(explanation, surroundings)
+      assert.strictEqual(title, "Turn t1 of conversation nightly: waiting, to retry at 2031-04-02 00:07:45.")
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("lists interruptions, deleted records and unreadable records apart from the steps", () =>
+    Effect.gen(function* () {
+      const explanation = yield* ScriptedTurn.happened({ scripts: [ScriptedProvider.answer("Hello")] })
+      const written = (over: Partial<TurnExplanation.TurnExplanation>) =>
+        ExplanationText.lines({ ...explanation, ...over }, { ...surroundings, columns: 300 }).slice(3)
+      const [day, accepted, , step, answered, , sealed] = written({})
+      assert.deepStrictEqual(written({}), [day, accepted, "", step, answered, "", sealed])
+      const words = "The process died 2 times in a row in the middle of this turn."
+      const interruption = { deaths: 2, defects: 0, rules: ["X14"], words }
+      assert.deepStrictEqual(written({ interruption, unread: ["a", "b"] }), [
+        day,
+        accepted,
+        "",
+        step,
+        answered,
+        "",
+        `            ${words}`,
+        "",
+        sealed,
+        "",
+        "A later version wrote 2 records that this one cannot read: a, b."
+      ])
+      assert.deepStrictEqual(written({ steps: [], isForgotten: true }), [
+        day,
+        accepted,
+        "            The records of its decisions have been deleted (database.retention); only its end is known.",
+        "",
+        sealed
+      ])
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+
+  it.effect("keeps control characters of a provider out of the terminal", () =>
+    Effect.gen(function* () {
+      const failure = { reason: "auth", message: "no\u001b[2J\nentry", retryable: false } as const
+      const explanation = yield* ScriptedTurn.happened({ scripts: [emits(failure)] })
+      const text = ExplanationText.lines(explanation, surroundings).join("\n")
+      assert.include(text, '"no entry"')
+      assert.notInclude(text, "\u001b")
+    }).pipe(Effect.provide(ScriptedTurn.layer))
+  )
+})

@@ -1,0 +1,291 @@
+import { GivenRecords as Records } from "@holdfast/kernel/testing"
+import { describe, expect, it } from "@effect/vitest"
+import { History } from "@holdfast/kernel/host"
+import { type Prices, Profile, type RetryPolicy } from "@holdfast/policy"
+import type { TurnEvent } from "@holdfast/wire"
+import { Duration } from "effect"
+import * as TurnReport from "../../../src/insight/inspection/TurnReport.ts"
+import type { Turn } from "../../../src/storage/Stored.ts"
+import * as NumberedData from "../../storage/NumberedData.ts"
+
+const conversation = NumberedData.conversation(1)
+const turn = { ...NumberedData.turn(1, 1, { acceptedAt: 0 }), end: undefined }
+const overnight = Profile.resolve({})
+
+/** The turn in a list. */
+const summary = (given: Turn, history = TurnReport.NO_RECORDS, hasEvents = true) =>
+  TurnReport.ofRow(
+    {
+      position: { at: 0, number: 1 },
+      turn: given,
+      model: conversation.model,
+      changedFrom: undefined,
+      hasEvents,
+      labels: {}
+    },
+    history,
+    (text) => text
+  )
+
+/** The report of the turn at the head of its conversation. */
+const ofOpen = (
+  given: typeof turn,
+  history: History.History,
+  policy: RetryPolicy.RetryPolicy,
+  now: number
+): TurnReport.TurnReport =>
+  TurnReport.of(summary(given, history), now, { budget: TurnReport.budgetOf(history, policy, now) })
+
+const waiting = History.of([
+  Records.failed(0, 1_000),
+  Records.retry(0, 5_000, 6_000),
+  Records.wake(0, 0, { type: "elapsed" }),
+  Records.failed(1, 7_000),
+  Records.retry(1, 10_000, 17_000)
+])
+
+describe("TurnReport", () => {
+  it("a waiting turn has the end of its wait, the cause, and its remaining budget", () => {
+    expect(ofOpen(turn, waiting, overnight, 9_000)).toEqual({
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      state: "waiting",
+      model: conversation.model,
+      prompt: "prompt 1",
+      acceptedAt: 0,
+      ageMs: 9_000,
+      attempts: 2,
+      wait: { retry: 1, retryAt: 17_000, leftMs: 8_000, since: 7_000 },
+      error: { reason: "overloaded", message: "Overloaded", code: "529" },
+      budget: { measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 28_785_000 }
+    })
+  })
+
+  it("rule P8: a running turn is on the target that it was sent to", () => {
+    const history = History.of([
+      Records.failed(0, 1_000),
+      Records.sent(0, 5_000, 6_000, "second"),
+      Records.wake(0, 0, { type: "elapsed" })
+    ])
+    const { model, state } = ofOpen(turn, history, overnight, 9_000)
+    expect([state, model]).toEqual(["running", "second/m"])
+  })
+
+  it("rule D2: by the wall clock, spending is the time since the first failure", () => {
+    const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
+    const { budget } = ofOpen(turn, waiting, policy, 21_000)
+    expect(budget).toEqual({ measure: "wall-clock", spentMs: 20_000, totalMs: 60_000, leftMs: 40_000 })
+  })
+
+  it("rule X4: an extension of a budget is part of it", () => {
+    const history = History.of([
+      Records.failed(0, 1_000),
+      Records.retry(0, 5_000, 6_000),
+      Records.wake(0, 0, { type: "extended", byMs: 1_000 })
+    ])
+    const policy = Profile.resolve({ budget: { total: Duration.seconds(10) } })
+    const { budget } = ofOpen(turn, history, policy, 2_000)
+    expect(budget).toMatchObject({ totalMs: 11_000, leftMs: 6_000 })
+  })
+
+  it("an overdue turn has no wait left, and a turn without a limit no limit", () => {
+    const policy = Profile.resolve({ profile: "interactive" })
+    const report = ofOpen(turn, waiting, policy, 99_000)
+    expect(report.wait?.leftMs).toBe(0)
+    expect(report.budget).toEqual({ measure: "scheduled", spentMs: 15_000 })
+  })
+
+  it("a clock that went back makes nothing negative", () => {
+    const policy = Profile.resolve({ measure: "wall-clock", budget: { total: Duration.minutes(1) } })
+    const report = ofOpen({ ...turn, acceptedAt: 500 }, waiting, policy, 100)
+    expect(report.ageMs).toBe(0)
+    expect(report.budget).toMatchObject({ spentMs: 0, leftMs: 60_000 })
+  })
+
+  it("rule X11: the remaining budget of a reason counts, if that is less", () => {
+    const policy = Profile.resolve({ reasons: { overloaded: { budget: Duration.seconds(20) } } })
+    const { budget } = ofOpen(turn, waiting, policy, 9_000)
+    expect(budget).toEqual({ measure: "scheduled", spentMs: 15_000, totalMs: 28_800_000, leftMs: 5_000 })
+    const other = Profile.resolve({ reasons: { network: { budget: Duration.seconds(20) } } })
+    expect(ofOpen(turn, waiting, other, 9_000).budget?.leftMs).toBe(28_785_000)
+  })
+
+  it("rule X11: a turn that asks has its question, and the time until which it accepts an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const history = History.of([
+      Records.failed(0, 1_000),
+      Records.retry(0, 5_000, 6_000),
+      Records.wake(0, 0, { type: "asked", asks, until: 90_000 })
+    ])
+    const { state, wait } = ofOpen(turn, history, overnight, 10_000)
+    expect([state, wait]).toEqual(["waiting", { retry: 0, retryAt: 90_000, leftMs: 80_000, since: 1_000, asks }])
+  })
+
+  it("a running turn has no wait, and a queued one no attempts", () => {
+    const running = ofOpen(turn, History.of([Records.mark(0)]), overnight, 5)
+    expect(running).toMatchObject({ state: "running", attempts: 0 })
+    expect(running).not.toHaveProperty("wait")
+    expect(TurnReport.of(summary(turn, undefined, false), 5)).toMatchObject({ state: "queued", attempts: 0, ageMs: 5 })
+  })
+
+  it("an ended turn has the tokens that its providers reported, and no others", () => {
+    const tokens = (usage: object) => {
+      const end = { ...NumberedData.end(1, 1), usage }
+      return TurnReport.of(summary({ ...turn, end }), 0).tokens
+    }
+    expect(tokens({})).toBeUndefined()
+    expect(tokens({ inputTokens: 3 })).toStrictEqual({ input: 3 })
+    expect(tokens({ outputTokens: 0 })).toStrictEqual({ output: 0 })
+    expect(tokens({ inputTokens: 3, outputTokens: 5 })).toStrictEqual({ input: 3, output: 5 })
+  })
+
+  it("an ended turn has its age at its end, and its failure", () => {
+    const end = { ...NumberedData.end(1, 1), status: "failed" as const, endedAt: 7_000, error: Records.overloaded }
+    expect(TurnReport.of(summary({ ...turn, end }), 0)).toMatchObject({
+      state: "failed",
+      attempts: 3,
+      ageMs: 7_000,
+      error: { reason: "overloaded", code: "529" }
+    })
+  })
+})
+
+const start: TurnEvent.TurnStart = {
+  type: "turn-start",
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  startedAt: 0
+}
+const ended = (change: Partial<TurnEvent.TurnEnd> = {}) => {
+  const end = { ...NumberedData.end(1, 1), ...change }
+  return { turn: { ...turn, end }, events: [start, NumberedData.message(1, 1, 0), NumberedData.message(1, 1, 1), end] }
+}
+const changed: TurnEvent.ModelChange = {
+  type: "model-change",
+  conversationId: turn.conversationId,
+  turnId: turn.turnId,
+  from: conversation.model,
+  to: "other/m"
+}
+
+const of = (evidence: Partial<TurnReport.StoredTurn>) =>
+  TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...evidence }, (text) =>
+    text.replaceAll("planted", "[redacted]")
+  )
+
+const waits = [Records.failed(0, 1_000), Records.retry(0, 5_000, 6_000)]
+
+describe("the state of a turn", () => {
+  it("rule X15: is queued behind another turn, and running once it has begun", () => {
+    const head = {
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      model: conversation.model,
+      acceptedAt: 0,
+      attempts: 0
+    }
+    expect(of({ events: [] })).toEqual({ ...head, status: "queued" })
+    expect(of({})).toEqual({ ...head, status: "running" })
+    expect(of({ records: [...waits, Records.wake(0, 0, { type: "elapsed" })] })).toEqual({
+      ...head,
+      status: "running",
+      attempts: 1
+    })
+  })
+
+  it("rule X15: has the cause, end and begin of a wait, as commands have moved it", () => {
+    expect(of({ records: waits })).toMatchObject({
+      status: "waiting",
+      attempts: 1,
+      wait: { retry: 0, retryAt: 6_000, since: 1_000 },
+      error: { reason: "overloaded", message: "Overloaded", code: "529" }
+    })
+    const moved = [...waits, Records.wake(0, 0, { type: "until", until: 9_000 })]
+    expect(of({ records: moved }).wait).toEqual({ retry: 0, retryAt: 9_000, since: 1_000 })
+  })
+
+  it("rule X11, X15: has its question, and the time until which it accepts an answer", () => {
+    const asks = { because: "turn" as const, tokens: 9, limit: 1, waitedMs: 5_000, message: "May it go on?" }
+    const records = [...waits, Records.wake(0, 0, { type: "asked", asks, until: 90_000 })]
+    expect(of({ records })).toMatchObject({
+      status: "waiting",
+      wait: { retry: 0, retryAt: 90_000, since: 1_000, asks }
+    })
+  })
+
+  it("rule X15: has the answer and the usage when completed, and no wait", () => {
+    expect(of({ ...ended({ sleptMs: 40_000, waitedMs: 15_000 }), records: waits })).toEqual({
+      conversationId: turn.conversationId,
+      turnId: turn.turnId,
+      status: "completed",
+      model: conversation.model,
+      acceptedAt: 0,
+      endedAt: 1_760_000_001_000,
+      attempts: 3,
+      waitedMs: 15_000,
+      usage: { inputTokens: 10 },
+      cost: "unknown",
+      text: `message 1 of turn 1: "quoted", \u{1f6f6}, line\nbreak`
+    })
+  })
+
+  it("rule X15: has the scheduled waits of a turn whose end has no others", () => {
+    expect(of(ended({ sleptMs: 40_000 })).waitedMs).toBe(40_000)
+  })
+
+  it("rule X15: has the final report", () => {
+    const report = { source: "tool-call", success: true, content: { done: true } } as const
+    expect(of(ended({ report })).report).toEqual(report)
+  })
+
+  it("rule X15: has the last error when failed, without secrets, and no answer", () => {
+    const error = {
+      reason: "overloaded",
+      message: "planted: no",
+      retryable: true,
+      code: "planted_error"
+    } as const
+    const state = of(ended({ status: "failed", error }))
+    expect(state.error).toEqual({ reason: "overloaded", message: "[redacted]: no", code: "[redacted]_error" })
+    expect(state).not.toHaveProperty("text")
+    const waiting = of({ records: [Records.failed(0, 1_000, 0, error), Records.retry(0, 5_000, 6_000)] })
+    expect(waiting.error?.message).toBe("[redacted]: no")
+  })
+
+  it("has the cost of an ended turn, by the model of each call; unknown if a part of it is not known", () => {
+    const usage = { inputTokens: 1_000_000, outputTokens: 100_000 }
+    const [one, two] = [{ "first/m": { input: 1, output: 10 } }, { "second/m": { input: 2, output: 20 } }]
+    const cost = (prices: Prices.Prices, given: Partial<TurnReport.StoredTurn>) =>
+      TurnReport.ofStored({ turn, conversation, events: [start], records: [], ...given }, (text) => text, prices).cost
+    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
+    const switched = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
+    expect(cost(one, { ...ended({ usage }), records: begun })).toBe(2)
+    // No call reported tokens, so all of them are those of the last one.
+    expect(cost({ ...one, ...two }, { ...ended({ usage }), records: switched })).toBe(4)
+    expect(cost({}, { ...ended({ usage }), records: begun })).toBe("unknown")
+    expect(cost(one, { ...ended({ usage: { inputTokens: 5 } }), records: begun })).toBe("unknown")
+    const last = ended({ usage })
+    const both = { ...one, "other/m": { input: 1, output: 1 } }
+    expect(cost(both, { turn: last.turn, events: [...last.events, changed] })).toBe("unknown")
+    expect(cost(one, {})).toBeUndefined()
+  })
+
+  it("rule X15: has neither an answer nor an error when aborted", () => {
+    const state = of(ended({ status: "aborted" }))
+    expect(state).toMatchObject({ status: "aborted", endedAt: 1_760_000_001_000 })
+    expect(state).not.toHaveProperty("text")
+    expect(state).not.toHaveProperty("error")
+  })
+
+  it("rule P8, X15: names the target that the turn waits for, calls, or ended on, also after its journal is deleted", () => {
+    const begun = [Records.begins("first"), Records.failed(0, 1_000)]
+    expect(of({ records: [...begun, Records.sent(0, 5_000, 6_000, "second")] }).model).toBe("first/m")
+    const woken = [...begun, Records.sent(0, 5_000, 6_000, "second"), Records.wake(0, 0, { type: "elapsed" })]
+    expect(of({ records: woken }).model).toBe("second/m")
+    expect(of({ ...ended(), records: woken }).model).toBe("second/m")
+    const { events, turn } = ended()
+    expect(of({ turn, events: [...events, changed] }).model).toBe("other/m")
+    expect(of({ turn, events, conversation: { ...conversation, model: "later/m" } }).model).toBe("simulated/steady")
+    expect(of({ turn, events: [start] }).model).toBe(conversation.model)
+  })
+})

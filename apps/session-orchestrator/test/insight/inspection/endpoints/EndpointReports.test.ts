@@ -1,0 +1,236 @@
+/** Tests the report of an endpoint, from findings of each kind. */
+import type { Route } from "@holdfast/kernel"
+import { type News, Standing } from "@holdfast/policy"
+import { type Failure, Health } from "@holdfast/wire"
+import { Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import type { GateView } from "../../../../src/engine/gate/Gatekeeper.ts"
+import { CallCounts } from "../../../../src/engine/gate/RecentCalls.ts"
+import * as EndpointReports from "../../../../src/insight/inspection/endpoints/EndpointReports.ts"
+import * as Configurations from "../../../config/Configurations.ts"
+
+const now = 1_933_380_000_000
+const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
+
+const config = Configurations.config({
+  file: {
+    model: "own/m",
+    providers: {
+      own: { type: "openai-compatible", baseUrl: "https://own.example.org/v1", apiKeyEnv: ["A_KEY", "B_KEY"] }
+    },
+    retry: { routing: { type: "fallback-chain", chains: { "own/m": ["own/n"] } } }
+  },
+  environment: { A_KEY: "planted-planted-a", B_KEY: "planted-planted-b" }
+})
+
+const route: Route.Route = { target: { provider: "own", model: "m" }, credential: "A_KEY" }
+
+const openGate: GateView = {
+  phase: "open",
+  underway: 0,
+  room: 1,
+  last: undefined,
+  waiting: 0,
+  held: 0,
+  answeredAt: 0,
+  nextTryAt: Infinity
+}
+
+const shut: GateView = {
+  ...openGate,
+  phase: "shut",
+  last: { failure: overloaded, at: now - 1_000 },
+  waiting: 3,
+  held: 1,
+  nextTryAt: now + 4_000
+}
+
+interface Given {
+  readonly view?: GateView
+  readonly news?: News.News
+  readonly standing?: Standing.Standing
+  readonly counts?: CallCounts
+}
+
+const findings = ({ counts = new CallCounts(0), news, standing = Standing.empty, view = openGate }: Given) => ({
+  now,
+  calls: counts.read(now),
+  standing,
+  gateOf: () => ({ view, news }),
+  redact: (text: string) => text.replaceAll("planted", "[redacted]")
+})
+
+const reports = (given: Given, routes: ReadonlyArray<Route.Route>) =>
+  EndpointReports.of(config, findings(given), routes)
+
+const report = (given: Given, of = route): Health.EndpointReport => {
+  const [found] = reports(given, [of])
+  if (found === undefined) throw new Error("A route has no report.")
+  return found
+}
+
+const counted = (...calls: ReadonlyArray<Failure.Failure | undefined>): CallCounts => {
+  const counts = new CallCounts(0)
+  for (const [i, failure] of calls.entries()) {
+    counts.count({ target: route.target, endedAt: now - 60_000 + i, failure, isAnswered: failure === undefined })
+  }
+  return counts
+}
+
+const paused = (thing: Standing.Thing, askedUntil?: number): Standing.Standing =>
+  Standing.paused(thing, {
+    until: now + 60_000,
+    reason: "quota-exhausted",
+    retryable: true,
+    since: now - 5_000,
+    ...(askedUntil === undefined ? {} : { askedUntil })
+  })
+
+describe("the report on an endpoint", () => {
+  it("names the credential and never its key, and redacts the endpoint's words", () => {
+    const hint = { retryAfterMs: 90_000, source: "retry-after" }
+    const failure = { ...overloaded, hint, message: "The key planted is fine, we are not" }
+    const found = report({ counts: counted(failure) })
+    expect(found).toMatchObject({ target: "own/m", credential: "A_KEY", address: "https://own.example.org/v1" })
+    expect(found.lastFailure).toEqual({
+      at: now - 60_000,
+      reason: "overloaded",
+      code: "529",
+      message: "The key [redacted] is fine, we are not",
+      askedUntil: now + 30_000
+    })
+    expect(JSON.stringify(found)).not.toContain("planted")
+  })
+
+  it.each<[Health.EndpointState, Given]>([
+    ["idle", {}],
+    ["answering", { counts: counted(overloaded, undefined) }],
+    ["failing", { counts: counted(undefined, { reason: "auth", message: "No", retryable: false }) }],
+    ["failing", { view: shut }],
+    ["recovering", { view: { ...shut, phase: "ramp", room: 4 }, counts: counted(overloaded) }],
+    ["paused", { view: shut, standing: paused(Standing.target(route.target)) }],
+    ["paused", { standing: paused(Standing.model(route.target, "A_KEY")) }],
+    ["paused", { standing: paused(Standing.account("own", "A_KEY")) }],
+    // C12: other models of a used-up credential are still tried.
+    ["answering", { standing: paused(Standing.credential("own", "A_KEY")), counts: counted(undefined) }]
+  ])("reports that it is %s", (state, given) => {
+    expect(report(given).state).toBe(state)
+  })
+
+  it("is one of a model that clients call with their own keys, by its gate and its calls", () => {
+    const target = { provider: "own~client", model: "m" }
+    const counts = new CallCounts(0)
+    counts.count({ target, endedAt: now - 1_000, isAnswered: true })
+    const of = { calls: counts.read(now), standing: Standing.empty }
+    // A gate has the provider's first credential, by which its endpoint is known.
+    const routes = EndpointReports.routesOf(config, of, [{ target, credential: "A_KEY" }])
+    expect(routes.filter(({ target: { provider } }) => provider === target.provider)).toEqual([{ target }])
+    expect(reports({ counts }, [{ target }])).toMatchObject([{ lastHour: { calls: 1 }, state: "answering" }])
+  })
+
+  it("has the pauses of clients' accounts, which pause no other account, also before its first call", () => {
+    const standing = Standing.merge(
+      paused(Standing.target({ provider: "own~client:Ab3-_x", model: "m" })),
+      paused(Standing.target({ provider: "own~client:other1", model: "n" }))
+    )
+    const routes = EndpointReports.routesOf(config, { calls: [], standing }, [])
+    const target = { provider: "own~client", model: "m" }
+    expect(routes.map(({ target }) => target)).toContainEqual(target)
+    const found = report({ standing }, { target })
+    expect(found).toMatchObject({ target: "own/m", credential: "the client's own key", state: "idle" })
+    expect(found.pauses.map(({ credential, of }) => [of, credential])).toEqual([["target", "client Ab3-_x"]])
+    expect(report({ standing }).pauses).toEqual([])
+  })
+
+  it("EndpointReports.E3: has the pauses of its target, model, credential and account, with whose end the provider named", () => {
+    const standing = [
+      paused(Standing.target(route.target)),
+      paused(Standing.credential("own", "A_KEY"), now + 60_000),
+      paused(Standing.account("own", "B_KEY"))
+    ].reduce(Standing.merge)
+    expect(report({ standing }).pauses.map(({ isAsked, of, until }) => [of, isAsked, until])).toEqual([
+      ["target", false, now + 60_000],
+      ["credential", true, now + 60_000]
+    ])
+    expect(report({ standing }, { ...route, credential: "B_KEY" }).pauses.map(({ of }) => of)).toEqual([
+      "target",
+      "account"
+    ])
+  })
+
+  it("has the gate with who is let through, and the news of other runners", () => {
+    const news = { triedAt: 0, answeredAt: now - 9_000, failedAt: now - 2_000, failure: overloaded, n: 1 }
+    const { elsewhere, gate } = report({ view: shut, news })
+    expect(gate).toEqual({
+      phase: "shut",
+      waiting: 3,
+      held: 1,
+      underway: 0,
+      room: 1,
+      nextTryAt: now + 4_000,
+      words:
+        "3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers."
+    })
+    expect(elsewhere).toMatchObject({ answeredAt: now - 9_000, failure: { at: now - 2_000, code: "529" } })
+    expect(EndpointReports.gateWords({ ...shut, phase: "ramp", room: 4, held: 0 })).toBe(
+      "It answers again: up to 4 retries at once are let through, and more with each answer. 3 turns wait."
+    )
+    expect(EndpointReports.gateWords({ ...shut, waiting: 0, held: 0 })).toBe(
+      "No turn waits. A new turn calls as usual."
+    )
+    expect(report({}).gate?.words).toBe("Every turn may call.")
+  })
+
+  it("EndpointReports.E1: lists configured models with every credential, and what was called or is paused, each once", () => {
+    const counts = counted(overloaded)
+    counts.count({ target: { provider: "own~client", model: "m" }, endedAt: now, isAnswered: true })
+    const standing = paused(Standing.target({ provider: "own", model: "o" }))
+    const routes = EndpointReports.routesOf(config, { calls: counts.read(now), standing }, [route])
+    const all = reports({ counts, standing }, routes)
+    expect(all.map(({ credential, target }) => `${target} ${credential}`)).toEqual([
+      "own/m A_KEY",
+      "own/m B_KEY",
+      "own/n A_KEY",
+      "own/n B_KEY",
+      "own/o A_KEY",
+      "own/o B_KEY",
+      "own/m the client's own key"
+    ])
+    expect(all.map(({ lastHour }) => lastHour.calls)).toEqual([1, 0, 0, 0, 0, 0, 1])
+    const health = { at: now, countedSince: now - 3_600_000, endpoints: all, limits: [], boundCalls: 0, windows: [] }
+    expect(Schema.decodeUnknownSync(Health.Health)(JSON.parse(JSON.stringify(health)))).toEqual(health)
+  })
+})
+
+describe("the text of a report", () => {
+  it("has each endpoint with gate, pauses, calls and the last failure", () => {
+    const standing = paused(Standing.credential("own", "A_KEY"), now + 60_000)
+    const endpoints = [report({ view: shut, standing, counts: counted(undefined, overloaded) })]
+    const limits = [{ provider: "own", waiting: 2, calls: { used: 1, limit: 4 } }]
+    const windows = [
+      { provider: "own", credential: "client a1b2c3", name: "5h", used: 0.939, resetAt: now + 7_000, at: now }
+    ]
+    const health = {
+      at: now,
+      countedSince: now - 1_000,
+      runner: "10.0.0.5:4748",
+      endpoints,
+      limits,
+      boundCalls: 0,
+      windows
+    }
+    expect(EndpointReports.lines(health, (at) => `${(at - now) / 1_000} s`)).toEqual([
+      "Runner 10.0.0.5:4748: gates and calls are its own.",
+      "",
+      "FAILING     own/m, A_KEY",
+      "  gate    shut. 3 turns wait, 1 of them after the end of their wait. A few are let through, to find out whether the endpoint answers. Next by 4 s.",
+      "  pause   quota of the key is used up (quota-exhausted) until 60 s, in 1 m, named by the provider",
+      "  calls   2 since -1 s, 1 failed; last answer -60 s",
+      "  failed  -1 s overloaded 529: Overloaded",
+      "",
+      "Limits of own: 1 of 4 calls at once, 2 waiting",
+      "",
+      "Limit 5h of own, client a1b2c3: 93 % used, begins anew 7 s"
+    ])
+  })
+})

@@ -1,0 +1,255 @@
+/** Tests reports of a period from turns. */
+import { describe, expect, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import { Ids, PeriodReport } from "@holdfast/wire"
+import * as fc from "fast-check"
+import * as Timeline from "../../../../src/insight/inspection/period/Timeline.ts"
+import * as PeriodText from "../../../../src/insight/inspection/period/PeriodText.ts"
+import { type Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
+import * as Night from "./Night.ts"
+
+const reportOf = (turns: ReadonlyArray<Night.Given>, period: Period = Night.period) => {
+  const tally = new PeriodTally(period)
+  for (const turn of turns) Night.add(tally, turn)
+  return tally.report()
+}
+
+const TARGETS = ["a/one", "a/two", "b/one"] as const
+
+/** Few moments, so that rows of one millisecond are common. */
+const moment = fc.integer({ min: 0, max: 30 }).map((minute) => Night.period.since + minute * 60_000 - 300_000)
+const why = fc.record({
+  reason: fc.constantFrom<Failure.Reason>("overloaded", "network"),
+  code: fc.constantFrom("529", undefined)
+})
+const target = fc.constantFrom(...TARGETS)
+const tokens = fc.integer({ min: 0, max: 10 })
+
+const facts: fc.Arbitrary<Partial<Night.Given>> = fc.record({
+  conversationId: fc.constantFrom("c1", "c2").map((id) => Ids.ConversationId.make(id)),
+  state: fc.constantFrom("completed", "failed", "aborted", "waiting", "running", "queued"),
+  acceptedAt: moment,
+  endedAt: moment,
+  isRetry: fc.boolean(),
+  target,
+  tags: fc.subarray(["x", "y"]),
+  error: fc.record({
+    reason: fc.constantFrom("auth" as const, "overloaded" as const),
+    message: fc.constantFrom("one", "two")
+  }),
+  calls: tokens,
+  savedCalls: tokens,
+  waits: fc.array(
+    fc.tuple(moment, moment).map(([a, b]) => ({ from: Math.min(a, b), to: Math.max(a, b) })),
+    { maxLength: 3 }
+  ),
+  endpoints: fc.array(fc.record({ target, at: moment, why: fc.option(why, { nil: undefined }) }), { maxLength: 4 }),
+  usage: fc.uniqueArray(
+    fc.record({
+      target,
+      tokens: fc.record({ input: tokens, output: tokens, cachedInput: fc.constant(0), cacheWrite: fc.constant(0) }),
+      isUnreported: fc.boolean()
+    }),
+    { maxLength: 2, selector: ({ target }) => target }
+  )
+})
+
+const rows = fc.array(facts, { maxLength: 12 }).map((all) =>
+  all.map((one, n) =>
+    Night.turn(`t${n}`, {
+      ...one,
+      ...(["waiting", "running", "queued"].includes(one.state ?? "") ? { endedAt: undefined } : {})
+    })
+  )
+)
+const priced: Period = { ...Night.period, prices: { "a/one": { input: 0.1, output: 0.7 } } }
+
+describe("PeriodTally", () => {
+  it("rule X12: has the same figures and words for any order of rows (PeriodTally.P1)", () => {
+    fc.assert(
+      fc.property(
+        rows.chain((turns) => fc.tuple(fc.constant(turns), fc.shuffledSubarray(turns, { minLength: turns.length }))),
+        ([turns, shuffled]) => void expect(reportOf(shuffled, priced)).toEqual(reportOf(turns, priced))
+      ),
+      { numRuns: 300 }
+    )
+  })
+
+  it("adds up: turns, tokens by model, waits, and the timeline", () => {
+    fc.assert(
+      fc.property(rows, (turns) => {
+        const report = reportOf(turns, priced)
+        const counted = turns.filter(({ endedAt }) => endedAt === undefined || endedAt >= Night.period.since)
+        const { retried, ...states } = report.turns
+        expect(Object.values(states).reduce((a, b) => a + b)).toBe(counted.length)
+        expect(report.causes.reduce((sum, { failed }) => sum + failed, 0)).toBe(report.turns.failed)
+        expect(retried).toBeLessThanOrEqual(report.turns.failed)
+        expect(report.models.reduce((sum, { inputTokens }) => sum + inputTokens, 0)).toBe(report.spend.inputTokens)
+        expect(report.waitedMs).toBeLessThanOrEqual(report.turnWaitedMs)
+        expect(report.timeline.answered.reduce((a, b) => a + b)).toBe(report.turns.answered)
+        expect(report.timeline.failed.reduce((a, b) => a + b)).toBe(report.turns.failed)
+        for (const { beganAt, endedAt, lastFailureAt } of report.outages) {
+          expect(lastFailureAt).toBeGreaterThanOrEqual(beganAt)
+          // Nothing answered in between.
+          if (endedAt !== undefined) expect(endedAt).toBeGreaterThanOrEqual(lastFailureAt)
+        }
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it("names the conversations of several turns, by what they cost", () => {
+    const one = (id: string, conversation: string, input: number, target = Night.GPT) =>
+      Night.turn(id, {
+        conversationId: Ids.ConversationId.make(conversation),
+        target,
+        usage: [Night.used(target, input, 0)]
+      })
+    const { conversations } = reportOf(
+      [
+        one("1", "cheap", 100),
+        one("2", "dear", 900_000),
+        one("3", "cheap", 100),
+        one("4", "dear", 100_000),
+        one("5", "alone", 5e6),
+        one("6", "local", 7, "local/tiny"),
+        one("7", "local", 7, "local/tiny")
+      ],
+      Night.period
+    )
+    expect(conversations?.map(({ cost, inputTokens, name, turns }) => [name, turns, inputTokens, cost])).toEqual([
+      ["dear", 2, 1_000_000, 1.25],
+      ["cheap", 2, 200, 0.00025],
+      ["local", 2, 14, "unknown"]
+    ])
+  })
+
+  it("rule X12: reports the night: outages with begin and end, failures by cause with what mends them, switches, saved calls, money", () => {
+    const report = reportOf(Night.turns)
+    expect(report.turns).toMatchObject({ answered: 14, failed: 5, waiting: 1, retried: 0 })
+    expect(report.outages).toEqual([
+      {
+        target: Night.CLAUDE,
+        beganAt: Night.at("00:10"),
+        endedAt: Night.at("06:52"),
+        lastFailureAt: Night.at("06:22"),
+        failures: 16,
+        reason: "overloaded",
+        code: "529"
+      },
+      {
+        target: "local/tiny",
+        beganAt: Night.at("06:30"),
+        lastFailureAt: Night.at("06:30"),
+        failures: 1,
+        reason: "network",
+        code: "ECONNREFUSED"
+      }
+    ])
+    expect(report.causes.map(({ failed, reason, remedy: { command } }) => [failed, reason, command])).toEqual([
+      [4, "auth", "holdfast retry --since 2031-04-01T20:00:00Z --model openai/gpt-5"],
+      [1, "context-overflow", "holdfast explain long"]
+    ])
+    expect(report.causes[0]?.message).toBe("Incorrect API key provided: [redacted]!")
+    expect(report.savedCalls).toBe(120)
+    expect(report.switches).toEqual([{ from: Night.CLAUDE, to: Night.GPT, count: 2 }])
+    expect(report.spend.cost).toBeCloseTo(
+      (12 * (3_000 * 3 + 700 * 15)) / 1e6 + (2 * (2_000 * 1.25 + 500 * 10)) / 1e6,
+      9
+    )
+  })
+
+  it("adds calls that were answered at once, whatever key they were sent with", () => {
+    const tally = new PeriodTally(Night.period)
+    Night.add(tally, Night.turn("a", { usage: [Night.used(Night.GPT, 1_000_000, 0)] }))
+    const tokens = { input: 2_000_000, output: 0, cachedInput: 0, cacheWrite: 0 }
+    tally.addAnswered([{ hour: 0, target: "openai~client/gpt-5", calls: 3, unreported: 1, tokens }])
+    const { answeredCalls, calls, models, spend, turns } = tally.report()
+    expect([answeredCalls, calls, turns.answered]).toEqual([3, 4, 1])
+    expect(spend).toMatchObject({ turns: 4, inputTokens: 3_000_000, unreported: 1, cost: 3.75, isPartial: true })
+    expect(models.map(({ cost, name }) => [name, cost])).toEqual([
+      ["openai/gpt-5", 1.25],
+      ["openai~client/gpt-5", 2.5]
+    ])
+  })
+
+  it("rule X12: never reports an unknown cost as 0", () => {
+    const [one, two] = [Night.used("x/unknown", 5, 5), Night.used(Night.GPT, 1_000_000, 0)]
+    expect(reportOf([Night.turn("a", { usage: [one] })]).spend).toMatchObject({ cost: "unknown", inputTokens: 5 })
+    expect(reportOf([Night.turn("a", { usage: [one, two] })]).spend).toMatchObject({ cost: 1.25, isPartial: true })
+    const silent = { ...Night.used(Night.GPT, 0, 0), isUnreported: true }
+    expect(reportOf([Night.turn("a", { usage: [silent] })]).spend).toMatchObject({ cost: "unknown", unreported: 1 })
+    expect(reportOf([]).spend).toMatchObject({ cost: 0, turns: 0 })
+  })
+
+  it("counts a failed turn as retried if its conversation was run again after it", () => {
+    const conversationId = Ids.ConversationId.make("c")
+    const error = { reason: "overloaded", message: "Overloaded" } as const
+    const failed = Night.turn("a", { conversationId, state: "failed", endedAt: Night.at("01:00"), error })
+    const again = Night.turn("b", { conversationId, isRetry: true, acceptedAt: Night.at("06:00") })
+    expect(reportOf([failed, again]).turns.retried).toBe(1)
+    expect(reportOf([failed, { ...again, isRetry: false }]).turns.retried).toBe(0)
+    expect(reportOf([failed, { ...again, acceptedAt: Night.at("00:30") }]).turns.retried).toBe(0)
+  })
+
+  it("leaves out what ended before the period, and the part of a wait that was before it", () => {
+    expect(reportOf([Night.turn("a", { endedAt: Night.period.since - 1 })]).turns.answered).toBe(0)
+    const waits = [{ from: Night.period.since - 60_000, to: Night.period.since + 60_000 }]
+    expect(reportOf([Night.turn("a", { waits })])).toMatchObject({ waitedMs: 60_000, turnWaitedMs: 60_000, waited: 1 })
+  })
+
+  it("rule X12: does not know the end of an outage of an endpoint that no turn waits for", () => {
+    const why = { reason: "network", code: undefined } as const
+    const endpoints = ["01:00", "01:40"].map((at) => ({ target: "a/b", at: Night.at(at), why }))
+    const failed = Night.turn("a", { target: "a/b", state: "failed", endedAt: Night.at("01:40"), endpoints })
+    const waiting = Night.turn("b", { target: "a/b", state: "waiting" })
+    const unknown = reportOf([failed])
+    expect(unknown.outages).toMatchObject([{ hasUnknownEnd: true, lastFailureAt: Night.at("01:40") }])
+    expect(unknown.line).toContain("; a/b down 01:00, not called after 01:40")
+    expect(PeriodText.lines(unknown).join("\n")).toMatch(/a\/b +01:00 +unknown +40 m /)
+    const open = reportOf([failed, waiting])
+    expect(open.outages[0]).not.toHaveProperty("hasUnknownEnd")
+    expect(open.line).toContain("; a/b down since 01:00")
+  })
+
+  it("rule X12: reports an outage of seconds, and names the longest ones where there are many", () => {
+    const why = { reason: "network", code: undefined } as const
+    const down = (from: string, to: string) => [
+      { target: "a/b", at: Night.at(from), why },
+      { target: "a/b", at: Night.at(to) }
+    ]
+    const short = reportOf([Night.turn("a", { endpoints: down("01:00:00", "01:00:12") })])
+    expect(short.outages).toMatchObject([{ beganAt: Night.at("01:00:00"), endedAt: Night.at("01:00:12"), failures: 1 }])
+    expect(short.line).toContain("a/b down 01:00-01:00")
+    const minutes = Array.from({ length: 40 }, (_, n) => String(n + 10))
+    const many = reportOf([
+      Night.turn("b", { endpoints: minutes.flatMap((at) => down(`02:${at}:00`, `02:${at}:05`)) }),
+      Night.turn("c", { endpoints: minutes.flatMap((at) => down(`03:${at}:00`, `03:${at}:05`)) }),
+      Night.turn("d", { endpoints: minutes.flatMap((at) => down(`04:${at}:00`, `04:${at}:05`)) }),
+      Night.turn("e", { endpoints: down("05:00", "06:30") })
+    ])
+    expect(many.outages).toHaveLength(PeriodReport.MOST_OUTAGES)
+    expect(many.outages.at(-1)).toMatchObject({ beganAt: Night.at("05:00") })
+    expect(many.line).toMatch(/; a\/b down 05:00-06:30; 97 shorter outages$/)
+    expect(PeriodText.lines(many).findLast((line) => /^ {2}a\/b/.test(line))).toMatch(/05:00 +06:30 +1 h 30 m/)
+  })
+})
+
+describe("spans of time", () => {
+  it("joins spans to those that cover the same moments", () => {
+    const spans = fc.array(
+      fc
+        .tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 10 }))
+        .map(([from, n]) => ({ from, to: from + n })),
+      { maxLength: 10 }
+    )
+    const covers = (all: ReadonlyArray<Timeline.Span>, at: number) => all.some(({ from, to }) => from <= at && at < to)
+    fc.assert(
+      fc.property(spans, (all) => {
+        const joined = Timeline.union(all)
+        for (let at = 0; at < 55; at++) expect(covers(joined, at)).toBe(covers(all, at))
+        for (const [i, { from }] of joined.entries()) expect(from).toBeGreaterThan(joined[i - 1]?.to ?? -1)
+      })
+    )
+  })
+})

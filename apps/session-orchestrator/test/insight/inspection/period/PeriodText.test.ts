@@ -1,0 +1,137 @@
+/** Checks the report's texts and picture, and that docs/report.md shows them as they are printed. */
+import { describe, expect, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import * as PeriodPicture from "../../../../src/insight/inspection/period/PeriodPicture.ts"
+import { PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
+import * as PeriodText from "../../../../src/insight/inspection/period/PeriodText.ts"
+import * as Night from "./Night.ts"
+
+const read = (path: string): string => readFileSync(new URL(`../../../../../../docs/${path}`, import.meta.url), "utf8")
+
+const reportOf = (turns: typeof Night.turns) => {
+  const tally = new PeriodTally(Night.period)
+  for (const turn of turns) Night.add(tally, turn)
+  return tally.report()
+}
+
+/** All but line feeds. */
+const CONTROLS = /(?!\n)\p{Cc}|\p{Bidi_Control}/u
+
+const night = reportOf(Night.turns)
+
+const HOSTILE = "x/<script>alert(1)</script>|`*[a](b)\u001b[31m\n# \u202eend"
+const hostile = reportOf([
+  Night.turn("a", {
+    state: "failed",
+    target: HOSTILE,
+    error: { reason: "overloaded", message: HOSTILE },
+    waits: [{ from: Night.at("01:00"), to: Night.at("02:00") }],
+    endpoints: [
+      { target: HOSTILE, at: Night.at("01:00"), why: { reason: "overloaded", code: HOSTILE } },
+      { target: HOSTILE, at: Night.at("02:00") }
+    ],
+    usage: [Night.used(HOSTILE, 1, 1)]
+  })
+])
+
+describe("the texts of a report", () => {
+  it("rule X12: says when a limit of a provider was used up", () => {
+    const target = "anthropic~client/claude"
+    const limited = reportOf([
+      Night.turn("a", {
+        state: "completed",
+        target,
+        waits: [{ from: Night.at("01:00"), to: Night.at("03:00") }],
+        endpoints: [
+          { target, at: Night.at("01:00"), why: { reason: "quota-exhausted", code: undefined } },
+          { target, at: Night.at("03:00") }
+        ],
+        usage: [Night.used(target, 1, 1)]
+      })
+    ])
+    expect(limited.line).toContain("; anthropic~client/claude at its limit 01:00-03:00")
+  })
+
+  it("rule X12: docs/report.md shows the report of a night as it is printed, and its picture", () => {
+    expect(read("report.md")).toContain(`\`\`\`text\n${PeriodText.lines(night).join("\n")}\n\`\`\``)
+    expect(read("images/report.svg")).toBe(PeriodPicture.svg(night))
+  })
+
+  it("begins with one line", () => {
+    expect(night.line).toBe(
+      "14 answered, 5 failed, 1 not ended, waited 6 h 50 m; anthropic/claude-sonnet-4-5 down 00:10-06:52; local/tiny down since 06:30"
+    )
+    expect(reportOf([]).line).toBe("0 answered, 0 failed")
+  })
+
+  it("rule X12: names the questions that wait for a person, the most urgent first, with the command that answers", () => {
+    const asks = (message: string, because: "spend" | "tools") =>
+      ({ because, tokens: 0, limit: 0, waitedMs: 0, message }) as const
+    const question = (id: string, message: string, until: string, because: "spend" | "tools") =>
+      Night.turn(id, {
+        state: "waiting",
+        endedAt: undefined,
+        question: { asks: asks(message, because), since: Night.at("23:00"), until: Night.at(until) }
+      })
+    const failed = { target: Night.CLAUDE, at: Night.at("01:00"), why: { reason: "overloaded", code: "529" } } as const
+    const report = reportOf([
+      question("b", "The day has cost 5 USD.", "06:59", "spend"),
+      question("a", "A person has to approve send sk-secret.", "06:30", "tools"),
+      Night.turn("failed", { endpoints: [failed, { ...failed, at: Night.at("05:00") }] })
+    ])
+    expect(report.line).toContain("2 not ended, 2 waiting for a person")
+    expect(report.questions?.map(({ turnId }) => turnId)).toEqual(["a", "b"])
+    const text = PeriodText.lines(report).join("\n")
+    expect(text).toContain("Questions to you\n  A person has to approve send [redacted]. Asked 23:00, answer until")
+    expect(text).toContain("\n    holdfast chat --conversation c-a\n")
+    expect(text).not.toContain("sk-secret")
+  })
+
+  it("has the time zone, in every form", () => {
+    expect(PeriodText.lines(night).join("\n")).toContain("Europe/Berlin")
+    expect(PeriodText.markdown(night).join("\n")).toContain("Europe/Berlin")
+    expect(PeriodPicture.svg(night)).toContain("Europe/Berlin")
+  })
+
+  it("keeps markup and control characters of models and messages out of all of them", () => {
+    const text = PeriodText.lines(hostile).join("\n")
+    expect(text).not.toMatch(CONTROLS)
+    // The command quotes what a shell would read.
+    expect(text).toContain("--model 'x/<script>")
+    const outsideOfCode = PeriodText.markdown(hostile)
+      .join("\n")
+      .replaceAll(/```[^]*?```/g, "")
+    expect(outsideOfCode).not.toMatch(/(?<!\\)<script>|\n# /)
+    expect(outsideOfCode).not.toMatch(CONTROLS)
+    const svg = PeriodPicture.svg(hostile)
+    expect(svg).not.toContain("<script>")
+    expect(svg.replaceAll(/<[^<>]*>/g, "")).not.toMatch(/[<>]/)
+  })
+
+  it("writes small money with enough digits, and unknown money as unknown", () => {
+    expect([0, 0.000_123, 0.015, 1.25, 1_234.5].map((cost) => PeriodText.money(cost))).toEqual([
+      "0.0000 USD",
+      "0.00012 USD",
+      "0.0150 USD",
+      "1.25 USD",
+      "1234.50 USD"
+    ])
+    expect(PeriodText.money("unknown")).toBe("unknown")
+    expect(PeriodText.money(2, true)).toBe("2.00 USD and an unknown part")
+  })
+
+  it("names no remedy for a cause whose turns were all run again", () => {
+    const [first, ...others] = Night.turns.filter(({ state }) => state === "failed")
+    if (first === undefined) throw new Error("no failed turn")
+    const again = Night.turn("again", {
+      conversationId: first.conversationId,
+      isRetry: true,
+      acceptedAt: Night.at("06:59")
+    })
+    const text = (turns: typeof Night.turns) => PeriodText.lines(reportOf(turns)).join("\n")
+    expect(text([first])).toContain("holdfast retry")
+    expect(text([first, again])).not.toContain("holdfast retry")
+    expect(text([first, again])).toContain("(1 retried since)")
+    expect(others.length).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,110 @@
+/** Tests which addresses of requests are reached, how messages are signed, and the moments of a day. */
+import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import * as DailyTime from "../../../src/base/text/DailyTime.ts"
+import * as Posting from "../../../src/ops/delivery/Posting.ts"
+import * as QuietHours from "../../../src/ops/delivery/QuietHours.ts"
+import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
+
+const PRIVATE = [
+  "http://127.0.0.1/",
+  "http://127.1/",
+  "http://2130706433/",
+  "http://0x7f.0.0.1/",
+  "http://0/",
+  "http://10.1.2.3:8080/x",
+  "http://172.31.255.255/",
+  "http://192.168.0.1/",
+  "http://169.254.169.254/latest/meta-data",
+  "http://100.64.0.1/",
+  "http://224.0.0.1/",
+  "http://255.255.255.255/",
+  "http://[::1]/",
+  "http://[::]/",
+  "http://[::ffff:127.0.0.1]/",
+  "http://[::ffff:8.8.8.8]/",
+  "http://[::808:808]/",
+  "http://[64:ff9b:1::1]/",
+  "http://[fec0::1]/",
+  "http://[5f00::1]/",
+  "http://192.88.99.1/",
+  "http://[64:ff9b::7f00:1]/",
+  "http://[2002:7f00:1::]/",
+  "http://[fe80::1]/",
+  "http://[fd00::1]/",
+  "http://localhost:4747/",
+  "http://api.localhost/",
+  "http://LOCALHOST./"
+]
+
+describe("an address in a request", () => {
+  it.each(PRIVATE)("is refused if it is private: %s", (url) => {
+    expect(Posting.refusalOf(url)).toMatch(/private/)
+  })
+
+  it.each(["ftp://example.org/", "file:///etc/passwd", "example.org", "http://user:key@example.org/", ""])(
+    "is refused if it is none of http: %j",
+    (url) => {
+      expect(Posting.refusalOf(url)).toMatch(/expected/)
+    }
+  )
+
+  it.each(["https://example.org/hook?x=1", "http://8.8.8.8/", "https://[2606:4700::1111]/", "https://172.32.0.1/"])(
+    "is accepted if it is public: %s",
+    (url) => {
+      expect(Posting.refusalOf(url)).toBeUndefined()
+    }
+  )
+})
+
+describe("Signature", () => {
+  it("is that of Standard Webhooks", () => {
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    const at = 1_614_265_330_000
+    expect(ServiceDeliveries.signatureOf(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
+      "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+      "webhook-timestamp": "1614265330",
+      "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    })
+  })
+})
+
+const time = fc.record({ hours: fc.integer({ min: 0, max: 23 }), minutes: fc.integer({ min: 0, max: 59 }) })
+const moment = fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2035, 0, 1) })
+const HOUR = 3_600_000
+
+describe("DailyTime", () => {
+  it("DailyTime.D1: comes once a day, over changes of the clocks too", () => {
+    fc.assert(
+      fc.property(time, moment, (time, now) => {
+        const [last, next] = [DailyTime.last(time, now), DailyTime.next(time, now)]
+        expect(last).toBeLessThanOrEqual(now)
+        expect(next).toBeGreaterThan(now)
+        expect(next - last).toBeGreaterThanOrEqual(22 * HOUR)
+        expect(next - last).toBeLessThanOrEqual(26 * HOUR)
+        expect(DailyTime.last(time, next)).toBe(next)
+        expect(DailyTime.next(time, last)).toBe(next)
+      })
+    )
+  })
+
+  it("reads a time of day, and nothing else", () => {
+    expect(DailyTime.parse("07:05")).toEqual({ hours: 7, minutes: 5 })
+    for (const text of ["7:05", "24:00", "07:60", "07:05:00", " 07:05", ""])
+      expect(DailyTime.parse(text)).toBeUndefined()
+  })
+})
+
+describe("QuietHours", () => {
+  it("QuietHours.Q1: end at the next end if they have begun since the last one", () => {
+    const night = QuietHours.parse({ from: "22:00", to: "07:00" }) ?? expect.fail("no times of day")
+    const at = (hours: number, minutes = 0, day = 1) => new Date(2031, 3, day, hours, minutes).getTime()
+    expect(QuietHours.endOf(night, at(23))).toBe(at(7, 0, 2))
+    expect(QuietHours.endOf(night, at(22))).toBe(at(7, 0, 2))
+    expect(QuietHours.endOf(night, at(3))).toBe(at(7))
+    expect(QuietHours.endOf(night, at(7))).toBeUndefined()
+    expect(QuietHours.endOf(night, at(21, 59))).toBeUndefined()
+    const none = QuietHours.parse({ from: "07:00", to: "07:00" }) ?? expect.fail("no times of day")
+    for (const hours of [6, 7, 8]) expect(QuietHours.endOf(none, at(hours))).toBeUndefined()
+  })
+})

@@ -1,0 +1,310 @@
+/** Tests deliveries from an outbox under a test clock: retries, order, deaths, limits; and the report of the day. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import type { Failure } from "@holdfast/wire"
+import { Clock, Deferred, type Duration, Effect, Fiber, Queue, Redacted, Stream } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+import * as http from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
+import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
+import * as Posting from "../../../src/ops/delivery/Posting.ts"
+import { type Claimed, type NewMessage, Outbox } from "../../../src/storage/Outbox.ts"
+import * as MemoryStore from "../../storage/MemoryStore.ts"
+import * as Night from "../../insight/inspection/period/Night.ts"
+import { PeriodTally } from "../../../src/insight/inspection/period/PeriodTally.ts"
+
+const message = (id: string, lane = id) => ({ id, lane, receiver: "webhook", payload: "{}", dueAt: 0 })
+const busy: Failure.Failure = { reason: "overloaded", message: "busy", retryable: true, status: 503 }
+
+/** A receiver that answers its messages in turn, the last answer repeated; and when it got which message. */
+const receiver = (...answers: ReadonlyArray<Failure.Failure | "taken" | "hangs">) => {
+  const taken: Array<readonly [id: string, at: number]> = []
+  const called = Deferred.makeUnsafe<void>()
+  const send: Deliveries.Send = ({ id }) =>
+    Effect.flatMap(Clock.currentTimeMillis, (at) => {
+      Deferred.doneUnsafe(called, Effect.void)
+      const answer = answers[Math.min(taken.push([id, at]), answers.length) - 1] ?? "taken"
+      return answer === "taken" ? Effect.void : answer === "hangs" ? Effect.never : Effect.fail(answer)
+    })
+  const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
+  return { taken, kind, isCalled: Deferred.await(called) }
+}
+
+/** Lets time pass in steps, with a look into the outbox after each. */
+const pass = Effect.fnUntraced(function* (kind: Deliveries.Kind, steps: number, step: Duration.Input) {
+  const outbox = yield* Outbox
+  const { idle, look } = yield* Deliveries.make({ outbox, kindOf: () => kind, redact: (text) => text })
+  for (let i = 0; i < steps; i++) {
+    yield* look
+    yield* idle
+    yield* TestClock.adjust(step)
+  }
+}, Effect.scoped)
+
+const MINUTE = 60_000
+
+describe("deliveries", () => {
+  it.effect("rule X15: a message is tried again by schedule, and the next one of its lane waits for it", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a1", "a"), message("a2", "a"), message("b")])
+      const { kind, taken } = receiver(busy, "taken", busy, "taken")
+      yield* pass(kind, 60, "1 second")
+      assert.deepStrictEqual(
+        taken.map(([id]) => id),
+        ["a1", "b", "a1", "a1", "a2"]
+      )
+      // 5 s after the first attempt, 30 s after the second.
+      const at = taken.filter(([id]) => id === "a1").map(([, at]) => at)
+      assert.deepStrictEqual(at, [0, 5_000, 35_000])
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("rule X12, X15: a message whose process dies while it is sent is sent again, under the same id", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a")])
+      // Claimed, and never settled.
+      const [claimed] = yield* outbox.claim(0, Deliveries.CLAIM_MS, Deliveries.AT_ONCE)
+      const { kind, taken } = receiver("taken")
+      yield* pass(kind, 1, Deliveries.CLAIM_MS - 1)
+      assert.deepStrictEqual(taken, [])
+      yield* pass(kind, 2, "1 millis")
+      assert.deepStrictEqual([claimed?.id, taken.map(([id]) => id)], ["a", ["a"]])
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("Deliveries.D5: a message that is being sent when the service stops is sent by the next one at once", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a1", "a"), message("a2", "a")])
+      const stopped = receiver("hangs")
+      const first = yield* Effect.forkChild(pass(stopped.kind, 1, "1 second"))
+      yield* stopped.isCalled
+      yield* Fiber.interrupt(first)
+      const { kind, taken } = receiver("taken")
+      yield* pass(kind, 2, 0)
+      assert.deepStrictEqual(
+        taken.map(([id]) => id),
+        ["a1", "a2"]
+      )
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("Deliveries.D6: a bug in Holdfast delays a message like a failed attempt, and holds up no other", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a"), message("b")])
+      const { kind, taken } = receiver("taken")
+      let bugs = 2
+      const send: Deliveries.Send = (claimed) => {
+        if (claimed.id === "a" && bugs-- > 0) {
+          if (bugs === 1) throw new TypeError("undefined is not a function")
+          return Effect.die("a defect")
+        }
+        return kind.send(claimed)
+      }
+      yield* pass({ ...kind, send }, 60, "1 second")
+      // 5 s after the first attempt, 30 s after the second.
+      assert.deepStrictEqual(taken, [
+        ["b", 0],
+        ["a", 35_000]
+      ])
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("X15, Deliveries.D2: a receiver that hangs, of many messages, holds up no other receiver", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      const of = (receiver: string, count: number) =>
+        Array.from({ length: count }, (_, n) => ({ ...message(`${receiver}${n}`), receiver }))
+      yield* outbox.add([...of("slow", 100), ...of("fast", 3)])
+      const [slow, fast] = [receiver("hangs"), receiver("taken")]
+      const kindOf = (message: Claimed) => (message.receiver === "slow" ? slow.kind : fast.kind)
+      const { look } = yield* Deliveries.make({ outbox, kindOf, redact: (text) => text })
+      while ((yield* look) > 0);
+      assert.deepStrictEqual(
+        fast.taken.map(([id]) => id),
+        ["fast0", "fast1", "fast2"]
+      )
+      assert.strictEqual(slow.taken.length, Deliveries.OF_ONE_RECEIVER)
+    }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("Deliveries.D2: a message that has ended makes room at once", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add(Array.from({ length: 20 }, (_, n) => message(`m${n}`, n % 2 === 0 ? "even" : `odd${n}`)))
+      const all = yield* Deferred.make<void>()
+      let left = 20
+      const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
+      const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
+      // The clock stands still: no interval passes.
+      yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
+      yield* Deferred.await(all)
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+
+  it.effect("a message is given up when its receiver is gone, or after three days; the next one follows", () =>
+    Effect.gen(function* () {
+      const outbox = yield* Outbox
+      yield* outbox.add([message("a1", "a"), message("a2", "a")])
+      const { kind, taken } = receiver(
+        { ...busy, status: 410, retryable: false },
+        { ...busy, retryable: false, status: 404 }
+      )
+      yield* pass(kind, 100, "1 hour")
+      assert.deepStrictEqual([taken.length, taken[0]?.[0], taken[1]?.[0]], [1 + 12, "a1", "a2"])
+      const days = ((taken.at(-1)?.[1] ?? 0) - (taken[1]?.[1] ?? 0)) / 86_400_000
+      expect(days).toBeGreaterThan(2.9)
+    }).pipe(Effect.provide(MemoryStore.layer))
+  )
+})
+
+describe("the report of the day", () => {
+  const at = new Date(2031, 3, 2, 7, 0).getTime()
+  const report = Effect.fnUntraced(function* (since: number, until: number) {
+    yield* Effect.void
+    return new PeriodTally({ ...Night.period, since, until }).report()
+  })
+
+  it.effect(
+    "rule X12: is sent once at its time, by several runners and over restarts; one that was missed is sent late",
+    () =>
+      Effect.gen(function* () {
+        const outbox = yield* Outbox
+        yield* TestClock.setTime(at - 7 * 60 * MINUTE)
+        const made = yield* Queue.unbounded<void>()
+        const options = {
+          time: {
+            hours: 7,
+            minutes: 0
+          },
+          receivers: ["webhook", "command"],
+          report,
+          add: (messages: ReadonlyArray<NewMessage>) =>
+            Effect.andThen(
+              outbox.add(messages),
+              Effect.sync(() => void Queue.offerUnsafe(made, undefined))
+            ),
+          sleepUntil: (end: number) =>
+            Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, end - now)))
+        }
+        const { kind, taken } = receiver("taken")
+        const run = Effect.forkChild(ServiceDeliveries.dailyReports(options), { startImmediately: true })
+        const first = yield* run
+        const second = yield* run
+        yield* pass(kind, 1, "8 hours")
+        assert.deepStrictEqual(taken, [])
+        yield* Queue.takeN(made, 2)
+        yield* pass(kind, 3, "1 minute")
+        const ids = ["webhook", "command"].map((to) => `report/${new Date(at).toISOString()}/${to}`)
+        assert.sameMembers(
+          taken.map(([id]) => id),
+          ids
+        )
+        yield* Effect.forEach([first, second], Fiber.interrupt)
+        // A restart makes it again, and the outbox has it.
+        const third = yield* run
+        yield* Queue.take(made)
+        yield* pass(kind, 3, "1 minute")
+        assert.strictEqual(taken.length, 2)
+        yield* Fiber.interrupt(third)
+        // Down at seven of the next day, up at eight.
+        yield* TestClock.setTime(at + 25 * 60 * MINUTE)
+        yield* run
+        yield* Queue.take(made)
+        yield* pass(kind, 3, "1 minute")
+        assert.strictEqual(taken.length, 4)
+      }).pipe(Effect.provide(MemoryStore.layer))
+  )
+})
+
+describe("hostile receivers", () => {
+  const endless = HttpClient.make((request) =>
+    Effect.succeed(
+      HttpClientResponse.fromWeb(
+        request,
+        new Response(Stream.toReadableStream(Stream.forever(Stream.succeed(new Uint8Array(1_000)))), { status: 500 })
+      )
+    )
+  )
+
+  it.effect("Posting.H2: one that floods is read up to a limit", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(Posting.viaClient(endless)({ url: "http://a.test/", headers: {}, body: "{}" }))
+      assert.strictEqual(failure.status, 500)
+    })
+  )
+
+  it.effect("Posting.H2: one that hangs costs ten seconds", () =>
+    Effect.gen(function* () {
+      const client = HttpClient.make(() => Effect.never)
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(Posting.viaClient(client)({ url: "http://a.test/", headers: {}, body: "{}" }))
+      )
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+    })
+  )
+
+  it.live(
+    "Posting.H1, H2, H3: of a request: it is never followed elsewhere, is read to a limit, and is reached at allowed addresses",
+    () =>
+      Effect.gen(function* () {
+        const paths: Array<string> = []
+        const server = http.createServer((request, response) => {
+          paths.push(request.url ?? "")
+          if (request.url === "/moved") return response.writeHead(302, { location: "/secret" }).end()
+          if (request.url !== "/flood") return response.writeHead(200).end()
+          const flood = (): void => void (response.write(Buffer.alloc(65_536)) && setImmediate(flood))
+          response.on("drain", flood)
+          return flood()
+        })
+        yield* Effect.acquireRelease(
+          Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+          () => Effect.sync(() => (server.closeAllConnections(), server.close()))
+        )
+        const { port } = server.address() as AddressInfo // a server on TCP has one
+        const lookup: Posting.Lookup = (_, done) => done(null, [{ address: "127.0.0.1", family: 4 }])
+        const to = (path: string, host = "hooks.test") => ({
+          url: `http://${host}:${port}${path}`,
+          headers: {},
+          body: "{}"
+        })
+        const allowed = Posting.toPublic({ lookup, isAllowed: () => true })
+        yield* allowed(to("/taken"))
+        assert.strictEqual((yield* Effect.flip(allowed(to("/moved")))).status, 302)
+        yield* allowed(to("/flood"))
+        assert.deepStrictEqual(paths, ["/taken", "/moved", "/flood"])
+        // The name was public when it was checked, and now leads to this machine.
+        for (const post of [to("/rebound"), to("/direct", "127.0.0.1")]) {
+          const failure = yield* Effect.flip(Posting.toPublic({ lookup })(post))
+          assert.deepInclude(failure, { reason: "refused", retryable: false })
+          assert.notInclude(failure.message, "hooks.test")
+        }
+        // A name that is not resolved has no addresses at all.
+        const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
+        const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
+        assert.deepInclude(unresolved, { reason: "network", retryable: true })
+        assert.strictEqual(paths.length, 3)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("what is sent has no secret, whatever its template made of it", () =>
+    Effect.gen(function* () {
+      const bodies: Array<string> = []
+      const client = HttpClient.make((request) =>
+        Effect.sync(() => {
+          if (request.body._tag === "Uint8Array") bodies.push(new TextDecoder().decode(request.body.body))
+          return HttpClientResponse.fromWeb(request, new Response("", { status: 200 }))
+        })
+      )
+      const redact = (text: string) => text.replaceAll("planted-key", "[redacted]")
+      const send = Posting.webhook({ url: Redacted.make("http://a.test/"), headers: {} }, client, redact)
+      yield* send({ id: "1", headers: {}, text: "The planted-key leaked." })
+      assert.deepStrictEqual(bodies, ["The [redacted] leaked."])
+    })
+  )
+})

@@ -1,0 +1,84 @@
+/** Tests the formats of notices. */
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { EmailAddress, NoticeTemplate } from "../../../src/config/reading/SettingTypes.ts"
+import * as NoticeFormat from "../../../src/ops/delivery/NoticeFormat.ts"
+
+const body: NoticeFormat.NoticeBody = {
+  id: "openai/gpt-5@1000/incident-began",
+  type: "incident-began",
+  text: 'openai/gpt-5 is "down" <!channel> & \u{1f6a8}',
+  provider: "openai",
+  model: "gpt-5\r\nX-Evil: 1",
+  waiting: 3
+}
+
+describe("a notice", () => {
+  it("is JSON with all fields", () => {
+    const { headers, text } = NoticeFormat.write("json", body)
+    expect(headers).toEqual({ "content-type": "application/json" })
+    expect(JSON.parse(text)).toEqual(body)
+  })
+
+  it("NoticeFormat.F2: mentions nobody in Slack", () => {
+    const { text } = JSON.parse(NoticeFormat.write("slack", body).text)
+    expect(text).toBe('openai/gpt-5 is "down" &lt;!channel&gt; &amp; \u{1f6a8}')
+  })
+
+  it("NoticeFormat.F2: has a title of one line in ntfy", () => {
+    const { headers, text } = NoticeFormat.write("ntfy", body)
+    expect(headers["title"]).toBe("openai/gpt-5 X-Evil: 1 is down")
+    expect(text).toBe(body.text)
+  })
+
+  it.each([
+    ["incident-began", "openai/gpt-5 is down", "warning"],
+    ["incident-ended", "openai/gpt-5 answers again", "white_check_mark"],
+    ["incident-gave-up", "openai/gpt-5 was given up", "warning"],
+    ["turns-failed", "Turns failed at openai/gpt-5", "warning"],
+    ["question", "A turn waits for a person", "question"],
+    ["report", "Report of the day", "sunrise"]
+  ])("of type %s has the title %j", (type, title, tags) => {
+    const { headers } = NoticeFormat.write("ntfy", { ...body, type, model: "gpt-5" })
+    expect(headers).toMatchObject({ title, tags })
+  })
+
+  it("is an e-mail whose headers and body cannot be forged", () => {
+    const { text } = NoticeFormat.write({ email: { from: "holdfast@example.org", to: "oncall@example.org" } }, body)
+    const [head = "", encoded = ""] = text.split("\r\n\r\n")
+    expect(head.split("\r\n").map((line) => line.split(":")[0])).toEqual([
+      "From",
+      "To",
+      "Subject",
+      "Message-ID",
+      "MIME-Version",
+      "Content-Type",
+      "Content-Transfer-Encoding"
+    ])
+    expect(Buffer.from(encoded, "base64").toString("utf8")).toBe(body.text)
+  })
+
+  it("NoticeFormat.F1, F2: fills a template, in JSON with escaped values", () => {
+    const json = NoticeFormat.write({ template: '{"content":"{{text}}","n":{{waiting}}}' }, body)
+    expect(JSON.parse(json.text)).toEqual({ content: body.text, n: 3 })
+    expect(NoticeFormat.write({ template: "{{ title }}: {{reason}}." }, body).text).toContain("is down: .")
+  })
+
+  it("NoticeFormat.F1: a template names fields of a notice alone", () => {
+    const isTemplate = Schema.is(NoticeTemplate)
+    for (const template of [
+      "{{secret}}",
+      "{{constructor}}",
+      "{{text}} {{env}}",
+      "{{env.KEY}}",
+      "{{text",
+      "{{{{text}}}}",
+      ""
+    ]) {
+      expect(isTemplate(template)).toBe(false)
+    }
+    expect(isTemplate("{{text}} {{at}} $HOME {x}")).toBe(true)
+    expect(isTemplate('{"a":{"b":{"c":"{{text}}"}}}')).toBe(true)
+    expect(Schema.is(EmailAddress)("a@b\r\nBcc: c@d")).toBe(false)
+  })
+})

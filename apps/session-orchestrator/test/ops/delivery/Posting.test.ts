@@ -1,0 +1,80 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, PlatformError, Redacted } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { ChildProcessSpawner } from "effect/process"
+import { TestClock } from "effect/testing"
+import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
+import * as Posting from "../../../src/ops/delivery/Posting.ts"
+
+const content = { id: "1", headers: {}, text: "A notice" }
+
+const hook = { url: Redacted.make("http://hooks.test/secret-path"), headers: {} }
+
+const answering = (status: number) =>
+  Posting.webhook(
+    hook,
+    HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response("", { status })))),
+    String
+  )
+
+describe("a notice", () => {
+  it("is tried nine times within two hours, later if the receiver asks for it, and once if it is refused", () => {
+    const after = (failed: number, over: object = {}) =>
+      Deliveries.waitAfter(Deliveries.OF_NOTICES, failed, {
+        reason: "overloaded",
+        message: "",
+        retryable: true,
+        ...over
+      })
+    assert.deepStrictEqual(
+      Array.from({ length: 9 }, (_, n) => after(n + 1)),
+      [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 1_800_000, 1_800_000, undefined]
+    )
+    assert.strictEqual(after(1, { hint: { retryAfterMs: 60_000 } }), 60_000)
+    assert.strictEqual(after(1, { hint: { retryAfterMs: 10 * 3_600_000 } }), 3_600_000)
+    assert.isUndefined(after(1, { reason: "auth", retryable: false }))
+  })
+
+  it.effect("is delivered with any status of success, and with no other", () =>
+    Effect.gen(function* () {
+      for (const status of [200, 201, 299]) yield* answering(status)(content)
+      assert.strictEqual((yield* Effect.flip(answering(300)(content))).status, 300)
+    })
+  )
+
+  it.effect("is refused for good by 404, and no error has the address", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(answering(404)(content))
+      assert.isFalse(failure.retryable)
+      assert.notInclude(JSON.stringify(failure), "secret-path")
+    })
+  )
+
+  it.effect("names the program that could not be started, and none of its arguments", () =>
+    Effect.gen(function* () {
+      const cause = Object.assign(new Error("spawn notify ENOENT"), { code: "ENOENT" })
+      const spawner = ChildProcessSpawner.make((command) =>
+        Effect.fail(
+          PlatformError.systemError({
+            _tag: "NotFound",
+            module: "ChildProcess",
+            method: "spawn",
+            pathOrDescriptor: command._tag === "StandardCommand" ? [command.command, ...command.args].join(" ") : "",
+            cause
+          })
+        )
+      )
+      const send = Posting.command(["notify", "--token", "planted"], spawner, String)
+      assert.strictEqual((yield* Effect.flip(send(content))).message, "notify did not run: spawn notify ENOENT.")
+    })
+  )
+
+  it.effect("ends a command that hangs", () =>
+    Effect.gen(function* () {
+      const spawner = ChildProcessSpawner.make(() => Effect.never)
+      const fiber = yield* Effect.forkChild(Effect.flip(Posting.command(["notify"], spawner, String)(content)))
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+    })
+  )
+})

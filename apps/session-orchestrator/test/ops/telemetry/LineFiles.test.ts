@@ -1,0 +1,182 @@
+/** Tests a file of lines on a disk in memory: its files, and refused writes. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Logger, Path, PlatformError } from "effect"
+import * as LineFile from "../../../src/ops/telemetry/logs/LineFile.ts"
+
+const failure = (tag: "NotFound" | "Unknown") =>
+  PlatformError.systemError({ _tag: tag, module: "FileSystem", method: "any" })
+
+/** A disk, and the calls of it. */
+const disk = () => {
+  const files = new Map<string, string>()
+  const asked: Array<string> = []
+  const state = { isFull: false, refuses: new Set<number>(), writes: 0 }
+  const rename = (from: string, to: string) =>
+    Effect.suspend(() => {
+      const text = files.get(from)
+      if (text === undefined) return Effect.fail(failure("NotFound"))
+      files.delete(from)
+      files.set(to, text)
+      return Effect.void
+    })
+  const system = FileSystem.makeNoop({
+    makeDirectory: (path, options) => Effect.sync(() => void asked.push(`mkdir ${path} ${options?.mode?.toString(8)}`)),
+    stat: (path) =>
+      Effect.suspend(() => {
+        asked.push(`stat ${path}`)
+        const text = files.get(path)
+        if (text === undefined) return Effect.fail(failure("NotFound"))
+        return Effect.succeed({ size: BigInt(text.length) } as FileSystem.File.Info)
+      }),
+    rename,
+    writeFile: (path, data, options) =>
+      Effect.suspend(() => {
+        if (state.refuses.has(++state.writes) || state.isFull) return Effect.fail(failure("Unknown"))
+        asked.push(`write ${options?.flag} ${options?.mode?.toString(8)}`)
+        const before = options?.flag === "a" ? (files.get(path) ?? "") : ""
+        files.set(path, before + new TextDecoder().decode(data))
+        return Effect.void
+      })
+  })
+  return { files, asked, state, system }
+}
+
+/** Runs a test against a log on such a disk; returns the log lines. */
+const logging = (
+  options: Pick<LineFile.Options, "maxBytes" | "keep">,
+  { state, system }: ReturnType<typeof disk>,
+  test: (write: (...lines: ReadonlyArray<string>) => Effect.Effect<void>) => Effect.Effect<void>
+) => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+  return Effect.gen(function* () {
+    const write = yield* LineFile.make({ path: "/log/r", ...options })
+    yield* test((...lines) =>
+      Effect.suspend(() => {
+        const before = state.writes
+        for (const line of lines) write(line)
+        return Effect.repeat(Effect.yieldNow, { until: () => state.writes > before })
+      })
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.provideService(FileSystem.FileSystem, system),
+    Effect.provide(Path.layer),
+    Effect.provide(Logger.layer([logger])),
+    Effect.map(() => said)
+  )
+}
+
+const line = (n: number): string => `row${n}`
+
+describe("lines that are divided over files", () => {
+  const bytes = (...sizes: ReadonlyArray<number>) => sizes.map((size) => new Uint8Array(size))
+  const divided = (size: number, ...sizes: ReadonlyArray<number>) =>
+    LineFile.divide(bytes(...sizes), size, 20).map((file) => file.map(({ length }) => length))
+
+  it("LineFile.F3: go into a new file only if they do not fit any more", () => {
+    assert.deepStrictEqual(divided(0, 10, 10, 10), [[10, 10], [10]])
+    assert.deepStrictEqual(divided(10, 10), [[10]])
+    assert.deepStrictEqual(divided(11, 10), [[], [10]])
+    assert.deepStrictEqual(divided(0, 30, 1), [[30], [1]])
+    assert.deepStrictEqual(divided(1, 30, 1), [[], [30], [1]])
+    assert.deepStrictEqual(divided(0), [[]])
+  })
+})
+
+describe("a file of lines", () => {
+  it.effect(
+    "LineFile.F3: is created with its folder for its owner alone, read once, and kept with its older ones",
+    () => {
+      const given = disk()
+      return Effect.gen(function* () {
+        const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
+          Effect.gen(function* () {
+            for (let n = 1; n <= 7; n++) yield* write(line(n))
+          })
+        )
+        assert.deepStrictEqual(said, [])
+        assert.deepStrictEqual(Object.fromEntries(given.files), {
+          "/log/r": "row7\n",
+          "/log/r.1": "row5\nrow6\n",
+          "/log/r.2": "row3\nrow4\n"
+        })
+        assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
+        assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
+      })
+    }
+  )
+
+  it.effect("LineFile.F3: appends to an existing file, and truncates it if no older ones are kept", () => {
+    const given = disk()
+    given.files.set("/log/r", "old\n")
+    return Effect.gen(function* () {
+      yield* logging({ maxBytes: 10, keep: 0 }, given, (write) =>
+        Effect.gen(function* () {
+          yield* write(line(1))
+          assert.strictEqual(given.files.get("/log/r"), "old\nrow1\n")
+          yield* write(line(2), line(3), line(4))
+        })
+      )
+      assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row4\n" })
+    })
+  })
+
+  it.effect("LineFile.F2: counts the lines of a refused write as missing, and reads its file again", () => {
+    const given = disk()
+    return Effect.gen(function* () {
+      given.state.refuses.add(2)
+      const said = yield* logging({ maxBytes: 10, keep: 3 }, given, (write) =>
+        Effect.gen(function* () {
+          yield* write(line(1), line(2), line(3), line(4), line(5))
+          yield* write(line(6))
+          yield* write(line(7))
+        })
+      )
+      assert.lengthOf(said, 2)
+      assert.match(said[0] ?? "", /^Error The retry log at \/log\/r cannot be written; turns go on without it\. /)
+      assert.strictEqual(said[1], "Warn The retry log at /log/r is written again; 3 line(s) are missing.")
+      assert.lengthOf(
+        given.asked.filter((asked) => asked === "stat /log/r"),
+        2
+      )
+      assert.deepStrictEqual(Object.fromEntries(given.files), { "/log/r": "row6\nrow7\n", "/log/r.1": "row1\nrow2\n" })
+    })
+  })
+
+  it.effect("LineFile.F2: logs the beginning and the end of each outage of its disk", () => {
+    const given = disk()
+    return Effect.gen(function* () {
+      const said = yield* logging({ maxBytes: 100, keep: 1 }, given, (write) =>
+        Effect.gen(function* () {
+          for (const isFull of [true, true, false, false, true, false]) {
+            given.state.isFull = isFull
+            yield* write(line(1))
+          }
+        })
+      )
+      assert.deepStrictEqual(
+        said.map((text) => text.replace(/ cannot be written.*/, "")),
+        [
+          "Error The retry log at /log/r",
+          "Warn The retry log at /log/r is written again; 2 line(s) are missing.",
+          "Error The retry log at /log/r",
+          "Warn The retry log at /log/r is written again; 1 line(s) are missing."
+        ]
+      )
+    })
+  })
+
+  it.effect("LineFile.F1: writes the last lines at a shutdown", () => {
+    const given = disk()
+    return Effect.gen(function* () {
+      yield* Effect.gen(function* () {
+        const write = yield* LineFile.make({ path: "/log/r", maxBytes: 100, keep: 1 })
+        write(line(1))
+        yield* Effect.repeat(Effect.yieldNow, { until: () => given.state.writes > 0 })
+        write(line(2))
+      }).pipe(Effect.scoped, Effect.provideService(FileSystem.FileSystem, given.system), Effect.provide(Path.layer))
+      assert.strictEqual(given.files.get("/log/r"), "row1\nrow2\n")
+    })
+  })
+})

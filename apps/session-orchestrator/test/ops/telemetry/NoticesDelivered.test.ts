@@ -1,0 +1,290 @@
+/** Tests the way from observations of turns to receivers: database, log and order. */
+import { assert, describe, it } from "@effect/vitest"
+import { Timer } from "@holdfast/journal"
+import type { Observer } from "@holdfast/kernel"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as Deliveries from "../../../src/ops/delivery/Deliveries.ts"
+import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
+import { Outbox } from "../../../src/storage/Outbox.ts"
+import * as MemoryStore from "../../storage/MemoryStore.ts"
+import * as Notifications from "../../../src/ops/telemetry/incidents/Notifications.ts"
+import { SharedMemory } from "./incidents/SharedMemory.ts"
+import * as Observations from "./Observations.ts"
+
+const MINUTE = 60_000
+
+/** The listeners of a service; without a database it has no receivers. */
+const start = Effect.fnUntraced(function* (memory?: SharedMemory) {
+  const { keep, listeners } = yield* Notifications.make({
+    after: Duration.minutes(5),
+    isKept: memory !== undefined,
+    timer: yield* Timer.Timer,
+    redact: (text) => text.replaceAll("planted", "[redacted]")
+  })
+  const receivers = ["webhook", "command"]
+  if (memory !== undefined)
+    yield* keep({ storage: memory.storage, add: () => Effect.void, receivers, runner: "service" })
+  return listeners
+})
+
+/** Notices of a database, by type and model. */
+const told = (memory: SharedMemory) => memory.notices().map(({ model, type }) => `${String(type)} ${String(model)}`)
+
+/** Runs a test; `said` has the log lines. */
+const logged = <E>(test: (said: ReadonlyArray<string>) => Effect.Effect<void, E, Timer.Timer | Scope.Scope>) => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))
+  return Effect.suspend(() => test(said)).pipe(
+    Effect.scoped,
+    Effect.provide(Timer.layer),
+    Effect.provide(Logger.layer([logger])),
+    Effect.provideService(Metric.MetricRegistry, new Map())
+  )
+}
+
+const conversation = (n: number) => Ids.ConversationId.make(`c${n}`)
+const at = (model: string) => ({ provider: "openai", model })
+
+const waits = (listeners: Observer.Listeners, over: Partial<Observer.Decided> = {}, delayMs = 3_600_000): void => {
+  const decided = over.at ?? 0
+  listeners.decision?.(
+    Observations.decision({
+      at: decided,
+      directive: { _tag: "Retry", attempt: 0, delayMs, retryAt: decided + delayMs },
+      ...over
+    })
+  )
+}
+
+const fails = (listeners: Observer.Listeners, n: number, model: string, over: object = {}): void =>
+  listeners.seal?.({
+    ...Observations.seal({ status: "failed", endedAt: 0, error: Observations.overloaded, ...over }),
+    conversationId: conversation(n),
+    target: at(model)
+  })
+
+describe("a notice", () => {
+  it.effect("Notifications.N2: is in the outbox with its transition, once for each receiver, in order for each", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const listeners = yield* start(memory)
+        waits(listeners)
+        yield* TestClock.adjust(6 * MINUTE)
+        assert.strictEqual(memory.rows.size, 1)
+        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+        yield* TestClock.adjust(MINUTE)
+        assert.strictEqual(memory.rows.size, 0)
+        assert.deepStrictEqual(
+          memory.messages.map(({ id, lane }) => [lane, id]),
+          ["began", "ended"].flatMap((what) =>
+            ["webhook", "command"].map((to) => [`notices/${to}`, `openai/gpt-5@0/incident-${what}/${to}`])
+          )
+        )
+        const { writes } = memory
+        yield* TestClock.adjust(10 * MINUTE)
+        assert.strictEqual(memory.writes, writes)
+      })
+    )
+  )
+
+  it.effect(
+    "Notifications.N3: reaches a receiver whatever the other one does; a refusal is logged without secrets and counted",
+    () =>
+      logged((said) =>
+        Effect.gen(function* () {
+          const outbox = yield* Outbox
+          const refusal: Failure.Failure = { reason: "auth", message: "No planted here", retryable: false }
+          const memory = new SharedMemory()
+          waits(yield* start(memory))
+          yield* TestClock.adjust(6 * MINUTE)
+          yield* outbox.add(memory.messages)
+          const taken: Array<string> = []
+          const sends: Readonly<Record<string, Deliveries.Send>> = {
+            webhook: () => Effect.fail(refusal),
+            command: ({ id }) => Effect.sync(() => void taken.push(id))
+          }
+          const options: Deliveries.Options = {
+            outbox,
+            redact: (text) => text.replaceAll("planted", "[redacted]"),
+            kindOf: ({ receiver }) => {
+              const send = sends[receiver]
+              return send && { patience: Deliveries.OF_NOTICES, send }
+            },
+            onEnd: ServiceDeliveries.count
+          }
+          const { idle, look } = yield* Deliveries.make(options)
+          yield* look
+          yield* idle
+          assert.deepStrictEqual(taken, ["openai/gpt-5@0/incident-began/command"])
+          assert.deepStrictEqual(
+            said.filter((line) => !line.startsWith("Info")),
+            ["Error Notice openai/gpt-5@0/incident-began/webhook was given up after 1 attempt(s): No [redacted] here"]
+          )
+          const count = (receiver: string, outcome: string) =>
+            Effect.map(
+              Metric.value(Metric.withAttributes(ServiceDeliveries.notices, { receiver, outcome })),
+              ({ count }) => count
+            )
+          assert.deepStrictEqual(
+            [
+              yield* count("webhook", "refused"),
+              yield* count("webhook", "taken"),
+              yield* count("command", "taken"),
+              yield* count("command", "refused")
+            ],
+            [1, 0, 1, 0]
+          )
+        }).pipe(Effect.scoped, Effect.provide(MemoryStore.layer))
+      )
+  )
+
+  it.effect(
+    "Notifications.N4: of an incident is in the log, with receivers or without; `TurnLog` logs failed turns",
+    () =>
+      logged((said) =>
+        Effect.gen(function* () {
+          const listeners = yield* start()
+          waits(listeners)
+          fails(listeners, 2, "other")
+          yield* TestClock.adjust(5 * MINUTE)
+          assert.lengthOf(said, 1)
+          assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
+        })
+      )
+  )
+})
+
+describe("an observation of a turn", () => {
+  /** The notices of six minutes. */
+  const noticesOf = (test: (listeners: Observer.Listeners) => void) =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      yield* logged(() =>
+        Effect.gen(function* () {
+          test(yield* start(memory))
+          yield* TestClock.adjust(6 * MINUTE)
+        })
+      )
+      return { told: told(memory), taken: memory.notices() }
+    })
+
+  it.effect("rule X12: a wait begins an incident, at the endpoint that the turn waits for", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* noticesOf((listeners) => waits(listeners))).told, ["incident-began gpt-5"])
+      const route = { target: at("spare") }
+      const elsewhere = yield* noticesOf((listeners) =>
+        waits(listeners, {
+          directive: { _tag: "Retry", attempt: 0, delayMs: 3_600_000, retryAt: 3_600_000, route }
+        })
+      )
+      assert.deepStrictEqual(elsewhere.told, ["incident-began spare"])
+      const gaveUp = yield* noticesOf((listeners) =>
+        waits(listeners, { directive: { _tag: "GiveUp", because: "exhausted" } })
+      )
+      assert.deepStrictEqual(gaveUp.told, [])
+    })
+  )
+
+  it.effect("rule X12: a complete response is an answer although it is invalid (A9), a part of one is none", () =>
+    Effect.gen(function* () {
+      const answers = (over: object) =>
+        Effect.map(
+          noticesOf((listeners) => {
+            waits(listeners)
+            listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.failed, endedAt: 1_000, ...over } }))
+          }),
+          ({ told }) => told
+        )
+      assert.deepStrictEqual(yield* answers({ whole: true }), [])
+      assert.deepStrictEqual(yield* answers({}), ["incident-began gpt-5"])
+    })
+  )
+
+  it.effect("rule X12: a turn that switches to another endpoint waits for the first no more", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const listeners = yield* start()
+        const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
+        waits(listeners)
+        waits(listeners, { conversationId: conversation(2) })
+        yield* TestClock.adjust(5 * MINUTE)
+        assert.strictEqual(yield* open, 1)
+        waits(listeners, { at: 5 * MINUTE }, 0)
+        assert.strictEqual(yield* open, 1)
+        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE }))
+        assert.strictEqual(yield* open, 1)
+        const by = { commandId: Ids.CommandId.make("k"), origin: "a test" }
+        const wake = { type: "switched" as const, target: at("other"), by }
+        listeners.wait?.(Observations.wait({ conversationId: conversation(2), at: 5 * MINUTE, wake }))
+        assert.strictEqual(yield* open, 0)
+      })
+    )
+  )
+
+  it.effect("rule X12: a turn that asks at a limit of spending waits for no endpoint", () =>
+    Effect.gen(function* () {
+      const limit = {
+        ...Observations.overloaded,
+        reason: "quota-exhausted",
+        code: "spend-limit",
+        shared: true
+      } as const
+      const { told } = yield* noticesOf((listeners) => waits(listeners, { failure: limit }))
+      assert.deepStrictEqual(told, [])
+    })
+  )
+
+  it.effect("rule X12: failed turns are reported with the cause, cut and without secrets; others are not", () =>
+    Effect.gen(function* () {
+      const { taken, told } = yield* noticesOf((listeners) => {
+        const error = { ...Observations.overloaded, message: `planted ${"x".repeat(2_000)}` }
+        fails(listeners, 1, "a", { error })
+        fails(listeners, 2, "b", { status: "completed" })
+        fails(listeners, 3, "c", { error: undefined })
+      })
+      assert.deepStrictEqual(told.toSorted(), ["turns-failed a", "turns-failed c"])
+      const [a, c] = taken.toSorted((x, y) => (String(x.model) < String(y.model) ? -1 : 1))
+      assert.match(String(a?.message), /^\[redacted\] x+…$/)
+      assert.lengthOf(String(a?.message), 1_000)
+      assert.strictEqual(a?.code, "529")
+      assert.deepInclude(c, { reason: "unknown", message: "no error was recorded" })
+    })
+  )
+
+  it.effect("Incidents.I4: is in the database within five seconds, and when the service shuts down", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const scope = yield* Scope.make()
+        const listeners = yield* Scope.provide(start(memory), scope)
+        waits(listeners)
+        yield* TestClock.adjust("4999 millis")
+        assert.strictEqual(memory.writes, 0)
+        yield* TestClock.adjust("1 milli")
+        assert.deepStrictEqual([memory.writes, memory.rows.size], [1, 1])
+        waits(listeners, { conversationId: conversation(2), target: at("other"), at: 5_000 })
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual([memory.writes, memory.rows.size], [2, 2])
+        // The next process reports what had begun before it.
+        yield* start(memory)
+        yield* TestClock.adjust(6 * MINUTE)
+        assert.deepStrictEqual(told(memory).toSorted(), ["incident-began gpt-5", "incident-began other"])
+      })
+    )
+  )
+
+  it.effect("Incidents.I4: of a failed turn is in the database at once", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const listeners = yield* start(memory)
+        fails(listeners, 1, "gpt-5")
+        yield* TestClock.adjust(0)
+        assert.strictEqual(memory.writes, 1)
+      })
+    )
+  )
+})

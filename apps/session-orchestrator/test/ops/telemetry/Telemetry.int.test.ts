@@ -1,0 +1,611 @@
+/** Tests the service's telemetry with third-party readers: a Prometheus parser, an OTLP decoder. */
+import { TemporaryFile } from "@holdfast/journal/testing"
+import manifest from "../../../package.json" with { type: "json" }
+import { assert, describe, it } from "@effect/vitest"
+import { Eventful, Scenario, ScriptedProvider } from "@holdfast/kernel/testing"
+import * as ScriptedServer from "@holdfast/simulated/testing"
+import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
+import { readFileSync } from "node:fs"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { Labels } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import * as TurnMetrics from "../../../src/ops/telemetry/metrics/TurnMetrics.ts"
+import * as Process from "../../service/Process.ts"
+import * as Service from "../../service/Service.ts"
+import { toolCalls } from "../../service/ToolFrames.ts"
+import * as PromQl from "./PromQl.ts"
+import * as PrometheusText from "./PrometheusText.ts"
+import * as Receivers from "./Receivers.ts"
+
+const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
+
+const overloaded = { status: 529, body: ErrorBody.envelope("overloaded", "anthropic") }
+const refused = { status: 401, body: "{}" }
+const KEY = "sk-planted-0123456789"
+
+/** A separate registry for each test, because metrics belong to the process. */
+const alone = <A, E, R>(test: Effect.Effect<A, E, R>) => Effect.provideService(test, Metric.MetricRegistry, new Map())
+
+type Running = Effect.Success<ReturnType<typeof Service.start>>
+
+const prompt = (service: Running, id: string, turnId: string) =>
+  service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "A secret prompt", turnId } })
+
+/** Waits until the provider was called so often. */
+const calls = (provider: Running["provider"], n: number) =>
+  Process.eventually(
+    `call ${n}`,
+    Effect.sync(() => provider.count("/scripted/v1/chat/completions")),
+    (count) => count >= n
+  )
+
+const metricsOf = (service: Running) =>
+  Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
+
+const counted = Effect.map(Effect.context<never>(), (context) => {
+  const labels = new Labels([], (name) => name)
+  return TurnMetrics.observer({ providers: labels, models: labels, tools: labels, targets: [] }, context)
+})
+
+/** Kernel turns with everything that needs routing and reports, and a crash in the middle of an answer. */
+const turnsOfTheKernel = [
+  Effect.flatMap(counted, (observer) => Scenario.straight({ ...Eventful.turn(), observer })),
+  Effect.flatMap(counted, (observer) => {
+    let lives = 0
+    const diesOnce = Scenario.dying((done) => done === "step/0/attempt/0" && lives++ === 0)
+    return diesOnce({ scripts: [ScriptedProvider.answer("lost"), ScriptedProvider.answer("Here")], observer })
+  })
+]
+
+/** A turn that fails, calls a tool and answers; a refused turn; commands; an incident; and turns of the kernel. */
+const everything = Effect.gen(function* () {
+  const webhook = yield* Receivers.receiver()
+  const service = yield* Service.start({
+    apiKey: KEY,
+    telemetry: {
+      notifications: {
+        after: Duration.zero,
+        webhook: { url: Redacted.make(webhook.url), headers: {} },
+        command: undefined
+      }
+    }
+  })
+  service.provider.respond(
+    overloaded,
+    { frames: toolCallFrames("openai", "search", { query: "x" }) },
+    { frames: answerFrames("openai", "A secret answer") },
+    refused
+  )
+  const id = yield* service.create()
+  yield* prompt(service, id, "t1")
+  yield* prompt(service, id, "t2")
+  yield* service.call({ path: `/v1/conversations/${id}/abort`, method: "POST" })
+  // A notice is counted when its receiver's answer has come, which is later than the receiver has it.
+  yield* Process.eventually(
+    "3 notices to be counted",
+    Effect.map(metricsOf(service), (metrics) =>
+      PrometheusText.valueOf(metrics, "holdfast_notifications_total", { receiver: "webhook", outcome: "taken" })
+    ),
+    (count) => count >= 3
+  )
+  yield* Effect.forEach(turnsOfTheKernel, (run) => Effect.flatMap(run, ({ fiber }) => Fiber.join(fiber)))
+  return service
+})
+
+const page = readFileSync(new URL("../../../../../docs/telemetry.md", import.meta.url), "utf8")
+
+const documented = Array.from(
+  page.matchAll(/^\| `(holdfast_\w+)(?:\{([\w,]+)\})?` \| (\w+) \|/gm),
+  ([, name = "", labels = "", type = ""]) => ({ name, labels: labels.split(",").filter(Boolean).sort(), type })
+)
+
+/** Exists with the first answer through the gateway that names a limit: `gateway/LimitGauges.int.test.ts`. */
+const OF_GATEWAY = "holdfast_limit_used_ratio"
+
+describe("metrics", () => {
+  it.live(
+    "rule A16: are read by a Prometheus parser, and are those of docs/telemetry.md, with its labels and types",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* everything
+        const metrics = yield* metricsOf(service)
+        const shown = Array.from(metrics.types)
+          .filter(([name]) => name.startsWith("holdfast_"))
+          .map(([name, type]) => ({ name, labels: PrometheusText.labelsOf(metrics, name), type }))
+        const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1)
+        const expected = documented.filter(({ name }) => name !== OF_GATEWAY)
+        assert.deepStrictEqual(shown.toSorted(byName), expected.toSorted(byName))
+      }).pipe(alone)
+  )
+
+  it.live("rule A16: count attempts, retries, tokens, tools, turns and commands", () =>
+    Effect.gen(function* () {
+      const metrics = yield* metricsOf(yield* everything)
+      const at = { provider: "scripted", model: "m" }
+      const value = (name: string, labels?: Readonly<Record<string, string>>) =>
+        PrometheusText.valueOf(metrics, name, labels)
+      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "overloaded" }), 1)
+      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "completed" }), 2)
+      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "auth" }), 1)
+      assert.strictEqual(value("holdfast_attempt_duration_seconds", at), 4)
+      assert.strictEqual(value("holdfast_attempt_first_content_seconds", at), 2)
+      assert.strictEqual(value("holdfast_retries_total", { ...at, reason: "overloaded" }), 1)
+      assert.strictEqual(value("holdfast_backoff_seconds_total", { ...at, reason: "overloaded" }), 0.01)
+      assert.strictEqual(value("holdfast_refusals_total", { because: "not-retryable" }), 1)
+      assert.strictEqual(value("holdfast_waits_ended_total", { by: "elapsed" }), 1)
+      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 3)
+      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "failed" }), 1)
+      // One turn of those has waited.
+      assert.strictEqual(value("holdfast_turn_waited_seconds", { status: "completed" }), 1)
+      assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
+      assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
+      assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
+      assert.strictEqual(value("holdfast_notifications_total", { receiver: "webhook", outcome: "taken" }), 3)
+      assert.isAbove(value("holdfast_tokens_total", { ...at, direction: "output" }), 0)
+      const fallback = Eventful.fallback
+      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "applied" }), 1)
+      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "answered" }), 1)
+      assert.strictEqual(value("holdfast_target_changes_total", fallback), 1)
+      assert.strictEqual(value("holdfast_target_changes_total"), 2)
+      assert.strictEqual(value("holdfast_synthetic_retries_total", fallback), 1)
+      assert.strictEqual(value("holdfast_compactions_total", { outcome: "compacted" }), 1)
+      assert.strictEqual(value("holdfast_steps_discarded_total"), 1)
+      assert.strictEqual(value("holdfast_attempts_total", { status: "lost" }), 1)
+    }).pipe(alone)
+  )
+
+  it.live("rule A16: exist at 0 before their first increment, except those of unconfigured names", () =>
+    Effect.gen(function* () {
+      const fresh = yield* metricsOf(yield* Service.start())
+      const later = yield* Effect.flatMap(everything, metricsOf).pipe(alone)
+      const nameOf = ({ labels, name }: PrometheusText.Sample) =>
+        `${name} ${JSON.stringify(Object.entries(labels).sort())}`
+      const before = new Map(fresh.samples.map((sample) => [nameOf(sample), sample.value]))
+      const free = ({ labels: { model, status, tool }, name }: PrometheusText.Sample) =>
+        (model ?? "m") !== "m" ||
+        tool !== undefined ||
+        (name === "holdfast_http_requests_total" && !(status ?? "200").endsWith("00"))
+      const own = later.samples.filter(({ name }) => name.startsWith("holdfast_"))
+      assert.deepStrictEqual(own.filter((sample) => !free(sample) && !before.has(nameOf(sample))).map(nameOf), [])
+      const counted = fresh.samples.filter(
+        ({ name }) => fresh.types.get(name) === "counter" && name.startsWith("holdfast_")
+      )
+      assert.isAbove(counted.length, 100)
+      assert.deepStrictEqual(
+        counted.filter(({ value }) => value !== 0),
+        []
+      )
+      const comesLater = (name: string) => name.startsWith("holdfast_tool_") || name === OF_GATEWAY
+      for (const { name, type } of documented.filter(({ name }) => !comesLater(name))) {
+        assert.isTrue(fresh.types.has(name), `${name}, a ${type}, is not there at the start`)
+      }
+    }).pipe(alone)
+  )
+
+  it.live("include the process, the build and the readiness, under the names in docs/telemetry.md", () =>
+    Effect.gen(function* () {
+      const metrics = yield* metricsOf(yield* Service.start())
+      const names = Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name)
+      assert.isAbove(names.length, 8)
+      for (const name of names) assert.isTrue(metrics.types.has(name), name)
+      assert.isAbove(PrometheusText.valueOf(metrics, "process_resident_memory_bytes"), 10_000_000)
+      assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
+    }).pipe(alone)
+  )
+
+  it.live("rule A12: count final reports by outcome, and the last steps that followed", () =>
+    Effect.gen(function* () {
+      const metrics = yield* metricsOf(yield* everything)
+      for (const outcome of ["invalid", "accepted"]) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total", { outcome }), 1, outcome)
+      }
+      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total"), 2)
+      assert.strictEqual(
+        PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
+        1
+      )
+    }).pipe(alone)
+  )
+
+  it("exist for every query of the dashboard, and the queries are PromQL", () => {
+    const file = new URL("../../../../../docs/grafana-dashboard.json", import.meta.url)
+    const dashboard: {
+      readonly panels: ReadonlyArray<{
+        readonly id: number
+        readonly targets: ReadonlyArray<{ readonly expr: string }>
+      }>
+      readonly templating: { readonly list: ReadonlyArray<{ readonly definition?: string }> }
+    } = JSON.parse(readFileSync(file, "utf8"))
+    const exists = new Set([
+      ...Array.from(page.matchAll(/`((?:process|nodejs)_\w+)`/g), ([, name = ""]) => name),
+      ...documented.flatMap(({ name, type }) =>
+        type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name]
+      )
+    ])
+    const queries = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+    assert.isAbove(queries.length, 20)
+    assert.strictEqual(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
+    for (const query of queries) {
+      // Grafana replaces these before it sends the query to Prometheus.
+      const text = query.replaceAll("$__rate_interval", "5m").replaceAll("$provider", ".*")
+      const { isValid, selectors } = PromQl.read(text)
+      assert.isTrue(isValid, query)
+      const found = selectors.map(({ name }) => name)
+      assert.isAbove(found.length, 0, query)
+      for (const name of found) assert.isTrue(exists.has(name), `${name} in ${query}`)
+    }
+    const variables = dashboard.templating.list.flatMap(({ definition }) => definition ?? [])
+    for (const definition of variables) assert.isTrue(exists.has(/\((\w+),/.exec(definition)?.[1] ?? ""), definition)
+    const inUse = queries.join(" ")
+    for (const { name } of documented) assert.include(inUse, name, "no panel shows it")
+  })
+})
+
+describe("traces", () => {
+  it.live("rule A16: of a turn reach a collector over OTLP as one trace, without text of the conversation", () =>
+    Effect.gen(function* () {
+      const collector = yield* Receivers.receiver()
+      const url = `${collector.url}/v1/traces`
+      const service = yield* Service.start({
+        apiKey: KEY,
+        telemetry: { otlp: { url, headers: { "x-key": Redacted.make("planted-header") } } }
+      })
+      service.provider.respond(
+        { status: 529, body: { error: { type: "overloaded_error", code: `no-${KEY}`, message: `No ${KEY}` } } },
+        { frames: toolCalls({ name: "search" }, { name: "look" }) },
+        { frames: answerFrames("openai", "A secret answer") }
+      )
+      yield* prompt(service, yield* service.create(), "t1")
+      yield* service.stop
+      const spans = Receivers.spansOf(collector.requests)
+      assert.deepStrictEqual(
+        spans.map(({ name }) => name),
+        [
+          "chat m",
+          "retry wait",
+          "chat m",
+          "execute_tool search",
+          "execute_tool look",
+          "step 0",
+          "chat m",
+          "step 1",
+          "invoke_agent holdfast"
+        ]
+      )
+      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
+      assert.match(spans[0]?.traceId ?? "", /^[0-9a-f]{32}$/)
+      const ids = new Set(spans.map(({ spanId }) => spanId))
+      for (const { name, parentSpanId } of spans) {
+        assert.isTrue(name === "invoke_agent holdfast" ? parentSpanId === "" : ids.has(parentSpanId), name)
+      }
+      const [failed] = spans
+      assert.deepInclude(failed?.attributes, {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "scripted",
+        "error.type": "overloaded",
+        "http.response.status_code": 529,
+        "server.address": "127.0.0.1"
+      })
+      assert.strictEqual(failed?.status, 2)
+      assert.isAtLeast(spans[1]?.ms ?? 0, 10)
+      const bytes = collector.requests.map(({ body }) => body.toString("latin1")).join("")
+      assert.notInclude(bytes, "secret")
+      assert.notInclude(bytes, KEY)
+      assert.strictEqual(collector.requests[0]?.headers["x-key"], "planted-header")
+      assert.strictEqual(collector.requests[0]?.path, "/v1/traces")
+    }).pipe(alone)
+  )
+
+  it.live("Spans.S1: of a turn that waits over a restart are one trace", () =>
+    Effect.gen(function* () {
+      const collector = yield* Receivers.receiver()
+      const database = yield* TemporaryFile.temporaryFile
+      const provider = yield* ScriptedServer.start()
+      const options = { database, provider, telemetry: { otlp: { url: `${collector.url}/v1/traces`, headers: {} } } }
+      const first = yield* Service.start({ ...options, retry: Service.LONG })
+      provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
+      const id = yield* first.create()
+      yield* Effect.forkScoped(prompt(first, id, "t1"))
+      yield* calls(provider, 1)
+      yield* Effect.repeat(first.call({ path: `/v1/conversations/${id}` }), {
+        until: ({ text }) => JSON.parse(text).isRetrying === true
+      })
+      yield* first.stop
+      const before = Receivers.spansOf(collector.requests).length
+      const second = yield* Service.start({ ...options, retry: Service.LONG })
+      yield* Effect.repeat(second.call({ path: `/v1/conversations/${id}/retry-now`, method: "POST", body: {} }), {
+        until: ({ status }) => status === 202
+      })
+      yield* prompt(second, id, "t1")
+      yield* second.stop
+      const spans = Receivers.spansOf(collector.requests)
+      assert.deepStrictEqual(
+        [spans.slice(0, before), spans.slice(before)].map((life) => life.map(({ name }) => name)),
+        [["chat m"], ["retry wait", "chat m", "step 0", "invoke_agent holdfast"]]
+      )
+      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
+      assert.strictEqual(spans[1]?.attributes["holdfast.wake"], "now")
+    }).pipe(alone)
+  )
+
+  it.live("that no collector accepts cost no turn", () =>
+    Effect.gen(function* () {
+      const service = yield* Service.start({
+        telemetry: { otlp: { url: "http://127.0.0.1:1/v1/traces", headers: {} } }
+      })
+      service.provider.respond({ frames: answerFrames("openai", "Here") })
+      const { status } = yield* prompt(service, yield* service.create(), "t1")
+      assert.strictEqual(status, 200)
+    }).pipe(alone)
+  )
+})
+
+describe("the retry log", () => {
+  it.live("rule M4: has a line for each retry of the service, without its key", () =>
+    Effect.gen(function* () {
+      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
+      const service = yield* Service.start({
+        apiKey: KEY,
+        retry: { ...Service.QUICK, maxRetries: 2 },
+        telemetry: { retryLog: { path: file, maxBytes: 1_000_000, keep: 1 } }
+      })
+      const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
+      service.provider.respond(leaky, { frames: answerFrames("openai", "Here") }, leaky, leaky, leaky)
+      service.provider.respond({ frames: answerFrames("openai", "Here") })
+      const id = yield* service.create()
+      yield* prompt(service, id, "t1")
+      yield* prompt(service, id, "t2")
+      yield* service.call({ path: `/v1/conversations/${id}/retry`, body: { turnId: "t3" } })
+      yield* service.stop
+      const text = fs.readFileSync(file, "utf8")
+      const lines = text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        lines.map(({ attempt, delayMs, turnId, type }) => [turnId, type, attempt, delayMs]),
+        [
+          ["t1", "retry", 0, 10],
+          ["t1", "retry_succeeded", 0, undefined],
+          ["t1", "turn_ended", undefined, undefined],
+          ["t2", "retry", 0, 10],
+          ["t2", "retry", 1, 20],
+          ["t2", "retry_exhausted", 1, undefined],
+          ["t2", "turn_ended", undefined, undefined],
+          ["t3", "manual_retry", 0, undefined]
+        ]
+      )
+      assert.deepInclude(lines[0], {
+        provider: "scripted",
+        model: "m",
+        api: "openai-compatible",
+        stopReason: "error",
+        errorMessage: "The key [redacted] is fine, we are not",
+        cwd: process.cwd(),
+        sessionId: id
+      })
+      assert.notInclude(text, KEY)
+    }).pipe(alone)
+  )
+})
+
+describe("a turn that switches its target", () => {
+  it.live("rule A16, M4: is in metrics, spans and log, each with the new target", () =>
+    Effect.gen(function* () {
+      const collector = yield* Receivers.receiver()
+      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
+      const service = yield* Service.start({
+        providers: ["scripted", "second"],
+        retry: { ...Service.QUICK, routing: { type: "fallback-chain", chains: { default: ["second/m"] } } },
+        telemetry: {
+          retryLog: { path: file, maxBytes: 1_000_000, keep: 1 },
+          otlp: { url: `${collector.url}/v1/traces`, headers: {} }
+        }
+      })
+      service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
+      yield* prompt(service, yield* service.create(), "t1")
+      const metrics = yield* metricsOf(service)
+      yield* service.stop
+      const second = { provider: "second", model: "m" }
+      for (const [name, labels] of [
+        ["holdfast_fallbacks_total", { ...second, outcome: "applied" }],
+        ["holdfast_fallbacks_total", { ...second, outcome: "answered" }],
+        ["holdfast_target_changes_total", second],
+        ["holdfast_attempts_total", { ...second, status: "completed" }]
+      ] as const) {
+        assert.strictEqual(PrometheusText.valueOf(metrics, name, labels), 1, name)
+      }
+      const providers = Receivers.spansOf(collector.requests).flatMap(({ attributes, name }) =>
+        name === "chat m" ? [attributes["gen_ai.provider.name"]] : []
+      )
+      assert.deepStrictEqual(providers, ["scripted", "second"])
+      const lines = fs.readFileSync(file, "utf8").trim().split("\n")
+      assert.deepStrictEqual(
+        lines.map((line) => JSON.parse(line)).map(({ provider, to, type }) => [type, provider, to]),
+        [
+          ["retry", "scripted", "second/m"],
+          ["retry_succeeded", "second", undefined],
+          ["turn_ended", "second", undefined]
+        ]
+      )
+    }).pipe(alone)
+  )
+})
+
+/** The messages of a database, and how often each was tried. */
+const outboxOf = (database: string) => {
+  if (!fs.existsSync(database)) return []
+  const reader = new DatabaseSync(database, { readOnly: true })
+  const rows = reader.prepare("SELECT id, attempts, state FROM outbox").all()
+  reader.close()
+  return rows.map(({ attempts, id, state }) => ({ id: String(id), attempts: Number(attempts), state: String(state) }))
+}
+
+/** Waits until the first notice of an incident is in the database, in a state. */
+const began = (database: string, what: string, isWanted: (row: ReturnType<typeof outboxOf>[number]) => boolean) =>
+  Process.eventually(
+    `a notice that ${what}`,
+    Effect.sync(() => outboxOf(database)),
+    (rows) => rows.some((row) => row.id.includes("incident-began") && isWanted(row))
+  )
+
+describe("notifications", () => {
+  const notified = (webhook: string, command?: readonly [string, ...Array<string>]) => ({
+    notifications: {
+      after: Duration.zero,
+      webhook: { url: Redacted.make(webhook), headers: { authorization: Redacted.make("Bearer planted-0123") } },
+      command
+    }
+  })
+
+  it.live("rule X12: reach a webhook and a command once at the beginning and once at the end of an incident", () =>
+    Effect.gen(function* () {
+      const webhook = yield* Receivers.receiver([503])
+      const directory = path.dirname(yield* TemporaryFile.temporaryFile)
+      fs.mkdirSync(directory, { recursive: true })
+      const heard = path.join(directory, "heard")
+      const append = `process.stdin.pipe(require("node:fs").createWriteStream(process.argv[1], { flags: "a" }))`
+      const service = yield* Service.start({
+        apiKey: KEY,
+        telemetry: notified(`${webhook.url}/hook`, [process.execPath, "-e", append, heard])
+      })
+      const leaky = { status: 503, body: { error: { message: `The key ${KEY} is fine, we are not` } } }
+      service.provider.respond(leaky, leaky, leaky, { frames: answerFrames("openai", "Here") })
+      yield* prompt(service, yield* service.create(), "t1")
+      const lines = () => (fs.existsSync(heard) ? fs.readFileSync(heard, "utf8").split("\n").filter(Boolean) : [])
+      yield* Receivers.sent(webhook, 3)
+      yield* Process.eventually("two notices at the command", Effect.sync(lines), ({ length }) => length >= 2)
+      const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
+      // The first was refused once and sent again.
+      assert.deepStrictEqual(
+        bodies.map(({ type }) => type),
+        ["incident-began", "incident-began", "incident-ended"]
+      )
+      assert.deepStrictEqual(
+        lines().map((line) => JSON.parse(line)),
+        bodies.slice(1)
+      )
+      assert.deepInclude(bodies[0], {
+        provider: "scripted",
+        model: "m",
+        waiting: 1,
+        reason: "overloaded",
+        code: "503",
+        message: "The key [redacted] is fine, we are not"
+      })
+      assert.strictEqual(webhook.requests[0]?.path, "/hook")
+      assert.strictEqual(webhook.requests[0]?.headers.authorization, "Bearer planted-0123")
+      assert.strictEqual(webhook.requests[0]?.headers["idempotency-key"], bodies[0].id)
+    }).pipe(alone)
+  )
+
+  it.live("rule X12: name the next attempt, and the address in the page where a question is answered", () =>
+    Effect.gen(function* () {
+      const webhook = yield* Receivers.receiver()
+      const service = yield* Service.start({
+        retry: {
+          ...Service.QUICK,
+          spendGuard: { after: Duration.millis(5), maxInputTokens: 20, answerWithin: Duration.hours(1) }
+        },
+        telemetry: notified(webhook.url)
+      })
+      service.provider.respond(overloaded)
+      const id = yield* service.create()
+      const live = yield* service.open({
+        path: `/v1/conversations/${id}/turns`,
+        headers: { accept: "application/x-ndjson" },
+        body: { prompt: "Say what you would do if no model had answered. ".repeat(10), turnId: "t1" }
+      })
+      const events = Service.eventsOf(yield* live.until('"asks"'))
+      const wait = events.find((event) => event.type === "provider-retry") ?? assert.fail("it does not wait")
+      yield* Receivers.sent(webhook, 2)
+      const bodies = webhook.requests.map(({ body }) => JSON.parse(body.toString()))
+      const began = bodies.find(({ type }) => type === "incident-began") ?? assert.fail("no incident")
+      assert.strictEqual(began.nextAt, new Date(wait.retryAt).toISOString())
+      assert.match(began.text, / The next attempt is at (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC\.$/)
+      const question = bodies.find(({ type }) => type === "question") ?? assert.fail("no question")
+      assert.strictEqual(question.url, `http://127.0.0.1:${service.port}/#/c/${id}`)
+      assert.include(question.text, question.url)
+    }).pipe(alone)
+  )
+
+  it.live("rule X12: of an incident that lasts over a restart report its beginning once", () =>
+    Effect.gen(function* () {
+      const webhook = yield* Receivers.receiver()
+      const database = yield* TemporaryFile.temporaryFile
+      const provider = yield* ScriptedServer.start()
+      const options = { database, provider, retry: Service.LONG, telemetry: notified(webhook.url) }
+      provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
+      const types = () => webhook.requests.map(({ body }): string => JSON.parse(body.toString()).type)
+      const again = (service: Running, id: string) =>
+        Effect.repeat(service.call({ path: `/v1/conversations/${id}/retry-now`, method: "POST", body: {} }), {
+          until: ({ status }) => status === 202
+        })
+
+      const first = yield* Service.start(options)
+      const id = yield* first.create()
+      yield* Effect.forkScoped(prompt(first, id, "t1"))
+      // A message that was sent and is not marked would rightly be sent again.
+      yield* began(database, "was delivered", ({ state }) => state === "delivered")
+      yield* first.stop
+
+      const second = yield* Service.start(options)
+      yield* again(second, id)
+      yield* calls(provider, 2)
+      yield* second.stop
+
+      const third = yield* Service.start(options)
+      yield* again(third, id)
+      yield* prompt(third, id, "t1")
+      yield* Receivers.sent(webhook, 2)
+      assert.deepStrictEqual(types(), ["incident-began", "incident-ended"])
+    }).pipe(alone)
+  )
+
+  it.live("Notifications.N2: that were not delivered before the end are delivered by the next process", () =>
+    Effect.gen(function* () {
+      const database = yield* TemporaryFile.temporaryFile
+      const service = yield* Service.start({
+        database,
+        retry: Service.LONG,
+        telemetry: notified("http://127.0.0.1:1/")
+      })
+      service.provider.respond(overloaded)
+      yield* Effect.forkScoped(prompt(service, yield* service.create(), "t1"))
+      yield* began(database, "could not be sent", ({ attempts }) => attempts > 0)
+      yield* service.stop
+      const webhook = yield* Receivers.receiver()
+      yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url) })
+      yield* Receivers.sent(webhook, 1)
+    }).pipe(alone)
+  )
+
+  it.live(
+    "rule M4, X12: a webhook and a command that hang, and a log that cannot be written, slow no turn and no end",
+    () =>
+      Effect.gen(function* () {
+        const webhook = yield* Receivers.receiver(["hangs"])
+        const directory = path.dirname(yield* TemporaryFile.temporaryFile)
+        const running = path.join(directory, "running")
+        const hang = `require("node:fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)`
+        fs.mkdirSync(directory, { recursive: true })
+        fs.writeFileSync(path.join(directory, "no-directory"), "")
+        const retryLog = { path: path.join(directory, "no-directory", "retries.jsonl"), maxBytes: 10_000, keep: 1 }
+        const service = yield* Service.start({
+          telemetry: { ...notified(webhook.url, [process.execPath, "-e", hang, running]), retryLog }
+        })
+        service.provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
+        const id = yield* service.create()
+        const { text } = yield* prompt(service, id, "t1")
+        assert.strictEqual(JSON.parse(text).status, "completed")
+        const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
+        yield* Receivers.sent(webhook, 1)
+        yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
+        yield* service.stop.pipe(Effect.timeout("90 seconds"))
+        assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
+      }).pipe(alone)
+  )
+})

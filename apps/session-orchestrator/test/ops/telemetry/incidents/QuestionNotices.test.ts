@@ -1,0 +1,126 @@
+import { assert, describe, it } from "@effect/vitest"
+import { StorageError, Timer } from "@holdfast/journal"
+import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as QuestionNotice from "../../../../src/ops/delivery/QuestionNotice.ts"
+import * as QuietHours from "../../../../src/ops/delivery/QuietHours.ts"
+import type { NewMessage } from "../../../../src/storage/Outbox.ts"
+import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
+import { SharedMemory } from "./SharedMemory.ts"
+
+const HOUR = 3_600_000
+const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
+
+/** A question since 01:00 that takes answers for eight hours. */
+const wait = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRetry => ({
+  ...ids,
+  type: "provider-retry",
+  attempt: 0,
+  delayMs: 8 * HOUR,
+  retryAt: 9 * HOUR,
+  message: "",
+  reason: "unknown",
+  target: "a/m",
+  asks: { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message: "May send run with sk-secret?\u001b[2J" },
+  ...over
+})
+
+const options: QuestionNotice.Options = {
+  after: Duration.minutes(5),
+  receivers: ["webhook", "command"],
+  quiet: undefined,
+  redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
+  origin: undefined
+}
+
+const place = { ...ids, step: 0, stepStartedAt: 0, target: { provider: "a", model: "m" } }
+
+describe("a notice of a question", () => {
+  it.effect(
+    "rule X12: is written once a question for each receiver, whatever part of it is answered, and due after a while",
+    () =>
+      Effect.gen(function* () {
+        const added: Array<NewMessage> = []
+        let isRefused = true
+        const add = (messages: ReadonlyArray<NewMessage>) =>
+          Effect.suspend(() => {
+            if (isRefused) return Effect.fail(new StorageError({ message: "The disk is full." }))
+            // One is asked while others are written.
+            if (added.length === 0) asks(wait({ turnId: Ids.TurnId.make("late") }))
+            added.push(...messages)
+            return Effect.void
+          })
+        const { after, receivers, redact } = options
+        const timer = yield* Timer.Timer
+        const { keep, listeners } = yield* Notifications.make({ after, isKept: true, timer, redact })
+        yield* keep({ storage: new SharedMemory().storage, add, receivers, runner: "r1" })
+        const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
+        asks(wait())
+        const { asks: _, ...plain } = wait()
+        asks(plain)
+        // Moved by an hour, after one of two answers.
+        asks(wait({ delayMs: 9 * HOUR, retryAt: 10 * HOUR }))
+        asks(wait({ turnId: Ids.TurnId.make("other") }))
+        yield* Effect.yieldNow
+        isRefused = false
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual(
+          added.map(({ id }) => id),
+          ["t", "t", "other", "late"].flatMap((turn) => [
+            `question/${turn}/${HOUR}/webhook`,
+            `question/${turn}/${HOUR}/command`
+          ])
+        )
+        assert.deepStrictEqual(new Set(added.map(({ dueAt }) => dueAt)), new Set([HOUR + 300_000]))
+        const body = JSON.parse(added[0]?.payload ?? "")
+        assert.deepInclude(body, { type: "question", ...ids, because: "tools", until: "1970-01-01T09:00:00.000Z" })
+        assert.match(
+          body.text,
+          /^A turn waits for a person\. May send run with \[redacted\]\?.* holdfast chat --conversation c$/
+        )
+        assert.notInclude(added[0]?.payload, "\u001b")
+      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+  )
+
+  it.effect("has the address of its conversation in the page, where the page has one", () =>
+    Effect.sync(() => {
+      const bodyIn = (origin: string | undefined) => {
+        const question = { event: wait(), asks: wait().asks ?? assert.fail() }
+        return JSON.parse(QuestionNotice.messagesOf(question, { ...options, origin })[0]?.payload ?? "")
+      }
+      const { text, url } = bodyIn("https://holdfast.example.org")
+      assert.strictEqual(url, "https://holdfast.example.org/#/c/c")
+      assert.isTrue(text.endsWith(`: holdfast chat --conversation c, or ${url}`), text)
+      assert.notProperty(bodyIn(undefined), "url")
+    })
+  )
+
+  it.effect("is due at the end of quiet hours", () =>
+    Effect.sync(() => {
+      const dueAt = HOUR + 300_000
+      const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
+      const quiet = QuietHours.parse({ from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) })
+      const question = { event: wait(), asks: wait().asks ?? assert.fail() }
+      const [message] = QuestionNotice.messagesOf(question, { ...options, quiet })
+      assert.strictEqual(message?.dueAt, dueAt + HOUR)
+    })
+  )
+
+  it.effect("is not sent once its turn has an answer, or asks something else; other notices are sent", () =>
+    Effect.gen(function* () {
+      const [message] = QuestionNotice.messagesOf({ event: wait(), asks: wait().asks ?? assert.fail() }, options)
+      const body = JSON.parse(message?.payload ?? "")
+      const asks = wait().asks ?? assert.fail()
+      const isDue = (wait: TurnState.TurnState["wait"] | undefined) =>
+        QuestionNotice.isDue(body, () =>
+          Effect.succeed(wait === undefined ? undefined : ({ wait } as TurnState.TurnState))
+        )
+      assert.isTrue(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR, asks }))
+      assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: HOUR }))
+      assert.isFalse(yield* isDue({ retry: 0, retryAt: 9 * HOUR, since: 2 * HOUR, asks }))
+      assert.isFalse(yield* isDue(undefined))
+      assert.isTrue(yield* QuestionNotice.isDue({ id: "i", type: "incident-began", text: "" }, () => Effect.undefined))
+    })
+  )
+})

@@ -1,0 +1,125 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Route } from "@holdfast/kernel"
+import * as RetryLog from "../../../../src/ops/telemetry/logs/RetryLog.ts"
+import * as Observations from "../Observations.ts"
+
+const surroundings: RetryLog.ServiceFacts = {
+  cwd: "/work",
+  apiOf: () => "openai-compatible",
+  thinkingOf: () => undefined
+}
+
+describe("a line of the retry log", () => {
+  it("rule M4: has the thinking level of the request, if one is set", () => {
+    const thinking = { ...surroundings, thinkingOf: ({ model }: { readonly model: string }) => `${model}: high` }
+    expect(RetryLog.ofDecision(Observations.decision(), thinking)).toMatchObject({ thinkingLevel: "gpt-5: high" })
+    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).not.toHaveProperty("thinkingLevel")
+  })
+
+  it("rule A1, M4: has of a retry provider, model, API, stop reason, error, attempt, delay, directory and session", () => {
+    expect(RetryLog.ofDecision(Observations.decision(), surroundings)).toEqual({
+      type: "retry",
+      time: "1970-01-01T00:00:02.000Z",
+      provider: "openai",
+      model: "gpt-5",
+      api: "openai-compatible",
+      action: "retry",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 after 5000 ms",
+      sources: ["openai/gpt-5", "overloaded", "HTTP 529"],
+      stopReason: "error",
+      errorMessage: "Overloaded",
+      reason: "overloaded",
+      status: 529,
+      latencyMs: 500,
+      attempt: 0,
+      delayMs: 5_000,
+      retryAt: "1970-01-01T00:00:07.000Z",
+      step: 0,
+      cwd: "/work",
+      sessionId: "c1",
+      turnId: "t1"
+    })
+  })
+
+  it("rule A1, M4: has the target and the credential of a retry that goes to another target", () => {
+    const ofRoute = (route: Route.Route) =>
+      RetryLog.ofDecision(
+        Observations.decision({ directive: { _tag: "Retry", attempt: 0, delayMs: 0, retryAt: 2_000, route } }),
+        surroundings
+      )
+    const elsewhere = ofRoute({ target: { provider: "anthropic", model: "claude" }, role: "default" })
+    expect(elsewhere).toMatchObject({ provider: "openai", model: "gpt-5", to: "anthropic/claude" })
+    expect(elsewhere).toMatchObject({
+      action: "skip-provider",
+      logMessage: "openai/gpt-5 failed (overloaded, 529): retry 1 at once on anthropic/claude"
+    })
+    const otherKey = ofRoute({ target: Observations.place.target, credential: "SECOND_KEY" })
+    expect(otherKey).toMatchObject({ credential: "SECOND_KEY" })
+    expect(otherKey).not.toHaveProperty("to")
+  })
+
+  it("rule M4: reports that a retry was answered, and by which target", () => {
+    const lines = RetryLog.ofAttempt(
+      Observations.attempt({ attempt: 1, retry: 0, outcome: Observations.completed }),
+      surroundings
+    )
+    expect(lines).toMatchObject([{ type: "retry_succeeded", attempt: 0, stopReason: "stop" }])
+  })
+
+  it("rule M4: reports that there is no further retry, and why", () => {
+    const exhausted = Observations.decision({ retry: 20, directive: { _tag: "GiveUp", because: "exhausted" } })
+    expect(RetryLog.ofDecision(exhausted, surroundings)).toMatchObject({
+      type: "retry_exhausted",
+      attempt: 20,
+      action: "abort",
+      because: "exhausted"
+    })
+    const refused = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "exhausted" } })
+    expect(RetryLog.ofDecision(refused, surroundings)).toMatchObject({ type: "retry_exhausted", attempt: 0 })
+    const final = Observations.decision({ retry: undefined, directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLog.ofDecision(final, surroundings)).toBeUndefined()
+  })
+
+  it("rule M4: reports a manual retry", () => {
+    expect(RetryLog.ofAttempt(Observations.attempt({ isManualRetry: true }), surroundings)).toMatchObject([
+      { type: "manual_retry", time: "1970-01-01T00:00:01.500Z", stopReason: "error" }
+    ])
+  })
+
+  it("rule A16: has of the end of a turn that met a failure its attempts, its status, and its time in the retry loop", () => {
+    expect(
+      RetryLog.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded }), surroundings)
+    ).toEqual({
+      type: "turn_ended",
+      time: "1970-01-01T00:00:09.000Z",
+      provider: "openai",
+      model: "gpt-5",
+      api: "openai-compatible",
+      step: 0,
+      cwd: "/work",
+      sessionId: "c1",
+      turnId: "t1",
+      finalStatus: "failed",
+      totalAttempts: 2,
+      retryLoopDurationMs: 1_000,
+      waitedMs: 800,
+      errorMessage: "Overloaded",
+      reason: "overloaded",
+      status: 529
+    })
+    expect(RetryLog.ofSeal({ ...Observations.seal(), retryLoopMs: 0 }, surroundings)).toBeUndefined()
+  })
+
+  it("does not exist for other observations", () => {
+    expect(RetryLog.ofAttempt(Observations.attempt({ outcome: Observations.completed }), surroundings)).toEqual([])
+    const refused = Observations.decision({ directive: { _tag: "GiveUp", because: "not-retryable" } })
+    expect(RetryLog.ofDecision(refused, surroundings)).toBeUndefined()
+  })
+
+  it("rule M3: reports an abort that no person asked for as such", () => {
+    const failure = { ...Observations.overloaded, reason: "aborted" as const }
+    expect(RetryLog.ofDecision(Observations.decision({ failure }), surroundings)).toMatchObject({
+      stopReason: "aborted"
+    })
+  })
+})

@@ -1,0 +1,27 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Ids } from "@holdfast/wire"
+import { Effect, Layer } from "effect"
+import { Conversations } from "../../../../src/engine/conversation/Conversations.ts"
+import * as CommandMetrics from "../../../../src/ops/telemetry/metrics/CommandMetrics.ts"
+import { waits, withService } from "../../../engine/conversation/ConversationSetup.ts"
+import { ScriptedProvider } from "@holdfast/kernel/testing"
+
+describe("commands that are counted", () => {
+  it.effect("rule X4: affect only the turn that they name", () =>
+    withService(
+      { scripts: [ScriptedProvider.emits(ScriptedProvider.overloaded)], retry: waits(3_600) },
+      Effect.fnUntraced(function* ({ conversations }) {
+        const counted = yield* Effect.provide(
+          Conversations,
+          CommandMetrics.layer.pipe(Layer.provide(Layer.succeed(Conversations, conversations)))
+        )
+        const conversationId = yield* counted.create({})
+        const turnId = yield* counted.prompt(conversationId, { prompt: "Hi" })
+        const other = Ids.TurnId.make("other")
+        assert.isFalse(yield* counted.abort(conversationId, other))
+        assert.isFalse(yield* counted.steer({ type: "retry-now", conversationId }, "a test", other))
+        assert.isTrue(yield* counted.abort(conversationId, turnId))
+      })
+    )
+  )
+})

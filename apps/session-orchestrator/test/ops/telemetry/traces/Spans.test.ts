@@ -1,0 +1,166 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Eventful, Scenario } from "@holdfast/kernel/testing"
+import * as conventions from "@opentelemetry/semantic-conventions/incubating"
+import { Effect, Fiber } from "effect"
+import * as Spans from "../../../../src/ops/telemetry/traces/Spans.ts"
+import * as Observations from "../Observations.ts"
+
+const addressOf = () => new URL("https://api.openai.com/v1")
+
+/** A turn that was retried, called a tool, and answered. */
+const spans: ReadonlyArray<Spans.Span> = [
+  ...Spans.ofAttempt(Observations.attempt(), addressOf),
+  ...Spans.ofWait(Observations.wait()),
+  ...Spans.ofTool(Observations.tool()),
+  ...Spans.ofAttempt(
+    Observations.attempt({
+      ...Observations.place,
+      step: 1,
+      stepStartedAt: 4_000,
+      attempt: 0,
+      firstContentAt: 1_750,
+      outcome: Observations.completed
+    }),
+    addressOf
+  ),
+  ...Spans.ofSeal(Observations.seal({ steps: 2 }))
+]
+
+const byName = (name: string): Spans.Span => {
+  const found = spans.find((span) => span.name === name)
+  if (found === undefined) throw new Error(`no span ${name} among ${spans.map(({ name }) => name).join(", ")}`)
+  return found
+}
+
+describe("spans", () => {
+  it("rule X11: a wait that asks has one span, when it is over", () => {
+    const asks = { because: "request" as const, tokens: 9, limit: 5, waitedMs: 5_000, message: "More than 5 tokens." }
+    const asked = Observations.wait({ wake: { type: "asked", until: 60_000, asks } })
+    expect(Spans.ofWait(asked)).toEqual([])
+    expect(Spans.ofWait(Observations.wait({ wake: { type: "now" }, retryAt: 60_000, at: 9_000 }))).toHaveLength(1)
+  })
+
+  it("rule A12: of an attempt have an attribute for a refused report, and none for an accepted one", () => {
+    const refused = (report: "accepted" | "malformed" | undefined) =>
+      Spans.ofAttempt(Observations.attempt({ report }), addressOf)[0]?.attributes["holdfast.report.refused"]
+    expect([refused("malformed"), refused("accepted"), refused(undefined)]).toEqual([true, undefined, undefined])
+  })
+
+  it("rule A16: are those of turn, steps, attempts, waits and tools, each below its parent", () => {
+    const turn = byName("invoke_agent holdfast")
+    expect(turn.parentSpanId).toBeUndefined()
+    expect(byName("step 0").parentSpanId).toBe(turn.spanId)
+    expect(byName("step 1").parentSpanId).toBe(turn.spanId)
+    for (const name of ["chat gpt-5", "retry wait", "execute_tool search"]) {
+      expect(byName(name).parentSpanId).toBe(byName("step 0").spanId)
+    }
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
+  })
+
+  it("Spans.S1: of one turn are one trace, and the same in every process", () => {
+    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([Spans.traceIdOf("t1")]))
+    expect(Spans.traceIdOf("t1")).toMatch(/^[0-9a-f]{32}$/)
+    expect(Spans.traceIdOf("t1")).not.toBe(Spans.traceIdOf("t2"))
+    for (const { spanId } of spans) expect(spanId).toMatch(/^[0-9a-f]{16}$/)
+  })
+
+  it("Spans.S3: have no text of prompts, answers, arguments or failures", () => {
+    const all = JSON.stringify(spans)
+    expect(all).not.toContain("secret")
+    expect(all).not.toContain("Overloaded")
+  })
+
+  it("have the attributes that the conventions require, and no other gen_ai name", () => {
+    expect(byName("chat gpt-5").attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "openai",
+      "gen_ai.request.model": "gpt-5",
+      "gen_ai.conversation.id": "c1",
+      "error.type": "overloaded",
+      "http.response.status_code": 529,
+      "server.address": "api.openai.com",
+      "server.port": 443
+    })
+    expect(byName("execute_tool search").attributes).toMatchObject({
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": "search",
+      "gen_ai.tool.call.id": "call-1"
+    })
+    const known = new Set<unknown>(Object.values(conventions))
+    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
+    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+  })
+
+  it("have the time to the first content, in seconds, and the usage", () => {
+    const [chat] = Spans.ofAttempt(
+      Observations.attempt({ firstContentAt: 1_750, outcome: Observations.completed }),
+      addressOf
+    )
+    expect(chat?.attributes).toMatchObject({
+      "gen_ai.response.time_to_first_chunk": 0.25,
+      "gen_ai.response.finish_reasons": ["stop"],
+      "gen_ai.usage.input_tokens": 10,
+      "gen_ai.usage.output_tokens": 5
+    })
+  })
+
+  it("rule A16: of a turn with compaction, another target and guidance make one tree, with all its attempts", async () => {
+    const spans: Array<Spans.Span> = []
+    const { end } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const run = yield* Scenario.straight({
+            ...Eventful.turn(),
+            observer: {
+              attempt: (ended) => void spans.push(...Spans.ofAttempt(ended, addressOf)),
+              compaction: (ended) => void spans.push(...Spans.ofCompaction(ended)),
+              tool: (ended) => void spans.push(...Spans.ofTool(ended)),
+              seal: (sealed) => void spans.push(...Spans.ofSeal(sealed))
+            }
+          })
+          return { end: yield* Fiber.join(run.fiber) }
+        })
+      )
+    )
+    const ids = new Set(spans.map(({ spanId }) => spanId))
+    expect(ids.size).toBe(spans.length)
+    expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual([
+      "invoke_agent holdfast"
+    ])
+    expect(spans.filter(({ parentSpanId }) => parentSpanId !== undefined && !ids.has(parentSpanId))).toEqual([])
+    const attempts = spans.filter(({ name }) => name.startsWith("chat ") || name === "compact")
+    expect(attempts.length).toBe(end.attempts)
+    expect(attempts.map(({ name }) => name)).toEqual([
+      "chat model",
+      "compact",
+      "chat model",
+      "chat big",
+      "chat big",
+      "chat model",
+      "chat model"
+    ])
+    expect(spans.at(-1)?.attributes).toMatchObject({ "holdfast.turn.report": "tool-call" })
+    const known = new Set<unknown>(Object.values(conventions))
+    const names = new Set(spans.flatMap(({ attributes }) => Object.keys(attributes)))
+    expect(Array.from(names).filter((name) => !name.startsWith("holdfast.") && !known.has(name))).toEqual([])
+  })
+
+  it("of a turn with an unfinished step are two: the step's too", () => {
+    const names = Spans.ofSeal(Observations.seal({ status: "failed", error: Observations.overloaded, steps: 0 })).map(
+      (span) => [span.name, span.error]
+    )
+    expect(names).toEqual([
+      ["step 0", "overloaded"],
+      ["invoke_agent holdfast", "overloaded"]
+    ])
+    expect(Spans.ofSeal(Observations.seal({ status: "aborted", attempts: 0 })).map(({ name }) => name)).toEqual([
+      "invoke_agent holdfast"
+    ])
+  })
+
+  it("of a step with several tool calls end with the last call", () => {
+    expect(Spans.ofTool(Observations.tool({ othersRunning: 1 })).map(({ name }) => name)).toEqual([
+      "execute_tool search"
+    ])
+  })
+})

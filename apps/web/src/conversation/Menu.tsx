@@ -1,0 +1,82 @@
+/** Copies, downloads or deletes a conversation. */
+import type { Conversation } from "@holdfast/client"
+import { useQueryClient } from "@tanstack/react-query"
+import { useRef } from "react"
+import * as Actions from "../palette/Actions.ts"
+import * as Route from "../shell/Route.ts"
+import { CommandFailure } from "./CommandFailure.tsx"
+import * as Transcript from "./Transcript.ts"
+import { useCommand } from "./useCommand.ts"
+
+interface MenuProps {
+  readonly conversationId: string
+  readonly title: string
+}
+
+/** The menu at the head of a conversation. */
+export const Menu = ({ conversationId, title }: MenuProps) => {
+  const { failure, send } = useCommand(conversationId)
+  const queries = useQueryClient()
+  const menu = useRef<HTMLDetailsElement>(null)
+  const close = (): void => {
+    menu.current?.removeAttribute("open")
+    menu.current?.querySelector("summary")?.focus()
+  }
+  const markdownOf = async (conversation: Conversation) => Transcript.markdown(title, await conversation.getMessages())
+  const actions = [
+    // Pages that are not on this machine and without TLS have no clipboard.
+    ...(navigator.clipboard === undefined
+      ? []
+      : [
+          {
+            name: "Copy as Markdown",
+            words: "export",
+            run: () => send(async (conversation) => navigator.clipboard.writeText(await markdownOf(conversation)))
+          }
+        ]),
+    {
+      name: "Download as Markdown",
+      words: "export save",
+      run: () => send(async (conversation) => save(`${title}.md`, await markdownOf(conversation)))
+    },
+    {
+      name: "Delete …",
+      words: "remove",
+      run: () => {
+        if (!confirm(`Delete “${title}” with all its turns? A turn that runs or waits is ended.`)) return
+        send(async (conversation) => {
+          await conversation.delete()
+          Route.go({ page: "conversations" })
+          await queries.invalidateQueries({ queryKey: ["conversations"] })
+        })
+      }
+    }
+  ]
+  Actions.useActions("This conversation", actions)
+  return (
+    <>
+      <details className="menu" ref={menu} onKeyDown={({ key }) => key === "Escape" && close()}>
+        <summary className="small">More</summary>
+        <div className="menu-box" onClick={close}>
+          {actions.map(({ name, run }) => (
+            <button key={name} type="button" className="small" onClick={run}>
+              {name}
+            </button>
+          ))}
+        </div>
+      </details>
+      <CommandFailure failure={failure} />
+    </>
+  )
+}
+
+// --- internal
+
+const save = (name: string, text: string): void => {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/markdown" }))
+  const link = document.createElement("a")
+  link.href = url
+  link.download = name.replaceAll(/[\\/:*?"<>|]/g, "-")
+  link.click()
+  URL.revokeObjectURL(url)
+}

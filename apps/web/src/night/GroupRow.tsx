@@ -1,0 +1,61 @@
+/** The row of a group of equal turns: how many there are, how they ended, and when. A click shows or hides them. */
+import { Count } from "@holdfast/wire"
+import { memo } from "react"
+import * as Reasons from "../text/Reasons.ts"
+import * as Period from "./Period.ts"
+import * as Spans from "./Spans.ts"
+import type { TurnGroup } from "./TurnGroups.ts"
+import { endWordOf, moveFocus } from "./TurnRow.tsx"
+
+interface GroupRowProps {
+  readonly group: TurnGroup
+  readonly since: number
+  readonly until: number
+  readonly onToggle: (key: string) => void
+}
+
+/** The head of a group. */
+export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, until }: GroupRowProps) => {
+  const [newest] = turns
+  if (newest === undefined) return null
+  const { attempts, error, model, status } = newest
+  const ends = turns.map(({ endedAt = until }) => endedAt)
+  const began = turns.reduce((least, { acceptedAt }) => Math.min(least, acceptedAt), until)
+  const ended = ends.reduce((most, at) => Math.max(most, at), since)
+  return (
+    <button
+      type="button"
+      className="row group"
+      aria-expanded={isOpen}
+      onClick={() => onToggle(key)}
+      onKeyDown={moveFocus}
+    >
+      <span className="row-words">
+        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span>{" "}
+        <span className={`state ${status}`}>
+          {turns.length} × {endWordOf(status)}
+          {attempts > 1 && `, ${Count.of(attempts, "call")} each`}
+        </span>{" "}
+        {error !== undefined &&
+          `${Reasons.wordsOf(error.reason)}${error.code === undefined ? "" : ` (${error.code})`}: ${error.message} `}
+        <span className="quiet">{model}</span>
+      </span>
+      <span className="line-of-time">
+        <span className={`bar ${status} detailed`} style={Period.spanOf(began, ended, since, until)} />
+        <svg
+          className="course"
+          viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+        >
+          <path className={SHAPES[status] ?? "call"} d={Spans.marksOf(ends, since, until)} />
+        </svg>
+      </span>
+    </button>
+  )
+})
+
+// --- internal
+
+/** What a turn's last call looks like on its own row. */
+const SHAPES: Readonly<Record<string, Spans.Shape>> = { completed: "answered", failed: "failed" }

@@ -1,0 +1,51 @@
+/** A call that is read by a listener, without a fiber. */
+import { assert, it } from "@effect/vitest"
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Exit } from "effect"
+import * as Performer from "../src/engine/Performer.ts"
+import type { ProviderEvent } from "../src/ports/Provider.ts"
+
+const delta = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
+
+/** A call that has begun, what is shown of it, and what is called. */
+const begun = () => {
+  const shown: Array<TurnEvent.TurnEvent["type"]> = []
+  const heard: Array<string> = []
+  const call = new Performer.Listening(
+    { live: ({ type }) => void shown.push(type) },
+    {
+      conversationId: Ids.ConversationId.make("c"),
+      turnId: Ids.TurnId.make("t"),
+      step: 0,
+      attempt: 0,
+      target: { provider: "p", model: "m" },
+      messages: [],
+      tools: []
+    },
+    0,
+    { content: () => heard.push("content"), end: () => heard.push("end") }
+  )
+  call.begin(() => ({ more: () => heard.push("more"), cancel: () => heard.push("cancelled") }))
+  return { call, heard, shown }
+}
+
+it("rule X2: the first content is held until it is released; what follows is read as it comes", () => {
+  const { call, heard, shown } = begun()
+  assert.isTrue(call.events([delta("")]))
+  assert.isFalse(call.events([delta("Hel")]))
+  assert.deepStrictEqual([heard, shown], [["content"], []])
+  call.release()
+  assert.deepStrictEqual([heard, shown], [["content", "more"], ["text-delta"]])
+  assert.isTrue(call.events([delta("lo")]))
+  call.end(Exit.void)
+  assert.deepStrictEqual(heard, ["content", "more", "end"])
+  assert.deepStrictEqual(shown, ["text-delta", "text-delta"])
+})
+
+it("rule X2: nothing is shown of content whose call was cancelled before its release", () => {
+  const { call, heard, shown } = begun()
+  assert.isFalse(call.events([delta("Hel")]))
+  call.cancel()
+  call.release()
+  assert.deepStrictEqual([heard, shown], [["content", "cancelled"], []])
+})

@@ -1,0 +1,40 @@
+/** Tests the decoding of content codings. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Zlib from "node:zlib"
+import * as ContentCoding from "../../src/http/ContentCoding.ts"
+
+/** Decodes a whole body; returns its text, or why it cannot be decoded. */
+const decoded = (header: string, body: Buffer): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const coding = ContentCoding.of(header, 200)
+    if (typeof coding !== "function") return resume(Effect.succeed(`unknown: ${header}`))
+    const pieces: Array<Uint8Array> = []
+    const decoding = coding({
+      data: (bytes) => pieces.push(bytes),
+      end: () => resume(Effect.succeed(String(Buffer.concat(pieces)))),
+      broken: ({ failure }) => resume(Effect.succeed(`broken: ${failure.message}`)),
+      drained: () => {}
+    })
+    decoding.write(body)
+    decoding.end()
+  })
+
+const FAST = { params: { [Zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }
+
+describe("a coding within a coding", () => {
+  it.effect("rule C13: is decoded, however well it is compressed", () =>
+    Effect.gen(function* () {
+      const text = "a".repeat(6_000_000)
+      expect(yield* decoded("gzip, br", Zlib.brotliCompressSync(Zlib.gzipSync(text, { level: 0 }), FAST))).toBe(text)
+    })
+  )
+
+  it.effect("rule C11, C13: that decodes to nothing is not read on: few bytes make no work without end", () =>
+    Effect.gen(function* () {
+      const nothing = Zlib.gzipSync(Buffer.alloc(20_000_000, Zlib.gzipSync("")))
+      expect(nothing.length).toBeLessThan(100_000)
+      expect(yield* decoded("gzip, gzip", nothing)).toMatch(/^broken: .* decodes to nothing/u)
+    })
+  )
+})

@@ -1,0 +1,225 @@
+/** The end of a night: all turns end, their logs are read, nothing is left in memory, and the laws about the whole night hold. */
+import { Ids, type TurnEvent } from "@holdfast/wire"
+import { Effect, Stream } from "effect"
+import { isDeepStrictEqual } from "node:util"
+import type { Frame } from "../../apps/session-orchestrator/src/engine/conversation/Conversations.ts"
+import { type Caller, keyOf } from "./Callers.ts"
+import type { Disk } from "./Disk.ts"
+import type { Fleet } from "./Fleet.ts"
+import type { Laws, Logged } from "./Laws.ts"
+import type { Network } from "./Network.ts"
+import { ask, type Commander, type Prompter, type Surroundings } from "./People.ts"
+import type { Plan } from "./Plan.ts"
+import * as Service from "./Service.ts"
+import type { Timeline } from "./Timeline.ts"
+import type { Watcher } from "./Watcher.ts"
+import type { World } from "./World.ts"
+
+/** When all turns are sealed: what they leave behind is gone by then, waits of held calls too (`HeldWaits.KEPT_MS`). */
+const QUIET_MS = 1_200_000
+
+/** A watcher that came at the last moment has everything then. */
+const SETTLING_MS = 60_000
+
+/** A watcher that came so late has not read yet. */
+const JUST_COME_MS = 1_000
+
+/** What has happened in the night. */
+export interface Night {
+  readonly world: World
+  readonly disk: Disk
+  readonly plan: Plan
+  readonly network: Network
+  readonly laws: Laws
+  readonly timeline: Timeline
+  readonly fleet: Fleet
+  readonly around: Surroundings
+  readonly prompters: ReadonlyArray<Prompter>
+  readonly commanders: ReadonlyArray<Commander>
+  readonly watchers: ReadonlyArray<Watcher>
+  readonly callers: ReadonlyArray<Caller>
+}
+
+export class Ending {
+  isOver = false
+  private readonly night: Night
+  private conversations: ReadonlyArray<string>
+  private readonly logs = new Map<string, ReadonlyArray<Frame>>()
+  /** The ends of turns, as their clients get them. */
+  private readonly ends = new Map<string, TurnEvent.TurnEnd>()
+  private timersAtRest = 0
+
+  constructor(night: Night, conversations: ReadonlyArray<string>) {
+    this.night = night
+    this.conversations = conversations
+  }
+
+  private get timers(): number {
+    const { fleet, world } = this.night
+    return fleet.all.reduce((sum, life) => sum + world.timersOf(life), 0)
+  }
+
+  /** No turn is there yet. */
+  begin(): void {
+    this.timersAtRest = this.timers
+  }
+
+  /** Waits until every turn is sealed, and then for what is left of them. */
+  look(until: number): void {
+    const { callers, fleet, laws, prompters, world } = this.night
+    const open = [
+      ...prompters.filter(({ isAcknowledged, plan: { id } }) => !isAcknowledged || laws.stateOf(id) !== "sealed"),
+      ...callers.filter(({ isDone, plan: { id } }) => !isDone || laws.heldTurns(id).some(({ end }) => end === null))
+    ]
+    if (open.length === 0) {
+      fleet.isHealed = true
+      this.conversations = [...this.conversations, ...laws.heldTurns().map(({ conversation }) => conversation)]
+      return fleet.whenReady(() => world.after(fleet.isShared ? SETTLING_MS : QUIET_MS, () => this.read(0)))
+    }
+    if (world.now < until) return void world.after(60_000, () => this.look(until))
+    laws.check(
+      "X1 every turn ends",
+      false,
+      () => `${open.map(({ plan }) => plan.id).join(", ")} of a night that was quiet for days`
+    )
+  }
+
+  /** Reads logs, states and results as a client that comes in the morning. */
+  private read(from: number): void {
+    const conversation = this.conversations[from]
+    if (conversation === undefined) return void this.night.world.after(SETTLING_MS, () => this.quiet())
+    const { around, laws, prompters } = this.night
+    const frames: Array<Frame> = []
+    const { count } = this.countOf(conversation)
+    const id = Ids.ConversationId.make(conversation)
+    const turns = prompters.flatMap(({ plan }) => (plan.conversation === conversation ? [plan.id] : []))
+    ask(
+      around,
+      ({ conversations }) =>
+        Effect.gen({ self: this }, function* () {
+          const persisted = conversations.watch(id, 0).pipe(
+            Stream.filter(({ id }) => id !== undefined),
+            Stream.take(count),
+            Stream.orDie
+          )
+          yield* Stream.runForEach(persisted, (frame) => Effect.sync(() => frames.push(frame)))
+          for (const turn of turns) {
+            const { end } = yield* conversations.result(Ids.TurnId.make(turn), id)
+            this.ends.set(turn, end)
+          }
+          return yield* conversations.state(id)
+        }),
+      (outcome) => {
+        laws.check("X3 a log can be read", outcome.type === "answered", () => `${conversation}: ${outcome.type}`)
+        if (outcome.type === "answered")
+          laws.check(
+            "D5 a conversation whose turns have ended is idle",
+            outcome.value.status === "idle" && outcome.value.queued.length === 0,
+            () => `${conversation} is ${JSON.stringify(outcome.value)}`
+          )
+        this.logs.set(conversation, frames)
+        this.read(from + 1)
+      }
+    )
+  }
+
+  private countOf(conversation: string): { readonly count: number } {
+    const [row] = this.night.disk.rows<{ readonly count: number }>(
+      "SELECT count(*) AS count FROM events e JOIN conversations c ON c.number = e.conversation WHERE c.conversation_id = ?",
+      conversation
+    )
+    return row ?? { count: 0 }
+  }
+
+  private quiet(): void {
+    const { around, fleet, laws, network } = this.night
+    const { timers } = this
+    laws.check(
+      "memory: no timer is left of a turn",
+      fleet.isShared || timers <= this.timersAtRest, // the cluster's own come and go
+      () => `${timers} timers, ${this.timersAtRest} at the beginning`
+    )
+    laws.check(
+      "memory: no call is left of a turn",
+      network.open().length === 0,
+      () => `${network.open().length} calls are open`
+    )
+    ask(
+      around,
+      ({ conversations }) => conversations.counts,
+      (outcome) => {
+        laws.check(
+          "memory: no turn is left",
+          outcome.type === "answered" && Object.values(outcome.value).every((count) => count === 0),
+          () => JSON.stringify(outcome)
+        )
+        this.isOver = true
+      }
+    )
+  }
+
+  /** The laws about the whole night. */
+  check(): void {
+    const { callers, commanders, disk, fleet, laws, network, plan, prompters, timeline, watchers, world } = this.night
+    for (const [conversation, frames] of this.logs) {
+      const events = frames.map(({ event, id, json }): Logged => ({ id: id ?? 0, turn: event.turnId, json }))
+      laws.log(conversation, events, network.calls)
+    }
+    const policies = plan.settings.map(Service.policyOf)
+    for (const { plan } of prompters) {
+      laws.limits(plan.id, policies)
+      const frames = this.logs.get(plan.conversation) ?? []
+      const ends = frames.filter(({ event }) => event.type === "turn-end" && event.turnId === plan.id)
+      laws.check("a turn seals once", ends.length === 1, () => `${plan.id} has ${ends.length} ends`)
+      const [end] = ends
+      const result = this.ends.get(plan.id)
+      laws.check(
+        "X3 a result is the end in the log",
+        isDeepStrictEqual(result, end?.event),
+        () => `${plan.id}: ${JSON.stringify(result)}, ${end?.json}`
+      )
+      const isEnded = commanders.some(
+        ({ plan: { conversation, turn, what } }) =>
+          conversation === plan.conversation && (turn ?? plan.id) === plan.id && what.type === "abort"
+      )
+      const isAborted = end?.event.type === "turn-end" && end.event.status === "aborted"
+      laws.check("D8 only an aborted turn ends so", !isAborted || isEnded, () => `${plan.id} has had no abort`)
+      this.sealed(plan.id)
+    }
+    for (const { turn } of laws.heldTurns()) {
+      laws.limits(turn, policies)
+      this.sealed(turn)
+    }
+    for (const { connectedAt, name, passed, plan } of watchers) {
+      if (world.now - connectedAt < JUST_COME_MS) continue
+      const log = (this.logs.get(plan.conversation) ?? []).filter(
+        ({ event }) => plan.turn === undefined || event.turnId === plan.turn
+      )
+      if (plan.turn !== undefined && passed.length === 0) continue // it asked for a turn before that was there
+      const seen = passed.map(({ id, json }) => `${id} ${json}`).join("\n")
+      const is = log.map(({ id, json }) => `${id} ${json}`).join("\n")
+      laws.check("X3 a watcher's view is the log", seen === is, () => `${name} has:\n${seen}\nthe log has:\n${is}`)
+    }
+    for (const commander of commanders) commander.checked()
+    const own = callers.flatMap(({ plan: { id }, renewals }) =>
+      Array.from({ length: renewals + 1 }, (_, n) => keyOf(id, n))
+    )
+    laws.secrets(
+      [...Object.values(Service.KEYS), ...own],
+      [...fleet.logLines, ...timeline.lines.filter((line) => line.includes("watcher"))]
+    )
+    laws.check(
+      "the disk is whole",
+      disk.rows<{ integrity_check: string }>("PRAGMA integrity_check")[0]?.integrity_check === "ok",
+      () => "integrity_check"
+    )
+    const foreign = disk.rows("PRAGMA foreign_key_check")
+    laws.check("the disk is whole", foreign.length === 0, () => JSON.stringify(foreign))
+  }
+
+  private sealed(turn: string): void {
+    const { laws } = this.night
+    const seals = laws.records(turn).filter(({ name }) => name === "seal").length
+    laws.check("a turn seals once", seals <= 1, () => `${turn} has ${seals} seals`)
+  }
+}

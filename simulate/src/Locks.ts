@@ -1,0 +1,140 @@
+/**
+ * The membership and the locks of runners, as PostgreSQL holds them: a lock is of a session, and ends with it.
+ *
+ * It stands where `SqlRunnerStorage` stands with advisory locks. A session ends at once with its process, and when it was idle for
+ * `Lease.EXPIRATION_MS`, as `idle_session_timeout` has it; a runner learns of that by its next query.
+ */
+import { Effect } from "effect"
+import { ClusterError, RunnerStorage } from "effect/cluster"
+import * as Lease from "../../apps/session-orchestrator/src/cluster/Lease.ts"
+import type * as Chance from "./Chance.ts"
+import type { Process, World } from "./World.ts"
+
+interface Runner {
+  readonly runner: string
+  readonly machine: number
+  isHealthy: boolean
+  beatAt: number
+}
+
+/** The session of a process that holds its locks. */
+interface Session {
+  readonly owner: Process
+  usedAt: number
+}
+
+export class Locks {
+  /** Queries, by kind. */
+  readonly queries = new Map<string, number>()
+  private readonly world: World
+  private readonly chance: Chance.Chance
+  private readonly runners = new Map<string, Runner>()
+  private readonly sessions = new Map<Process, Session>()
+  private readonly holders = new Map<string, Session>()
+
+  constructor(world: World, chance: Chance.Chance) {
+    this.world = world
+    this.chance = chance
+  }
+
+  /** Cuts the session of a process, whose locks are free at once. */
+  cut(owner: Process): void {
+    this.sessions.delete(owner)
+  }
+
+  /** The processes that hold locks, and how many. */
+  shares(): ReadonlyMap<Process, number> {
+    const counts = new Map<Process, number>()
+    for (const session of this.holders.values())
+      if (this.isOpen(session)) counts.set(session.owner, (counts.get(session.owner) ?? 0) + 1)
+    return counts
+  }
+
+  /** The storage of one process. */
+  storageOf(owner: Process): RunnerStorage.RunnerStorage["Service"] {
+    const query = <A>(kind: string, act: () => A): Effect.Effect<A, ClusterError.PersistenceError> =>
+      Effect.callback((resume) => {
+        const { world } = this
+        this.queries.set(kind, (this.queries.get(kind) ?? 0) + 1)
+        world.after(this.chance.between(0, 3), () => {
+          if (!owner.isAlive) return
+          const answer = act()
+          world.within(owner, () =>
+            resume(
+              answer instanceof Error
+                ? Effect.fail(new ClusterError.PersistenceError({ cause: answer }))
+                : Effect.succeed(answer)
+            )
+          )
+        })
+      })
+    const now = () => this.world.now
+    return RunnerStorage.makeEncoded({
+      getRunners: query("runners", () =>
+        Array.from(this.runners.values())
+          .filter(({ beatAt }) => now() - beatAt <= Lease.EXPIRATION_MS)
+          .map(({ isHealthy, runner }) => [runner, isHealthy] as const)
+      ),
+      register: (address, runner, isHealthy) =>
+        query("register", () => {
+          const machine = this.runners.get(address)?.machine ?? this.runners.size + 1
+          this.runners.set(address, { runner, machine, isHealthy, beatAt: now() })
+          return machine
+        }),
+      unregister: (address) => query("unregister", () => void this.runners.delete(address)),
+      setRunnerHealth: (address, isHealthy) =>
+        query("health", () => {
+          const runner = this.runners.get(address)
+          if (runner !== undefined) runner.isHealthy = isHealthy
+        }),
+      acquire: (_address, shards) =>
+        query("acquire", () => {
+          const session = this.sessionOf(owner) ?? this.openedBy(owner)
+          return shards.filter((shard) => {
+            const holder = this.holders.get(shard)
+            if (holder !== undefined && holder !== session && this.isOpen(holder)) return false
+            this.holders.set(shard, session)
+            return true
+          })
+        }),
+      refresh: (address, shards) =>
+        query("refresh", (): ReadonlyArray<string> | Error => {
+          const runner = this.runners.get(address)
+          if (runner !== undefined) runner.beatAt = now()
+          if (shards.length === 0) return []
+          const session = this.sessionOf(owner)
+          if (session === undefined) {
+            this.openedBy(owner)
+            return new Error("terminating connection due to idle-session timeout")
+          }
+          return shards.filter((shard) => this.holders.get(shard) === session)
+        }) as Effect.Effect<ReadonlyArray<string>, ClusterError.PersistenceError>, // an error fails it
+      release: (_address, shard) =>
+        query("release", () => {
+          if (this.holders.get(shard) === this.sessions.get(owner)) this.holders.delete(shard)
+        }),
+      releaseAll: () => query("release", () => this.cut(owner))
+    })
+  }
+
+  // --- internal
+
+  private isOpen(session: Session): boolean {
+    const { owner, usedAt } = session
+    return owner.isAlive && this.sessions.get(owner) === session && this.world.now - usedAt <= Lease.EXPIRATION_MS
+  }
+
+  /** The open session of a process, which is used now. */
+  private sessionOf(owner: Process): Session | undefined {
+    const session = this.sessions.get(owner)
+    if (session === undefined || !this.isOpen(session)) return undefined
+    session.usedAt = this.world.now
+    return session
+  }
+
+  private openedBy(owner: Process): Session {
+    const session = { owner, usedAt: this.world.now }
+    this.sessions.set(owner, session)
+    return session
+  }
+}

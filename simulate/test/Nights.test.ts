@@ -1,0 +1,51 @@
+/** Runs nights for some seconds: other seeds each day, which are printed. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "vitest"
+import { DEFECTS } from "../src/Defects.ts"
+import * as Night from "../src/Night.ts"
+import * as Nights from "../src/Nights.ts"
+import * as Plan from "../src/Plan.ts"
+import * as Sum from "../src/Sum.ts"
+
+/** `HOLDFAST_NIGHTS_SEED` replays another day. */
+const from = Number(process.env["HOLDFAST_NIGHTS_SEED"] ?? Nights.seedOfDay())
+
+/** Of this machine, whatever else it does. */
+const LONGEST_MS = 15_000
+const MOST_NIGHTS = 300
+
+/** Nights that broke a law, each by a fault of the service that is mended. */
+const MENDED = [
+  [3001099, "rule X5: an extension of the budget begins the gate's hold anew"],
+  [6000669, "rule X3: a turn runs behind later ones after a commit that was stored and reported as failed"],
+  [8004405, "rule P3: a wait that the gate has ended early is given to the next one whole"],
+  [11001081, "rule X4: a command of several runners that is sent again reaches the next turn"],
+  [
+    11003731,
+    "rule X4: a command of several runners that is sent again reaches the next turn, after an end of the wait"
+  ],
+  [11001647, "rule X4: a command that is sent again after the end of its turn has had no effect"],
+  [11001995, "rule X13: a held call whose acceptance was stored and reported as failed has no end"],
+  [207860944, "rule X13: a held call whose first records were refused has no end"],
+  [207860120, "rule D5: a held call whose client comes back announces its wait again"]
+] as const
+
+describe("a fault that is mended", () => {
+  it.each(MENDED)("night %i: %s", async (seed) => assert.isUndefined((await Night.run(Plan.make(seed))).broken))
+})
+
+describe("a defect that is put in by hand", () => {
+  it.each(DEFECTS)("$name: stands once in its source", ({ find, path }) =>
+    assert.strictEqual(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8").split(find).length, 2)
+  )
+})
+
+describe("a night is a seed", () => {
+  it(`rule X1: no law is broken, from seed ${from} on`, async () => {
+    const until = performance.now() + LONGEST_MS
+    const sum = await Nights.run(from, MOST_NIGHTS, () => performance.now() > until)
+    console.log(`Nights: seeds ${from} to ${from + sum.nights - 1}; any of them: npx --yes pnpm@12 simulate --seed N`)
+    assert.deepStrictEqual(sum.broken, [], Sum.text(sum, LONGEST_MS / 1000))
+    assert.isAbove(sum.twice, 0)
+  })
+})
