@@ -86,9 +86,6 @@ const holdfast = (
 /** The line in which `run` names its turn. */
 const HEAD = /^Turn (\S+) of conversation (\S+)\.\n$/
 
-/** The end of that line for a turn that had ended. */
-const ENDED = ": it was sent before, and has ended."
-
 describe("holdfast", () => {
   it("--version is that of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(PACKAGE, "package.json"), "utf8"))
@@ -170,19 +167,6 @@ echo "\${1##*session-orchestrator/}"`
     expect(run("serve")).toEqual({ runs: sources, says: `${says}\nThey cannot be bundled, and run as they are.` })
   })
 
-  it("--completions prints a script that knows the commands", async () => {
-    const { code, stdout } = await holdfast(["--completions", "bash"])
-    expect(code).toBe(0)
-    expect(stdout).toContain("schedule")
-  })
-
-  it("an unknown command is reported on one line, with the nearest command, and exit code 2", async () => {
-    const { code, stdout, stderr } = await holdfast(["sreve"])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-    expect(stderr).toContain('holdfast: Unknown subcommand "sreve"')
-    expect(stderr).toContain("serve\nSee: holdfast --help\n")
-  })
-
   it("run writes the answer to standard output and nothing else, and ends with 0", async () => {
     const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/steady+instant", "-"], {
       stdin: "Hello there\n"
@@ -195,37 +179,6 @@ echo "\${1##*session-orchestrator/}"`
   describe("run in a database", () => {
     const model = ["--model", "simulated/steady+instant"]
     const env = (name: string) => ({ HOLDFAST_DATABASE_PATH: join(directory, name) })
-
-    it("the same turn id again is the same turn, with its answer and without a second one", async () => {
-      const args = ["run", ...model, "--turn-id", "t-1", "Hello"]
-      const first = await holdfast(args, { env: env("same.db") })
-      const second = await holdfast(args, { env: env("same.db") })
-      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
-      expect(HEAD.exec(first.stderr)?.[1]).toBe("t-1")
-      expect(second).toEqual({ ...first, stderr: first.stderr.replace(".", ENDED) })
-      const other = await holdfast(["run", ...model, "--turn-id", "t-1", "Bye"], { env: env("same.db") })
-      expect(other).toEqual({
-        code: 1,
-        stdout: "",
-        stderr: "holdfast: The turn id t-1 belongs to another turn. Choose a new one.\n"
-      })
-    })
-
-    it("beside a service turns run through it: new ones, and those of its conversations", async () => {
-      const outcomes: Array<Outcome> = []
-      const before = async (): Promise<void> => {
-        const run = (...args: ReadonlyArray<string>) =>
-          holdfast(["run", ...model, ...args, "Hello"], { env: env("served.db") })
-        const first = await run("--turn-id", "t-9")
-        const [, , conversation = ""] = HEAD.exec(first.stderr) ?? []
-        outcomes.push(first, await run("--turn-id", "t-9"), await run("--conversation", conversation))
-      }
-      await holdfast(["serve", "--port", "0"], { env: env("served.db"), interruptAfter: /Ctrl-C stops/, before })
-      const [first, again, more] = outcomes
-      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
-      expect(again).toEqual({ ...first, stderr: first?.stderr.replace(".", ENDED) })
-      expect(more).toMatchObject({ code: 0, stdout: expect.stringContaining("Hello") })
-    })
 
     it("of runs that start at once one has the database, and the others work through it, or after it", async () => {
       const runs = ["Hello", "Why?", "And now?"].map((prompt) =>
@@ -288,29 +241,6 @@ echo "\${1##*session-orchestrator/}"`
       const next = await holdfast(["run", ...model, "--conversation", conversation, "And now?"], { env: env(name) })
       expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining("And now?") })
     })
-
-    it("rule D8: an interrupted turn is named, and its id shows its end", async () => {
-      const args = ["run", "--model", "simulated/overloadedx*", "--turn-id", "t-3", "Hello"]
-      const first = await holdfast(args, { env: env("waits.db"), interruptAfter: /retry 1\/\d+ in/ })
-      expect(first).toMatchObject({ code: 130, stdout: "" })
-      expect(await holdfast(args, { env: env("waits.db") })).toMatchObject({ code: 130, stdout: "" })
-    })
-
-    it("with a profile the turn has the retries of that profile", async () => {
-      const { code, stderr } = await holdfast(
-        ["run", "--model", "simulated/overloadedx*", "--profile", "interactive", "Hello"],
-        { interruptAfter: /retry 1\/3 in/ }
-      )
-      expect(code).toBe(130)
-      // What is left of the two seconds when the line is written.
-      expect(stderr).toMatch(/retry 1\/3 in [012] s/)
-    })
-  })
-
-  it("run ends with 1 when the turn failed, and prints the error", async () => {
-    const { code, stderr, stdout } = await holdfast(["run", "--model", "simulated/400", "Hello"])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
-    expect(stderr).toMatch(/^Turn \S+ of conversation \S+\.\nFailed: 400 /)
   })
 
   it("rule D8: Ctrl-C during a wait aborts the turn, and run ends with 130", async () => {
@@ -323,8 +253,17 @@ echo "\${1##*session-orchestrator/}"`
     )
   })
 
-  it("serve prints its address, its model and an example, and ends with 0 on Ctrl-C", async () => {
-    const { code, stderr, stdout } = await holdfast(["serve", "--port", "0"], { interruptAfter: /Ctrl-C stops/ })
+  /** The command line of a process that serves, as it runs. */
+  const words = (pid: number | undefined): ReadonlyArray<string> =>
+    existsSync("/proc/self/cmdline") ? readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(1, -1) : []
+
+  it("serve prints its address, its model and an example, has a small nursery, and ends with 0 on Ctrl-C", async () => {
+    let line: ReadonlyArray<string> = []
+    const { code, stderr, stdout } = await holdfast(["serve", "--port", "0"], {
+      interruptAfter: /Ctrl-C stops/,
+      before: async (_, pid) => void (line = words(pid))
+    })
+    expect([[], [NURSERY, MAIN, "serve", "--port", "0"]]).toContainEqual(line)
     expect(stdout).toMatch(/^Holdfast \S+ listens on http:\/\/127\.0\.0\.1:\d+\n/)
     expect(stdout).toContain("model  simulated/outage-2")
     expect(stdout).toContain("retry  overnight: 21 retries over 7 h 31 m 45 s")
@@ -335,25 +274,15 @@ echo "\${1##*session-orchestrator/}"`
     expect(code).toBe(0)
   })
 
-  it.runIf(existsSync("/proc/self/cmdline"))(
-    "serve has a small nursery, however it is started, unless NODE_OPTIONS are set",
-    async () => {
-      for (const [env, expected] of [
-        [{}, [NURSERY, MAIN, "serve", "--port", "0"]],
-        [{ NODE_OPTIONS: "--no-warnings" }, [MAIN, "serve", "--port", "0"]]
-      ] as const) {
-        let words: ReadonlyArray<string> = []
-        const { code } = await holdfast(["serve", "--port", "0"], {
-          env,
-          interruptAfter: /Ctrl-C stops/,
-          before: async (_, pid) => {
-            words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")
-          }
-        })
-        expect([code, words.slice(1, -1)]).toEqual([0, expected])
-      }
-    }
-  )
+  it("serve has the nursery of NODE_OPTIONS, where those are set", async () => {
+    let line: ReadonlyArray<string> = []
+    const { code } = await holdfast(["serve", "--port", "0"], {
+      env: { NODE_OPTIONS: "--no-warnings" },
+      interruptAfter: /Ctrl-C stops/,
+      before: async (_, pid) => void (line = words(pid))
+    })
+    expect([code, line]).toEqual([0, line.length === 0 ? [] : [MAIN, "serve", "--port", "0"]])
+  })
 
   it("simulate prints its address and how to use it, and ends with 0 on Ctrl-C", async () => {
     const args = ["simulate", "--port", "0", "--script", "529x3"]

@@ -178,13 +178,4 @@ describe("run", () => {
       expect(turn.keys).toEqual(["held", "released", "held", "released"])
     })
   )
-
-  it.effect("rule D13: without repainting the keyboard is not held", () =>
-    Effect.gen(function* () {
-      const turn = yield* showing(Recorder.make({ stdout: false, stderr: true }))
-      yield* turn.happens(wait, end("failed"))
-      yield* turn.ended
-      expect(turn.keys).toEqual([])
-    })
-  )
 })

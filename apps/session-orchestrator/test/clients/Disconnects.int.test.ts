@@ -2,7 +2,7 @@
  * Clients whose connections are cut anywhere, over each transport: what each assembled is what is persisted (rule X3).
  *
  * The same scripts run over server-sent events, a WebSocket and lines, on real sockets, against the whole service and the simulated provider. For lines a
- * socket stands for the pipes of a process; `Deaths.e2e.test.ts` runs a share of the scripts over processes of `holdfast rpc`.
+ * socket stands for the pipes of a process.
  */
 import { describe } from "@effect/vitest"
 import { httpDriver, lineDriver } from "./Drivers.ts"

@@ -29,16 +29,6 @@ describe("Load", () => {
     })
   )
 
-  it.effect("U+0000 is refused, and its path is named", () =>
-    Effect.gen(function* () {
-      expect(yield* problemOf('{ "model": "simulated/a\\u0000" }')).toEqual({
-        place: "model",
-        position: { line: 1, column: 3 },
-        message: "expected text without the character U+0000, which is at position 11."
-      })
-    })
-  )
-
   it.effect("a named file must exist", () =>
     Effect.gen(function* () {
       expect(yield* problemOf(undefined)).toMatchObject({ message: "there is no such file." })
@@ -85,24 +75,6 @@ describe("Load", () => {
         "line 1, column 3",
         "HOLDFAST_PORT"
       ])
-    })
-  )
-
-  it.effect("a syntax error is reported with its line and column", () =>
-    Effect.gen(function* () {
-      expect(yield* problemOf('{\n  "model": "a/b",,\n}')).toEqual({
-        place: "line 2, column 18",
-        message: 'found ","; expected a key in double quotes.'
-      })
-    })
-  )
-
-  it.effect("the advice for a syntax error is a sentence of its own", () =>
-    Effect.gen(function* () {
-      expect(yield* problemOf("{ \"model\": 'a/b' }")).toEqual({
-        place: "line 1, column 12",
-        message: 'found "\'"; expected a value. Strings are in double quotes.'
-      })
     })
   )
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Target } from "@holdfast/wire"
-import { Redacted } from "effect"
 import { BuiltIn } from "@holdfast/providers"
 import * as Configurations from "./Configurations.ts"
 
@@ -64,35 +63,6 @@ describe("ModelChoice", () => {
     ])
     expect(modelOf({ file: { providers }, environment: { OPENAI_API_KEY: "a-key-a-key" } })).toBe("openai/gpt-5")
     expect(modelOf({ file: { providers: { mine: { type: "simulated" } } } })).toBe("simulated/outage-2")
-  })
-
-  it("a provider that names no key needs none", () => {
-    const providers = { ollama: { type: "openai-compatible", baseUrl: "http://localhost:11434/v1" } }
-    const config = Configurations.config({ file: { providers, model: "ollama/llama3" } })
-    expect(config.providers.get("ollama")).toMatchObject({ credentials: [], baseUrl: "http://localhost:11434/v1" })
-  })
-
-  it("every key that is set is a credential, in the order of the names", () => {
-    const providers = { openai: { type: "openai-compatible", apiKeyEnv: ["KEY_A", "KEY_B", "KEY_C"] } }
-    const environment = { KEY_C: "key-c-key-c", KEY_A: " key-a-key-a\n" }
-    expect(
-      Configurations.config({ file: { providers, model: "openai/gpt-5" }, environment }).providers.get("openai")
-    ).toMatchObject({
-      baseUrl: "https://api.openai.com/v1",
-      credentials: [
-        { name: "KEY_A", value: Redacted.make("key-a-key-a") },
-        { name: "KEY_C", value: Redacted.make("key-c-key-c") }
-      ]
-    })
-  })
-
-  it("a built-in provider with another address gets no key that it does not name", () => {
-    const providers = { openai: { type: "openai-compatible", baseUrl: "http://elsewhere.example/v1" } }
-    const config = Configurations.config({
-      file: { providers, model: "openai/m" },
-      environment: { OPENAI_API_KEY: "a-key-a-key" }
-    })
-    expect(config.providers.get("openai")).toMatchObject({ credentials: [] })
   })
 
   it("the SDKs' own variable moves a built-in provider, key and all", () => {

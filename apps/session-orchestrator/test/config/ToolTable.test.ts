@@ -87,14 +87,6 @@ describe("tools", () => {
     expect(reach?.type === "stdio" && reach.env["PEM"] && Redacted.value(reach.env["PEM"])).toBe("a\nb")
   })
 
-  it("a literal value in env is a secret if its name suggests one", () => {
-    const config = Configurations.config(
-      tools({ one: { command: "one", env: { DB_PASSWORD: "open-sesame", MODE: "read-only" } } })
-    )
-    const { redact } = Secrets.make(Secrets.ofConfig(config))
-    expect(redact("open-sesame, read-only")).toBe(`${Secrets.PLACEHOLDER}, read-only`)
-  })
-
   it("`config check` prints servers without the values of their variables", () => {
     const config = Configurations.config(
       tools(

@@ -96,7 +96,6 @@ describe("a held call", () => {
   )
 
   for (const [kind, messages] of [
-    ["400,000 values", `[${"{},".repeat(400_000)}{}]`],
     ["millions of values", `[${"{},".repeat(3_000_000)}{}]`],
     ["5,000 levels", `${"[".repeat(5_000)}${"]".repeat(5_000)}`]
   ] as const) {

@@ -1,6 +1,5 @@
 /** Tests what becomes of a held call whose client leaves, under a test clock. */
 import { assert, describe, expect, it } from "@effect/vitest"
-import { StorageError } from "@holdfast/journal"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
@@ -57,10 +56,6 @@ const rig = Effect.gen(function* () {
   const done: Array<string> = []
   const calls = new Map<Ids.ConversationId, HeldCalls.HeldCall>()
   const endpoint = { status: 503 }
-  const accepting: { outcome: Effect.Effect<void, StorageError>; isStored: boolean } = {
-    outcome: Effect.void,
-    isStored: true
-  }
   const ended = yield* Deferred.make<TurnResult>()
   const send: RawCall.Send = (_request, listener) => {
     done.push("call")
@@ -90,10 +85,10 @@ const rig = Effect.gen(function* () {
           Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Attempt.UNREAD, target: TARGET })),
           { _tag: "Failed" as const, turn, records: [], report: () => {}, drop: () => void done.push("drop") }
         ).pipe(Effect.orDie),
-      accept: () => Effect.suspend(() => (done.push("accept"), accepting.outcome)),
+      accept: () => Effect.sync(() => void done.push("accept")),
       lastAttempt: () => Effect.undefined,
       release: () => Effect.sync(() => void done.push("release")),
-      resume: () => Effect.sync(() => (done.push("resume"), accepting.isStored)),
+      resume: () => Effect.sync(() => (done.push("resume"), true)),
       unsealed: Effect.succeed([])
     },
     defaults: { model: { provider: "own", model: "m" }, models: {}, retry: {} },
@@ -112,7 +107,7 @@ const rig = Effect.gen(function* () {
     const turnEnd = { type: "turn-end", status: "failed", usage: {}, error } as TurnEvent.TurnEnd
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
-  return { accepting, begin, calls, done, end, endpoint, until }
+  return { begin, calls, done, end, endpoint, until }
 })
 
 describe("a held call whose client has left", () => {
@@ -127,53 +122,6 @@ describe("a held call whose client has left", () => {
       expect(done).toEqual(["call", "accept", "release"])
       yield* TestClock.adjust(Duration.millis(1))
       expect(done).toEqual(["call", "accept", "release", "abort"])
-    }).pipe(Effect.scoped)
-  )
-
-  const anew = (isStored: boolean, last: string) =>
-    Effect.gen(function* () {
-      const { accepting, begin, calls, done, until } = yield* rig
-      accepting.isStored = isStored
-      const refused = yield* Deferred.make<void, StorageError>()
-      accepting.outcome = Effect.uninterruptible(Deferred.await(refused))
-      const first = yield* begin(client().answer)
-      yield* until("accept")
-      const left = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
-      yield* Deferred.fail(refused, new StorageError({ message: "The database is away." }))
-      yield* Fiber.join(left)
-      expect(calls.size).toBe(0)
-      // Nothing remembers its turn.
-      expect(done).toEqual(["call", "accept", "drop"])
-      accepting.outcome = Effect.void
-      done.splice(0)
-      yield* begin(client().answer)
-      yield* until(last)
-      return done
-    }).pipe(Effect.scoped)
-
-  it.effect("while its turn could not be written is a new call when it is asked again", () =>
-    Effect.map(anew(false, "accept"), (done) => expect(done).toEqual(["resume", "call", "accept"]))
-  )
-
-  it.effect("while its turn was stored and reported as failed goes on when it is asked again", () =>
-    Effect.map(anew(true, "resume"), (done) => expect(done).toEqual(["resume"]))
-  )
-
-  it.effect("goes on when it is asked again, and a twin of it is a call of its own", () =>
-    Effect.gen(function* () {
-      const { begin, done, until } = yield* rig
-      const first = yield* begin(client().answer)
-      yield* until("accept")
-      yield* Fiber.interrupt(first)
-      yield* TestClock.adjust(Duration.minutes(14))
-      yield* begin(client().answer)
-      yield* until("resume")
-      yield* TestClock.adjust(Duration.minutes(30))
-      expect(done).toEqual(["call", "accept", "release", "resume"])
-      done.splice(0)
-      yield* begin(client().answer)
-      yield* until("accept")
-      expect(done).toEqual(["call", "accept"])
     }).pipe(Effect.scoped)
   )
 })
@@ -199,25 +147,6 @@ describe("a held call whose login ends after a head of ours", () => {
       yield* until("resume")
       expect(done).toEqual(["call", "accept", "call", "release", "resume"])
       yield* Fiber.interruptAll([read, renewed])
-    }).pipe(Effect.scoped)
-  )
-})
-
-describe("a held call that is left more than once", () => {
-  it.effect("is kept for 15 minutes each time", () =>
-    Effect.gen(function* () {
-      const { begin, done, until } = yield* rig
-      const first = yield* begin(client().answer)
-      yield* until("accept")
-      yield* Fiber.interrupt(first)
-      yield* TestClock.adjust(Duration.minutes(14))
-      const second = yield* begin(client().answer)
-      yield* until("resume")
-      yield* Fiber.interrupt(second)
-      yield* TestClock.adjust(Duration.millis(KEPT_MS - 1))
-      expect(done).toEqual(["call", "accept", "release", "resume", "release"])
-      yield* TestClock.adjust(Duration.millis(1))
-      expect(done.slice(-2)).toEqual(["release", "abort"])
     }).pipe(Effect.scoped)
   )
 })

@@ -1,19 +1,12 @@
 /** Tests the content and the end of answers, at the limits of the server. */
 import { assert, describe, it } from "@effect/vitest"
-import { Sse } from "@holdfast/wire"
-import { Effect, Exit, Fiber, Logger, Redacted, Scope } from "effect"
+import { Effect, Exit, Fiber, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Net from "node:net"
-import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 
 const problemOf = (text: string): { readonly detail: string; readonly errors?: ReadonlyArray<unknown> } =>
   JSON.parse(text)
-
-/** Lets Node process its pending events. */
-const turnsOfTheLoop = Effect.promise(async () => {
-  for (let n = 0; n < 20; n++) await new Promise((resolve) => setImmediate(resolve))
-})
 
 /** Sends bytes, and more after a part of the answer has arrived; returns everything up to the end. */
 const exchange = (port: number, first: string, part: string, second: string): Effect.Effect<string> =>
@@ -81,23 +74,6 @@ describe("a problem", () => {
     })
   )
 
-  it.effect("of a bug is in the log with its call, without the call's query", () =>
-    Effect.gen(function* () {
-      const logged: Array<string> = []
-      const logger = Logger.map(Logger.formatJson, (line) => void logged.push(line))
-      yield* Effect.gen(function* () {
-        const server = yield* TestServer.start()
-        const path = `/v1/conversations/${yield* server.create}`
-        server.conversations.broken.defect = new TypeError("x.y is not a function")
-        assert.strictEqual((yield* server.call({ path: `${path}?key=planted` })).status, 500)
-        const entry = logged.find((line) => line.includes("A call failed unexpectedly.")) ?? ""
-        assert.include(entry, `"path":"${path}"`)
-        assert.include(entry, `"method":"GET"`)
-        assert.notInclude(entry, "planted")
-      }).pipe(Effect.provide(Logger.layer([logger])))
-    })
-  )
-
   it.effect("is not written into an answer that has begun: the connection is cut", () =>
     Effect.gen(function* () {
       const server = yield* TestServer.start()
@@ -130,16 +106,6 @@ describe("a server", () => {
       const close = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       const received = yield* exchange(port, request, '"ok"', close)
       assert.match(received, /^keep-alive: timeout=65$/im)
-    })
-  )
-
-  it.effect("names the address on which it refused to listen, and what to do", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(Effect.scoped(TestServer.start({ host: "0.0.0.0" })))
-      assert.strictEqual(
-        error.message,
-        "Refused to listen on 0.0.0.0:0 without a token: others could reach it. Set server.token, or listen on 127.0.0.1."
-      )
     })
   )
 
@@ -202,34 +168,6 @@ describe("a server", () => {
       yield* TestClock.adjust("50 millis")
       assert.isTrue(ended.isEnded)
       yield* Fiber.join(closed)
-    })
-  )
-})
-
-describe("a stream", () => {
-  it.effect("LiveResponse.L2: sends keep-alives only after a quiet interval, after the last data", () =>
-    Effect.gen(function* () {
-      const server = yield* TestServer.start()
-      const id = yield* server.create
-      const { delta, start } = Events.of(id, "t")
-      yield* server.open({
-        path: `/v1/conversations/${id}/turns`,
-        headers: { accept: "application/x-ndjson" },
-        body: { prompt: "hello", turnId: "t" }
-      })
-      server.conversations.emit("t", [start])
-      const live = yield* server.open({ path: `/v1/conversations/${id}/events` })
-      yield* live.until(Sse.encode(start, 1))
-      yield* TestClock.adjust("10 seconds")
-      server.conversations.emit("t", [delta("one")])
-      yield* live.until(Sse.encode(delta("one")))
-      // Less than a quarter of a minute has passed since then.
-      yield* TestClock.adjust("14 seconds")
-      yield* turnsOfTheLoop
-      server.conversations.emit("t", [delta("two")])
-      assert.notInclude(yield* live.until(Sse.encode(delta("two"))), Sse.KEEP_ALIVE)
-      yield* TestClock.adjust("30 seconds")
-      assert.strictEqual(yield* live.next, Sse.KEEP_ALIVE)
     })
   )
 })

@@ -95,13 +95,6 @@ it.effect("the model of a conversation is changed, and the state has it", () =>
   })
 )
 
-it.effect("the history is read oldest first", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withConversation
-    expect(JSON.parse((yield* server.call({ path: `${path}/messages` })).text)).toEqual({ messages: [] })
-  })
-)
-
 it.effect("rule X4: an invalid date as the end of a wait is refused, with what was expected", () =>
   Effect.gen(function* () {
     const { server, path } = yield* withConversation

@@ -87,13 +87,3 @@ it.effect("metrics count turns by status", () =>
     expect(text).toContain('holdfast_turns{status="retrying"} 0')
   })
 )
-
-it.effect("the API describes itself", () =>
-  Effect.gen(function* () {
-    const { call } = yield* TestServer.start()
-    const { text } = yield* call({ path: "/openapi.json" })
-    const document = JSON.parse(text)
-    expect(document.openapi).toBe("3.1.0")
-    expect(Object.keys(document.paths)).toContain("/v1/conversations/{conversationId}/turns")
-  })
-)

@@ -43,18 +43,6 @@ it.effect("a turn is streamed as one JSON object a line, up to its end", () =>
   })
 )
 
-it.effect("rule D12: provider-retry reaches a client unchanged, as NDJSON and as SSE", () =>
-  Effect.gen(function* () {
-    for (const accept of [NDJSON, SSE]) {
-      const { events, live, server } = yield* ask(accept)
-      server.conversations.emit("t", [events.wait, events.end])
-      const text = yield* live.rest
-      const line = text.split("\n").find((line) => line.includes("provider-retry")) ?? ""
-      expect(JSON.parse(line.replace(/^data: /, ""))).toEqual(events.wait)
-    }
-  })
-)
-
 it.effect.prop(
   "rule D12: every event of a turn reaches a client unchanged, over a socket, as NDJSON and as SSE",
   { chunks: Schema.Array(Schema.Array(TurnEvent.TurnEvent)) },
@@ -154,20 +142,6 @@ it.effect("rule C11: an answer of megabytes leaves in pieces, at once and late, 
   })
 )
 
-it.effect("a client that waits for JSON and disconnects does not affect the turn", () =>
-  Effect.gen(function* () {
-    const { answer, conversation, result, server, turn } = yield* askForResult()
-    yield* Fiber.interrupt(answer)
-    yield* Deferred.succeed(turn.result, result)
-    const again = yield* server.call({
-      path: `/v1/conversations/${conversation}/turns`,
-      body: { prompt: "hello", turnId: "t" }
-    })
-    expect(JSON.parse(again.text)).toMatchObject({ turnId: "t", status: "completed" })
-    expect(server.conversations.calls).toEqual([])
-  })
-)
-
 it.effect("a disk that fails while a client waits for a turn is a problem", () =>
   Effect.gen(function* () {
     const { answer, turn } = yield* askForResult()
@@ -206,39 +180,6 @@ it.effect("rule D12: a stream that waits stays one object a line: its keep-alive
   })
 )
 
-it.effect("an SSE stream that waits sends comments every 15 seconds", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(SSE)
-    for (let quarter = 0; quarter < 4; quarter++) {
-      yield* TestClock.adjust("15 seconds")
-      expect(yield* live.next).toBe(Sse.KEEP_ALIVE)
-    }
-    server.conversations.emit("t", [events.end])
-    expect(yield* live.rest).toContain(Sse.encode(events.end, 1))
-  })
-)
-
-it.effect("a client that disconnects ends its own stream, never the turn", () =>
-  Effect.gen(function* () {
-    const { conversation, events, live, server } = yield* ask(NDJSON)
-    server.conversations.emit("t", [events.start])
-    yield* live.until("turn-start")
-    yield* live.hangUp
-    yield* Deferred.await(server.conversations.turn("t").unwatched)
-    expect(server.conversations.calls).toEqual([])
-    server.conversations.emit("t", [events.delta("a"), events.end])
-    const again = yield* server.call({
-      path: `/v1/conversations/${conversation}/turns`,
-      headers: NDJSON,
-      body: { prompt: "hello", turnId: "t" }
-    })
-    expect(again.text.trimEnd().split("\n")).toHaveLength(3)
-  })
-)
-
-/** Lets sockets process their events. */
-const macrotask = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
-
 /** More than a socket and its queue hold for a client that does not read. */
 const flood = (server: { readonly conversations: FakeConversations }, event: TurnEvent.TurnEvent) => {
   for (let count = 0; count < 200; count++) server.conversations.emit("t", [event])
@@ -254,16 +195,6 @@ it.effect("a turn's client that is too slow is cut off: its stream has no false 
     yield* live.resume
     const exit = yield* Effect.exit(live.rest)
     expect(Exit.isFailure(exit)).toBe(true)
-  })
-)
-
-it.effect("a turn's client that reads nothing is cut off after a minute", () =>
-  Effect.gen(function* () {
-    const { events, live, server } = yield* ask(SSE)
-    yield* live.pause
-    server.conversations.emit("t", [events.delta("x".repeat(32_000_000))])
-    const minutes = Effect.forever(Effect.andThen(macrotask, TestClock.adjust("60 seconds")))
-    yield* Effect.raceFirst(Deferred.await(server.conversations.turn("t").unwatched), minutes)
   })
 )
 

@@ -49,15 +49,6 @@ it.effect("rule X3: a client that reconnects with its last id gets the events af
   })
 )
 
-it.effect("a quiet conversation sends keep-alives", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withHistory
-    const live = yield* server.open({ path })
-    yield* TestClock.adjust("15 seconds")
-    expect(yield* live.next).toBe(Sse.KEEP_ALIVE)
-  })
-)
-
 it.effect("a watcher that is too slow is closed in a way that makes a browser reconnect", () =>
   Effect.gen(function* () {
     const { events, path, server } = yield* withHistory
@@ -109,15 +100,6 @@ it.effect(
       yield* live.resume
       expect(lastOf(yield* live.rest)).toEqual({ code: "too-slow", message: "The client has read nothing for 1m." })
     })
-)
-
-it.effect("rule X3: a client that is dead is cut off some seconds later, and nothing is kept for it", () =>
-  Effect.gen(function* () {
-    const { live } = yield* stalled
-    for (let second = 0; second < 6; second++) yield* Effect.andThen(TestClock.adjust("1 second"), turnsOfTheLoop)
-    yield* live.resume
-    yield* Effect.flip(live.rest)
-  })
 )
 
 it.effect("LiveResponse.L7: writes to many fast clients are spread over several turns of the event loop", () =>

@@ -95,21 +95,6 @@ describe("without a turn", () => {
     )
   }
 
-  it.effect("rule P16: a retry is refused with the reason", () =>
-    withSession({ scripts: [] }, ({ ask }) =>
-      Effect.gen(function* () {
-        const error = "There is nothing to retry: the conversation has no turn yet."
-        assert.deepStrictEqual(yield* ask({ type: "retry" }), {
-          type: "response",
-          command: "retry",
-          success: false,
-          code: "turn-conflict",
-          error
-        })
-      })
-    )
-  )
-
   it.effect("rule P16: the state follows the switch of automatic retries, and the model", () =>
     withSession({ scripts: [] }, ({ ask, conversationId }) =>
       Effect.gen(function* () {
@@ -205,40 +190,6 @@ describe("while a turn waits", () => {
     )
   )
 
-  it.effect("rule P14: abort closes the chain before the turn", () =>
-    waiting(({ ask, events, until }) =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* ask({ type: "abort" }), success("abort", { applied: true }))
-        yield* until("turn-end")
-        assert.deepStrictEqual(
-          events()
-            .slice(-3)
-            .map(({ type }) => type),
-          ["retry-end", "message", "turn-end"]
-        )
-        assert.deepInclude(events().at(-3), { success: false, finalError: "Retry cancelled" })
-        assert.deepInclude(events().at(-1), { status: "aborted" })
-      })
-    )
-  )
-
-  it.effect("rule P16: abort_retry ends the wait, and the turn with its last error", () =>
-    waiting(({ ask, events, until }) =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* ask({ type: "abort_retry" }), success("abort_retry", { applied: true }))
-        yield* until("turn-end")
-        assert.deepStrictEqual(
-          events()
-            .slice(-4)
-            .map(({ type }) => type),
-          ["retry-end", "message", "error", "turn-end"]
-        )
-        assert.deepInclude(events().at(-1), { status: "failed" })
-        assert.deepInclude(yield* ask({ type: "get_state" }), { success: true })
-      })
-    )
-  )
-
   for (const type of ["retry_now", "switch_target"] as const) {
     it.effect(`rule P16: ${type} makes the next attempt`, () =>
       waiting(({ ask, events, until }) =>
@@ -254,18 +205,6 @@ describe("while a turn waits", () => {
       )
     )
   }
-
-  it.effect("rule P16: wait_until moves the end of the wait", () =>
-    waiting(({ ask, until }) =>
-      Effect.gen(function* () {
-        const moved = yield* ask({ type: "wait_until", until: "1970-01-01T00:01:00Z" })
-        assert.deepStrictEqual(moved, success("wait_until", { applied: true }))
-        assert.deepInclude((yield* ask({ type: "get_state" })).data, { retryAt: 60_000 })
-        yield* TestClock.adjust("1 minute")
-        yield* until("turn-end")
-      })
-    )
-  )
 
   it.effect(
     "rule P16: the state is that after the commands before it, also while one of them waits for the disk",
@@ -303,28 +242,6 @@ describe("while a turn waits", () => {
           })
       )
     }
-  )
-
-  it.effect("rule X4: a repeated commandId has no second effect", () =>
-    waiting(({ ask }) =>
-      Effect.gen(function* () {
-        const extend = { type: "extend_budget", byMs: 1_000, commandId: "more" }
-        assert.deepStrictEqual(yield* ask(extend), success("extend_budget", { applied: true }))
-        yield* ask(extend)
-        assert.deepInclude((yield* ask({ type: "get_state" })).data, { isRetrying: true, retryAt: HOUR * 1_000 })
-      })
-    )
-  )
-
-  it.effect("rule P16: a target that does not exist is refused, and the turn waits on", () =>
-    waiting(({ ask }) =>
-      Effect.gen(function* () {
-        const { error, success } = yield* ask({ type: "switch_target", model: "nowhere/m" })
-        assert.isFalse(success)
-        assert.include(error, "nowhere")
-        assert.deepInclude((yield* ask({ type: "get_state" })).data, { isRetrying: true })
-      })
-    )
   )
 })
 

@@ -53,18 +53,6 @@ describe("the progress of a copy", () => {
     expect(CopyProgress.bar(at(0, 0), 1_000, 80)).toBe("[##############################] checking 0 bytes")
   })
 
-  it("measures its rate from the first millisecond on, however slow it is", () => {
-    expect(CopyProgress.bar(at(1, 2), 1, 80)).toMatch(/ 50 % of 2\.0 MiB, 1000\.0 MiB\/s, 1 s left$/)
-    expect(CopyProgress.bar({ copiedBytes: 500, totalBytes: 1_500 }, 1_000, 80)).toMatch(/500 bytes\/s, 2 s left$/)
-  })
-
-  it("is not full before everything is copied", () => {
-    expect(CopyProgress.bar(at(1_019, 1_024), 1_000, 80)).toContain("] 99 % of 1.0 GiB,")
-    const recorder = Recorder.make({ stdout: false, stderr: false })
-    CopyProgress.make(recorder.terminal, 0).show(at(1_019, 1_024), 0)
-    expect(recorder.all()).toBe("Copied 90 % of 1.0 GiB\n")
-  })
-
   it("has a bar from five cells on, beside its words", () => {
     const words = "checking 1.0 GiB"
     const bar = (columns: number) => CopyProgress.bar(at(1024, 1024), 1_000, columns)
@@ -73,26 +61,6 @@ describe("the progress of a copy", () => {
     expect(bar(words.length + 1 + 3 + 4)).toBe(words)
     expect(bar(words.length + 1 + 3 + 30)).toBe(`[${"#".repeat(30)}] ${words}`)
     expect(bar(words.length + 1 + 3 + 31)).toBe(`[${"#".repeat(30)}] ${words}`)
-  })
-
-  it("counts bytes in the largest unit that they fill", () => {
-    expect([0, 1023, 1024, 1536, MIB, 1024 ** 4, 1024 ** 5].map(CopyProgress.size)).toEqual([
-      "0 bytes",
-      "1023 bytes",
-      "1.0 KiB",
-      "1.5 KiB",
-      "1.0 MiB",
-      "1.0 TiB",
-      "1024.0 TiB"
-    ])
-  })
-
-  it("is shown of a copy of 64 MiB at once", () => {
-    const recorder = Recorder.make({ stdout: false, stderr: false })
-    CopyProgress.make(recorder.terminal, 0).show({ copiedBytes: 1, totalBytes: 64 * MIB - 1 }, 0)
-    expect(recorder.all()).toBe("")
-    CopyProgress.make(recorder.terminal, 0).show(at(1, 64), 0)
-    expect(recorder.all()).toBe("Copied 0 % of 64.0 MiB\n")
   })
 
   it("is absent for a small copy, unless that takes long", () => {

@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"
 import * as fc from "fast-check"
 import * as TurnView from "../../../src/cli/terminal/TurnView.ts"
-import { answer, delta, end, modelChange, retry, retryEnd, stepDiscarded, stepStart } from "../GivenTurn.ts"
+import { answer, delta, end, modelChange, retry, stepDiscarded, stepStart } from "../GivenTurn.ts"
 
 const surroundings = { columns: 80, timeOfDay: () => "02:14:05" }
 
@@ -36,22 +36,10 @@ describe("TurnView", () => {
     expect(last(80, 300_000)).toBe("  Retry 1 runs now …")
   })
 
-  it("rule D13: a limited retry shows the limit", () => {
-    expect(TurnView.view(after(retry({ maxAttempts: 3 })), 0, surroundings)[1]).toContain("Retry 1/3 in 5 m 0 s")
-  })
-
   it("a code that the message begins with is shown once", () => {
     expect(TurnView.view(after(retry({ code: "502", message: "502 Bad Gateway" })), 0, surroundings)[0]).toBe(
       "! anthropic/claude: 502 Bad Gateway"
     )
-  })
-
-  it("a wait that is over leaves one line, and nothing below", () => {
-    expect(written(retry(), delta("Hello"), end("completed"))).toEqual([
-      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
-      "Hello"
-    ])
-    expect(TurnView.view(after(retry(), delta("Hello")), 0, surroundings)).toEqual([])
   })
 
   it("rule X3: an answer that was on disk before watching began is shown, and one that was streamed is not shown again", () => {
@@ -101,13 +89,6 @@ describe("TurnView", () => {
     )
   })
 
-  it("each wait of a chain has its line", () => {
-    expect(written(retry(), retry({ attempt: 1, delayMs: 10_000 }), retryEnd(true))).toEqual([
-      "[wait] ! anthropic/claude: 529 Overloaded - retry 1 after 5 m",
-      "[wait] ! anthropic/claude: 529 Overloaded - retry 2 after 10 s"
-    ])
-  })
-
   it("a wait that was aborted claims no retry", () => {
     const [aborting] = TurnView.aborting(after(retry()))
     expect(TurnView.view(aborting, 0, surroundings)[1]).toBe("  Retry 1 in 5 m 0 s, at 02:14:05")
@@ -154,10 +135,6 @@ describe("TurnView", () => {
       "[aside] calls search",
       "[notice] Goes on with openai/gpt-5 instead of anthropic/claude."
     ])
-  })
-
-  it("the answers of two steps are two lines", () => {
-    expect(written(stepStart(0), delta("One."), stepStart(1), delta("Two.")).join("")).toBe("One.\nTwo.")
   })
 
   it("a countdown is never negative and never grows, and no line is too wide", () => {

@@ -92,30 +92,6 @@ describe("TurnsTable", () => {
     expect(lines.at(-1)).toBe("1 turn in a.db: 1 waiting. 1 waits for an answer (holdfast explain).")
   })
 
-  it("is a few lines a turn in a narrow terminal", () => {
-    expect(text([waiting, turn(2)], 40)).toBe(
-      [
-        "waiting  Why is the sky blue?",
-        "  t-1",
-        "  c-1",
-        "  due     T60000, in 9 s",
-        "  retry   4",
-        "  why     overloaded: 529 Overloaded",
-        "  budget  1 m left",
-        "  target  anthropic/claude",
-        "  age     2 h 3 m",
-        "",
-        "running  Why is the sky blue?",
-        "  t-2",
-        "  c-2",
-        "  age     2 h 3 m",
-        "",
-        "2 turns in a.db: 1 running, 1 waiting.",
-        "The next is due at T60000."
-      ].join("\n")
-    )
-  })
-
   it("rule X6: has the runner of a turn, or that it has none; no such column without runners", () => {
     const shared = [
       { ...waiting, runner: "10.0.0.5:4748" },

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Equal, Schema } from "effect"
 import * as fc from "fast-check"
-import { nearest } from "../../../src/config/reading/Nearest.ts"
 import * as Settings from "../../../src/config/reading/Settings.ts"
 
 const decode = Schema.decodeUnknownSync(Settings.Settings, Settings.PARSE_OPTIONS)
@@ -90,21 +89,5 @@ describe("Settings", () => {
     })
     expect(JSON.stringify(decoded)).not.toContain("planted")
     expect(String(decoded.server?.token)).not.toContain("planted")
-  })
-})
-
-describe("Nearest", () => {
-  it.each([
-    ["sever", "server"],
-    ["prot", "port"],
-    ["API_KEY_ENV", "apiKeyEnv"],
-    ["apiKey", "apiKeyEnv"],
-    ["databse", "database"]
-  ])("%s is taken for %s", (name, meant) => {
-    expect(nearest(name, ["server", "port", "apiKeyEnv", "database"])).toBe(meant)
-  })
-
-  it.each(["x", "", "zebra", "ot"])("%j is taken for nothing", (name) => {
-    expect(nearest(name, ["server", "port", "apiKeyEnv", "database"])).toBeUndefined()
   })
 })

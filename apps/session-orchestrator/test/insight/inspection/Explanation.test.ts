@@ -15,36 +15,11 @@ import { TurnLog } from "../../../src/storage/TurnLog.ts"
 
 const { answer, emits, unauthorized } = ScriptedProvider
 const { by } = ScriptedTurn
-const { asked, down } = ExplanationCases
+const { down } = ExplanationCases
 
 const hour = Duration.hours(1)
 
 describe("an explanation", () => {
-  it.effect("rule X9: has the numbers of a decision: schedule, hint, jitter, spending, and the time to wake", () =>
-    Effect.gen(function* () {
-      const { steps } = yield* ScriptedTurn.happened({
-        scripts: [emits(asked(30_000)), answer("Hello")],
-        retry: { jitter: { factor: 1 } }
-      })
-      const decision = steps[0]?.attempts[0]?.decision
-      if (decision?.type !== "retry") return assert.fail("no retry")
-      const { delayMs, jitterMs = 0, retryAt } = decision
-      assert.deepInclude(decision, {
-        retry: 0,
-        scheduledMs: 5_000,
-        hintMs: 30_000,
-        spending: { measure: "scheduled", spentMs: 0, totalMs: 28_800_000 },
-        rules: ["D3", "P5"]
-      })
-      assert.strictEqual(delayMs, 30_000 + jitterMs)
-      assert.strictEqual(retryAt, Date.parse("2031-04-01T22:58:00Z") + delayMs)
-      assert.match(
-        decision.words,
-        /: the provider's 30 s(?: and [\d.]+ m?s of jitter)?, longer than the schedule's 5 s/
-      )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
   it.effect("rule X4: has the target of every attempt, as commands have changed it", () =>
     Effect.gen(function* () {
       const { steps } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
@@ -120,19 +95,6 @@ describe("an explanation", () => {
         StoredTurns.courseOf(explanation, retryAt).attempts.map(({ wait }) => wait?.deaths),
         [[decidedAt + 2_000], undefined]
       )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("rule C10, X14: counts the deaths of its process in a row, and the defects of Holdfast", () =>
-    Effect.gen(function* () {
-      yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
-      const found = yield* evidence
-      const interrupted = (deaths: number, defects: number) =>
-        Explanation.of({ ...found, interruption: { ...Interruption.none("one"), deaths, defects } }, (text) => text)
-          .interruption?.words
-      assert.isUndefined(interrupted(1, 0))
-      assert.strictEqual(interrupted(2, 0), "The process died 2 times in a row in the middle of this turn.")
-      assert.strictEqual(interrupted(0, 1), "Holdfast itself failed 1 time while it ran this turn.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 
@@ -228,31 +190,6 @@ describe("an explanation", () => {
         "The wait was over.",
         "Attempt 2 is under way."
       ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("rule D2: has the real waiting time beside the scheduled one", () =>
-    Effect.gen(function* () {
-      const { seal } = yield* ScriptedTurn.happened({ scripts: [...down(2), answer("Hello")] }, ({ pass, wake }) =>
-        Effect.gen(function* () {
-          yield* pass(Duration.seconds(5))
-          yield* pass(Duration.seconds(4))
-          yield* wake({ type: "now", by })
-        })
-      )
-      const words = "The turn was answered after 3 calls and 9 s of waiting (15 s were scheduled)."
-      assert.deepInclude(seal, { sleptMs: 15_000, waitedMs: 9_000, words })
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("rule X1: has the delay of a late wake", () =>
-    Effect.gen(function* () {
-      yield* ScriptedTurn.happened({ scripts: down(1) }, () => Effect.void)
-      const found = yield* evidence
-      const wake = { type: "elapsed", at: Date.parse("2031-04-02T06:00:05Z") }
-      const records = [...found.records, { name: "step/0/sleep/0", value: JSON.stringify(wake) }]
-      const words = ExplanationCases.wordsOf(Explanation.of({ ...found, records }, (text) => text))
-      assert.include(words, "The wait was over, 7 h 2 m late: nothing ran this turn, or the machine slept.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 })

@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Profile, RetrySettings, Routers } from "@holdfast/policy"
 import type { TurnExplanation } from "@holdfast/wire"
-import { Duration, Effect, Result } from "effect"
-import { CliOutput } from "effect/cli"
+import { Effect, Result } from "effect"
 import * as ExplanationText from "../../../src/insight/inspection/ExplanationText.ts"
 import * as LongTurn from "./LongTurn.ts"
 import * as ScriptedTurn from "./ScriptedTurn.ts"
@@ -38,23 +37,6 @@ describe("ExplanationText", () => {
         "            spent.",
         "",
         '  06:29:45  The turn failed after 22 calls and 7 h 31 m 45 s of waiting: server-error, 502: "Bad Gateway".'
-      ])
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("is no wider than requested, in the reader's time zone", () =>
-    Effect.gen(function* () {
-      const explanation = yield* ScriptedTurn.happened(LongTurn.plan, LongTurn.live)
-      const lines = ExplanationText.lines(explanation, { timeZone: "Asia/Tokyo", columns: 60 })
-      assert.deepStrictEqual(
-        lines.filter((line) => CliOutput.displayWidth(line) > 60),
-        []
-      )
-      assert.deepStrictEqual(lines.slice(1, 5), [
-        "Times are Asia/Tokyo.",
-        "",
-        "  2031-04-02",
-        "  07:58:00  The turn was accepted."
       ])
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
@@ -146,15 +128,6 @@ describe("ExplanationText", () => {
           "Step 2, on anthropic/claude-sonnet-4-5, the last step: the turn had used all of its steps"
         ]
       )
-    }).pipe(Effect.provide(ScriptedTurn.layer))
-  )
-
-  it.effect("has the wake time of a waiting turn", () =>
-    Effect.gen(function* () {
-      const plan = { scripts: LongTurn.plan.scripts }
-      const explanation = yield* ScriptedTurn.happened(plan, ({ pass }) => pass(Duration.hours(1)))
-      const [title] = ExplanationText.lines(explanation, surroundings)
-      assert.strictEqual(title, "Turn t1 of conversation nightly: waiting, to retry at 2031-04-02 00:07:45.")
     }).pipe(Effect.provide(ScriptedTurn.layer))
   )
 

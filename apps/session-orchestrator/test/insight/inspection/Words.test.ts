@@ -12,216 +12,79 @@ const retry = (over: Partial<TurnExplanation.Retry> = {}, failed = failure): str
 const gaveUp = (over: Partial<TurnExplanation.GaveUp>, failed = failure): string =>
   Words.decision({ type: "gave-up", because: "budget", rules: ["D7"], ...over }, failed)
 
-describe("words for a retry", () => {
-  it("have the time, and the source of the wait's length", () => {
-    assert.strictEqual(retry(), "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s.")
-    assert.strictEqual(retry({ delayMs: 0 }), "Retry 1 at once.")
-    assert.strictEqual(retry({ scheduledMs: 5_000 }), "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's.")
-    assert.strictEqual(
-      retry({ delayMs: 1, scheduledMs: 0 }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 1 ms, the schedule's."
-    )
-    const shorter = { scheduledMs: 5_000, hintMs: 5_000 }
-    assert.strictEqual(
-      retry(shorter),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, no shorter than the provider's 5 s."
-    )
-    assert.strictEqual(
-      retry({ ...shorter, isEarlier: true }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, no shorter than the 5 s that its provider had asked for before."
-    )
-    const longer = { scheduledMs: 4_000, hintMs: 5_000 }
-    assert.strictEqual(
-      retry(longer),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the provider's, longer than the schedule's 4 s."
-    )
-    assert.strictEqual(
-      retry({ ...longer, isEarlier: true }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, as its provider had asked before, longer than the schedule's 4 s."
-    )
+describe("words that no turn of the explained ones has", () => {
+  it.each<[Partial<TurnExplanation.Retry>, string]>([
+    [{ delayMs: 1, scheduledMs: 0 }, "after 1 ms, the schedule's."],
+    [
+      { scheduledMs: 5_000, hintMs: 5_000, isEarlier: true },
+      "after 5 s, the schedule's, no shorter than the 5 s that its provider had asked for before."
+    ],
+    [{ delayMs: 6_000, scheduledMs: 5_000, jitterMs: 1_000 }, "after 6 s: the schedule's 5 s and 1 s of jitter."],
+    [
+      { delayMs: 3_000, scheduledMs: 4_000, hintMs: 5_000, jitterMs: 1_000, clipped: true, isEarlier: true },
+      "after 3 s: as its provider had asked before: 5 s and 1 s of jitter, longer than the schedule's 4 s, cut to what was left of the budget."
+    ],
+    [{ credential: "K", role: "default" }, "after 5 s."],
+    [{ spending: { measure: "scheduled", spentMs: 1_000 } }, "after 5 s."]
+  ])("of a retry: %j", (over, expected) => {
+    assert.strictEqual(retry(over), `Retry 1 at 1970-01-01 00:00:00 UTC, ${expected}`)
   })
 
-  it("have the parts of the wait", () => {
-    assert.strictEqual(
-      retry({ delayMs: 6_000, scheduledMs: 5_000, jitterMs: 1_000 }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 6 s: the schedule's 5 s and 1 s of jitter."
-    )
-    assert.strictEqual(
-      retry({ delayMs: 3_000, scheduledMs: 5_000, clipped: true }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 3 s: the schedule's 5 s, cut to what was left of the budget."
-    )
-    assert.strictEqual(
-      retry({ delayMs: 3_000, scheduledMs: 4_000, hintMs: 5_000, jitterMs: 1_000, clipped: true, isEarlier: true }),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 3 s: as its provider had asked before: 5 s and 1 s of jitter, longer than the schedule's 4 s, cut to what was left of the budget."
-    )
-  })
-
-  it("mention a hint that was not followed, unless the retry goes elsewhere", () => {
+  it("of a retry elsewhere, which owes no hint anything", () => {
     const hinted: Failure.Failure = { ...failure, hint: { retryAfterMs: 60_000, source: "retry-after" } }
-    assert.strictEqual(
-      retry({ scheduledMs: 5_000 }, hinted),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, not the provider's 1 m, which is not followed (retry.hints)."
-    )
-    assert.strictEqual(
-      retry({ scheduledMs: 5_000, target: "b/m" }, hinted),
-      "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, on b/m."
-    )
+    const elsewhere = retry({ scheduledMs: 5_000, target: "b/m" }, hinted)
+    assert.strictEqual(elsewhere, "Retry 1 at 1970-01-01 00:00:00 UTC, after 5 s, the schedule's, on b/m.")
   })
 
-  it("name the target", () => {
-    const goes = (over: Partial<TurnExplanation.Retry>) => retry({ delayMs: 0, ...over })
-    assert.strictEqual(goes({ target: "b/m" }), "Retry 1 at once, on b/m.")
-    assert.strictEqual(goes({ target: "b/m", credential: "K" }), "Retry 1 at once, on b/m with credential K.")
-    assert.strictEqual(goes({ target: "b/m", role: "default" }), "Retry 1 at once, on b/m, of the chain default.")
-    assert.strictEqual(goes({ credential: "K", role: "default" }), "Retry 1 at once.")
+  it.each<[Partial<TurnExplanation.GaveUp>, string]>([
+    [
+      { refusedMs: 5_000, spending: { measure: "scheduled", spentMs: 1_000 } },
+      "the next wait of 5 s does not fit into the budget."
+    ],
+    [{ because: "max-retries", limit: 1 }, "1 retry had been made, and there may be no more."],
+    [{ because: "max-retries" }, "the maximum of retries was reached."],
+    [{ because: "max-retries", byReason: true }, "the maximum of retries was reached."],
+    [{ because: "max-delay", refusedMs: 6_000 }, "the next wait would be 6 s."]
+  ])("for giving up: %j", (over, expected) => {
+    assert.strictEqual(gaveUp(over), `Gave up: ${expected}`)
   })
 
-  it("have the spending, this wait included, if there is a limit", () => {
-    const spending = { measure: "scheduled", spentMs: 1_000, totalMs: 60_000 } as const
-    assert.match(retry({ spending }), /; 6 s of 1 m spent\.$/)
-    assert.match(retry({ spending: { measure: "scheduled", spentMs: 1_000 } }), /after [^;]*\.$/)
-    assert.match(retry({ spending: { ...spending, measure: "wall-clock" } }), /; 1 s of 1 m had passed\.$/)
-    assert.match(
-      retry({ spending, onReason: { ...spending, totalMs: 30_000 } }),
-      /; 6 s of 1 m spent; 6 s of 30 s spent on overloaded\.$/
-    )
-  })
-})
-
-describe("words for giving up", () => {
-  it("name the limit that refused", () => {
-    const spending = { measure: "scheduled", spentMs: 1_000, totalMs: 60_000 } as const
-    assert.strictEqual(
-      gaveUp({ refusedMs: 5_000, spending }),
-      "Gave up: the next wait of 5 s does not fit into the budget: 1 s of 1 m were spent."
-    )
-    assert.strictEqual(
-      gaveUp({ refusedMs: 5_000, spending: { measure: "wall-clock", spentMs: 1_000, totalMs: 60_000 } }),
-      "Gave up: the next wait of 5 s does not fit into the budget: 1 s of 1 m had passed."
-    )
-    assert.strictEqual(
-      gaveUp({ refusedMs: 5_000, spending: { measure: "scheduled", spentMs: 1_000 } }),
-      "Gave up: the next wait of 5 s does not fit into the budget."
-    )
-    assert.strictEqual(
-      gaveUp({ refusedMs: 5_000, byReason: true, onReason: spending }),
-      "Gave up: the next wait of 5 s does not fit into the budget for overloaded (retry.reasons): 1 s of 1 m were spent."
-    )
-    assert.strictEqual(
-      gaveUp({ because: "max-retries", limit: 1 }),
-      "Gave up: 1 retry had been made, and there may be no more."
-    )
-    assert.strictEqual(gaveUp({ because: "max-retries" }), "Gave up: the maximum of retries was reached.")
-    assert.strictEqual(
-      gaveUp({ because: "max-retries", byReason: true }),
-      "Gave up: the maximum of retries was reached."
-    )
-    assert.strictEqual(
-      gaveUp({ because: "max-retries", limit: 2, byReason: true }),
-      "Gave up: 2 retries had been made after overloaded, and there may be no more (retry.reasons)."
-    )
-    assert.strictEqual(
-      gaveUp({ because: "max-delay", refusedMs: 6_000, limit: 5_000 }),
-      "Gave up: the next wait would be 6 s, and none may be longer than 5 s."
-    )
-    assert.strictEqual(gaveUp({ because: "max-delay", refusedMs: 6_000 }), "Gave up: the next wait would be 6 s.")
-  })
-
-  it("rule C2: have the provider's instruction about retries and its quota", () => {
-    const reasonOf = (over: Partial<Failure.Failure>) => gaveUp({ because: "not-retryable" }, { ...failure, ...over })
-    assert.strictEqual(reasonOf({}), "Gave up: a failure of this kind (overloaded) is not retried.")
-    assert.match(reasonOf({ reason: "quota-exhausted" }), /the quota is used up, and the provider named no time/)
-    assert.match(
-      reasonOf({ reason: "quota-exhausted", evidence: { "x-should-retry": "false" } }),
-      /the provider forbade a retry \(x-should-retry\)/
-    )
-    assert.match(reasonOf({ evidence: { "x-should-retry": "true" } }), /a failure of this kind/)
-  })
-})
-
-describe("words for a failure", () => {
-  it("quote the message, with its codes", () => {
-    assert.strictEqual(Words.failure(failure), 'overloaded: "Overloaded"')
-    assert.strictEqual(Words.failure({ ...failure, status: 529 }), 'overloaded, 529: "Overloaded"')
+  it("for a failure: its codes, and the rest of the evidence", () => {
     assert.strictEqual(Words.failure({ ...failure, code: "busy" }), 'overloaded, busy: "Overloaded"')
-    assert.strictEqual(Words.failure({ ...failure, status: 529, code: "busy" }), 'overloaded, 529 busy: "Overloaded"')
-  })
-
-  it("have the requested delay with its source, and the rest of the evidence", () => {
-    const asks = (source: Failure.Hint["source"], evidence?: Record<string, string>) =>
-      Words.evidence({ ...failure, hint: { retryAfterMs: 5_000, source }, ...(evidence && { evidence }) })
     assert.strictEqual(Words.evidence(failure), "")
-    assert.strictEqual(asks("body"), "The provider asked for 5 s (in the error itself).")
-    assert.strictEqual(asks("retry-after"), "The provider asked for 5 s (retry-after).")
-    assert.strictEqual(
-      asks("retry-after", { "retry-after": "5", "request-id": "r1" }),
-      "The provider asked for 5 s (retry-after: 5). Its answer had request-id: r1."
-    )
+    const hint = { retryAfterMs: 5_000, source: "body" } as const
+    assert.strictEqual(Words.evidence({ ...failure, hint }), "The provider asked for 5 s (in the error itself).")
     assert.strictEqual(
       Words.evidence({ ...failure, evidence: { "request-id": "r1" } }),
       "Its answer had request-id: r1."
     )
     assert.strictEqual(Words.body({}), "")
     assert.strictEqual(Words.body({ body: "a\nb" }), "It answered in full: a b")
-  })
-})
-
-describe("words for an attempt", () => {
-  const attempt = (over: Partial<TurnExplanation.Attempt>) =>
-    Words.attempt({ attempt: 0, target: "a/m", outcome: "completed", hasContent: false, rules: [], ...over })
-
-  it("have its outcome", () => {
-    assert.strictEqual(attempt({}), "Attempt 1 was answered.")
-    assert.strictEqual(attempt({ finishReason: "stop" }), "Attempt 1 was answered (stop).")
-    assert.strictEqual(attempt({ outcome: "failed" }), "Attempt 1 failed before any content.")
-    assert.strictEqual(
-      attempt({ outcome: "failed", hasContent: true, failure: { ...failure, message: "No." } }),
-      'Attempt 1 failed after content had left: overloaded: "No."'
+    assert.match(
+      gaveUp({ because: "not-retryable" }, { ...failure, evidence: { "x-should-retry": "true" } }),
+      /a failure of this kind/
     )
-    assert.strictEqual(
-      attempt({ outcome: "failed", failure: { ...failure, shared: true } }),
+  })
+
+  it.each<[Partial<TurnExplanation.Attempt>, string]>([
+    [{}, "Attempt 1 was answered."],
+    [{ outcome: "failed" }, "Attempt 1 failed before any content."],
+    [
+      { outcome: "failed", failure: { ...failure, shared: true } },
       'Attempt 1 was not made, because another turn\'s call had just failed here: overloaded: "Overloaded".'
-    )
-    assert.strictEqual(attempt({ outcome: "cut-short" }), "Attempt 1 was cut short: the turn ended.")
-    assert.strictEqual(
-      attempt({ outcome: "cut-short", hasContent: true }),
-      "Attempt 1 was cut short, after content had left: the turn ended."
-    )
-    assert.strictEqual(attempt({ outcome: "under-way" }), "Attempt 1 is under way.")
-    assert.strictEqual(
-      attempt({ outcome: "under-way", hasContent: true }),
-      "Attempt 1 is under way, and content has left."
-    )
+    ],
+    [{ compaction: "failed" }, "Call 1, for a summary, failed."]
+  ])("for an attempt: %j", (over, expected) => {
+    const base = { attempt: 0, target: "a/m", outcome: "completed", hasContent: false, rules: [] } as const
+    assert.strictEqual(Words.attempt({ ...base, ...over }), expected)
   })
 
-  it("rule P19: mark a call for a summary", () => {
+  it("for a tool call that failed", () => {
+    const call = { tool: 1, toolCallId: "c", toolName: "look", rules: [] }
     assert.strictEqual(
-      attempt({ compaction: "compacted" }),
-      "Call 1, for a summary, was answered: the summary replaces the older messages from here on."
+      Words.tool({ ...call, outcome: "failed" }),
+      "Tool call 2, look, failed; the model got the error."
     )
-    assert.strictEqual(attempt({ compaction: "nothing" }), "No part of the context could be left out.")
-    assert.strictEqual(
-      attempt({ compaction: "nothing", failure }),
-      'Call 1, for a summary, was too long itself: overloaded: "Overloaded". No part of the context could be left out.'
-    )
-    assert.strictEqual(attempt({ compaction: "failed" }), "Call 1, for a summary, failed.")
-    assert.strictEqual(
-      attempt({ compaction: "failed", failure }),
-      'Call 1, for a summary, failed: overloaded: "Overloaded".'
-    )
-  })
-})
-
-describe("words for a tool call", () => {
-  const tool = (outcome: TurnExplanation.ToolOutcome) =>
-    Words.tool({ tool: 1, toolCallId: "c", toolName: "look", outcome, rules: [] })
-
-  it("have its outcome", () => {
-    assert.strictEqual(tool("answered"), "Tool call 2, look, was answered.")
-    assert.strictEqual(tool("failed"), "Tool call 2, look, failed; the model got the error.")
-    assert.strictEqual(tool("cut-short"), "Tool call 2, look, was cut short: the turn ended.")
-    assert.strictEqual(tool("under-way"), "Tool call 2, look, is under way.")
-    assert.match(tool("unknown"), /^Tool call 2, look, was running when its process died\..*\.$/)
   })
 })
 
@@ -307,17 +170,6 @@ describe("words for the end of a turn", () => {
     assert.strictEqual(waiting(5_000, 6_000), "6 s of waiting")
     assert.strictEqual(waiting(5_000, 999), "999 ms of waiting (5 s were scheduled)")
     assert.strictEqual(waiting(5_000, 1_999), "1 s of waiting (5 s were scheduled)")
-  })
-
-  it("have the outcome, its failure and its rule", () => {
-    const seal = (over: Partial<TurnExplanation.Seal>) =>
-      Words.seal({ status: "completed", endedAt: 0, attempts: 1, sleptMs: 0, rules: [], ...over })
-    assert.strictEqual(seal({}), "The turn was answered after 1 call.")
-    assert.strictEqual(seal({ status: "aborted", attempts: 2, rules: ["P14"] }), "The turn was aborted after 2 calls.")
-    assert.strictEqual(
-      seal({ status: "failed", sleptMs: 5_000, waitedMs: 5_000, error: failure }),
-      'The turn failed after 1 call and 5 s of waiting: overloaded: "Overloaded".'
-    )
   })
 
   it("rule C10, X14: have the interruptions", () => {

@@ -8,7 +8,6 @@ import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { Labels } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Process from "../../service/Process.ts"
@@ -119,70 +118,6 @@ describe("metrics", () => {
       }).pipe(alone)
   )
 
-  it.live("rule A16: count attempts, retries, tokens, tools, turns and commands", () =>
-    Effect.gen(function* () {
-      const metrics = yield* metricsOf(yield* everything)
-      const at = { provider: "scripted", model: "m" }
-      const value = (name: string, labels?: Readonly<Record<string, string>>) =>
-        PrometheusText.valueOf(metrics, name, labels)
-      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "overloaded" }), 1)
-      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "completed" }), 2)
-      assert.strictEqual(value("holdfast_attempts_total", { ...at, status: "auth" }), 1)
-      assert.strictEqual(value("holdfast_attempt_duration_seconds", at), 4)
-      assert.strictEqual(value("holdfast_attempt_first_content_seconds", at), 2)
-      assert.strictEqual(value("holdfast_retries_total", { ...at, reason: "overloaded" }), 1)
-      assert.strictEqual(value("holdfast_backoff_seconds_total", { ...at, reason: "overloaded" }), 0.01)
-      assert.strictEqual(value("holdfast_refusals_total", { because: "not-retryable" }), 1)
-      assert.strictEqual(value("holdfast_waits_ended_total", { by: "elapsed" }), 1)
-      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "completed" }), 3)
-      assert.strictEqual(value("holdfast_turns_sealed_total", { status: "failed" }), 1)
-      // One turn of those has waited.
-      assert.strictEqual(value("holdfast_turn_waited_seconds", { status: "completed" }), 1)
-      assert.strictEqual(value("holdfast_tool_calls_total", { tool: "search", outcome: "error" }), 1)
-      assert.strictEqual(value("holdfast_commands_total", { command: "prompt", outcome: "done" }), 2)
-      assert.strictEqual(value("holdfast_commands_total", { command: "abort", outcome: "idle" }), 1)
-      assert.strictEqual(value("holdfast_notifications_total", { receiver: "webhook", outcome: "taken" }), 3)
-      assert.isAbove(value("holdfast_tokens_total", { ...at, direction: "output" }), 0)
-      const fallback = Eventful.fallback
-      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "applied" }), 1)
-      assert.strictEqual(value("holdfast_fallbacks_total", { ...fallback, outcome: "answered" }), 1)
-      assert.strictEqual(value("holdfast_target_changes_total", fallback), 1)
-      assert.strictEqual(value("holdfast_target_changes_total"), 2)
-      assert.strictEqual(value("holdfast_synthetic_retries_total", fallback), 1)
-      assert.strictEqual(value("holdfast_compactions_total", { outcome: "compacted" }), 1)
-      assert.strictEqual(value("holdfast_steps_discarded_total"), 1)
-      assert.strictEqual(value("holdfast_attempts_total", { status: "lost" }), 1)
-    }).pipe(alone)
-  )
-
-  it.live("rule A16: exist at 0 before their first increment, except those of unconfigured names", () =>
-    Effect.gen(function* () {
-      const fresh = yield* metricsOf(yield* Service.start())
-      const later = yield* Effect.flatMap(everything, metricsOf).pipe(alone)
-      const nameOf = ({ labels, name }: PrometheusText.Sample) =>
-        `${name} ${JSON.stringify(Object.entries(labels).sort())}`
-      const before = new Map(fresh.samples.map((sample) => [nameOf(sample), sample.value]))
-      const free = ({ labels: { model, status, tool }, name }: PrometheusText.Sample) =>
-        (model ?? "m") !== "m" ||
-        tool !== undefined ||
-        (name === "holdfast_http_requests_total" && !(status ?? "200").endsWith("00"))
-      const own = later.samples.filter(({ name }) => name.startsWith("holdfast_"))
-      assert.deepStrictEqual(own.filter((sample) => !free(sample) && !before.has(nameOf(sample))).map(nameOf), [])
-      const counted = fresh.samples.filter(
-        ({ name }) => fresh.types.get(name) === "counter" && name.startsWith("holdfast_")
-      )
-      assert.isAbove(counted.length, 100)
-      assert.deepStrictEqual(
-        counted.filter(({ value }) => value !== 0),
-        []
-      )
-      const comesLater = (name: string) => name.startsWith("holdfast_tool_") || name === OF_GATEWAY
-      for (const { name, type } of documented.filter(({ name }) => !comesLater(name))) {
-        assert.isTrue(fresh.types.has(name), `${name}, a ${type}, is not there at the start`)
-      }
-    }).pipe(alone)
-  )
-
   it.live("include the process, the build and the readiness, under the names in docs/telemetry.md", () =>
     Effect.gen(function* () {
       const metrics = yield* metricsOf(yield* Service.start())
@@ -193,20 +128,6 @@ describe("metrics", () => {
       assert.isAbove(PrometheusText.valueOf(metrics, "process_open_fds"), 2)
       assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_ready"), 1)
       assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_build_info", { version: manifest.version }), 1)
-    }).pipe(alone)
-  )
-
-  it.live("rule A12: count final reports by outcome, and the last steps that followed", () =>
-    Effect.gen(function* () {
-      const metrics = yield* metricsOf(yield* everything)
-      for (const outcome of ["invalid", "accepted"]) {
-        assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total", { outcome }), 1, outcome)
-      }
-      assert.strictEqual(PrometheusText.valueOf(metrics, "holdfast_final_reports_total"), 2)
-      assert.strictEqual(
-        PrometheusText.valueOf(metrics, "holdfast_final_steps_total", { cause: "malformed-report" }),
-        1
-      )
     }).pipe(alone)
   )
 
@@ -330,17 +251,6 @@ describe("traces", () => {
       assert.strictEqual(spans[1]?.attributes["holdfast.wake"], "now")
     }).pipe(alone)
   )
-
-  it.live("that no collector accepts cost no turn", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start({
-        telemetry: { otlp: { url: "http://127.0.0.1:1/v1/traces", headers: {} } }
-      })
-      service.provider.respond({ frames: answerFrames("openai", "Here") })
-      const { status } = yield* prompt(service, yield* service.create(), "t1")
-      assert.strictEqual(status, 200)
-    }).pipe(alone)
-  )
 })
 
 describe("the retry log", () => {
@@ -391,66 +301,6 @@ describe("the retry log", () => {
     }).pipe(alone)
   )
 })
-
-describe("a turn that switches its target", () => {
-  it.live("rule A16, M4: is in metrics, spans and log, each with the new target", () =>
-    Effect.gen(function* () {
-      const collector = yield* Receivers.receiver()
-      const file = path.join(path.dirname(yield* TemporaryFile.temporaryFile), "retries.jsonl")
-      const service = yield* Service.start({
-        providers: ["scripted", "second"],
-        retry: { ...Service.QUICK, routing: { type: "fallback-chain", chains: { default: ["second/m"] } } },
-        telemetry: {
-          retryLog: { path: file, maxBytes: 1_000_000, keep: 1 },
-          otlp: { url: `${collector.url}/v1/traces`, headers: {} }
-        }
-      })
-      service.provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
-      yield* prompt(service, yield* service.create(), "t1")
-      const metrics = yield* metricsOf(service)
-      yield* service.stop
-      const second = { provider: "second", model: "m" }
-      for (const [name, labels] of [
-        ["holdfast_fallbacks_total", { ...second, outcome: "applied" }],
-        ["holdfast_fallbacks_total", { ...second, outcome: "answered" }],
-        ["holdfast_target_changes_total", second],
-        ["holdfast_attempts_total", { ...second, status: "completed" }]
-      ] as const) {
-        assert.strictEqual(PrometheusText.valueOf(metrics, name, labels), 1, name)
-      }
-      const providers = Receivers.spansOf(collector.requests).flatMap(({ attributes, name }) =>
-        name === "chat m" ? [attributes["gen_ai.provider.name"]] : []
-      )
-      assert.deepStrictEqual(providers, ["scripted", "second"])
-      const lines = fs.readFileSync(file, "utf8").trim().split("\n")
-      assert.deepStrictEqual(
-        lines.map((line) => JSON.parse(line)).map(({ provider, to, type }) => [type, provider, to]),
-        [
-          ["retry", "scripted", "second/m"],
-          ["retry_succeeded", "second", undefined],
-          ["turn_ended", "second", undefined]
-        ]
-      )
-    }).pipe(alone)
-  )
-})
-
-/** The messages of a database, and how often each was tried. */
-const outboxOf = (database: string) => {
-  if (!fs.existsSync(database)) return []
-  const reader = new DatabaseSync(database, { readOnly: true })
-  const rows = reader.prepare("SELECT id, attempts, state FROM outbox").all()
-  reader.close()
-  return rows.map(({ attempts, id, state }) => ({ id: String(id), attempts: Number(attempts), state: String(state) }))
-}
-
-/** Waits until the first notice of an incident is in the database, in a state. */
-const began = (database: string, what: string, isWanted: (row: ReturnType<typeof outboxOf>[number]) => boolean) =>
-  Process.eventually(
-    `a notice that ${what}`,
-    Effect.sync(() => outboxOf(database)),
-    (rows) => rows.some((row) => row.id.includes("incident-began") && isWanted(row))
-  )
 
 describe("notifications", () => {
   const notified = (webhook: string, command?: readonly [string, ...Array<string>]) => ({
@@ -529,57 +379,6 @@ describe("notifications", () => {
       const question = bodies.find(({ type }) => type === "question") ?? assert.fail("no question")
       assert.strictEqual(question.url, `http://127.0.0.1:${service.port}/#/c/${id}`)
       assert.include(question.text, question.url)
-    }).pipe(alone)
-  )
-
-  it.live("rule X12: of an incident that lasts over a restart report its beginning once", () =>
-    Effect.gen(function* () {
-      const webhook = yield* Receivers.receiver()
-      const database = yield* TemporaryFile.temporaryFile
-      const provider = yield* ScriptedServer.start()
-      const options = { database, provider, retry: Service.LONG, telemetry: notified(webhook.url) }
-      provider.respond(overloaded, overloaded, { frames: answerFrames("openai", "Here") })
-      const types = () => webhook.requests.map(({ body }): string => JSON.parse(body.toString()).type)
-      const again = (service: Running, id: string) =>
-        Effect.repeat(service.call({ path: `/v1/conversations/${id}/retry-now`, method: "POST", body: {} }), {
-          until: ({ status }) => status === 202
-        })
-
-      const first = yield* Service.start(options)
-      const id = yield* first.create()
-      yield* Effect.forkScoped(prompt(first, id, "t1"))
-      // A message that was sent and is not marked would rightly be sent again.
-      yield* began(database, "was delivered", ({ state }) => state === "delivered")
-      yield* first.stop
-
-      const second = yield* Service.start(options)
-      yield* again(second, id)
-      yield* calls(provider, 2)
-      yield* second.stop
-
-      const third = yield* Service.start(options)
-      yield* again(third, id)
-      yield* prompt(third, id, "t1")
-      yield* Receivers.sent(webhook, 2)
-      assert.deepStrictEqual(types(), ["incident-began", "incident-ended"])
-    }).pipe(alone)
-  )
-
-  it.live("Notifications.N2: that were not delivered before the end are delivered by the next process", () =>
-    Effect.gen(function* () {
-      const database = yield* TemporaryFile.temporaryFile
-      const service = yield* Service.start({
-        database,
-        retry: Service.LONG,
-        telemetry: notified("http://127.0.0.1:1/")
-      })
-      service.provider.respond(overloaded)
-      yield* Effect.forkScoped(prompt(service, yield* service.create(), "t1"))
-      yield* began(database, "could not be sent", ({ attempts }) => attempts > 0)
-      yield* service.stop
-      const webhook = yield* Receivers.receiver()
-      yield* Service.start({ database, retry: Service.LONG, telemetry: notified(webhook.url) })
-      yield* Receivers.sent(webhook, 1)
     }).pipe(alone)
   )
 

@@ -91,31 +91,6 @@ describe("an incident", () => {
     ])
   })
 
-  it("Incidents.I1: does not begin while a turn is answered", () => {
-    const inputs = [0, 2, 4, 6, 8].flatMap((n) => [
-      waits("t1", minutes(n)),
-      passed(minutes(n + 1)),
-      answered("t2", minutes(n + 1))
-    ])
-    expect(told(inputs)).toEqual([])
-  })
-
-  it("Incidents.I1: there is one per endpoint", () => {
-    const other = { ...openai, model: "gpt-5-mini" }
-    const inputs = [waits("t1", 0), waits("t2", 1, { target: other }), passed(AFTER + 1), answered("t1", minutes(6))]
-    expect(told(inputs).map(({ target, type }) => [type, target.model])).toEqual([
-      ["incident-began", "gpt-5"],
-      ["incident-began", "gpt-5-mini"],
-      ["incident-ended", "gpt-5"]
-    ])
-  })
-
-  it("Incidents.I3: does not begin when no turn waits any more, and begins anew from the next wait", () => {
-    const gone = [waits("t1", 0), sealed("t1", minutes(1), "aborted"), passed(minutes(5))]
-    expect(told([...gone, waits("t2", minutes(60)), passed(minutes(61))])).toEqual([])
-    expect(words(told([...gone, waits("t2", minutes(60)), passed(minutes(65))]))).toEqual([["incident-began", 65, 1]])
-  })
-
   it("Incidents.I3: lasts until an answer while its turns are at another runner or at another endpoint", () => {
     for (const away of [moved, wentOn]) {
       const inputs = [
@@ -153,60 +128,6 @@ describe("an incident", () => {
     })
     const again = told([...inputs, waits("t5", minutes(500)), passed(minutes(505))]).at(-1)
     expect([again?.type, again?.incidentId]).toEqual(["incident-began", `openai/gpt-5@${minutes(500)}`])
-  })
-
-  it("rule X12: ends with a turn that switched to another endpoint, waited here again and failed", () => {
-    const inputs = [
-      waits("t1", 0),
-      passed(AFTER),
-      wentOn("t1", minutes(6)),
-      waits("t1", minutes(7)),
-      sealed("t1", minutes(8))
-    ]
-    expect(told([...inputs, passed(minutes(9))]).map(({ type }) => type)).toEqual([
-      "incident-began",
-      "incident-gave-up"
-    ])
-  })
-
-  it("rule X12: is not given up while a turn waits at another runner; the turn that failed here is reported separately", () => {
-    const inputs = [waits("t1", 0), waits("t2", 0), passed(AFTER), moved("t1", minutes(6)), sealed("t2", minutes(8))]
-    expect(told([...inputs, passed(minutes(9))]).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
-  })
-
-  it("rule X12: continues when a turn waits again before its end was reported", () => {
-    const inputs = [
-      waits("t1", 0),
-      passed(AFTER),
-      sealed("t1", minutes(480)),
-      waits("t2", minutes(480) + 1),
-      passed(minutes(490))
-    ]
-    expect(told(inputs).map(({ type }) => type)).toEqual(["incident-began", "turns-failed"])
-  })
-
-  it("rule X12: ends as given up after a restart too, when the turns of the earlier process have failed", () => {
-    const inputs = [
-      waits("t1", 0),
-      waits("t2", 0),
-      passed(AFTER),
-      sealed("t1", minutes(31)),
-      sealed("t2", minutes(31)),
-      passed(minutes(32))
-    ]
-    const notices = told(inputs, () => true)
-    expect(notices.map(({ type }) => type)).toEqual(["incident-began", "incident-gave-up"])
-    expect(notices.at(-1)?.outcomes).toMatchObject({ failed: 2 })
-  })
-
-  it("Incidents.I4: begins after a restart, while a wait of the earlier process lasts", () => {
-    expect(words(told([waits("t1", 0), passed(AFTER)], () => true))).toEqual([["incident-began", 5, 0]])
-    expect(told([waits("t1", 0, { forMs: 60_000 }), passed(AFTER)], () => true)).toEqual([])
-  })
-
-  it("a turn that waits for another endpoint does not wait here any more", () => {
-    const inputs = [waits("t1", 0), waits("t1", minutes(1), { target: { provider: "xai", model: "grok-4" } })]
-    expect(told([...inputs, passed(minutes(7))]).map(({ target }) => target.provider)).toEqual(["xai"])
   })
 })
 

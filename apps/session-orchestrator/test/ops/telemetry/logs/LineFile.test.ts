@@ -29,49 +29,6 @@ describe("a file of lines", () => {
     )
   })
 
-  it.effect("LineFile.F2: logs repeated failures once, and the number of missing lines afterwards", () => {
-    const said: Array<string> = []
-    return Effect.gen(function* () {
-      const writes: Array<string> = []
-      let isFull = true
-      const full = PlatformError.systemError({
-        _tag: "Unknown",
-        module: "FileSystem",
-        method: "writeFile",
-        description: "ENOSPC"
-      })
-      const files = FileSystem.makeNoop({
-        makeDirectory: () => Effect.void,
-        stat: () => Effect.fail(PlatformError.systemError({ _tag: "NotFound", module: "FileSystem", method: "stat" })),
-        writeFile: (_path, data) =>
-          Effect.suspend(() => {
-            writes.push(new TextDecoder().decode(data))
-            return isFull ? Effect.fail(full) : Effect.void
-          })
-      })
-      const write = yield* LineFile.make({ path: "/log/r", maxBytes: 1_000, keep: 1 }).pipe(
-        Effect.provideService(FileSystem.FileSystem, files)
-      )
-      const written = (count: number) => Effect.repeat(Effect.yieldNow, { until: () => writes.length === count })
-      for (let n = 1; n <= 3; n++) {
-        write(`line ${n}`)
-        yield* written(n)
-      }
-      isFull = false
-      write("line 4")
-      yield* written(4)
-      yield* Effect.repeat(Effect.yieldNow, { until: () => said.length === 2 })
-      expect(said[0]).toMatch(/^Error The retry log at .* cannot be written/)
-      expect(said[1]).toBe("Warn The retry log at /log/r is written again; 3 line(s) are missing.")
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(Path.layer),
-      Effect.provide(
-        Logger.layer([Logger.make(({ logLevel, message }) => void said.push(`${logLevel} ${String(message)}`))])
-      )
-    )
-  })
-
   it.effect("LineFile.F1, LineFile.F2: takes as many lines as may wait, and logs how many it dropped", () => {
     const said: Array<string> = []
     return Effect.gen(function* () {
