@@ -15,7 +15,6 @@ type Batch = Frames.Batch
 const frame = (event: TurnEvent.TurnEvent, id: number | null = null): Batch => [[JSON.stringify(event), id]]
 const said = (delta: string): Batch => frame({ type: "text-delta", ...ids, delta })
 const begins = frame({ type: "step-start", ...ids, step: 0, target: "simulated/steady" })
-const discarded = (id: number): Batch => frame({ type: "step-discarded", ...ids, step: 0, message: "Restarted." }, id)
 const message = (id: number): Batch => frame(NumberedData.message(1, 1, 1), id)
 const end = (id: number): Batch => frame(NumberedData.end(1, 1), id)
 
@@ -155,38 +154,6 @@ describe("Owner.followed", () => {
       expect(asked).toEqual([0, 1])
       expect(seen).toEqual(["message 1", "step-start", "b", "message 2", "turn-end 3"])
       expect(exit).toEqual(Exit.void)
-    })
-  )
-
-  it.effect("rule X2: the text of a dead owner is void before the next owner emits an event", () =>
-    Effect.gen(function* () {
-      const { exit, seen } = yield* watch([begins, said("a")], [discarded(1), said("b"), message(2), end(3)])
-      expect(seen).toEqual(["step-start", "a", "step-discarded 1", "b", "message 2", "turn-end 3"])
-      expect(exit).toEqual(Exit.void)
-    })
-  )
-
-  it.effect("rule X3: text that an owner sends again after it was out of reach begins with its step", () =>
-    Effect.gen(function* () {
-      const { exit, seen } = yield* watch([begins, said("a")], [begins, said("ab"), message(1), end(2)])
-      expect(seen).toEqual(["step-start", "a", "step-start", "ab", "message 1", "turn-end 2"])
-      expect(exit).toEqual(Exit.void)
-    })
-  )
-
-  it.effect("rule X3: after an owner that sent nothing, the next owner gets the same request", () =>
-    Effect.gen(function* () {
-      const { asked, seen } = yield* watchFrom(7, [begins], [message(8), end(9)])
-      expect(asked).toEqual([7, 7])
-      expect(seen).toEqual(["step-start", "message 8", "turn-end 9"])
-    })
-  )
-
-  it.effect("rule X3: events of a conversation that never had the subscriber's id arrive", () =>
-    Effect.gen(function* () {
-      const { asked, seen } = yield* watchFrom(40, [message(1)], [message(2), end(3)])
-      expect(asked).toEqual([40, 1])
-      expect(seen).toEqual(["message 1", "message 2", "turn-end 3"])
     })
   )
 

@@ -121,15 +121,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
-    "in an attempt, before its first content",
-    Effect.fnUntraced(function* (harness) {
-      yield* answering(harness, harness.chance.from(0, 1), 2)
-      yield* harness.waitBriefly(0, 20)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
     "in an attempt, after its first content",
     Effect.fnUntraced(function* (harness) {
       yield* answering(harness, harness.chance.from(2, LAST), 2)
@@ -148,14 +139,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
-    "asleep, for less than it is away",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 400)} millis`)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
     "on disk alone, for long, and woken by hand",
     Effect.fnUntraced(function* (harness) {
       yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(6_000, 8_000)} millis`, "100 millis")
@@ -165,17 +148,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       yield* harness.restart
       harness.promises.length = 0 // a command will break it
       yield* harness.command("retry-now")
-    })
-  ],
-  [
-    "right after it has told that it wakes",
-    Effect.fnUntraced(function* (harness) {
-      // Delays for a wait in memory, the longest one, and for a wait on disk alone. The command must come before their end.
-      yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.of(5_000, 60_000)} millis`, "100 millis")
-      yield* harness.waitBriefly(0, 300)
-      yield* harness.retryNow
-      yield* harness.kill
-      yield* harness.restart
     })
   ],
   [
@@ -190,16 +162,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       yield* harness.abort("one")
       yield* harness.kill
       yield* gate.open // for "two", if "one" never reached it
-      yield* harness.restart
-    })
-  ],
-  [
-    "as it wakes",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, 2, `${harness.chance.from(300, 800)} millis`)
-      const retryAt = harness.watcher.retries.at(-1)?.retryAt ?? 0
-      yield* Effect.sleep(Math.max(0, retryAt - Date.now() + harness.chance.from(-15, 15)))
-      yield* harness.kill
       yield* harness.restart
     })
   ],
@@ -238,38 +200,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
     })
   ],
   [
-    "on its way down, in a tool",
-    Effect.fnUntraced(function* (harness) {
-      const gate = yield* runsTools(harness)
-      harness.alive.child.kill("SIGTERM")
-      yield* harness.waitBriefly(0, 150)
-      fs.writeFileSync(gate, "")
-      yield* harness.waitBriefly(0, 50)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
-    "by a second signal, in an answer",
-    Effect.fnUntraced(function* (harness) {
-      yield* answering(harness, harness.chance.from(2, LAST))
-      // Before that there is no answer to wait for, and the first signal is enough.
-      yield* harness.waitUntilSeen("some of the answer", ({ current }) => current !== "")
-      yield* harness.stopAtOnce
-      yield* harness.restart
-    })
-  ],
-  [
-    "on its way down, asleep",
-    Effect.fnUntraced(function* (harness) {
-      yield* asleep(harness, 2, `${harness.chance.from(500, 2_500)} millis`)
-      harness.alive.child.kill("SIGTERM")
-      yield* harness.waitBriefly(0, 60)
-      yield* harness.kill
-      yield* harness.restart
-    })
-  ],
-  [
     "asleep, and twice more on its way up",
     Effect.fnUntraced(function* (harness) {
       yield* asleep(harness, harness.chance.from(2, 3), `${harness.chance.from(200, 2_000)} millis`)
@@ -277,25 +207,6 @@ const phases: ReadonlyArray<readonly [name: string, phase: Phase]> = [
       yield* harness.dieDuringStart(200, 1_200)
       yield* harness.dieDuringStart(200, 1_200)
       yield* harness.restart
-    })
-  ],
-  [
-    "in an answer, and twice more as it is taken up",
-    Effect.fnUntraced(function* (harness) {
-      yield* harness.begin("50 millis")
-      fails(harness, harness.chance.from(0, 1))
-      const gates = [
-        gated(harness, 12),
-        gated(harness, harness.chance.from(0, LAST)),
-        gated(harness, harness.chance.from(2, LAST))
-      ]
-      yield* both(harness)
-      for (const gate of gates) {
-        yield* gate.reached
-        yield* harness.waitBriefly(0, 20)
-        yield* harness.kill
-        yield* harness.restart
-      }
     })
   ],
   [

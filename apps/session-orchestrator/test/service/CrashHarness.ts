@@ -3,14 +3,11 @@
  *
  * CrashHarness.C1. Random choices depend on the seed alone; two runs of one seed differ only in the machine's timing.
  * CrashHarness.C2. A turn counts as acknowledged when the head of its response has arrived. Others are sent again, under the same id.
- * CrashHarness.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted command
- *     (`commanded`, `aborted`).
+ * CrashHarness.C3. A wait that a client received before a death is binding for the service (`promises`), and so is an accepted abort (`aborted`).
  */
-import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Fiber, type Scope } from "effect"
 import * as path from "node:path"
-import { ExitCode } from "../../src/cli/Ended.ts"
 import { Chance } from "./Chance.ts"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as WatchingClient from "./WatchingClient.ts"
@@ -41,8 +38,6 @@ export class Harness {
   readonly watcher = new WatchingClient.WatchingClient()
   readonly acknowledged = new Set<string>()
   readonly promises: Array<Promised> = []
-  /** The ids of commands that were answered with 202 while a turn waited. */
-  readonly commanded: Array<string> = []
   /** The turns whose abort was acknowledged. */
   readonly aborted = new Set<string>()
   /** The arrival time of each request at the provider. */
@@ -104,23 +99,6 @@ export class Harness {
     )
   }
 
-  /**
-   * Ends the wait of a turn by an acknowledged command; the next attempt is due from that moment on, also after a death. On a busy machine the
-   * wait may have ended before the command: then it binds nothing.
-   */
-  get retryNow(): Effect.Effect<void, Error> {
-    return Effect.gen({ self: this }, function* () {
-      const [retryAt, nth] = [Date.now(), this.provider.count() + 1]
-      const endsAt = this.watcher.retries.at(-1)?.retryAt ?? 0
-      const commandId = `k${this.commanded.length}`
-      const status = yield* this.command("retry-now", { commandId })
-      if (status !== 202) return yield* Effect.fail(new Error(`retry-now was answered with ${status}`))
-      if (Date.now() >= endsAt) return
-      this.commanded.push(commandId)
-      this.promises.push({ retryAt, nth })
-    })
-  }
-
   /** Aborts a turn, and waits for the acknowledgement. */
   abort(turnId: string): Effect.Effect<void, Error> {
     return Effect.map(this.command("abort"), (status) => void (status === 202 && this.aborted.add(turnId)))
@@ -129,14 +107,6 @@ export class Harness {
   /** Waits some random milliseconds. */
   waitBriefly(least: number, most: number): Effect.Effect<void> {
     return Effect.sleep(this.chance.from(least, most))
-  }
-
-  /** Replaces the watcher's connection by a new one. */
-  get reconnect(): Effect.Effect<void, Error, Requirements> {
-    return Effect.gen({ self: this }, function* () {
-      if (this.watching !== undefined) yield* Fiber.interrupt(this.watching)
-      yield* this.watch
-    })
   }
 
   /** Waits until the watcher has seen an event. */
@@ -150,21 +120,7 @@ export class Harness {
 
   /** Kills the process. */
   get kill(): Effect.Effect<void, Error> {
-    return Effect.asVoid(this.dies("SIGKILL"))
-  }
-
-  /** Ends the process like an impatient operator, by a second signal. */
-  get stopAtOnce(): Effect.Effect<void, Error> {
-    return Effect.gen({ self: this }, function* () {
-      const { child, stderr } = this.alive
-      child.kill("SIGTERM")
-      yield* Process.eventually("the first signal to be heard", Effect.sync(stderr), (text) =>
-        text.includes("Stopping")
-      )
-      const { code } = yield* this.dies("SIGTERM")
-      // It did not wait for the end of its answer.
-      assert.strictEqual(code, ExitCode.ABORTED)
-    })
+    return this.dies
   }
 
   /** Starts the next process over the same file. */
@@ -201,17 +157,16 @@ export class Harness {
   }
 
   /** An announced wait that is not over becomes a promise, unless there is one already. */
-  private dies(signal: NodeJS.Signals): Effect.Effect<Process.Exit, Error> {
+  private get dies(): Effect.Effect<void, Error> {
     return Effect.gen({ self: this }, function* () {
       const retry = this.watcher.retries.at(-1)
       const isWaiting =
         retry !== undefined && retry.retryAt > Date.now() && this.promises.length + this.aborted.size === 0
-      const exit = yield* this.alive.end(signal)
+      yield* this.alive.end("SIGKILL")
       this.deaths++
       this.life = undefined
       if (this.watching !== undefined) yield* Fiber.await(this.watching)
       if (isWaiting) this.promises.push({ retryAt: retry.retryAt, nth: this.provider.count() + 1 })
-      return exit
     })
   }
 

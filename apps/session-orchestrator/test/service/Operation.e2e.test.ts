@@ -85,33 +85,6 @@ describe.concurrent("the file of a running service", () => {
     }))
 })
 
-describe.concurrent("a start after a process that died", () => {
-  test("rule X1: logs whose turns were taken up, and how many", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* setup()
-      provider.fallback(ProcessSetup.overloaded)
-      const first = yield* start
-      yield* (yield* first.open(ProcessSetup.request(yield* first.create(), "one"))).until("provider-retry")
-      yield* first.end("SIGKILL")
-      const second = yield* start
-      yield* Process.eventually("the turn to be taken up", Effect.sync(second.stderr), (text) =>
-        text.includes("Took up")
-      )
-      assert.match(
-        second.stderr(),
-        new RegExp(
-          `Took up 1 unfinished turn\\(s\\) in \\d+ ms, from process ${first.child.pid} on [^"]*, which died; 1 of them waits`
-        )
-      )
-      yield* second.end("SIGTERM")
-      const third = yield* start
-      yield* Process.eventually("the turn to be taken up", Effect.sync(third.stderr), (text) =>
-        text.includes("Took up")
-      )
-      assert.match(third.stderr(), /Took up 1 unfinished turn\(s\) in \d+ ms, from the last process;/)
-    }))
-})
-
 describe.concurrent("a service that is shutting down", () => {
   test("rule X15: accepts no new turns, finishes the answer that has begun, and releases sleeping turns", () =>
     Effect.gen(function* () {
@@ -200,24 +173,6 @@ describe.concurrent("without a usable provider", () => {
       })
       assert.strictEqual(sent.status, 400)
       assert.include(sent.text, "none of GEMINI_API_KEY, GOOGLE_API_KEY is set")
-      assert.strictEqual((yield* service.state(id)).status, "retrying")
-    }))
-
-  test("rule X4: a switch to an unknown simulated model is refused, and the turn continues to wait", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* setup()
-      provider.respond(ProcessSetup.overloaded)
-      const service = yield* start
-      const model = "simulated/otage-2"
-      const created = yield* service.call({ path: "/v1/conversations", body: { model } })
-      assert.strictEqual(created.status, 400)
-
-      const id = yield* service.create()
-      const waits = yield* service.open(ProcessSetup.request(id, "asleep"))
-      yield* waits.until("provider-retry")
-      const sent = yield* service.call({ path: `/v1/conversations/${id}/switch-target`, body: { model } })
-      assert.strictEqual(sent.status, 400)
-      assert.include(JSON.parse(sent.text).detail, 'model: The model "otage-2" does not exist')
       assert.strictEqual((yield* service.state(id)).status, "retrying")
     }))
 })

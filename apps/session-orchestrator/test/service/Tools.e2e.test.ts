@@ -1,7 +1,7 @@
 /** Tests the service's tools on real processes: MCP's test server, and a misbehaving one. */
 import { assert, describe } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -64,15 +64,6 @@ const childrenOf = ({ child: { pid } }: ProcessSetup.Running): ReadonlyArray<num
   })
 }
 
-const onlyChildOf = (service: ProcessSetup.Running): number => {
-  const [pid, ...others] = childrenOf(service)
-  return pid === undefined || others.length > 0 ? assert.fail(`it has ${others.length} others`) : pid
-}
-
-/** The bytes that a process has read since its start. */
-const bytesReadBy = (pid: number): number =>
-  Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/io`, "utf8"))?.[1])
-
 const commandOf = (pid: number): string => {
   try {
     return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("server-everything", "Server")
@@ -129,63 +120,6 @@ describe.concurrent("a turn with tools", () => {
         ["execute_tool get-sum", undefined],
         ["execute_tool no", "tool_error"]
       ])
-    }).pipe(Effect.scoped))
-
-  /** A turn that makes a call without an end, and another one once the test opens `next`. */
-  const inCall = Effect.fnUntraced(function* (options: object = {}) {
-    const setup = yield* setupOf({ everything: { ...everything, ...options } })
-    const [call, next] = [ScriptedServer.gate(), ScriptedServer.gate()]
-    const endless = toolCalls({ name: "trigger-long-running-operation", input: { duration: 3_600, steps: 2 } })
-    setup.provider.respond(
-      { frames: [call, ...endless] },
-      { frames: [next, ...toolCalls({ name: "get-sum", input: { a: 20, b: 22 } })] }
-    )
-    setup.answers("It is 42.")
-    const service = yield* setup.start
-    const running = yield* Effect.forkScoped(turn(service, yield* service.create()))
-    yield* call.reached
-    const pid = onlyChildOf(service)
-    const before = bytesReadBy(pid)
-    yield* call.open
-    yield* Process.eventually(
-      "the call to be read",
-      Effect.sync(() => bytesReadBy(pid)),
-      (now) => now > before
-    )
-    /** Sees the turn and the service end; returns the results of both calls. */
-    const ended = Effect.gen(function* () {
-      assert.strictEqual(statusOf(yield* Fiber.join(running)), "completed")
-      assert.strictEqual((yield* service.end("SIGTERM")).code, 0)
-      yield* assertGone([pid])
-      return setup.resultsOf(2)
-    })
-    return { service, next, pid, ended }
-  })
-
-  test("outlives a real server that is killed in a call, and uses its next process", () =>
-    Effect.gen(function* () {
-      const { ended, next, pid, service } = yield* inCall()
-      process.kill(pid, "SIGKILL")
-      yield* next.reached
-      // A call waits for it for a while only, which a busy machine may exceed.
-      yield* Process.eventually("the server to be up again", Effect.sync(service.stderr), (text) =>
-        text.includes("The tool server everything is up")
-      )
-      yield* next.open
-      const [killed = "", sum] = yield* ended
-      assert.match(killed, /failed in this call: its process ended \(SIGKILL\)/)
-      assert.strictEqual(sum, "The sum of 20 and 22 is 42.")
-    }).pipe(Effect.scoped))
-
-  test("outlives a real server that is frozen in a call", () =>
-    Effect.gen(function* () {
-      const { ended, next, pid } = yield* inCall({ timeout: "1 second" })
-      process.kill(pid, "SIGSTOP")
-      yield* next.open
-      const [frozen = "", sum = ""] = yield* ended
-      assert.match(frozen, /no answer within/)
-      // It is not yet certain that the server is gone.
-      assert.match(sum, /no answer within/)
     }).pipe(Effect.scoped))
 
   test("accepts a bounded part of a flooding server's output, and its process grows no larger", () =>
@@ -297,31 +231,6 @@ describe.concurrent("a process that is killed while tools run", () => {
       const results = events.flatMap((event) => (event.type === "tool-result" ? [event.isError] : []))
       assert.deepStrictEqual(results, [true, false])
       assert.strictEqual(setup.provider.count(), 2)
-    }).pipe(Effect.scoped))
-
-  test("rule X8: an idempotent call is repeated as often as it takes", () =>
-    Effect.gen(function* () {
-      const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["*"] } })
-      const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
-      setup.asks({ name: "append_again", input: { file, gate } })
-      setup.answers("At last.")
-      let id = ""
-      for (let life = 1; life <= 3; life++) {
-        const service = yield* setup.start
-        if (id === "") id = yield* service.create()
-        yield* Effect.forkScoped(Effect.ignore(turn(service, id)))
-        yield* Process.eventually(
-          "it to run",
-          Effect.sync(() => linesOf(file)),
-          (lines) => lines.length === life
-        )
-        yield* service.end("SIGKILL")
-      }
-      fs.writeFileSync(gate, "")
-      const service = yield* setup.start
-      assert.strictEqual(statusOf(yield* turn(service, id)), "completed")
-      assert.lengthOf(linesOf(file), 4)
-      assert.deepStrictEqual(setup.resultsOf(1), ["appended"])
     }).pipe(Effect.scoped))
 })
 

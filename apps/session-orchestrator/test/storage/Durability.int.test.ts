@@ -16,7 +16,7 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 1e9)
 
 /** Enough for some commits, and sometimes for a checkpoint of the log. */
 const MOST_WRITES = 6000
-const KILLS = 5
+const KILLS = 2
 
 /** Runs the writer until it has acknowledged some events; then kills it and returns its output. */
 const killAfter = async (filename: string, events: number): Promise<ReadonlyArray<string>> => {

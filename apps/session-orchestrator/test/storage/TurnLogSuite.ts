@@ -58,7 +58,7 @@ export const messageOf = (step: number, text: string, n = 1): Logged.Events => {
 }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, StorageError>) => {
+export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, StorageError>, runs = 15) => {
   const test = <E>(title: string, body: Effect.Effect<void, E, Store | TurnLog.TurnLog>) =>
     it.effect(`${name}: ${title}`, () => Effect.andThen(NumberedData.oneTurn, body).pipe(Effect.provide(layer)))
 
@@ -259,7 +259,7 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
           expect([kind, events]).toEqual([kind, isMade && kind !== "records" ? ["message", "turn-end"] : []])
         }
       }).pipe(Effect.provide(layer)),
-    { numRuns: 15 }
+    { numRuns: runs }
   )
 
   test(

@@ -36,8 +36,8 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const layer = PostgresServer.layerStore(server)
 InterruptionSuite.suite("PostgreSQL", layer)
 // To make a database takes longer than to use it.
-StoreSuite.suite("PostgreSQL", layer, 10)
-TurnLogSuite.suite("PostgreSQL", layer)
+StoreSuite.suite("PostgreSQL", layer, 3)
+TurnLogSuite.suite("PostgreSQL", layer, 3)
 StandingSuite.suite("PostgreSQL", layer)
 OutboxSuite.suite("PostgreSQL", layer)
 IncidentSuite.suite("PostgreSQL", layer)
@@ -61,7 +61,7 @@ const withClient = Layer.unwrap(
     (url) => SqlStore.layerSql("PostgreSQL").pipe(Layer.provideMerge(Postgres.layerClient({ url, connections: 2 })))
   )
 )
-ListSuite.suite("PostgreSQL", withClient, 20)
+ListSuite.suite("PostgreSQL", withClient, 5)
 DeletionSuite.suite("PostgreSQL", withClient)
 
 /** A database of its own for a test. */

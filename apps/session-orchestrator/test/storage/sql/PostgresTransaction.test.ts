@@ -56,14 +56,6 @@ const BEFORE = ["BEGIN", OPEN, "(work)"]
 const work = (sql: SqlClient.SqlClient) => Effect.as(sql.unsafe("(work)"), "done")
 
 describe("a transaction on PostgreSQL", () => {
-  it.effect("is begun, numbered and committed on one connection, which is released", () =>
-    Effect.gen(function* () {
-      const { said, sql, transaction } = yield* scripted(() => undefined)
-      assert.strictEqual(yield* transaction(work(sql)), "done")
-      assert.deepStrictEqual(said, [...BEFORE, "COMMIT", "(given back)"])
-    })
-  )
-
   it.effect("T2: is rolled back once when its work fails or dies, and fails with that cause", () =>
     Effect.gen(function* () {
       for (const failing of [Effect.fail("no"), Effect.die("bug")]) {
@@ -72,15 +64,6 @@ describe("a transaction on PostgreSQL", () => {
         assert.deepStrictEqual(exit, yield* Effect.exit(failing))
         assert.deepStrictEqual(said, ["BEGIN", OPEN, "ROLLBACK", "(given back)"])
       }
-    })
-  )
-
-  it.effect("T2: a rollback that fails too is no second failure", () =>
-    Effect.gen(function* () {
-      const { transaction } = yield* scripted((statement) =>
-        statement === "ROLLBACK" ? Effect.fail(broken("gone")) : undefined
-      )
-      assert.deepStrictEqual(yield* Effect.exit(transaction(Effect.fail("no"))), Exit.fail("no"))
     })
   )
 
@@ -179,46 +162,6 @@ describe("a transaction whose connection is lost during its commit", () => {
         )
         assert.lengthOf(said.filter(isFate), 61)
       }
-    })
-  )
-
-  it.effect("T2: no query follows a transaction that was lost before its commit", () =>
-    Effect.gen(function* () {
-      for (const lost of [OPEN, "(work)"]) {
-        const { said, sql, transaction } = yield* scripted((statement) =>
-          statement === lost ? Effect.fail(broken("lost early")) : undefined
-        )
-        assert.strictEqual(messageOf(yield* Effect.flip(transaction(work(sql)))), "lost early")
-        assert.lengthOf(said.filter(isFate), 0)
-      }
-    })
-  )
-})
-
-describe("a transaction in another", () => {
-  it.effect("is a savepoint on the same connection, rolled back after a failure and released in any case", () =>
-    Effect.gen(function* () {
-      const { said, sql, transaction } = yield* scripted(() => undefined)
-      const inner = Effect.gen(function* () {
-        const outcomes = [
-          yield* Effect.exit(transaction(work(sql))),
-          yield* Effect.exit(transaction(Effect.fail("no")))
-        ]
-        return outcomes
-      })
-      assert.deepStrictEqual(yield* transaction(inner), [Exit.succeed("done"), Exit.fail("no")])
-      assert.deepStrictEqual(said, [
-        "BEGIN",
-        OPEN,
-        "SAVEPOINT inner_write",
-        "(work)",
-        "RELEASE SAVEPOINT inner_write",
-        "SAVEPOINT inner_write",
-        "ROLLBACK TO SAVEPOINT inner_write",
-        "RELEASE SAVEPOINT inner_write",
-        "COMMIT",
-        "(given back)"
-      ])
     })
   )
 })

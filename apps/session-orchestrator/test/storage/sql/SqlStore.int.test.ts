@@ -14,18 +14,9 @@ import * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import { Standings } from "../../../src/storage/Standings.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../NumberedData.ts"
-import * as InterruptionSuite from "../InterruptionSuite.ts"
 import * as TurnLogSuite from "../TurnLogSuite.ts"
-import * as StandingSuite from "../StandingSuite.ts"
-import * as StoreSuite from "../StoreSuite.ts"
 import * as Logged from "../Logged.ts"
 import type { TurnLog } from "../../../src/storage/TurnLog.ts"
-
-const file = Layer.unwrap(Effect.map(TemporaryFile.temporaryFile, (filename) => SqlStore.layer({ path: filename })))
-InterruptionSuite.suite("file", file)
-StoreSuite.suite("file", file)
-TurnLogSuite.suite("file", file)
-StandingSuite.suite("file", file)
 
 /** Uses a store on a file, and closes it. */
 const withStore = <A>(

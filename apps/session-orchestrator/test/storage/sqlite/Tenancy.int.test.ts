@@ -58,19 +58,6 @@ it.live("T1: a second owner is refused, and the error names the file, its owner 
   })
 )
 
-it.live("T3: kill -9 releases the file; nothing has to be deleted", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const { child, said } = yield* holder(filename)
-    yield* said
-    yield* kill(child)
-    expect(fs.existsSync(lockOf(filename))).toBe(true)
-    expect(yield* Tenancy.ownerOf(filename)).toBeUndefined()
-    yield* owning(filename)
-    expect(yield* Tenancy.ownerOf(filename)).toMatchObject({ pid: process.pid })
-  })
-)
-
 it.live("an owner that ends leaves only the database", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
@@ -93,7 +80,7 @@ it.live("a file is the same file under each of its paths", () =>
 it.live("T1: of many processes that start at once one owns the file", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
-    const holders = yield* Effect.forEach([1, 2, 3, 4, 5], () => holder(filename))
+    const holders = yield* Effect.forEach([1, 2, 3], () => holder(filename))
     const said = yield* Effect.forEach(holders, (each) => each.said, { concurrency: "unbounded" })
     expect(said.filter((text) => !text.includes("belongs to another Holdfast"))).toHaveLength(1)
   })
@@ -111,20 +98,6 @@ it.live("L1: a lock whose holder nothing refers to any more is held", () =>
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
     }
     expect(FileLock.acquireUnsafe(filename, "second")).toEqual({ _tag: "Taken", note: "first" })
-  })
-)
-
-it.live("L3: a lock without its file does not count as held", () =>
-  Effect.gen(function* () {
-    const filename = lockOf(yield* TemporaryFile.temporaryFile)
-    fs.mkdirSync(path.dirname(filename))
-    const first = FileLock.acquireUnsafe(filename, "first")
-    fs.rmSync(filename)
-    const second = FileLock.acquireUnsafe(filename, "second")
-    assert(first._tag === "Held" && second._tag === "Held")
-    expect(FileLock.holderUnsafe(filename)).toEqual({ note: "second" })
-    second.release()
-    first.release()
   })
 )
 
@@ -165,16 +138,5 @@ it.live("T4: a file with a second name is refused under both, and can be owned w
     yield* Effect.flip(owning(filename))
     fs.rmSync(other)
     yield* owning(filename)
-  })
-)
-
-it.live("T1: a symbolic link leads to the lock of the file that it names", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    const first = yield* holder(filename)
-    yield* first.said
-    const link = path.join(path.dirname(filename), "link.db")
-    fs.symlinkSync(filename, link)
-    expect((yield* Effect.flip(owning(link))).message).toContain("belongs to another Holdfast")
   })
 )
