@@ -1,20 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Toolbox } from "@holdfast/kernel"
-import { Context, Duration, Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { Tools } from "../../../src/engine/conversation/Tools.ts"
 import * as Secrets from "../../../src/config/redaction/Secrets.ts"
-import { Intake, Offers, type ToolServerConfig, ToolServers } from "@holdfast/mcp"
+import { type ToolServerConfig, ToolServers } from "@holdfast/mcp"
 import { freePort } from "../../FreePort.ts"
 import * as Process from "../../service/Process.ts"
 import * as TestToolServers from "@holdfast/mcp/testing"
 
 const { call, server, unruly } = TestToolServers
-
-/** The lines of a notification that two pipes and their buffers may hold unread. */
-const IN_PIPES = 6_000
 
 /** The toolbox over real servers; `close` is the shutdown. */
 const start = Effect.fnUntraced(function* (...servers: ReadonlyArray<ToolServerConfig>) {
@@ -69,73 +65,7 @@ const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
   )
 })
 
-/** Turns of the event loop since this was created. */
-const turns = (): (() => number) => {
-  let count = 0
-  const next = (): void => {
-    count++
-    setImmediate(next).unref()
-  }
-  next()
-  return () => count
-}
-
 describe.concurrent("tool servers", () => {
-  it.live("a server that prints lines without an end is stopped, while the event loop turns, and starts again", () =>
-    Effect.gen(function* () {
-      for (const line of ["x", "", "{}", '{"jsonrpc":"2.0","id":99,"result":{}}', '{"jsonrpc":"2.0","method":7}']) {
-        const tools = yield* start(server("unruly"))
-        assert.strictEqual(yield* tools.says("rant", { line }), "ranting")
-        const turned = turns()
-        const said = yield* tools.says("hang")
-        assert.include(said, "it sent more than 10000 lines that are no message, and was stopped", line)
-        assert.isAtLeast(turned(), Intake.JUNK.burst / Intake.WORK_PER_TURN - 1, line)
-        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
-        yield* tools.close
-      }
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that sends notifications without an end is read at their rate, and answers calls meanwhile", () =>
-    Effect.gen(function* () {
-      const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params: { data: "x" } })
-      const tools = yield* start(server("unruly"))
-      const { burst, perSecond } = Intake.UNREQUESTED
-      const since = Date.now()
-      const turned = turns()
-      assert.strictEqual(yield* tools.says("rant", { line }), "ranting")
-      const lines = yield* Process.eventually(
-        "lines",
-        Effect.map(tools.says("written"), Number),
-        (lines) => lines >= burst + 3 * IN_PIPES
-      )
-      // The server is delayed, and not the event loop. A reader that is slower than the rate fills its budget again, so all of it counts.
-      assert.isAtLeast(Date.now() - since, ((lines - burst - IN_PIPES) / perSecond) * 1_000)
-      assert.isAtLeast(turned(), (lines - IN_PIPES) / Intake.WORK_PER_TURN)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live(
-    "a server with thousands of tools has as many offered as a request can carry, and a warning names others",
-    () =>
-      Effect.gen(function* () {
-        const lines: Array<string> = []
-        const logger = Logger.make<unknown, void>(
-          ({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`)
-        )
-        const tools = yield* Effect.provide(
-          start(server("unruly", { reach: unruly(["tools=5000"]), deny: ["extra_1?"] })),
-          Logger.layer([logger])
-        )
-        assert.lengthOf(tools.offered, Offers.MAX_TOOLS)
-        assert.include(tools.offered, "echo")
-        const warnings = lines.filter((line) => line.includes("Left out"))
-        assert.lengthOf(warnings, 1)
-        assert.match(warnings[0] ?? "", /^Warn The tool server unruly offers more .* Left out: extra_\d+, /)
-        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
-      }).pipe(Effect.scoped)
-  )
-
   it.live("a real server offers its tools over standard input and output, and answers several calls at once", () =>
     Effect.gen(function* () {
       const tools = yield* start(
@@ -212,65 +142,6 @@ describe.concurrent("tool servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "a server that floods is cut: an output at its limit, a line without an end at 8 MiB; notifications are not cut",
-    () =>
-      Effect.gen(function* () {
-        const tools = yield* start(server("unruly", { maxOutput: 2_000 }))
-        const output = yield* tools.says("flood", { bytes: 1_000_000 })
-        assert.include(output, "it has 1000000 bytes, and the first 2000 are above")
-        assert.isBelow(output.length, 2_200)
-        assert.strictEqual(yield* tools.says("flood_lines", { lines: 20_000 }), "flooded")
-        const pid = Number(yield* tools.says("pid"))
-        assert.include(yield* tools.says("endless"), "it sent a message of more than 8 MiB, and was stopped")
-        yield* gone(pid)
-        assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
-      }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that prints between its messages, and supports the first protocol only, works", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(server("unruly", { reach: unruly(["old"]) }))
-      assert.strictEqual(yield* tools.says("print"), "printed")
-      assert.include(yield* tools.says("refuse"), "the moon is in the wrong phase")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server with new tools is listed again, and they are offered", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(server("unruly"))
-      assert.notInclude(tools.offered, "fly")
-      yield* tools.says("learn", { name: "fly" })
-      yield* Process.eventually("it to be offered", tools.names, (names) => names.includes("fly"))
-      assert.strictEqual(yield* tools.says("fly"), "did fly")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that does not start does not affect the others, and is up once it does", () =>
-    Effect.gen(function* () {
-      const directory = yield* Process.directory
-      const tools = yield* start(
-        server("late", { reach: unruly([`broken-once=${path.join(directory, "tried")}`]), allow: ["echo"] }),
-        server("good", { allow: ["add"] }),
-        server("absent", {
-          reach: { type: "stdio", command: "/no/such/program", args: [], env: {}, cwd: undefined }
-        })
-      )
-      assert.deepStrictEqual(tools.offered, ["add"])
-      assert.deepStrictEqual(yield* tools.run(call("no")), Toolbox.unknownTool("no"))
-      yield* Process.eventually("the late one", tools.names, (names) => names.includes("echo"))
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that never answers a handshake delays turns for ten seconds, and no longer", () =>
-    Effect.gen(function* () {
-      const since = Date.now()
-      const tools = yield* start(server("mute", { reach: unruly(["mute"]) }), server("good", { allow: ["add"] }))
-      assert.isAtLeast(Date.now() - since, 9_900)
-      assert.deepStrictEqual(tools.offered, ["add"])
-    }).pipe(Effect.scoped)
-  )
-
   it.live("servers get their own variables and none of Holdfast's, and cannot pass a secret to a model", () =>
     Effect.gen(function* () {
       const secret = "hush-hush-0123456789"
@@ -284,15 +155,6 @@ describe.concurrent("tool servers", () => {
       assert.include(environment, '"LEVEL":"verbose"')
       assert.include(environment, '"SERVICE_TOKEN":"[redacted]"')
       assert.notInclude(environment, "VITEST")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("two servers with a tool of the same name offer both, each under its server's name", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(server("one", { allow: ["add", "pid"] }), server("two", { allow: ["pid", "echo"] }))
-      assert.deepStrictEqual(tools.offered, ["add", "one__pid", "echo", "two__pid"])
-      assert.notStrictEqual(yield* tools.says("one__pid"), yield* tools.says("two__pid"))
-      assert.deepStrictEqual(yield* tools.run(call("pid")), Toolbox.unknownTool("pid"))
     }).pipe(Effect.scoped)
   )
 

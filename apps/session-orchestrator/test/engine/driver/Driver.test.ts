@@ -4,12 +4,12 @@
  * The orders of events are in the nights of `simulate`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { JournalConflict, StorageError, Timer } from "@holdfast/journal"
+import { type JournalConflict, StorageError, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
 import { Standing } from "@holdfast/policy"
-import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, type Scope, Stream } from "effect"
+import { type Failure, Ids } from "@holdfast/wire"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
@@ -133,20 +133,6 @@ const settled = Effect.promise(async () => {
   for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
 })
 
-/** Refuses the first append. */
-const once = (error: StorageError | JournalConflict) => {
-  let first: typeof error | undefined = error
-  return () =>
-    Effect.sync(() => {
-      const refusal = first
-      first = undefined
-      return refusal
-    })
-}
-
-const typesOf = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
-  events.map(({ event }) => event.type)
-
 describe("rule X2: a process that is to end", () => {
   /** A call whose content comes when the test wants it. */
   const later = () => {
@@ -217,129 +203,6 @@ describe("rule X2: a process that is to end", () => {
 })
 
 describe("turns that are driven in groups", () => {
-  it.effect("rule X1: turns whose calls fail are parked, with fewer appends than turns", () =>
-    withService([refuses], ({ calls, conversations, groups, log }) =>
-      Effect.gen(function* () {
-        const ids = yield* Effect.forEach(Array.from({ length: 5 }), () => conversations.create({}))
-        const turns = yield* Effect.forEach(ids, (id) => conversations.prompt(id, { prompt: "Hi" }), {
-          concurrency: "unbounded"
-        })
-        yield* settled
-        assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
-        assert.strictEqual(calls.made, 5)
-        assert.lengthOf(groups.flat(), 5)
-        assert.isBelow(groups.length, 5)
-        for (const turnId of turns) {
-          const names = (yield* log.load(turnId)).map(({ name }) => name)
-          assert.deepStrictEqual(names, ["step/0/attempt/0", "step/0/decision/0"])
-        }
-      })
-    )
-  )
-
-  it.effect("rule X1: a turn that comes back continues where it was, and gives its answer", () =>
-    withService([refuses, answers], ({ conversations, store }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        yield* settled
-        yield* TestClock.adjust("1 minute")
-        const { text } = yield* conversations.result(turnId)
-        assert.strictEqual(text, "Hello")
-        assert.deepStrictEqual(typesOf(yield* store.turnEvents(turnId)), [
-          "turn-start",
-          "message",
-          "retry-end",
-          "message",
-          "turn-end"
-        ])
-      })
-    )
-  )
-
-  it.effect("rule X3: a client that connects while a returned turn answers gets the step from its beginning", () =>
-    withService(
-      [
-        refuses,
-        (listener) => {
-          listener.events([HELLO[0]])
-          return UNDER_WAY
-        }
-      ],
-      ({ conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* settled
-          yield* TestClock.adjust("1 minute")
-          yield* settled
-          const frames = yield* Stream.runCollect(Stream.take(conversations.watch(id, 0), 4))
-          assert.deepStrictEqual(typesOf(frames), ["turn-start", "message", "step-start", "text-delta"])
-        })
-    )
-  )
-
-  it.effect(
-    "rule X1: turns that come back together and fail again are parked again, each end of a wait on record",
-    () =>
-      withService([refuses], ({ calls, conversations, log }) =>
-        Effect.gen(function* () {
-          const turns: Array<Ids.TurnId> = []
-          for (let n = 0; n < 5; n++) {
-            turns.push(yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
-          }
-          yield* settled
-          yield* TestClock.adjust("1 minute")
-          yield* settled
-          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 5, queued: 0 })
-          assert.strictEqual(calls.made, 10)
-          for (const turnId of turns) {
-            const records = yield* log.load(turnId)
-            assert.deepStrictEqual(
-              records.map(({ name }) => name),
-              ["step/0/attempt/0", "step/0/decision/0", "step/0/sleep/0", "step/0/attempt/1", "step/0/decision/1"]
-            )
-            assert.include(records[2]?.value, '"type":"elapsed"')
-          }
-        })
-      )
-  )
-
-  it.effect("rule X4: a command reaches a turn that stands by, and so does an abort", () =>
-    withService([refuses, refuses, answers], ({ conversations }) =>
-      Effect.gen(function* () {
-        const [first, second] = [yield* conversations.create({}), yield* conversations.create({})]
-        const [now, never] = [
-          yield* conversations.prompt(first, { prompt: "Hi" }),
-          yield* conversations.prompt(second, { prompt: "Hi" })
-        ]
-        yield* settled
-        yield* TestClock.adjust("58 seconds")
-        yield* settled
-        assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: first }, "a test"))
-        assert.isTrue(yield* conversations.abort(second))
-        assert.strictEqual((yield* conversations.result(now)).text, "Hello")
-        assert.deepInclude((yield* conversations.result(never)).end, { status: "aborted", attempts: 1 })
-      })
-    )
-  )
-
-  it.effect("rule X1: a turn that is not accepted emits nothing, and calls nothing", () =>
-    withService(
-      [silent, refuses],
-      ({ calls, conversations, observed }) =>
-        Effect.gen(function* () {
-          yield* Effect.flip(conversations.prompt(yield* conversations.create({}), { prompt: "Hi" }))
-          yield* settled
-          assert.strictEqual(calls.made, 0)
-          assert.deepStrictEqual(observed, [])
-          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
-        }),
-      () => Effect.succeed(new StorageError({ message: "The disk is full." })),
-      false
-    )
-  )
-
   it.effect("rule C10: a provider that throws has failed, as a defect", () =>
     withService(
       [
@@ -355,95 +218,6 @@ describe("turns that are driven in groups", () => {
           assert.include(attempt?.value, '"defect":true')
           assert.include(attempt?.value, "TypeError: no such thing")
         })
-    )
-  )
-
-  it.effect("rule D8: an abort ends a call in progress, and the attempt is counted", () =>
-    withService([silent], ({ calls, conversations }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-        yield* settled
-        assert.deepStrictEqual(yield* conversations.counts, { running: 1, retrying: 0, queued: 0 })
-        assert.isTrue(yield* conversations.abort(id))
-        const { end } = yield* conversations.result(turnId)
-        assert.deepInclude(end, { status: "aborted", attempts: 1 })
-        assert.deepStrictEqual(calls, { made: 1, cancelled: 1 })
-      })
-    )
-  )
-
-  it.effect("rule D8: an abort that comes while the seal is written is too late", () => {
-    let abort: Effect.Effect<unknown> = Effect.void
-    return withService(
-      [(listener) => ProviderCall.refuse(listener, { type: "error", failure: { ...OVERLOADED, retryable: false } })],
-      ({ conversations, groups, store }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          abort = Effect.ignore(conversations.abort(id))
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi", turnId: Ids.TurnId.make("t") })
-          const { end } = yield* conversations.result(turnId)
-          assert.deepInclude(end, { status: "failed", attempts: 1 })
-          assert.deepStrictEqual((yield* store.turnEvents(turnId)).at(-1)?.event, end)
-          assert.lengthOf(groups.flat(), 1, "failure, decision and seal are one append")
-        }),
-      () =>
-        Effect.forkDetach(abort, { startImmediately: true }).pipe(
-          Effect.andThen(TestClock.adjust("1 second")),
-          Effect.as(undefined)
-        )
-    )
-  })
-
-  it.effect("Driver.D1: a disk that refuses a write pauses the turn, which continues when it works again", () =>
-    withService(
-      [refuses],
-      ({ calls, conversations, log }) =>
-        Effect.gen(function* () {
-          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-          yield* settled
-          assert.deepStrictEqual(yield* log.load(turnId), [])
-          yield* TestClock.adjust("1 second")
-          yield* settled
-          assert.lengthOf(yield* log.load(turnId), 2)
-          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
-          assert.strictEqual(calls.made, 1)
-        }),
-      once(new StorageError({ message: "The disk is full." }))
-    )
-  )
-
-  it.effect("TurnQueue.Q3: a turn is released whose append is decided in the middle of that", () => {
-    const door = Deferred.makeUnsafe<void>()
-    const answering: Call = (listener) => {
-      listener.events([HELLO[0]])
-      return { more: () => {}, cancel: () => void Deferred.doneUnsafe(door, Exit.void) }
-    }
-    return withService(
-      [answering],
-      ({ conversations, held }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* settled
-          yield* held.release(id)
-          assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
-        }),
-      () => Effect.as(Deferred.await(door), new StorageError({ message: "The disk is full." }))
-    )
-  })
-
-  it.effect("rule X6: a turn that another process has written stops, and is read again", () =>
-    withService(
-      [refuses],
-      ({ calls, conversations, log }) =>
-        Effect.gen(function* () {
-          const turnId = yield* conversations.prompt(yield* conversations.create({}), { prompt: "Hi" })
-          yield* settled
-          assert.strictEqual(calls.made, 2)
-          assert.lengthOf(yield* log.load(turnId), 2)
-        }),
-      once(new JournalConflict({ turnId: "t" }))
     )
   )
 })
@@ -474,18 +248,6 @@ describe("a draft", () => {
     )
   )
 
-  it.effect("rule X13: is no turn of the counts while it runs, and is aborted when its caller leaves", () =>
-    withService([silent], (service) =>
-      Effect.gen(function* () {
-        const { running, seals } = yield* drafted(service)
-        assert.deepStrictEqual(yield* service.conversations.counts, { running: 0, retrying: 0, queued: 0 })
-        yield* Fiber.interrupt(running)
-        yield* settled
-        assert.deepStrictEqual([seals, service.calls.cancelled, service.groups], [["aborted"], 1, []])
-      })
-    )
-  )
-
   const breaks: Call = (listener) => {
     listener.events([HELLO[0]])
     return { more: () => listener.end(Exit.void), cancel: () => {} }
@@ -508,33 +270,6 @@ describe("a draft", () => {
       )
     )
   }
-
-  it.effect("rule X13: goes on from its first failure once it is accepted, and makes no call twice", () =>
-    withService([refuses, answers], (service) =>
-      Effect.gen(function* () {
-        const { conversations, held, log, store } = service
-        const { conversation, running, seals, turnId } = yield* drafted(service)
-        const left = yield* Fiber.join(running)
-        if (left._tag !== "Failed") return assert.fail()
-        assert.deepStrictEqual([service.groups, service.observed], [[], []])
-        const conversationId = Ids.ConversationId.make("accepted")
-        yield* held.accept({ ...conversation, conversationId }, left)
-        yield* settled
-        assert.deepStrictEqual(service.observed.slice(0, 2), ["attempt", "decision"])
-        assert.strictEqual((yield* conversations.state(conversationId)).status, "retrying")
-        assert.strictEqual(service.calls.made, 1)
-        yield* TestClock.adjust(Duration.minutes(1))
-        yield* settled
-        assert.strictEqual((yield* conversations.result(turnId, conversationId)).end.attempts, 2)
-        assert.deepStrictEqual([service.calls.made, seals], [2, []])
-        assert.deepStrictEqual(typesOf(yield* store.turnEvents(turnId)).slice(0, 2), ["turn-start", "message"])
-        assert.deepStrictEqual(
-          (yield* log.load(turnId)).map(({ name }) => name.slice("step/0/".length)),
-          ["attempt/0", "decision/0", "sleep/0", "attempt/1/content", "attempt/1"]
-        )
-      })
-    )
-  )
 
   it.effect("rules X13, P8: that began at another target goes on there, and its first target is left alone", () => {
     const pause = { until: 28_800_000, reason: "rate-limited", retryable: true } as const

@@ -1,16 +1,13 @@
 /** Tests the gates in the whole service with crowds of turns. Their figures are compared with the simulation's. */
 import { assert, describe, it } from "@effect/vitest"
 import { Profile } from "@holdfast/policy"
-import { Ids } from "@holdfast/wire"
-import { Clock, Duration, Effect, Schema } from "effect"
+import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as Crowd from "../../../../../packages/policy/tools/Crowd.ts"
 import * as CrowdWorlds from "../../../../../packages/policy/tools/CrowdWorlds.ts"
 import {
   type Answers,
   CrowdedEndpoint,
-  explained,
-  isEarly,
   LATENCY_MS,
   onDisk,
   prompts,
@@ -61,28 +58,6 @@ describe("a crowd before one endpoint", () => {
     })
   )
 
-  it.effect("rule X5: an endpoint that comes and goes is called little more often than it answers", () =>
-    Effect.gen(function* () {
-      const from = 20 * MINUTE
-      const isUp = (now: number) => now >= from && Math.floor((now - from) / MINUTE) % 2 === 0
-      const answers: Answers = (now, busy) => isUp(now) && busy < 30
-      const endpoint = yield* crowd(200, answers)
-      assert.strictEqual(endpoint.answered, 200)
-      assert.isAtMost(endpoint.refused, 0.2 * simulated(200, answers, false).wasted)
-      assert.closeTo(endpoint.refused, simulated(200, answers, true).wasted, 25)
-    })
-  )
-
-  it.effect("rule X5: an endpoint that answers every other call is called twice per answer", () =>
-    Effect.gen(function* () {
-      const from = 20 * MINUTE
-      let calls = 0
-      const endpoint = yield* crowd(100, (now, busy) => now >= from && busy < 10 && calls++ % 2 === 0)
-      assert.strictEqual(endpoint.answered, 100)
-      assert.isAtMost(endpoint.calls.filter(({ at }) => at >= from).length / (2 * endpoint.answered), 1.1)
-    })
-  )
-
   it.effect("rule X5: held turns are taken up by the next process, and none is lost", () =>
     onDisk(
       Effect.gen(function* () {
@@ -117,18 +92,13 @@ describe("a crowd before one endpoint", () => {
 
 describe("a crowd before an endpoint that answers some", () => {
   const OUTCOME_MS = 20
-  /** Some outcomes, one after the other: turns that are due at one moment call in a few groups. */
-  const MOMENT_MS = 250
 
   const answersOf = (share: number, seed: number): Answers => {
     const luck = CrowdWorlds.luckOf(seed)
     return (_now, _busy, turn) => luck(turn) < share && turn > 0
   }
 
-  /**
-   * When the turns of a crowd are answered in the service, in milliseconds, in its first three minutes; and what its first turn has used of its
-   * budget after one of them, without the wait in progress.
-   */
+  /** When the turns of a crowd are answered in the service, in milliseconds, in its first three minutes. */
   const ends = (gates: "none" | "own", turns: number, answers: Answers) =>
     onDisk(
       Effect.gen(function* () {
@@ -137,13 +107,8 @@ describe("a crowd before an endpoint that answers some", () => {
         endpoint.latencyMs = endpoint.serviceMs = OUTCOME_MS
         const service = yield* start({ endpoint, gates })
         yield* prompts(service, turns, TestClock.adjust, turns)
-        yield* TestClock.adjust(MINUTE - turns)
-        const spentMs = Math.max(
-          0,
-          ...(yield* explained(service, turnIdOf(0))).map(({ decision }) => decision?.spending?.spentMs ?? 0)
-        )
-        yield* TestClock.adjust("2 minutes")
-        return { times: endpoint.ends.map((at) => at - from), spentMs }
+        yield* TestClock.adjust(3 * MINUTE - turns)
+        return endpoint.ends.map((at) => at - from)
       })
     )
 
@@ -170,71 +135,24 @@ describe("a crowd before an endpoint that answers some", () => {
 
   const by = (times: ReadonlyArray<number>, at: number): number => times.filter((time) => time <= at).length
 
-  it.effect.each([
-    [10, 60],
-    [40, 100]
-  ] as const)(
-    "rule X5: at one that answers %d of a hundred calls, no fewer are answered, and as many as in the simulation",
-    ([percent, turns]) =>
+  it.effect(
+    "rule X5: at one that answers 40 of a hundred calls, no fewer are answered, and as many as in the simulation",
+    () =>
       Effect.gen(function* () {
-        const { gate, none, simulations } = yield* played(percent / 100, turns, 7)
+        const { gate, none, simulations } = yield* played(0.4, 100, 7)
         for (const mark of [30, 60, 120, 170].map((s) => s * 1_000)) {
-          const answered = by(gate.times, mark)
+          const answered = by(gate, mark)
           const simulated = simulations.map((times) => by(times, mark))
-          assert.isAtLeast(answered, by(none.times, mark))
+          assert.isAtLeast(answered, by(none, mark))
           assert.isAtLeast(answered, Math.min(...simulated) - 2)
           assert.isAtMost(answered, Math.max(...simulated) + 2)
         }
       })
   )
-
-  it.effect.prop(
-    "rule X5, D2: at one that answers 70 %, at no moment are fewer answered, and a turn that is always refused keeps its budget",
-    { seed: Schema.Int },
-    ({ seed }) =>
-      Effect.gen(function* () {
-        const { gate, none } = yield* played(0.7, 40, seed)
-        for (const at of none.times) assert.isAtLeast(by(gate.times, at + MOMENT_MS), by(none.times, at))
-        assert.strictEqual(gate.spentMs, none.spentMs)
-        assert.strictEqual(gate.spentMs, 45_000)
-      }),
-    { arbitrary: { runs: 3 } }
-  )
 })
 
 describe("turns of several runners before one endpoint", () => {
-  const TURNS = 60
   const until = 20 * MINUTE
-
-  /** A crowd on one runner, and a turn on another; whether and when that turn is answered. */
-  const play = (gates: "own" | "shared") =>
-    onDisk(
-      Effect.gen(function* () {
-        const from = yield* Clock.currentTimeMillis
-        const endpoint = new CrowdedEndpoint((now, busy) => now - from >= until && busy < 10)
-        const one = yield* start({ endpoint, gates })
-        const other = yield* start({ endpoint, gates })
-        const id = yield* other.conversations.create({})
-        const turnId = Ids.TurnId.make("elsewhere")
-        yield* other.conversations.prompt(id, { prompt: "Hi", turnId })
-        yield* prompts(one, TURNS, TestClock.adjust)
-        for (let hour = 0; hour < 9 && endpoint.answered <= TURNS; hour++) yield* TestClock.adjust("1 hour")
-        const { end } = yield* other.conversations.result(turnId)
-        assert.strictEqual(end.status, "completed")
-        return { answeredAt: end.endedAt - from, isEarly: yield* isEarly(other, turnId), refused: endpoint.refused }
-      })
-    )
-
-  it.effect("rule X5: the turns of one runner are woken early by the findings of another", () =>
-    Effect.gen(function* () {
-      const shared = yield* play("shared")
-      assert.isTrue(shared.isEarly)
-      assert.isBelow(shared.answeredAt, until + 10 * MINUTE)
-      const apart = yield* play("own")
-      assert.isFalse(apart.isEarly)
-      assert.isAbove(apart.answeredAt, until + 10 * MINUTE)
-    })
-  )
 
   it.effect("rule X5: two crowds find their shares of the room, and the figures are the simulation's", () =>
     onDisk(

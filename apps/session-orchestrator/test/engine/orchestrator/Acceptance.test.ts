@@ -156,34 +156,6 @@ describe("turns that an earlier process has left", () => {
       })
     )
   )
-
-  it.effect("rule X14: ten suspects are named without an ellipsis", () =>
-    logged((lines) =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, died } = yield* given
-        for (let n = 1; n <= 10; n++) {
-          yield* accepted(n, n)
-          yield* died(n, 3)
-        }
-        yield* Startup.takeUp(dependencies(), Condition.make())
-        assert.match(lines[0] ?? "", /: turn-1, .*, turn-10$/)
-      })
-    )
-  )
-
-  it.effect("are recovered if no process has them", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, done, has } = yield* given
-        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
-        for (const n of [1, 2, 3]) yield* accepted(n, 1)
-        has.add(turnId(1))
-        assert.isTrue(yield* Acceptance.recover(dependencies(), conversationId(1)))
-        assert.deepStrictEqual(done, ["add turn-2", "add turn-3"])
-        assert.isFalse(yield* Acceptance.recover(dependencies(), conversationId(1)))
-      })
-    )
-  )
 })
 
 describe("a prompt", () => {
@@ -214,18 +186,6 @@ describe("a prompt", () => {
         yield* prompt("a", turnId(1))
         const conflict = yield* Effect.flip(prompt("b", turnId(1)))
         assert.strictEqual(conflict.message, "The turn id turn-1 belongs to another turn. Choose a new one.")
-      })
-    )
-  )
-
-  it.effect("is refused during shutdown", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { dependencies, done, state } = yield* given
-        state.isStopping = true
-        const refused = yield* Effect.flip(Acceptance.prompt(dependencies(), conversationId(1), { prompt: "a" }))
-        assert.strictEqual(refused._tag, "ShuttingDown")
-        assert.deepStrictEqual(done, [])
       })
     )
   )

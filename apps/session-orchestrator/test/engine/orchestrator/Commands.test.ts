@@ -1,11 +1,11 @@
 /** Tests commands from their arrival until they are on disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { JournalConflict, StorageError } from "@holdfast/journal"
+import { type JournalConflict, StorageError } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Profile } from "@holdfast/policy"
 import { type Command, Ids } from "@holdfast/wire"
-import { Deferred, Effect, Exit, Fiber, Scheduler, type Scope, Stream } from "effect"
+import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { ANSWER_LIMIT } from "../../../src/engine/orchestrator/Commands.ts"
 import type { Conversations } from "../../../src/engine/conversation/Conversations.ts"
@@ -74,12 +74,6 @@ const commandsOf = (records: ReadonlyArray<Records.Stored>): ReadonlyArray<strin
     return wake === undefined ? [] : [wake.by?.commandId]
   })
 
-/** Only the last one ends a wait. */
-const NAMES = ["extend-budget", "wait-until", "extend-budget", "retry-now"] as const
-
-/** With a smaller number a fiber would never make progress. */
-const GIVES_WAY = 5
-
 const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until", id: string): Command.Steering => {
   const common = { conversationId, commandId: Ids.CommandId.make(id) }
   switch (type) {
@@ -92,12 +86,6 @@ const commandOf = (conversationId: Ids.ConversationId, type: Name | "wait-until"
   }
 }
 
-/** A disk that accepts writes only once it is opened. */
-const closed = () => {
-  const door = Deferred.makeUnsafe<void>()
-  return { append: Deferred.await(door), open: Deferred.succeed(door, undefined) }
-}
-
 /** A disk that is full until it is freed. */
 const full = () => {
   const disk = { isFull: true }
@@ -108,108 +96,6 @@ const full = () => {
 }
 
 describe("a command", () => {
-  for (const [where, retry] of [
-    ["in memory", RESIDENT],
-    ["on disk alone", PARKED]
-  ] as const) {
-    it.effect(`rule X4: on a turn that waits ${where}: answered when it is in the record, and not before`, () => {
-      const disk = closed()
-      return waiting({ append: disk.append, retry }, ({ conversations, provider, recorded, steer }) =>
-        Effect.gen(function* () {
-          const answers = yield* Effect.all([asking(steer("retry-now", "k")), asking(steer("retry-now", "k"))])
-          yield* TestClock.adjust("1 second")
-          for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
-          assert.deepStrictEqual(yield* recorded, [])
-          yield* disk.open
-          // Two clients, one command.
-          assert.deepStrictEqual(yield* Effect.forEach(answers, Fiber.join), [true, true])
-          assert.deepStrictEqual(yield* recorded, ["k"])
-          yield* conversations.result(turnId)
-          assert.strictEqual(provider.requests.length, 2)
-        })
-      )
-    })
-  }
-
-  it.effect("rule X4: too late for a wait: answered with false when the end of that wait is in the record", () => {
-    const disk = closed()
-    return waiting({ append: disk.append, retry: RESIDENT }, ({ recorded, steer }) =>
-      Effect.gen(function* () {
-        yield* TestClock.adjust("2 seconds")
-        const answer = yield* asking(steer("extend-budget", "late"))
-        yield* TestClock.adjust("1 second")
-        assert.isUndefined(answer.pollUnsafe())
-        yield* disk.open
-        assert.isFalse(yield* Fiber.join(answer))
-        assert.deepStrictEqual(yield* recorded, [undefined])
-      })
-    )
-  })
-
-  it.effect("rule X4: racing with the end of the wait: in the record exactly if it was taken", () =>
-    Effect.forEach(
-      Array.from({ length: 40 }, (_, n) => n),
-      (n) =>
-        waiting({ retry: n % 2 === 0 ? RESIDENT : PARKED }, ({ conversations, recorded, steer }) =>
-          Effect.gen(function* () {
-            yield* TestClock.adjust((n % 2 === 0 ? 2_000 : 3_600_000) - 1)
-            const clock = yield* asking(TestClock.adjust(1))
-            for (let m = 0; m < n; m++) yield* Effect.yieldNow
-            const answer = yield* asking(steer("retry-now", "k"))
-            yield* Fiber.join(clock)
-            const isTaken = yield* Fiber.join(answer)
-            yield* conversations.result(turnId)
-            assert.deepStrictEqual(yield* recorded, [isTaken ? "k" : undefined])
-          })
-        )
-    )
-  )
-
-  it.effect("TurnQueue.Q2: kept in order with all others that arrive while the turn leaves memory", () =>
-    Effect.forEach(
-      Array.from({ length: 40 }, (_, n) => 4 * n),
-      Effect.fnUntraced(function* (n) {
-        const failed = Deferred.makeUnsafe<void>()
-        const isAttempt = (name: string) => Records.positionOf(name)?.kind === "Attempt"
-        yield* withService(
-          {
-            scripts: [emits(overloaded), answer("ok")],
-            retry: PARKED,
-            log: (real) => ({
-              append: (appends) =>
-                Effect.tap(real.append(appends), () =>
-                  appends.some(({ records }) => records.some(({ name }) => isAttempt(name)))
-                    ? Deferred.succeed(failed, undefined)
-                    : Effect.void
-                )
-            })
-          },
-          Effect.fnUntraced(function* ({ conversations, log }) {
-            const c = yield* conversations.create({})
-            yield* conversations.prompt(c, { prompt: "Hi", turnId })
-            yield* Deferred.await(failed)
-            for (let m = 0; m < n; m++) yield* Effect.yieldNow
-            const answers = yield* Effect.forEach(NAMES, (name, i) =>
-              asking(conversations.steer(commandOf(c, name, `k${i}`), "a test"))
-            )
-            const taken = yield* Effect.forEach(answers, Fiber.join)
-            // Whether the wait has begun or not, only the last command ends it.
-            assert.deepStrictEqual(taken, taken.slice().sort())
-            if (taken[3] === false) yield* conversations.abort(c)
-            yield* conversations.result(turnId)
-            assert.deepStrictEqual(
-              commandsOf(yield* log.load(turnId)),
-              NAMES.flatMap((_, i) => (taken[i] === true ? [`k${i}`] : []))
-            )
-          })
-        )
-      })
-    ).pipe(
-      // Fibers yield after every few steps, so that there is a moment between any two steps of a turn.
-      Effect.provideService(Scheduler.MaxOpsBeforeYield, GIVES_WAY)
-    )
-  )
-
   it.effect(
     "rule X4: not recorded because the disk is full: refused in bounded time with the reason, and carried out later",
     () => {
@@ -240,17 +126,6 @@ describe("a command", () => {
         const answer = yield* asking(Effect.flip(steer("retry-now", "k")))
         yield* stop
         assert.strictEqual((yield* Fiber.join(answer))._tag, "TurnStopped")
-        assert.deepStrictEqual(yield* recorded, [])
-      })
-    )
-  )
-
-  it.effect("rule X4: on a turn that stops because it runs elsewhere: refused", () =>
-    waiting({ append: Effect.fail(new JournalConflict({ turnId })) }, ({ recorded, steer }) =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(steer("retry-now", "k"))
-        assert.strictEqual(error._tag, "TurnStopped")
-        assert.include(error.message, "elsewhere")
         assert.deepStrictEqual(yield* recorded, [])
       })
     )
@@ -405,143 +280,9 @@ describe("an abort of a queued turn", () => {
       )
     )
   }
-
-  it.effect("rule X3: takes nothing of the answer that runs from those who come to watch it", () => {
-    const reached = Deferred.makeUnsafe<void>()
-    return withService(
-      { scripts: [hangs(reached, ScriptedProvider.text("Hel"))] },
-      Effect.fnUntraced(function* ({ conversations }) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        yield* Deferred.await(reached)
-        const [early, mate] = yield* Effect.all([
-          watching(conversations.watch(c, 0)),
-          watching(conversations.watch(c, 0))
-        ])
-        yield* early.until("text-delta")
-        yield* conversations.prompt(c, { prompt: "And?", turnId: b })
-        assert.isTrue(yield* conversations.abort(c, b))
-        const late = yield* watching(conversations.watch(c, 0))
-        yield* Effect.all([late.until("text-delta"), early.until("turn-end"), mate.until("turn-end")])
-        assert.deepStrictEqual(late.types(), ["turn-start", "message", "turn-end", "step-start", "text-delta"])
-        assert.isTrue((yield* conversations.state(c)).status === "running")
-        assert.isTrue(yield* conversations.abort(c))
-        yield* TestClock.adjust("1 second")
-        for (const watcher of [early, late]) {
-          const ids = watcher.seen.flatMap(({ id }) => id ?? [])
-          assert.deepStrictEqual(
-            ids,
-            Array.from({ length: 5 }, (_, n) => n + 1)
-          )
-        }
-      })
-    )
-  })
-
-  it.effect("TurnQueue.Q4: does not run, though its place comes up before its seal is on disk", () => {
-    const door = Deferred.makeUnsafe<void>()
-    return withService(
-      {
-        scripts: [answer("one"), answer("three")],
-        log: appendsAfter((append) => (append.turnId === b ? Deferred.await(door) : Effect.void))
-      },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
-        const c = yield* conversations.create({})
-        for (const id of [turnId, b, c3]) yield* conversations.prompt(c, { prompt: `Prompt ${id}`, turnId: id })
-        const answers = yield* Effect.all([asking(conversations.abort(c, b)), asking(conversations.abort(c, b))])
-        yield* conversations.result(turnId)
-        yield* TestClock.adjust("1 second")
-        for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
-        assert.strictEqual(provider.requests.length, 1)
-        yield* Deferred.succeed(door, undefined)
-        for (const answer of answers) assert.isTrue(yield* Fiber.join(answer))
-        assert.strictEqual((yield* conversations.result(c3)).text, "three")
-        assert.strictEqual((yield* conversations.result(b)).end.status, "aborted")
-        assert.strictEqual(provider.requests.length, 2)
-      })
-    )
-  })
-
-  it.effect(
-    "rule X3: comes to watchers in the order of the disk, also behind a write that the disk had refused",
-    () => {
-      const door = Deferred.makeUnsafe<void>()
-      const written = Deferred.makeUnsafe<void>()
-      const read = Deferred.makeUnsafe<void>()
-      let calls = 0
-      return withService(
-        {
-          scripts: [emits(overloaded), answer("one")],
-          retry: RESIDENT,
-          log: (real) => ({
-            // The last read of an abort, before its write.
-            load: (id) => Effect.tap(real.load(id), () => (id === b ? Deferred.succeed(read, undefined) : Effect.void)),
-            append: (appends) =>
-              Effect.gen(function* () {
-                if (!appends.some((append) => append.turnId === turnId && writes(append, "message")))
-                  return yield* real.append(appends)
-                if (++calls === 1)
-                  return appends.map(() => Exit.fail(new StorageError({ message: "The disk is full." })))
-                const outcomes = yield* real.append(appends)
-                yield* Deferred.succeed(written, undefined)
-                yield* Deferred.await(door)
-                return outcomes
-              })
-          })
-        },
-        Effect.fnUntraced(function* ({ conversations, log }) {
-          const c = yield* conversations.create({})
-          yield* conversations.prompt(c, { prompt: "Hi", turnId })
-          const watcher = yield* watching(conversations.watch(c, 0))
-          yield* watcher.until("provider-retry")
-          yield* conversations.prompt(c, { prompt: "And?", turnId: b })
-          yield* TestClock.adjust("4 seconds")
-          yield* Deferred.await(written)
-          const aborted = yield* asking(conversations.abort(c, b))
-          yield* Deferred.await(read)
-          yield* Effect.repeat(Effect.yieldNow, { times: 50 })
-          yield* Deferred.succeed(door, undefined)
-          yield* TestClock.adjust("5 seconds")
-          assert.isTrue(yield* Fiber.join(aborted))
-          assert.strictEqual((yield* conversations.result(turnId)).text, "one")
-          yield* TestClock.adjust("1 second")
-          const stored = Array.from(yield* Stream.runCollect(log.events(c, 0)), ({ id }) => id)
-          assert.isAbove(stored.length, 4)
-          assert.deepStrictEqual(
-            watcher.seen.flatMap(({ id }) => id ?? []),
-            stored
-          )
-        })
-      )
-    }
-  )
 })
 
 describe("an abort", () => {
-  it.effect("rule D8: during an answer: answered when the seal is on disk, and not before", () => {
-    const door = Deferred.makeUnsafe<void>()
-    const reached = Deferred.makeUnsafe<void>()
-    return withService(
-      {
-        scripts: [hangs(reached, ScriptedProvider.text("Hel"))],
-        log: appendsAfter((append) => (writes(append, "turn-end") ? Deferred.await(door) : Effect.void))
-      },
-      Effect.fnUntraced(function* ({ conversations }) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        yield* Deferred.await(reached)
-        const answers = yield* Effect.all([asking(conversations.abort(c)), asking(conversations.abort(c))])
-        yield* TestClock.adjust("1 second")
-        for (const answer of answers) assert.isUndefined(answer.pollUnsafe())
-        assert.strictEqual((yield* Logged.tail()).length, 1)
-        yield* Deferred.succeed(door, undefined)
-        assert.deepStrictEqual(yield* Effect.forEach(answers, Fiber.join), [true, true])
-        assert.deepStrictEqual(yield* Logged.tail(), [])
-        assert.isFalse(yield* conversations.abort(c))
-      })
-    )
-  })
-
   it.effect("rule D8: with a full disk: refused in bounded time, and ends the turn later", () => {
     const disk = full()
     const reached = Deferred.makeUnsafe<void>()

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import { Effect, Exit, Fiber } from "effect"
-import { TestClock } from "effect/testing"
 import { type CommandResult, TurnWait } from "../../../src/engine/pacing/TurnWait.ts"
 
 const by = (commandId: string) => ({ commandId, origin: "a test" })
@@ -25,20 +24,6 @@ const sleeps = (wait: TurnWait, elapsed: Effect.Effect<void>, over: () => void) 
   )
 
 describe("a wait", () => {
-  it.effect("ends by itself, once", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      let ended = 0
-      const fiber = yield* Effect.forkChild(
-        sleeps(wait, Effect.sleep("1 minute"), () => ended++),
-        { startImmediately: true }
-      )
-      yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* Fiber.join(fiber), { type: "elapsed" })
-      assert.strictEqual(ended, 1)
-    })
-  )
-
   it.effect("rule X4: loses no command between two of its parts, and takes them in order", () =>
     Effect.gen(function* () {
       const wait = new TurnWait()
@@ -73,73 +58,6 @@ describe("a wait", () => {
       wait.recordedEnd(wake)
       yield* Effect.yieldNow
       assert.isTrue(answer())
-    })
-  )
-
-  it.effect(
-    "rule X1: that stands by continues when it is rung, with its elapsed time or without anything to take",
-    () =>
-      Effect.gen(function* () {
-        const sent = new TurnWait()
-        const back = yield* Effect.forkChild(standsBy(sent), { startImmediately: true })
-        sent.resume()
-        yield* Fiber.join(back)
-        assert.isFalse(sent.hasNews)
-
-        const wait = new TurnWait()
-        const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
-        // Its time has come; it is not admitted yet.
-        wait.elapse()
-        yield* Effect.yieldNow
-        assert.isUndefined(ready.pollUnsafe())
-        wait.resume()
-        yield* Fiber.join(ready)
-        assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "elapsed" })
-      })
-  )
-
-  it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
-      wait.elapse()
-      yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
-      yield* Fiber.join(ready)
-      assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
-      // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
-      assert.isFalse(wait.hasNews)
-    })
-  )
-
-  it.effect("rule X4: a command that arrived before it stands by is taken without waiting", () =>
-    Effect.gen(function* () {
-      const [commanded, rung] = [new TurnWait(), new TurnWait()]
-      yield* asking(commanded.steer({ type: "now", by: by("a") }))
-      yield* standsBy(commanded)
-      rung.elapse()
-      rung.resume()
-      yield* standsBy(rung)
-      assert.deepStrictEqual([commanded.hasNews, rung.hasNews], [true, true])
-    })
-  )
-
-  it.effect("TurnWait.W4: answers no command as taken before it is on record", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      const sleep = yield* Effect.forkChild(
-        sleeps(wait, Effect.never, () => {}),
-        { startImmediately: true }
-      )
-      const first = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      const wake = yield* Fiber.join(sleep)
-      // The same command again, and a late one: neither has a result before the first is on record.
-      const again = yield* asking(wait.steer({ type: "now", by: by("a") }))
-      const late = yield* asking(wait.steer({ type: "until", until: 5, by: by("b") }))
-      yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual([first(), again(), late()], [undefined, undefined, undefined])
-      wait.recordedEnd(wake)
-      yield* Effect.yieldNow
-      assert.deepStrictEqual([first(), again(), late()], [true, true, false])
     })
   )
 
@@ -202,16 +120,6 @@ describe("a wait", () => {
       yield* Effect.yieldNow
       assert.isTrue(old())
       assert.deepStrictEqual((yield* sleeps(wait, Effect.never, () => {})).by, by("new"))
-    })
-  )
-
-  it.effect("TurnWait.W3: takes a person's command before the elapsed time", () =>
-    Effect.gen(function* () {
-      const wait = new TurnWait()
-      wait.elapse()
-      yield* asking(wait.steer({ type: "cancelled", by: by("a") }))
-      assert.strictEqual((yield* sleeps(wait, Effect.void, () => {})).type, "cancelled")
-      assert.isFalse(wait.hasNews)
     })
   )
 

@@ -4,14 +4,13 @@ import { Timer } from "@holdfast/journal"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Clock, Duration, Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { answers, full, shut } from "../gate/GateStates.ts"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../../src/engine/gate/Gatekeeper.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import { NEAR_MS } from "../../../src/engine/parking/Parking.ts"
-import { CrowdedEndpoint, onDisk, prompts, start } from "../conversation/CrowdedEndpoint.ts"
-import { asking, type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
+import { type Options, waits, watching, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 
@@ -77,130 +76,6 @@ it.effect("Waking.U2: a turn is read before its time, and only continues at its 
     })
   )
 )
-
-it.effect("Waking.U2: its state shows that it waits, and its watchers get no event twice", () =>
-  nearly(
-    Effect.fnUntraced(function* ({ conversations, id }) {
-      const waiting = { status: "retrying" as const, turnId, isRetrying: true, attempt: 0, retryAt: MINUTE, queued: [] }
-      assert.deepInclude(yield* conversations.state(id), waiting)
-      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 0 })
-      const behind = yield* conversations.prompt(id, { prompt: "And?" })
-      assert.deepInclude(yield* conversations.state(id), { ...waiting, queued: [behind] })
-      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 1, queued: 1 })
-      const { seen } = yield* watching(conversations.watchTurn(turnId))
-      yield* TestClock.adjust(NEAR_MS)
-      yield* conversations.result(turnId)
-      yield* settle
-      const announced = seen.map(({ event }) => event.type)
-      assert.strictEqual(announced.filter((type) => type === "provider-retry").length, 1)
-      assert.strictEqual(announced.at(-1), "turn-end")
-      yield* conversations.result(behind)
-    })
-  )
-)
-
-it.effect("Waking.U2: a watcher from the beginning gets its wait once", () => {
-  let announced = 0
-  return withService(
-    { scripts: [emits(overloaded), answer("At last")], retry: waits(60) },
-    Effect.fnUntraced(function* ({ conversations }) {
-      const id = yield* conversations.create({})
-      const { seen, until } = yield* watching(conversations.watch(id, 0))
-      yield* conversations.prompt(id, { prompt: "Hi", turnId })
-      yield* until("provider-retry")
-      yield* TestClock.adjust(MINUTE - 1)
-      yield* settle
-      announced = seen.length
-      yield* TestClock.adjust(1)
-      yield* until("turn-end")
-      assert.deepStrictEqual(
-        seen.slice(announced - 1).map(({ event }) => event.type),
-        ["provider-retry", "text-delta", "retry-end", "usage", "message", "turn-end"]
-      )
-    })
-  )
-})
-
-it.effect("rule X4: a command reaches it, ends its wait at once, and is on record when it is answered", () =>
-  nearly(
-    Effect.fnUntraced(function* ({ conversations, id, log, reads }) {
-      assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "a test"))
-      const wakes = (yield* log.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
-      assert.deepInclude(wakes[0], { type: "now", at: MINUTE - NEAR_MS })
-      const { end } = yield* conversations.result(turnId)
-      assert.deepInclude(end, { status: "completed", endedAt: MINUTE - NEAR_MS })
-      assert.strictEqual(reads(), 1)
-      // Its time comes later without effect.
-      yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(yield* conversations.counts, { running: 0, retrying: 0, queued: 0 })
-    })
-  )
-)
-
-it.effect("rule X4: after its end is moved it leaves memory until then", () =>
-  nearly(
-    Effect.fnUntraced(function* ({ conversations, id, provider, reads }) {
-      const until = MINUTE + 30_000
-      assert.isTrue(yield* conversations.steer({ type: "wait-until", conversationId: id, until }, "a test"))
-      yield* TestClock.adjust(NEAR_MS)
-      yield* settle
-      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: until })
-      assert.deepStrictEqual([provider.requests.length, reads()], [1, 1])
-      yield* TestClock.adjust(30_000)
-      const { end } = yield* conversations.result(turnId)
-      assert.strictEqual(end.endedAt, until)
-      assert.strictEqual(reads(), 2)
-    })
-  )
-)
-
-it.effect("rule D8: an abort ends it at once", () =>
-  nearly(
-    Effect.fnUntraced(function* ({ conversations, id, provider }) {
-      assert.isTrue(yield* conversations.abort(id))
-      const { end } = yield* conversations.result(turnId)
-      assert.deepInclude(end, { status: "aborted", endedAt: MINUTE - NEAR_MS })
-      yield* TestClock.adjust("1 hour")
-      assert.strictEqual(provider.requests.length, 1)
-    })
-  )
-)
-
-it.effect("rule X4: commands that arrive while it is read are taken in order", () => {
-  let isSlow = false
-  return withService(
-    {
-      scripts: [emits(overloaded), answer("At last")],
-      retry: waits(60),
-      store: (real) => ({
-        resumption: (turnId) =>
-          isSlow ? Effect.andThen(Effect.sleep("1 second"), real.resumption(turnId)) : real.resumption(turnId)
-      })
-    },
-    Effect.fnUntraced(function* ({ conversations, log }) {
-      const id = yield* conversations.create({})
-      yield* conversations.prompt(id, { prompt: "Hi", turnId })
-      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
-      isSlow = true
-      yield* TestClock.adjust(MINUTE - NEAR_MS + 500)
-      const until = 2 * MINUTE
-      yield* asking(conversations.steer({ type: "wait-until", conversationId: id, until }, "the first"))
-      yield* asking(conversations.steer({ type: "extend-budget", conversationId: id, byMs: 5 }, "the second"))
-      yield* TestClock.adjust("10 seconds")
-      const wakes = (yield* log.load(turnId)).flatMap((record) => Records.valueOf("Wake", record) ?? [])
-      assert.deepStrictEqual(
-        wakes.map(({ type, by, at }) => [type, by?.origin, at]),
-        [
-          ["until", "the first", MINUTE - NEAR_MS + 1_000],
-          ["extended", "the second", MINUTE - NEAR_MS + 1_000]
-        ]
-      )
-      assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: until })
-      yield* TestClock.adjust("1 hour")
-      assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, until)
-    })
-  )
-})
 
 it.effect("Waking.U3: a turn that cannot be read ahead continues at its time, and no failure is reported", () => {
   let isBroken = false
@@ -327,39 +202,5 @@ it.effect("rule X5: before a shut gate only a turn whose end a person chose is r
     Effect.provide(
       Gates.layer(() => ({ baseUrl: "http://test", credential: undefined })).pipe(Layer.provide(Timer.layer))
     )
-  )
-)
-
-it.effect("rule X1: a process that shuts down meanwhile has recorded nothing", () =>
-  nearly(
-    Effect.fnUntraced(function* ({ log, provider, stop }) {
-      const before = yield* log.load(turnId)
-      yield* stop
-      assert.deepStrictEqual(yield* log.load(turnId), before)
-      assert.deepStrictEqual(
-        (yield* log.tail()).map((turn) => [turn.turnId, turn.tail?.name]),
-        [[turnId, "step/0/decision/0"]]
-      )
-      yield* TestClock.adjust("1 hour")
-      assert.strictEqual(provider.requests.length, 1)
-    })
-  )
-)
-
-it.effect("Waking.U2: a watcher from the start of a process gets its wait once", () =>
-  onDisk(
-    Effect.gen(function* () {
-      const endpoint = new CrowdedEndpoint((now) => now >= MINUTE)
-      const retry = { schedule: { type: "steps", delays: [Duration.minutes(1)] } } as const
-      const first = yield* start({ endpoint, gates: "none", retry })
-      const [id = assert.fail("it was not prompted")] = yield* prompts(first, 1, TestClock.adjust)
-      yield* first.stop
-      const second = yield* start({ endpoint, gates: "none", retry })
-      const { seen, until } = yield* watching(second.conversations.watch(id, 0))
-      yield* until("provider-retry")
-      yield* TestClock.adjust("1 hour")
-      yield* until("turn-end")
-      assert.strictEqual(seen.filter(({ event }) => event.type === "provider-retry").length, 1)
-    })
   )
 )

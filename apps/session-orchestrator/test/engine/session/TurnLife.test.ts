@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Interruption } from "@holdfast/journal"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Effect, Exit } from "effect"
+import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
 import { Gatekeeper, GateTicket } from "../../../src/engine/gate/Gatekeeper.ts"
 import { Session } from "../../../src/engine/session/Session.ts"
@@ -96,41 +96,6 @@ describe("a turn's life", () => {
     { numRuns: 500 }
   )
 
-  it("Waking.U1: a due turn exchanges its slot for a place, and keeps that until the end of the wait that it was parked in", () => {
-    const { lender, turn } = bring("parked")
-    turn.hold("slot", lender.slot())
-    turn.begins(true)
-    turn.call()
-    turn.wait.elapse()
-    assert.isTrue(turn.standsBy)
-    assert.isTrue(turn.admit(lender.place()))
-    assert.isFalse(turn.standsBy)
-    assert.isUndefined(turn.holds.slot)
-    turn.begins(true)
-    assert.isDefined(turn.holds.place)
-    turn.begins(false)
-    assert.isUndefined(turn.holds.place)
-    assertSound(turn, lender)
-  })
-
-  it("Waking.U1: a turn that runs, or that has left, takes no place", () => {
-    for (const prepare of [(turn: TurnLife.TurnLife) => turn.begin(), (turn: TurnLife.TurnLife) => void turn.park()]) {
-      const { lender, turn } = bring("queued")
-      prepare(turn)
-      assert.isFalse(turn.admit(lender.place()))
-      assertSound(turn, lender)
-    }
-  })
-
-  it("a turn that arrives at a wait which is not over keeps no place for it", () => {
-    const { lender, turn } = bring("queued")
-    assert.isTrue(turn.admit(lender.place()))
-    turn.begin()
-    turn.begins(true)
-    assert.isUndefined(turn.holds.place)
-    assertSound(turn, lender)
-  })
-
   it("rule X14: its interruption is kept until it makes progress, and its beginning until it runs", () => {
     const interruption = Interruption.none("life")
     const turn = new TurnLife.TurnLife(turnId, "queued", { interruption, arrival: { resumption: undefined } })
@@ -147,24 +112,5 @@ describe("a turn's life", () => {
     turn.begin()
     turn.stop()
     assert.isUndefined(turn.arrival)
-  })
-
-  it.effect("its end is reported once", () =>
-    Effect.gen(function* () {
-      const turn = new TurnLife.TurnLife(turnId)
-      turn.end(Exit.void)
-      turn.end(Exit.die("again"))
-      yield* Deferred.await(turn.ended)
-      assert.isFalse(yield* turn.wait.steer({ type: "now", by: { commandId: "k", origin: "a test" } }))
-    })
-  )
-
-  it("TurnLife.L1: an early wake after the end of the turn changes nothing", () => {
-    const gate = gatekeeper()
-    const turn = new TurnLife.TurnLife(turnId)
-    turn.end(Exit.void)
-    turn.letIn(gate.admit(), () => {})
-    assert.isTrue(gate.isIdle)
-    assert.isFalse(turn.isCalled)
   })
 })

@@ -6,7 +6,6 @@ import { Ids, TurnEvent } from "@holdfast/wire"
 import { Channel, Effect, Fiber, Pull, Stream } from "effect"
 import * as fc from "fast-check"
 import type { Frame } from "../../../src/engine/conversation/Conversations.ts"
-import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 import { Hub } from "../../../src/engine/session/Hub.ts"
 import { Session } from "../../../src/engine/session/Session.ts"
 import * as Watching from "../../../src/engine/session/Watching.ts"
@@ -215,31 +214,6 @@ describe("a watcher", () => {
         assert.strictEqual(shownBy(frames).current, "")
       })
   )
-
-  it.effect("rule X3: that connects late gets the text of the step in progress, as one piece", () =>
-    Effect.gen(function* () {
-      const { session, say } = bound(new DrivenConversation())
-      for (const event of [stepStart(0), delta("Hel"), delta("lo")]) say(event)
-      const chunk = yield* session.hub.subscribe().pull
-      assert.deepStrictEqual(
-        chunk.map(({ event }) => event),
-        [stepStart(0), delta("Hello")]
-      )
-    })
-  )
-
-  it.effect("rule X3: that connects during a wait gets it with its absolute end", () =>
-    Effect.gen(function* () {
-      const { session, say } = bound(new DrivenConversation())
-      for (const event of [stepStart(0), retry]) say(event)
-      assert.deepStrictEqual((yield* session.hub.subscribe().pull).at(-1)?.event, retry)
-      session.hub.inProgress.resume()
-      assert.deepStrictEqual(
-        (yield* session.hub.subscribe().pull).map(({ event }) => event),
-        [stepStart(0)]
-      )
-    })
-  )
 })
 
 describe("between the disk and the hub", () => {
@@ -264,41 +238,6 @@ describe("between the disk and the hub", () => {
       yield* Fiber.join(fiber)
       return frames.map(({ event }) => event)
     })
-
-  it.effect(
-    "Watching.V3: a message that is on disk and has not passed the hub arrives once, behind the text that it replaces",
-    () =>
-      Effect.gen(function* () {
-        const session = new Session(conversationId)
-        session.hub.persisted([earlier])
-        session.hub.live(stepStart(1))
-        session.hub.live(delta("Hel"))
-        const message = stored(2, answer(1, "Hello"))
-        const events = yield* seenBy(session, [earlier, message], () => {
-          session.hub.live(delta("lo"))
-          session.hub.persisted([message])
-          session.hub.persisted([stored(3, turnEnd)])
-        })
-        assert.deepStrictEqual(events, [earlier.event, stepStart(1), delta("Hel"), delta("lo"), message.event, turnEnd])
-      })
-  )
-
-  it.effect(
-    "Hub.H4: an event that a second run emits again arrives once, whether it was read from the disk or live",
-    () =>
-      Effect.gen(function* () {
-        const session = new Session(conversationId)
-        const message = stored(2, answer(1, "Hello"))
-        const events = yield* seenBy(session, [earlier, message], () => {
-          session.hub.persisted([earlier])
-          session.hub.persisted([message])
-          session.hub.live(stepStart(2))
-          session.hub.persisted([message])
-          session.hub.persisted([stored(3, turnEnd)])
-        })
-        assert.deepStrictEqual(events, [earlier.event, message.event, stepStart(2), turnEnd])
-      })
-  )
 
   it("Hub.H4: a wait that was emitted while its turn was on disk is known when the turn is run again from its start", () => {
     const { hub } = new Session(conversationId)
@@ -390,69 +329,12 @@ describe("between the disk and the hub", () => {
         assert.deepStrictEqual(events, [earlier.event, turnEnd])
       })
   )
-
-  it.effect("rule X3: the same if the conversation has no events yet", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      const rest = () => {
-        session.hub.persisted([earlier])
-        session.hub.persisted([stored(2, turnEnd)])
-      }
-      assert.deepStrictEqual(yield* seenBy(session, [], rest, 40), [earlier.event, turnEnd])
-    })
-  )
 })
 
 describe("the hub", () => {
-  it.effect("delivers events of one moment as one chunk", () =>
-    Effect.gen(function* () {
-      const hub = new Hub()
-      const subscriber = hub.subscribe()
-      const fiber = yield* Effect.forkChild(subscriber.pull, { startImmediately: true })
-      for (const text of ["a", "b", "c"]) hub.live(delta(text))
-      const chunk = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(
-        chunk.map(({ event }) => event),
-        [delta("a"), delta("b"), delta("c")]
-      )
-    })
-  )
-
-  it.effect("disconnects a subscriber that is too far behind, with the reason, and keeps the others", () =>
-    Effect.gen(function* () {
-      const hub = new Hub()
-      const slow = hub.subscribe()
-      const quick = hub.subscribe()
-      const text = "x".repeat(1024 * 1024)
-      for (let sent = 0; sent <= MAX_BEHIND; sent += text.length) {
-        hub.live(delta(text))
-        quick.take()
-      }
-      // Subscribers are checked when the turn of the event loop is over.
-      yield* Effect.promise(() => Promise.resolve())
-      const error = yield* Effect.flip(slow.pull)
-      assert.include(String(error), "too far behind")
-      hub.live(delta("still here"))
-      assert.strictEqual(quick.take().length, 1)
-    })
-  )
-
-  it("disconnects no subscriber for one event, however large", () => {
-    const hub = new Hub()
-    const subscriber = hub.subscribe()
-    hub.live(delta("x".repeat(MAX_BEHIND)))
-    hub.live(delta("and on"))
-    assert.strictEqual(subscriber.take().length, 2)
-  })
-
   it("encodes nothing without subscribers", () => {
     const hub = new Hub()
     const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }
     hub.live(untouchable)
   })
-})
-
-const bound = (driven: DrivenConversation) => ({
-  session: driven.session,
-  say: (event: TurnEvent.TurnEvent) => driven.say(event)
 })

@@ -15,7 +15,7 @@ import type { TurnRow } from "../../../src/storage/ListPage.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 
 /** Its answers report 15 tokens each. */
-const { answer, breaksOff, text, unauthorized, emits } = ScriptedProvider
+const { answer, breaksOff, text, emits } = ScriptedProvider
 
 type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
 
@@ -73,33 +73,6 @@ describe("a limit of the day that fails turns", () => {
     )
   )
 
-  it.effect("counts an answer that is void, beside the one that follows it", () =>
-    limited(
-      [{ per: "day", tokens: 30, then: "fail" }],
-      [breaksOff(text("Hel"), { type: "usage", usage: { inputTokens: 10, outputTokens: 5 } }), answer("Hello")],
-      (service) =>
-        Effect.gen(function* () {
-          const { conversations } = service
-          const id = yield* conversations.create({ retry: { midStream: "discard" } })
-          const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi" })
-          yield* watcher.until("provider-retry")
-          yield* TestClock.adjust("1 second")
-          assert.strictEqual((yield* conversations.result(turnId)).text, "Hello")
-          assert.include((yield* turn(service)).end.error?.message, "and 30 tokens were spent")
-        })
-    )
-  )
-
-  it.effect("does not refuse the retries of a step that has begun", () =>
-    limited([{ per: "day", tokens: 15, then: "fail" }], [emits(unauthorized), answer("one")], (service) =>
-      Effect.gen(function* () {
-        assert.strictEqual((yield* turn(service)).end.error?.reason, "auth")
-        assert.strictEqual((yield* turn(service)).text, "one")
-      })
-    )
-  )
-
   it.effect("counts what turns of the day have used before the service started", () =>
     Effect.gen(function* () {
       const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
@@ -147,31 +120,6 @@ describe("a limit of a conversation", () => {
       })
     )
   )
-
-  for (const isShared of [true, false]) {
-    it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
-      Effect.gen(function* () {
-        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-        const spend = { limits, prices: {}, isShared }
-        const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
-          ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
-        let id: Ids.ConversationId | undefined
-        yield* life((service) =>
-          Effect.gen(function* () {
-            id = yield* service.conversations.create({})
-            yield* prompt(service, id)
-          })
-        )
-        const conversation = id ?? assert.fail("it was made")
-        yield* life((service) =>
-          Effect.gen(function* () {
-            assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
-            assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
-          })
-        )
-      }).pipe(Effect.scoped)
-    )
-  }
 })
 
 describe("a limit of a turn", () => {
@@ -477,29 +425,6 @@ describe("rule X11: a limit of the day that asks", () => {
           assert.strictEqual((yield* conversations.result(turnId)).text, "three")
         })
     )
-  )
-
-  it.effect("rule X11: a question is kept over a restart, and its answer holds for the rest of the turn", () =>
-    Effect.gen(function* () {
-      const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
-      let waiting: { readonly id: Ids.ConversationId; readonly turnId: Ids.TurnId } | undefined
-      yield* limited(limits, [answer("one")], (service) => Effect.map(asked(service), (ids) => void (waiting = ids)), {
-        storage
-      })
-      const again = [ScriptedProvider.tools(ScriptedProvider.call("none")), answer("three")]
-      yield* limited(
-        limits,
-        again,
-        ({ conversations }) =>
-          Effect.gen(function* () {
-            if (waiting === undefined) return assert.fail("no turn has asked")
-            const { id, turnId } = waiting
-            assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: id }, "test"))
-            assert.strictEqual((yield* conversations.result(turnId)).text, "three")
-          }),
-        { storage }
-      )
-    })
   )
 
   it.effect("rule X11: fails the turn when nobody answers in time, with the limit in its error", () =>
