@@ -25,15 +25,15 @@ const unit = {
 }
 
 /**
- * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Four files run side by
- * side, whatever their project, so that two cores have work meanwhile. Tests of e2e come first, as they take longest.
+ * Tests of the other two projects wait for facts most of their time: for processes, sockets, disks and clocks. Six files run side by
+ * side, whatever their project: with four, two cores had work a third of the time. Tests of e2e come first, as they take longest.
  */
 const waiting = {
   env,
   isolate: false,
   testTimeout: GUARD_MS,
   hookTimeout: GUARD_MS,
-  maxWorkers: 4,
+  maxWorkers: 6,
   sequence: { groupOrder: 1 }
 }
 
@@ -61,7 +61,10 @@ const LONGEST = [
   "kernel/test/Prefixes.test",
   "conformance/Conformance.test",
   "cluster/Cluster.e2e",
+  "terminal/test/Terminal.e2e",
   "service/Crash.e2e",
+  "service/Starved.e2e",
+  "service/Night.e2e",
   "service/Process.e2e",
   "cli/Cli.e2e",
   "cluster/TurnsShown.e2e",

@@ -10,8 +10,8 @@ import { createServer } from "node:net"
 const FIRST = 12_000
 
 /** The ports of one worker. */
-const PORTS = 4_500
-const WORKERS = 4
+const PORTS = 3_000
+const WORKERS = 6
 
 const own = FIRST + (Number(process.env["VITEST_POOL_ID"] ?? 0) % WORKERS) * PORTS
 let next = Math.floor(Math.random() * PORTS)

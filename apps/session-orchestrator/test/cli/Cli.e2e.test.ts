@@ -176,7 +176,7 @@ echo "\${1##*session-orchestrator/}"`
     expect(stdout).toMatch(/“Hello there”.*\n$/)
   })
 
-  describe("run in a database", () => {
+  describe.concurrent("run in a database", () => {
     const model = ["--model", "simulated/steady+instant"]
     const env = (name: string) => ({ HOLDFAST_DATABASE_PATH: join(directory, name) })
 

@@ -58,7 +58,7 @@ const rig = Effect.gen(function* () {
   return { asked, directory, endpoint, run, state }
 })
 
-describe("holdfast with", () => {
+describe.concurrent("holdfast with", () => {
   it.live("runs a program through an outage with its own arguments and exit code, and leaves only the database", () =>
     Effect.gen(function* () {
       const { asked, directory, run, state } = yield* rig

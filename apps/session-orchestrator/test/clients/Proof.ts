@@ -44,7 +44,7 @@ const scenario = (turns: number, cuts: number) =>
   })
 
 /** Cuts over each transport in the usual run. */
-export const USUAL = 120
+export const USUAL = 60
 export const CUTS = Number(process.env["HOLDFAST_MODEL_RUNS"] ?? USUAL)
 const SEED = Number(process.env["HOLDFAST_SEED"] ?? Date.now() % 2 ** 31)
 

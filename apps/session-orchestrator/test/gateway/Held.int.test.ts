@@ -424,38 +424,6 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("rule X13: without its client makes no call, and goes on when it is asked again", () =>
-    Effect.gen(function* () {
-      let isUp = false
-      const bytes = GatewayRig.chatStream("hello")
-      const OTHER = "other-agent/1.0"
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call) => (isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)),
-        file: { gate: { enabled: false } }, // Each call makes its own attempts.
-        retry: { schedule: { type: "steps", delays: [Duration.millis(30)], tail: Duration.millis(30) } }
-      })
-      const isOther = ({ rawHeaders }: RawEndpoint.Received) => rawHeaders.includes(OTHER)
-      const callsOfFirst = () => endpoint.calls.filter((call) => !isOther(call)).length
-      const first = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
-      const ask = { ...ASK, temperature: 1 }
-      const other = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ask, { ...KEY, "user-agent": OTHER }))
-      yield* until(() => callsOfFirst() === 3)
-      yield* Fiber.interrupt(first)
-      // A call that kept its client waits as long as this one would: ten times, once the service has noticed.
-      const last = Effect.sync(() => endpoint.calls.slice(-10).map(isOther))
-      yield* Process.eventually("its calls to end", last, (calls) => calls.length === 10 && !calls.includes(false))
-      const calls = callsOfFirst()
-      isUp = true
-      yield* Fiber.join(other)
-      expect(callsOfFirst()).toBe(calls)
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect(Number(answer.headers["x-holdfast-attempts"])).toBeGreaterThanOrEqual(calls)
-      expect(callsOfFirst()).toBe(calls + 1)
-      expect((yield* turnsOf(service)).length).toBe(2)
-    }).pipe(Effect.scoped)
-  )
-
   it.live("rule X13: whose body is compressed is held, goes up as it came, and is known when it is asked again", () =>
     Effect.gen(function* () {
       const bytes = GatewayRig.chatStream("hello")
@@ -578,49 +546,6 @@ describe("a held call", () => {
       isUp = true
       yield* order({ model: "own" }, "retry-now", false)
       for (const post of [first, third]) expect((yield* Fiber.join(post ?? assert.fail())).status).toBe(200)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("rule X13: outlives the process: the same call goes on in its wait", () =>
-    Effect.gen(function* () {
-      const directory = yield* folder
-      let isUp = false
-      const bytes = GatewayRig.chatStream("hello")
-      const endpoint = yield* RawEndpoint.start((call) =>
-        isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
-      )
-      const rig = {
-        endpoint,
-        database: path.join(directory, "holdfast.db"),
-        answer: () => {},
-        retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)], tail: Duration.hours(1) } }
-      } as const
-      const before = yield* GatewayRig.start(rig)
-      const lost = yield* Effect.forkChild(Effect.exit(GatewayRig.post(before.service.port, CHAT, ASK, KEY)))
-      yield* until(() => endpoint.calls.length === 2)
-      yield* Process.eventually("the call to wait", turnsOf(before.service), ([turn]) => turn?.["wait"] !== undefined)
-      yield* before.service.stop
-      yield* Fiber.join(lost)
-      isUp = true
-      const { service } = yield* GatewayRig.start(rig)
-      const again = yield* Effect.forkChild(GatewayRig.post(service.port, CHAT, ASK, KEY))
-      const [turn] = yield* turnsOf(service)
-      expect(turn).toMatchObject({ status: "waiting", attempts: 2, wait: { retry: 1 } })
-      expect(endpoint.calls.length).toBe(2)
-      // A command finds the turn when its client is back.
-      const command = service.call({
-        path: `/v1/conversations/${String(turn?.["conversationId"])}/retry-now`,
-        body: {}
-      })
-      yield* Process.eventually("the call to go on", command, () => endpoint.calls.length === 3)
-      const answer = yield* Fiber.join(again)
-      expect(answer.body.equals(bytes)).toBe(true)
-      expect([answer.headers["x-holdfast-attempts"], endpoint.calls.length]).toEqual(["3", 3])
-      const disk = fs
-        .readdirSync(directory)
-        .map((name) => fs.readFileSync(path.join(directory, name), "latin1"))
-        .join("")
-      for (const secret of ["secret prompt", "sk-of-the-client"]) expect(disk).not.toContain(secret)
     }).pipe(Effect.scoped)
   )
 })

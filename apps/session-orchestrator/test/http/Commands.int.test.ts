@@ -10,39 +10,10 @@ const withConversation = Effect.gen(function* () {
   return { server, path: `/v1/conversations/${conversation}`, conversation }
 })
 
-it.effect("a conversation is created with its settings, and its state has them", () =>
-  Effect.gen(function* () {
-    const { server } = yield* withConversation
-    const body = { model: "openai/gpt-5", system: "Be brief.", retry: { profile: "interactive" } }
-    const created = yield* server.call({ path: "/v1/conversations", body })
-    expect(created.status).toBe(201)
-    const { conversationId } = JSON.parse(created.text)
-    const state = yield* server.call({ path: `/v1/conversations/${conversationId}` })
-    expect(JSON.parse(state.text)).toEqual({
-      conversationId,
-      status: "idle",
-      model: "openai/gpt-5",
-      autoRetryEnabled: true,
-      isRetrying: false,
-      queued: []
-    })
-  })
-)
-
 it.effect("a conversation is created without a body too", () =>
   Effect.gen(function* () {
     const { server } = yield* withConversation
     expect((yield* server.call({ path: "/v1/conversations", method: "POST" })).status).toBe(201)
-  })
-)
-
-it.effect("rule P14: abort, abort-retry and retry-now are 202, with or without something to end", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withConversation
-    for (const command of ["abort", "abort-retry", "retry-now", "abort"]) {
-      expect((yield* server.call({ path: `${path}/${command}`, method: "POST" })).status).toBe(202)
-    }
-    expect(server.conversations.calls).toEqual(["abort", "abort-retry", "retry-now", "abort"])
   })
 )
 
@@ -74,24 +45,6 @@ it.effect("rule X4: a command that cannot be written is a problem", () =>
       expect(status).toBe(503)
       expect(JSON.parse(text)).toMatchObject({ type: "/docs#problem-storage-unavailable" })
     }
-  })
-)
-
-it.effect("rule P15: automatic retries are switched at run time, and the state has the setting", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withConversation
-    const { status } = yield* server.call({ path: `${path}/auto-retry`, method: "PUT", body: { enabled: false } })
-    expect(status).toBe(204)
-    expect(JSON.parse((yield* server.call({ path })).text).autoRetryEnabled).toBe(false)
-  })
-)
-
-it.effect("the model of a conversation is changed, and the state has it", () =>
-  Effect.gen(function* () {
-    const { path, server } = yield* withConversation
-    const { status } = yield* server.call({ path: `${path}/model`, method: "PUT", body: { model: "simulated/slow" } })
-    expect(status).toBe(204)
-    expect(JSON.parse((yield* server.call({ path })).text).model).toBe("simulated/slow")
   })
 )
 

@@ -46,7 +46,7 @@ const descriptorOf = (server: Server): number => (server as unknown as { _handle
 
 const healthz = (url: string) => Effect.promise(() => fetch(`${url}/healthz`).then(({ status }) => status))
 
-describe("a socket that was handed over", () => {
+describe.concurrent("a socket that was handed over", () => {
   it.live("holds connections while the service restarts after a kill: none is refused", () =>
     Effect.gen(function* () {
       const { pidOf, url } = yield* handed({ host: "127.0.0.1", port: 0 })

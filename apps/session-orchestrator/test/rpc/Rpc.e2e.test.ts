@@ -1,5 +1,5 @@
 /** Runs `holdfast rpc` as programs do: a process, and the client of `holdfast/rpc`. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import type { TurnEvent } from "../../../../packages/holdfast/src/Events.ts"
 import { RpcClient, type RpcOptions } from "../../../../packages/holdfast/src/rpc/index.ts"
 import { spawn } from "node:child_process"
@@ -8,22 +8,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { MAIN } from "../service/Program.ts"
 
-let directory = ""
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "holdfast-rpc-"))
+const folders: Array<string> = []
+afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+
+/** A folder of a test's own, and how it starts processes there. */
+const given = () => {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-rpc-"))
+  folders.push(directory)
   // No process starts so late that a wait is over.
   const retry = { schedule: { type: "steps", delays: ["1 hour"] } }
   writeFileSync(join(directory, "holdfast.config.json"), JSON.stringify({ retry }))
-})
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
-
-const start = (options: RpcOptions = {}): RpcClient =>
-  new RpcClient({
-    command: [process.execPath, MAIN],
-    cwd: directory,
-    env: { HOME: directory, PATH: process.env["PATH"] },
-    ...options
-  })
+  const place = { cwd: directory, env: { HOME: directory, PATH: process.env["PATH"] } }
+  const start = (options: RpcOptions = {}): RpcClient =>
+    new RpcClient({ command: [process.execPath, MAIN], ...place, ...options })
+  return { place, start }
+}
 
 /** The next event of a type. */
 const next = async <Type extends TurnEvent["type"]>(client: RpcClient, type: Type) => {
@@ -31,8 +30,9 @@ const next = async <Type extends TurnEvent["type"]>(client: RpcClient, type: Typ
   throw new Error(`The process has ended without ${type}.`)
 }
 
-describe("holdfast rpc", () => {
+describe.concurrent("holdfast rpc", () => {
   it("rule P16: a prompt waits in an outage, is steered, and its turn goes on in another process", async () => {
+    const { start } = given()
     const first = start({ model: "simulated/outage-2" })
     const seen: Array<string> = []
     first.on(({ type }) => seen.push(type))
@@ -76,6 +76,7 @@ describe("holdfast rpc", () => {
   })
 
   it("rule P16: a second process works through the first one's service, and goes on by itself when that one ends", async () => {
+    const { start } = given()
     const first = start({ model: "simulated/steady+instant" })
     expect(await first.prompt("Hi")).toMatchObject({ status: "completed" })
     await using second = start({ model: "simulated/outage-1" })
@@ -89,10 +90,8 @@ describe("holdfast rpc", () => {
   })
 
   it("rule P16: a closed output ends the process; an error at its start is that of the first call", async () => {
-    const child = spawn(process.execPath, [MAIN, "rpc", "--model", "simulated/slow"], {
-      cwd: directory,
-      env: { HOME: directory, PATH: process.env["PATH"] }
-    })
+    const { place, start } = given()
+    const child = spawn(process.execPath, [MAIN, "rpc", "--model", "simulated/slow"], place)
     child.stdout.once("data", () => child.stdout.destroy())
     child.stdin.on("error", () => {})
     child.stdin.write('garbage\n{"id":1,"type":"prompt","prompt":"Hi"}\n')

@@ -130,23 +130,6 @@ it.live(
     }).pipe(Effect.scoped)
 )
 
-it.live("rule X15: a turn whose conversation is deleted while turns are read is left out", () =>
-  Effect.gen(function* () {
-    const { whileDeleted } = yield* given
-    const turns = yield* whileDeleted(3)
-    expect(turns.map(({ turnId }) => turnId)).toEqual([1, 2].map(NumberedData.turnId))
-  }).pipe(Effect.scoped)
-)
-
-it.live("SessionName.N2: an address that is too long for the name of a session is shown whole", () =>
-  Effect.gen(function* () {
-    const { look, url } = yield* given
-    const host = `holdfast-0.${"a-namespace.".repeat(6)}svc.cluster.local`
-    yield* (yield* runner(url, host)).acquire([shardOf(1)])
-    expect((yield* look).runners).toEqual([`${host}:4748`, null, undefined])
-  }).pipe(Effect.scoped)
-)
-
 it.live("ignores locks of another database and of another program", () =>
   Effect.gen(function* () {
     const [first, second] = [yield* given, yield* given]

@@ -57,13 +57,6 @@ describe("the texts of a report", () => {
     expect(read("images/report.svg")).toBe(PeriodPicture.svg(night))
   })
 
-  it("begins with one line", () => {
-    expect(night.line).toBe(
-      "14 answered, 5 failed, 1 not ended, waited 6 h 50 m; anthropic/claude-sonnet-4-5 down 00:10-06:52; local/tiny down since 06:30"
-    )
-    expect(reportOf([]).line).toBe("0 answered, 0 failed")
-  })
-
   it("rule X12: names the questions that wait for a person, the most urgent first, with the command that answers", () => {
     const asks = (message: string, because: "spend" | "tools") =>
       ({ because, tokens: 0, limit: 0, waitedMs: 0, message }) as const
@@ -85,12 +78,6 @@ describe("the texts of a report", () => {
     expect(text).toContain("Questions to you\n  A person has to approve send [redacted]. Asked 23:00, answer until")
     expect(text).toContain("\n    holdfast chat --conversation c-a\n")
     expect(text).not.toContain("sk-secret")
-  })
-
-  it("has the time zone, in every form", () => {
-    expect(PeriodText.lines(night).join("\n")).toContain("Europe/Berlin")
-    expect(PeriodText.markdown(night).join("\n")).toContain("Europe/Berlin")
-    expect(PeriodPicture.svg(night)).toContain("Europe/Berlin")
   })
 
   it("keeps markup and control characters of models and messages out of all of them", () => {

@@ -2,7 +2,7 @@ import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Exit, Logger, Metric, Scope } from "effect"
+import { Duration, Effect, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import * as Observations from "../Observations.ts"
@@ -121,57 +121,6 @@ describe("notifications of one of several runners", () => {
         expect(told()).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
         expect(yield* open).toBe(0)
       }).pipe(Effect.provide(Timer.layer))
-  )
-
-  it.effect("rule X12: two runners report one incident once, whichever finds its begin and its end", () =>
-    Effect.gen(function* () {
-      const memory = new SharedMemory()
-      const first = yield* make(memory, "r1")
-      const second = yield* make(memory, "r2")
-      first.waits(0)
-      second.waits(0, Ids.ConversationId.make("c2"))
-      yield* TestClock.adjust(6 * MINUTE)
-      expect(memory.notices()[0]).toMatchObject({ type: "incident-began", waiting: 2 })
-      second.listeners.attempt?.(
-        Observations.attempt({
-          conversationId: Ids.ConversationId.make("c2"),
-          outcome: { ...Observations.completed, endedAt: 7 * MINUTE }
-        })
-      )
-      yield* TestClock.adjust(MINUTE)
-      first.listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 8 * MINUTE } }))
-      yield* TestClock.adjust("1 hour")
-      expect(first.told()).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${7 * MINUTE}`])
-      expect(new Set(memory.messages.map(({ lane }) => lane)).size).toBe(1)
-      expect(memory.rows.size).toBe(0)
-    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
-  )
-
-  it.effect(
-    "rule X12: an announced incident whose turns ended while their process was killed is given up after it, and not before",
-    () =>
-      Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const scope = yield* Scope.make()
-        const first = yield* Scope.provide(make(memory, "r1"), scope)
-        first.waits(0)
-        memory.open.set(Observations.place.turnId, "openai/gpt-5")
-        yield* TestClock.adjust(6 * MINUTE)
-        memory.isAway = true
-        yield* Scope.close(scope, Exit.void)
-        memory.isAway = false
-        // Its turn is due after half an hour, and then calls.
-        const { told } = yield* make(memory, "r2")
-        yield* TestClock.adjust("1 hour")
-        expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
-        memory.open.clear()
-        yield* TestClock.adjust(MINUTE)
-        expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-gave-up"])
-        expect(memory.notices()[1]?.text).toMatch(
-          /^No turn waits for openai\/gpt-5 any more, .*`holdfast report` has them\.$/
-        )
-        expect(memory.rows.size).toBe(0)
-      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
   )
 
   it.effect(

@@ -57,28 +57,6 @@ describe("a collector", () => {
         ])
       })
   )
-
-  it.effect("that cannot be reached is logged when the exporter has given up", () =>
-    Effect.gen(function* () {
-      const [line, ...others] = yield* log(3, "refused")
-      assert.include(line, "has not taken them (connect ECONNREFUSED ::1:4318).")
-      assert.deepStrictEqual(others, [])
-    })
-  )
-
-  it.effect("that hangs is logged", () =>
-    Effect.gen(function* () {
-      const [line, ...others] = yield* log(2, "hangs")
-      assert.include(line, "has not taken them (no answer within 10s).")
-      assert.deepStrictEqual(others, [])
-    })
-  )
-
-  it.effect("that is busy for a moment is not logged", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* log(3, 503, "refused", 200, 503, 200), [])
-    })
-  )
 })
 
 describe("a span", () => {
