@@ -4,8 +4,8 @@
  * A stream of one turn ends with its `turn-end`, and nothing after that is passed on. A reconnect is immediate after a connection that
  * lasted or that passed an event on. Connections that fail in a row are made less and less often.
  *
- * Cursor.C1. Persisted events are passed on in the order of their ids, each once, over any number of connections (X3). A connection that
- *     leaves one out is given up. A stream of a turn begins with whichever event comes first.
+ * Cursor.C1. Persisted events are passed on in the order of their ids, each once, over any number of connections (X3). A connection of a
+ *     conversation that leaves one out is given up. Between those of a turn the ends of queued prompts that were cancelled have their ids.
  * Cursor.C2. Transient events are passed on as they come: `step-start` begins the text of its step anew, so nothing of them is held
  *     twice.
  */
@@ -97,8 +97,7 @@ export const received = (cursor: Cursor, frames: ReadonlyArray<Frame>): Passed =
         if (cursor.turnId === undefined && !hasBegun) return so("restored")
         continue
       }
-      const isFirstOfTurn = cursor.turnId !== undefined && after === 0
-      if (!isFirstOfTurn && id !== after + 1) return so("reconnect") // Cursor.C1
+      if (cursor.turnId === undefined && id !== after + 1) return so("reconnect") // Cursor.C1
       after = id
       hasBegun = true
     }

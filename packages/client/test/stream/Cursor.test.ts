@@ -36,8 +36,8 @@ const run = ({ connections, frames }: Scenario, turnId: string | undefined): Run
     view = ConversationView.reconnected(view)
     const begun = streamOf(frames.slice(0, position), cursor, turnId)
     const rest = frames.slice(position).filter(({ event }) => turnId === undefined || event.turnId === turnId)
-    // The first event of a turn is whatever comes first, so its loss cannot be noticed.
-    const isLost = (number: number) => number === loses && (turnId === undefined || number > 0)
+    // Ids between the events of a turn may be those of prompts that were cancelled, so a loss there cannot be noticed.
+    const isLost = (number: number) => number === loses && turnId === undefined
     const delivered = [...begun, ...rest].filter((_, number) => !isLost(number)).slice(0, cutAfter)
     position = Math.max(position, ...delivered.map((frame) => frames.indexOf(frame) + 1))
     let at = 0
@@ -87,7 +87,7 @@ describe("Cursor", () => {
     )
   })
 
-  it("ends a stream of one turn with its end, over any cuts and lost frames", () => {
+  it("ends a stream of one turn with its end, over any cuts", () => {
     fc.assert(
       fc.property(scenario, fc.nat(3), (scenario, number) => {
         const turnId = `t${number}`
@@ -119,6 +119,12 @@ describe("Cursor", () => {
     const { cursor, passed, then } = Cursor.received(Cursor.start({ turnId: "t" }), all)
     assert.deepStrictEqual([passed, then, cursor.isOver], [mine, "over", true])
     assert.deepStrictEqual(Cursor.received(cursor, [of("t", "usage", 6)]).passed, [])
+  })
+
+  it("reads a turn on over the end of a prompt behind it that was cancelled, whose id stands between its own", () => {
+    const cursor = Cursor.start({ turnId: "t" })
+    const { passed, then } = Cursor.received(cursor, [frame(4), frame(6), { id: 7, event: event("turn-end") }])
+    assert.deepStrictEqual([passed.length, then], [3, "over"])
   })
 
   it("reports a conversation that begins again: the service has an earlier copy of it", () => {
