@@ -74,7 +74,7 @@ export class CallLaws {
   /** A turn makes a call. */
   private ofTurn(call: Call): void {
     const { fleet, laws } = this
-    const turn = turnOf(call)
+    const turn = laws.turnOfCall(call)
     laws.check(
       "X1 a call is of a turn on disk",
       laws.stateOf(turn) === "unsealed",
@@ -93,7 +93,9 @@ export class CallLaws {
       () =>
         `${turn} makes call ${before + 1}, and ${known} of those before have an outcome on record, or none because a process died`
     )
-    const other = this.network.open().find((open) => open !== call && open.by === call.by && turnOf(open) === turn)
+    const other = this.network
+      .open()
+      .find((open) => open !== call && open.by === call.by && laws.turnOfCall(open) === turn)
     laws.check(
       "C9 a turn makes one call at a time",
       other === undefined,
@@ -155,9 +157,6 @@ export class CallLaws {
     } else laws.check("D1 a wait ends to the millisecond", late === 0, () => `${turn} calls ${late} ms late`)
   }
 }
-
-/** The turn that a call is of; empty: of none. */
-export const turnOf = ({ body }: Call): string => Array.from(body.matchAll(/turn:(t\d+);/g)).at(-1)?.[1] ?? ""
 
 // --- internal
 

@@ -5,14 +5,13 @@
  */
 import { Effect } from "effect"
 import { Ids } from "@holdfast/wire"
-import { turnOf } from "./CallLaws.ts"
 import * as Chance from "./Chance.ts"
 import * as Disk from "./Disk.ts"
 import { Fleet } from "./Fleet.ts"
 import { Laws } from "./Laws.ts"
 import { Links } from "./Links.ts"
 import { Locks } from "./Locks.ts"
-import { Network } from "./Network.ts"
+import { Network, promptsIn } from "./Network.ts"
 import { ask, type Surroundings } from "./People.ts"
 import * as Service from "./Service.ts"
 import { Timeline } from "./Timeline.ts"
@@ -143,7 +142,7 @@ class Loss {
       world,
       chance: Chance.make(seed, "network"),
       replyTo: () => (this.lostAt === 0 ? { type: "status", status: 503 } : { type: "answer", words: 1, paceMs: 0 }),
-      called: (call) => this.called(turnOf(call), call.by.name, call.at),
+      called: (call) => this.called(promptsIn(call).at(-1) ?? "", call.by.name, call.at),
       sent: () => {}
     })
     this.fleet = new Fleet({

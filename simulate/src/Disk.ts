@@ -84,12 +84,17 @@ export class Disk {
 
   /** Reads for the laws. */
   rows<Row>(sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Row> {
-    let statement = this.reading.get(sql)
-    if (statement === undefined) this.reading.set(sql, (statement = this.database.prepare(sql)))
-    return statement.all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
+    return this.prepare(sql).all(...values) as ReadonlyArray<unknown> as ReadonlyArray<Row> // the statement names the columns of `Row`
   }
 
-  private readonly reading = new Map<string, sqlite.StatementSync>()
+  /** Prepares a statement, once for all processes. */
+  prepare(sql: string): sqlite.StatementSync {
+    let statement = this.prepared.get(sql)
+    if (statement === undefined) this.prepared.set(sql, (statement = this.database.prepare(sql)))
+    return statement
+  }
+
+  private readonly prepared = new Map<string, sqlite.StatementSync>()
 }
 
 /** Replaces `node:sqlite` by one disk; returns a function that puts it back. */
@@ -137,8 +142,8 @@ class Handle {
   }
 
   prepare(sql: string): Statement {
-    const statement = this.disk.database.prepare(sql)
-    return new Statement(statement, () => this.check(sql), sql === "COMMIT" ? () => this.disk.commit() : undefined)
+    const commit = sql === "COMMIT" ? () => this.disk.commit() : undefined
+    return new Statement(this.disk.prepare(sql), () => this.check(sql), commit)
   }
 
   /** The next process opens it again. */
@@ -174,9 +179,8 @@ class Statement {
   setReadBigInts(enabled: boolean): void {
     this.statement.setReadBigInts(enabled)
   }
-  setReturnArrays(enabled: boolean): void {
-    this.statement.setReturnArrays(enabled)
-  }
+  /** The client takes rows either way, and all processes share the statement. */
+  setReturnArrays(): void {}
   all(...values: Values): ReturnType<sqlite.StatementSync["all"]> {
     this.check()
     return this.statement.all(...values)

@@ -3,11 +3,11 @@ import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
 import { isDeepStrictEqual } from "node:util"
 import type { Frame } from "../../apps/session-orchestrator/src/engine/conversation/Conversations.ts"
-import { type Caller, keyOf } from "./Callers.ts"
+import { type Caller, callerOf, keyOf } from "./Callers.ts"
 import type { Disk } from "./Disk.ts"
 import type { Fleet } from "./Fleet.ts"
 import type { Laws, Logged } from "./Laws.ts"
-import type { Network } from "./Network.ts"
+import { type Call, type Network, promptsIn } from "./Network.ts"
 import { ask, type Commander, type Prompter, type Surroundings } from "./People.ts"
 import type { Plan } from "./Plan.ts"
 import * as Service from "./Service.ts"
@@ -20,6 +20,9 @@ const QUIET_MS = 1_200_000
 
 /** A watcher that came at the last moment has everything then. */
 const SETTLING_MS = 60_000
+
+/** Runners look at each other each second: their nights end sooner. */
+const SHARED_MS = 20_000
 
 /** A watcher that came so late has not read yet. */
 const JUST_COME_MS = 1_000
@@ -68,15 +71,15 @@ export class Ending {
   look(until: number): void {
     const { callers, fleet, laws, prompters, world } = this.night
     const open = [
-      ...prompters.filter(({ isAcknowledged, plan: { id } }) => !isAcknowledged || laws.stateOf(id) !== "sealed"),
+      ...prompters.filter(({ isOver }) => !isOver),
       ...callers.filter(({ isDone, plan: { id } }) => !isDone || laws.heldTurns(id).some(({ end }) => end === null))
     ]
     if (open.length === 0) {
       fleet.isHealed = true
       this.conversations = [...this.conversations, ...laws.heldTurns().map(({ conversation }) => conversation)]
-      return fleet.whenReady(() => world.after(fleet.isShared ? SETTLING_MS : QUIET_MS, () => this.read(0)))
+      return fleet.whenReady(() => world.after(fleet.isShared ? SHARED_MS : QUIET_MS, () => this.read(0)))
     }
-    if (world.now < until) return void world.after(60_000, () => this.look(until))
+    if (world.now < until) return void world.after(fleet.isShared ? 5_000 : 60_000, () => this.look(until))
     laws.check(
       "X1 every turn ends",
       false,
@@ -87,12 +90,13 @@ export class Ending {
   /** Reads logs, states and results as a client that comes in the morning. */
   private read(from: number): void {
     const conversation = this.conversations[from]
-    if (conversation === undefined) return void this.night.world.after(SETTLING_MS, () => this.quiet())
-    const { around, laws, prompters } = this.night
+    const { around, fleet, laws, world } = this.night
+    if (conversation === undefined)
+      return void world.after(fleet.isShared ? SHARED_MS : SETTLING_MS, () => this.quiet())
     const frames: Array<Frame> = []
     const { count } = this.countOf(conversation)
     const id = Ids.ConversationId.make(conversation)
-    const turns = prompters.flatMap(({ plan }) => (plan.conversation === conversation ? [plan.id] : []))
+    const turns = this.turns.filter((one) => one.conversation === conversation)
     ask(
       around,
       ({ conversations }) =>
@@ -103,11 +107,12 @@ export class Ending {
             Stream.orDie
           )
           yield* Stream.runForEach(persisted, (frame) => Effect.sync(() => frames.push(frame)))
-          for (const turn of turns) {
+          for (const { turn } of turns) {
             const { end } = yield* conversations.result(Ids.TurnId.make(turn), id)
             this.ends.set(turn, end)
           }
-          return yield* conversations.state(id)
+          const messages = JSON.stringify(yield* conversations.messages(id))
+          return { ...(yield* conversations.state(id)), messages }
         }),
       (outcome) => {
         laws.check("X3 a log can be read", outcome.type === "answered", () => `${conversation}: ${outcome.type}`)
@@ -115,9 +120,18 @@ export class Ending {
           laws.check(
             "D5 a conversation whose turns have ended is idle",
             outcome.value.status === "idle" && outcome.value.queued.length === 0,
-            () => `${conversation} is ${JSON.stringify(outcome.value)}`
+            () => `${conversation} is ${JSON.stringify({ ...outcome.value, messages: undefined })}`
           )
         this.logs.set(conversation, frames)
+        if (outcome.type === "answered") {
+          const has = promptsIn({ body: outcome.value.messages }).map((prompt) => laws.turnOf(prompt))
+          const begun = this.begun(conversation)
+          laws.check(
+            "a conversation's messages are the log",
+            isDeepStrictEqual(has, begun),
+            () => `${conversation} has ${has.join(", ")}; begun were ${begun.join(", ")}`
+          )
+        }
         this.read(from + 1)
       }
     )
@@ -160,33 +174,41 @@ export class Ending {
 
   /** The laws about the whole night. */
   check(): void {
-    const { callers, commanders, disk, fleet, laws, network, plan, prompters, timeline, watchers, world } = this.night
+    const { callers, commanders, disk, fleet, laws, network, plan, timeline, watchers, world } = this.night
     for (const [conversation, frames] of this.logs) {
       const events = frames.map(({ event, id, json }): Logged => ({ id: id ?? 0, turn: event.turnId, json }))
       laws.log(conversation, events, network.calls)
     }
     const policies = plan.settings.map(Service.policyOf)
-    for (const { plan } of prompters) {
-      laws.limits(plan.id, policies)
-      const frames = this.logs.get(plan.conversation) ?? []
-      const ends = frames.filter(({ event }) => event.type === "turn-end" && event.turnId === plan.id)
-      laws.check("a turn seals once", ends.length === 1, () => `${plan.id} has ${ends.length} ends`)
+    for (const { conversation, turn } of this.turns) {
+      const frames = this.logs.get(conversation) ?? []
+      const ends = frames.flatMap(({ event }) => (event.type === "turn-end" && event.turnId === turn ? [event] : []))
+      laws.check("a turn seals once", ends.length === 1, () => `${turn} has ${ends.length} ends`)
       const [end] = ends
-      const result = this.ends.get(plan.id)
+      const result = this.ends.get(turn)
       laws.check(
         "X3 a result is the end in the log",
-        isDeepStrictEqual(result, end?.event),
-        () => `${plan.id}: ${JSON.stringify(result)}, ${end?.json}`
+        isDeepStrictEqual(result, end),
+        () => `${turn}: ${JSON.stringify(result)}, ${JSON.stringify(end)}`
       )
       const isEnded = commanders.some(
-        ({ plan: { conversation, turn, what } }) =>
-          conversation === plan.conversation && (turn ?? plan.id) === plan.id && what.type === "abort"
+        ({ plan }) => plan.conversation === conversation && (plan.turn ?? turn) === turn && plan.what.type === "abort"
       )
-      const isAborted = end?.event.type === "turn-end" && end.event.status === "aborted"
-      laws.check("D8 only an aborted turn ends so", !isAborted || isEnded, () => `${plan.id} has had no abort`)
-      this.sealed(plan.id)
+      laws.check(
+        "D8 only an aborted turn ends so",
+        end?.status !== "aborted" || isEnded,
+        () => `${turn} has had no abort`
+      )
+      if (end?.queued === true)
+        laws.check(
+          "X4 a cancelled turn never begins",
+          laws.records(turn).every(({ name }) => name === "seal") &&
+            frames.every(({ event }) => event.turnId !== turn || event === end),
+          () => `${turn} has ${JSON.stringify(laws.records(turn))}`
+        )
     }
-    for (const { turn } of laws.heldTurns()) {
+    for (const call of network.calls) if (callerOf(call) === undefined) this.history(call)
+    for (const { turn } of [...this.turns, ...laws.heldTurns()]) {
       laws.limits(turn, policies)
       this.sealed(turn)
     }
@@ -215,6 +237,35 @@ export class Ending {
     )
     const foreign = disk.rows("PRAGMA foreign_key_check")
     laws.check("the disk is whole", foreign.length === 0, () => JSON.stringify(foreign))
+  }
+
+  /** A call's history has the prompts of the turns that have begun before its own, in their order, and of no other. */
+  private history(call: Call): void {
+    const { laws } = this.night
+    const turn = laws.turnOfCall(call)
+    const conversation = this.turns.find((one) => one.turn === turn)?.conversation ?? ""
+    const begun = this.begun(conversation)
+    const before = begun.slice(0, begun.indexOf(turn) + 1)
+    const has = promptsIn(call).map((prompt) => laws.turnOf(prompt))
+    laws.check(
+      "a call's history is the log",
+      isDeepStrictEqual(has, before),
+      () => `call ${call.number} of ${turn} has ${has.join(", ")}; begun were ${before.join(", ")}`
+    )
+  }
+
+  /** The turns of people in a conversation that have begun, by the log. */
+  private begun(conversation: string): ReadonlyArray<string> {
+    const known = new Set(this.turns.map(({ turn }) => turn))
+    const begun = (this.logs.get(conversation) ?? []).filter(({ event }) => event.type === "turn-start")
+    return begun.flatMap(({ event: { turnId } }) => (known.has(turnId) ? [turnId] : []))
+  }
+
+  /** The turns of people's prompts that are on disk. */
+  private get turns(): ReadonlyArray<{ readonly conversation: string; readonly turn: string }> {
+    return this.night.prompters.flatMap(({ plan: { conversation }, turns }) =>
+      turns.map((turn) => ({ conversation, turn }))
+    )
   }
 
   private sealed(turn: string): void {

@@ -5,7 +5,7 @@
  */
 import type { Disk } from "./Disk.ts"
 import type { RetryPolicy } from "@holdfast/policy"
-import { type Call, callsIn } from "./Network.ts"
+import { type Call, callsIn, promptsIn } from "./Network.ts"
 
 /** A law that was broken. */
 export interface Broken {
@@ -95,6 +95,21 @@ export class Laws {
       turn
     )
     return row === undefined ? "missing" : row.end === null ? "unsealed" : "sealed"
+  }
+
+  /** The turn of a prompt, which its client has named or not; `undefined`: none is on disk. */
+  turnOf(prompt: string): string | undefined {
+    const turns = this.disk.rows<{ readonly turn: string }>(
+      "SELECT turn_id AS turn FROM turns WHERE prompt = ?",
+      textOf(prompt)
+    )
+    this.check("X4 a prompt is one turn", turns.length <= 1, () => `${prompt} is ${turns.length} turns`)
+    return turns[0]?.turn
+  }
+
+  /** The turn that a call is of. */
+  turnOfCall(call: Pick<Call, "body">): string {
+    return this.turnOf(promptsIn(call).at(-1) ?? "") ?? ""
   }
 
   /** The turns of calls that the gateway holds, the newest last; of one program, if it is named. */
@@ -234,6 +249,11 @@ export class Laws {
       const at = () => `${conversation}, event ${id} (${event.type} of ${turn})`
       this.check("X3 ids count up", id === i + 1, () => `${at()} has not the number ${i + 1}`)
       this.check("a turn seals once", !sealed.has(turn), () => `${at()} follows the turn's end`)
+      if (event.queued === true) {
+        this.check("a cancelled turn has no other event", !begun.has(turn), () => `${at()} follows others of it`)
+        sealed.add(turn)
+        continue
+      }
       this.check("C1 one turn at a time", open === undefined || open === turn, () => `${at()} stands inside ${open}`)
       if (event.type === "turn-start") {
         this.check("X3 a turn begins once", !begun.has(turn), () => `${at()} is its second`)
@@ -279,12 +299,17 @@ export class Laws {
 
 interface Event {
   readonly type: string
+  /** It was aborted while it was queued. */
+  readonly queued?: boolean
   readonly message?: {
     readonly role: string
     readonly error?: unknown
     readonly content: ReadonlyArray<{ readonly text?: string }>
   }
 }
+
+/** What a person writes, by the name of the prompt. */
+export const textOf = (prompt: string): string => `turn:${prompt};`
 
 /** Of an answer (`Network`). */
 const TOKENS = 15

@@ -53,6 +53,10 @@ export const toolCallOf = (call: number): string => `tool-${call}`
 export const callsIn = (text: string): ReadonlySet<number> =>
   new Set(Array.from(text.matchAll(/c(\d+)w\d+ /g), ([, call]) => Number(call)))
 
+/** The prompts in a call's history, by name; the last is that of its turn. */
+export const promptsIn = ({ body }: Pick<Call, "body">): ReadonlyArray<string> =>
+  Array.from(body.matchAll(/turn:([a-z0-9]+);/g), ([, name = ""]) => name)
+
 export interface Options {
   readonly world: World
   readonly chance: Chance.Chance

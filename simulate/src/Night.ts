@@ -2,7 +2,7 @@
 import { Ids } from "@holdfast/wire"
 import process from "node:process"
 import { Caller, callerOf } from "./Callers.ts"
-import { CallLaws, turnOf } from "./CallLaws.ts"
+import { CallLaws } from "./CallLaws.ts"
 import * as Chance from "./Chance.ts"
 import * as Disk from "./Disk.ts"
 import { Ending } from "./Ending.ts"
@@ -10,7 +10,7 @@ import { Fleet } from "./Fleet.ts"
 import { type Broken, Laws } from "./Laws.ts"
 import { Links } from "./Links.ts"
 import { Locks } from "./Locks.ts"
-import { type Call, Network, type Reply, toolCallOf } from "./Network.ts"
+import { type Call, Network, promptsIn, type Reply, toolCallOf } from "./Network.ts"
 import { ask, Commander, Prompter, type Surroundings } from "./People.ts"
 import * as Plan from "./Plan.ts"
 import type { Shared } from "./Runner.ts"
@@ -186,7 +186,7 @@ class Night {
     this.isBegun = true
     this.commitsBefore = this.disk.commits
     ending.begin()
-    for (const plan of prompts) this.prompters.push(new Prompter(around, plan))
+    for (const plan of prompts) this.prompt(plan).begin()
     for (const plan of callers) {
       // A command of another program's turn may reach this one by their session.
       const isCommanded = commands.some(({ turn }) => !prompts.some(({ id }) => id === turn))
@@ -226,7 +226,15 @@ class Night {
 
   private command(plan: Plan.Commanded, call: Call | undefined): void {
     const place = this.placeOf(plan, call)
-    if (place !== undefined) this.commanders.push(new Commander(this.around, { ...plan, ...place }))
+    if (place === undefined) return
+    const instead = plan.instead && this.prompt(plan.instead)
+    this.commanders.push(new Commander(this.around, { ...plan, ...place }, () => instead?.begin()))
+  }
+
+  private prompt(plan: Plan.Prompted): Prompter {
+    const prompter = new Prompter(this.around, plan)
+    this.prompters.push(prompter)
+    return prompter
   }
 
   private watch(n: number, plan: Plan.Watched, call: Call | undefined): void {
@@ -236,20 +244,28 @@ class Night {
     this.watchers.push(new Watcher(this.around, `watcher ${n}`, { ...plan, ...place }, watched))
   }
 
-  /** The turn and conversation that a plan is for, after a call those of the call; `undefined`: its program has no turn now. */
+  /** The turn and conversation that a plan is for, after a call those of the call; `undefined`: there is none, or it is not known yet. */
   private placeOf(
-    { conversation, turn }: Pick<Plan.Commanded, "conversation" | "turn">,
+    { conversation, isOwn, turn }: Pick<Plan.Commanded, "conversation" | "turn" | "isOwn">,
     call: Call | undefined
   ): Pick<Plan.Commanded, "conversation" | "turn"> | undefined {
+    if (isOwn === true) {
+      const own = this.prompters.find(({ plan: { id } }) => id === turn)
+      const [known] = own?.turns ?? []
+      return known === undefined || !(own?.isAcknowledged || own?.plan.isNamed)
+        ? undefined
+        : { turn: known, conversation }
+    }
     const caller = call === undefined ? (conversation === "" ? turn : undefined) : callerOf(call)
     if (caller !== undefined) return this.laws.heldTurns(caller).findLast(({ end }) => end === null)
-    const meant = call === undefined || turn === undefined ? turn : turnOf(call)
-    const home = this.homeOf(call === undefined ? meant : turnOf(call)) ?? conversation
-    return { turn: meant, conversation: home }
+    if (call === undefined) return { turn, conversation }
+    return { turn: turn && this.laws.turnOfCall(call), conversation: this.homeOf(call) ?? conversation }
   }
 
-  private homeOf(turn: string | undefined): string | undefined {
-    return this.plan.prompts.find(({ id }) => id === turn)?.conversation
+  /** The conversation of a call. */
+  private homeOf(call: Call): string | undefined {
+    const name = promptsIn(call).at(-1)?.split("x")[0] // of several without an id
+    return this.prompters.find(({ plan: { id } }) => id === name)?.plan.conversation
   }
 
   // --- disk and network
@@ -274,7 +290,7 @@ class Night {
 
   private called(call: Call): void {
     const { number, reply } = call
-    const turn = turnOf(call)
+    const turn = this.laws.turnOfCall(call)
     this.timeline.add(
       "provider",
       `call ${number} of ${callerOf(call) ?? turn} at ${call.host}: ${JSON.stringify(reply)}`
@@ -288,7 +304,7 @@ class Night {
       reply.answeredAfter !== undefined
     ) {
       const what = { type: "answer-tool", toolCallId: toolCallOf(number), approve: reply.words % 2 === 0 } as const
-      const conversation = this.homeOf(turn) ?? ""
+      const conversation = this.homeOf(call) ?? ""
       const plan = { id: `a${number}`, conversation, turn, when: { at: 0 }, what, againAfter: undefined }
       this.world.after(reply.answeredAfter, () => this.commanders.push(new Commander(this.around, plan)))
     }

@@ -5,7 +5,7 @@ import * as Plan from "./Plan.ts"
 import * as Sum from "./Sum.ts"
 
 /** One seed of so many is run twice: it has the same events, or it is no seed. */
-const TWICE = 20
+const TWICE = 50
 
 /** The first seed of a day: other nights each day, and the same for all who run them on it. */
 export const seedOfDay = (): number => Math.floor(Date.now() / 86_400_000) * 10_000

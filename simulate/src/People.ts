@@ -5,7 +5,7 @@
  */
 import { Ids, Labels } from "@holdfast/wire"
 import { Cause, Effect, Exit } from "effect"
-import type { Laws } from "./Laws.ts"
+import { type Laws, textOf } from "./Laws.ts"
 import type { Call } from "./Network.ts"
 import type { Commanded, Prompted } from "./Plan.ts"
 import type { Life, Service } from "./Service.ts"
@@ -71,19 +71,37 @@ export const ask = <A, E extends { readonly _tag: string; readonly message: stri
   whenGone(asked, () => over({ type: "lost" }))
 }
 
-/** A prompt that is sent until it is acknowledged. */
+/** A prompt that is sent until it is acknowledged. Without an id of its turn, each time is another prompt. */
 export class Prompter {
   readonly plan: Prompted
   isAcknowledged = false
+  /** The names of what was sent. */
+  private readonly sent = new Set<string>()
   private readonly waiting: Array<() => void> = []
   private readonly around: Surroundings
 
   constructor(around: Surroundings, plan: Prompted) {
     this.around = around
     this.plan = plan
-    const { againAfter, at } = plan
-    around.world.after(at, () => this.send())
-    if (againAfter !== undefined) around.world.after(at + againAfter, () => this.send())
+  }
+
+  begin(): void {
+    const { againAfter, at } = this.plan
+    const { world } = this.around
+    world.after(at, () => this.send())
+    if (againAfter !== undefined) world.after(at + againAfter, () => this.send())
+  }
+
+  /** Its turns: one if the client names it, and otherwise those on disk. */
+  get turns(): ReadonlyArray<string> {
+    const { id, isNamed } = this.plan
+    if (isNamed) return [id]
+    return Array.from(this.sent).flatMap((name) => this.around.laws.turnOf(name) ?? [])
+  }
+
+  /** It is acknowledged, and its turns have ended. */
+  get isOver(): boolean {
+    return this.isAcknowledged && this.turns.every((turn) => this.around.laws.stateOf(turn) === "sealed")
   }
 
   /** Calls `act` once the turn is acknowledged. */
@@ -94,18 +112,20 @@ export class Prompter {
 
   private send(): void {
     const { laws, timeline, whenReady, world } = this.around
-    const { conversation, id, isSubmitted } = this.plan
+    const { conversation, id: planned, isNamed, isSubmitted } = this.plan
+    const id = isNamed ? planned : `${planned}x${this.sent.size}`
+    this.sent.add(id)
     timeline.add("person", `prompts ${id} in ${conversation}`)
     ask(
       this.around,
       ({ conversations }) =>
         conversations.prompt(Ids.ConversationId.make(conversation), {
-          prompt: `turn:${id};`,
-          turnId: Ids.TurnId.make(id),
+          prompt: textOf(id),
+          ...(isNamed ? { turnId: Ids.TurnId.make(id) } : {}),
           isSubmitted
         }),
       (outcome) => {
-        timeline.add("person", `prompt ${id}: ${textOf(outcome)}`)
+        timeline.add("person", `prompt ${id}: ${wordsOf(outcome)}`)
         if (outcome.type === "answered") {
           this.isAcknowledged = true
           for (const act of this.waiting.splice(0)) act()
@@ -119,7 +139,8 @@ export class Prompter {
           )
         world.after(PAUSE_MS, () => whenReady(() => this.send()))
       },
-      () => laws.check("C2 nothing acknowledged is lost", laws.stateOf(id) !== "missing", () => `${id} is not on disk`)
+      (turn) =>
+        laws.check("C2 nothing acknowledged is lost", laws.turnOf(id) === turn, () => `${id}, ${turn}, is not on disk`)
     )
   }
 }
@@ -130,10 +151,13 @@ export class Commander {
   readonly answers: Array<boolean | "unknown"> = []
   private readonly until: number
   private readonly around: Surroundings
+  private readonly answered: () => void
 
-  constructor(around: Surroundings, plan: Commanded) {
+  /** `answered` is called when the person has an answer, or none comes. */
+  constructor(around: Surroundings, plan: Commanded, answered: () => void = () => {}) {
     this.around = around
     this.plan = plan
+    this.answered = answered
     const { againAfter, what } = plan
     this.until = around.world.now + (what.type === "wait-until" ? what.inMs : 0)
     this.send("terminal")
@@ -164,18 +188,21 @@ export class Commander {
   private send(origin: string): void {
     const { laws, timeline } = this.around
     const { conversation, id, turn, what } = this.plan
+    const isOpen = turn !== undefined && laws.stateOf(turn) === "unsealed"
     timeline.add("person", `${what.type} ${id} of ${turn ?? conversation}, from the ${origin}`)
     ask(
       this.around,
       (service) => this.effect(service, origin),
       (outcome) => {
-        timeline.add("person", `${what.type} ${id}: ${textOf(outcome)}`)
+        timeline.add("person", `${what.type} ${id}: ${wordsOf(outcome)}`)
         this.answers.push(outcome.type === "answered" ? outcome.value : "unknown")
+        if (this.answers.length === 1) this.answered()
       },
       (isDone) => {
-        if (!isDone) return
-        if (what.type === "abort" && turn !== undefined)
+        // A turn that was there is aborted, or had ended before.
+        if (what.type === "abort" && turn !== undefined && (isDone || isOpen))
           laws.check("X4 an answered abort is on disk", laws.stateOf(turn) === "sealed", () => `${turn} is not sealed`)
+        if (!isDone) return
         if (what.type !== "abort" && what.type !== "by-session")
           laws.check("X4 an answered command is on disk", laws.effectsOf(id) > 0, () => `${id} is in no record`)
       }
@@ -238,7 +265,7 @@ const PASSING: ReadonlySet<string> = new Set(["StorageError", "ShuttingDown", "T
 
 const isStopped = (cause: Cause.Cause<unknown>): boolean => cause.reasons.every(Cause.isInterruptReason)
 
-const textOf = (outcome: Outcome<unknown>): string =>
+const wordsOf = (outcome: Outcome<unknown>): string =>
   outcome.type === "answered"
     ? `answered ${String(outcome.value)}`
     : outcome.type === "refused"

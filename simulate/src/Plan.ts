@@ -9,7 +9,9 @@ import type { Order } from "./World.ts"
 
 /** A prompt of a person, who sends it again until it is acknowledged. */
 export interface Prompted {
+  /** Its name, and the id of its turn if the client chooses that. */
   readonly id: string
+  readonly isNamed: boolean
   readonly conversation: string
   /** Milliseconds after the beginning, as everywhere here. */
   readonly at: number
@@ -40,6 +42,10 @@ export interface Commanded {
     /** For all turns of the session of a program. */
     | { readonly type: "by-session"; readonly caller: string; readonly command: "abort" | "retry-now" }
   readonly againAfter: number | undefined
+  /** After a call of another turn, too, it is for its own. */
+  readonly isOwn?: true
+  /** What the person prompts when it is answered: a queued prompt is edited so. */
+  readonly instead?: Prompted
 }
 
 /** A client that watches a conversation, or one turn, over connections that are cut. */
@@ -108,9 +114,11 @@ export interface Plan {
 
 /** The plan of a seed. */
 export const make = (seed: number): Plan => {
-  const plan = alone(seed)
-  const chance = Chance.make(seed, "cluster")
-  return chance.isTrue(0.15) ? ClusterPlan.of(plan, chance) : plan
+  const one = alone(seed)
+  const cluster = Chance.make(seed, "cluster")
+  const plan = cluster.isTrue(0.15) ? ClusterPlan.of(one, cluster) : one
+  const crowd = Chance.make(seed, "crowd") // its name and share leave the nights of mended faults as they were
+  return crowd.isTrue(0.2) ? inLine(plan, crowd) : plan
 }
 
 /** The last time in a plan, in milliseconds. */
@@ -135,6 +143,7 @@ const alone = (seed: number): Plan => {
   const again = (): number | undefined => (isTrue(0.35) ? of([0, 1, 400, 7_000, 20_000]) : undefined)
   const prompts = Array.from({ length: between(1, 5) }, (_, n): Prompted => ({
     id: `t${n}`,
+    isNamed: true,
     conversation: of(conversations),
     at: moment(),
     isSubmitted: isTrue(0.4),
@@ -208,6 +217,44 @@ const alone = (seed: number): Plan => {
     })),
     runners: 1,
     troubles: []
+  }
+}
+
+/** The same with prompts that stand behind others, and people who cancel and edit them. */
+const inLine = (plan: Plan, { between, isTrue, of }: Chance.Chance): Plan => {
+  const { at: first, conversation } = of(plan.prompts as [Prompted, ...Array<Prompted>])
+  const again = (): number | undefined => (isTrue(0.3) ? of([0, 1, 400, 7_000]) : undefined)
+  const prompt = (id: string, at: number): Prompted => {
+    const isNamed = isTrue(0.6)
+    const againAfter = isNamed ? again() : undefined
+    return { id: `${isNamed ? "t" : "u"}${id}`, isNamed, conversation, at, isSubmitted: isTrue(0.4), againAfter }
+  }
+  const prompts = Array.from({ length: between(1, 3) }, (_, n) =>
+    prompt(`1${n}`, first + of([0, 1, 60, 2_000, 20_000]))
+  )
+  const commands = prompts.flatMap(({ at, id }, n): ReadonlyArray<Commanded> => {
+    if (isTrue(0.2)) return []
+    const when = isTrue(0.6)
+      ? { at: at + of([0, 1, 20, 150, 500, 2_500, 9_000, 60_000]) }
+      : { call: between(0, 4), ms: between(0, of([0, 2, 500, 3_000])) }
+    const what: Commanded["what"] = { type: isTrue(0.85) ? "abort" : "retry-now" }
+    const command = { id: `kl${n}`, conversation, turn: id, when, what, againAfter: again(), isOwn: true } as const
+    return [isTrue(0.4) ? { ...command, instead: prompt(`2${n}`, of([0, 3, 4_000])) } : command]
+  })
+  const watched = prompts.filter(({ isNamed }) => isNamed && isTrue(0.4))
+  const watchers = watched.map(({ at, id }): Watched => ({
+    conversation,
+    turn: id,
+    when: { at },
+    lasts: isTrue(0.5) ? [between(1, 4_000)] : [],
+    latencyMs: between(0, 60),
+    readMs: 0
+  }))
+  return {
+    ...plan,
+    prompts: [...plan.prompts, ...prompts],
+    commands: [...plan.commands, ...commands],
+    watchers: [...plan.watchers, ...watchers]
   }
 }
 

@@ -37,7 +37,7 @@ const inWorker = (from: number, nights: number, defect?: number): Promise<Sum.Su
       new URL("Worker.ts", import.meta.url),
       [String(from), String(nights), defect === undefined ? "" : String(defect)],
       {
-        execArgv: ["--max-semi-space-size=32", ...planted],
+        execArgv: [...process.execArgv, ...planted],
         env: { ...process.env, HOLDFAST_DEFECT: String(defect) }
       }
     )
@@ -69,17 +69,17 @@ const plant = async (from: number, nights: number): Promise<void> => {
   console.log(`${found} of ${DEFECTS.length} defects are found within ${nights} nights.`)
 }
 
-/** Runs nights in workers, and shows the first that breaks a law. */
+/** Runs nights here and in workers, and shows the first that breaks a law. */
 const many = async (from: number, nights: number): Promise<void> => {
   const workers = Math.min(options.workers, nights)
   console.log(`Seeds ${from} to ${from + nights - 1}.`)
   const begun = Date.now()
   const share = Math.ceil(nights / workers)
-  const parts = Array.from({ length: workers }, (_, n) => ({
-    first: n * share,
-    count: Math.min(share, nights - n * share)
-  }))
-  const sum = Sum.together(await Promise.all(parts.map(({ count, first }) => inWorker(from + first, count))))
+  const others = Array.from({ length: workers - 1 }, (_, n) => {
+    const first = (n + 1) * share
+    return inWorker(from + first, Math.min(share, nights - first))
+  })
+  const sum = Sum.together([await Nights.run(from, share), ...(await Promise.all(others))])
   console.log(Sum.text(sum, (Date.now() - begun) / 1000))
   const [first] = sum.broken
   if (first !== undefined) {

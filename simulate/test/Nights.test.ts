@@ -27,7 +27,8 @@ const MENDED = [
   [11001647, "rule X4: a command that is sent again after the end of its turn has had no effect"],
   [11001995, "rule X13: a held call whose acceptance was stored and reported as failed has no end"],
   [207860944, "rule X13: a held call whose first records were refused has no end"],
-  [207860120, "rule D5: a held call whose client comes back announces its wait again"]
+  [207860120, "rule D5: a held call whose client comes back announces its wait again"],
+  [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"]
 ] as const
 
 describe("a fault that is mended", () => {
