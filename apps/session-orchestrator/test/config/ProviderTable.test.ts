@@ -173,11 +173,6 @@ describe("providers", () => {
         ]
       ],
       [
-        "no tokens at all",
-        file({ own: { type: "anthropic", maxTokens: 0 } }),
-        ["providers.own.maxTokens: found 0; expected an integer of tokens, 1 or more."]
-      ],
-      [
         "any of it for a simulation",
         file(
           { mine: { type: "simulated", body: {}, maxTokens: 1, promptCaching: true } },

@@ -114,23 +114,6 @@ describe("mistakes are named", () => {
       ]
     ],
     [
-      "a webhook that is no address, without showing it",
-      { file: { telemetry: { notifications: { webhook: "hooks.example.org/secret" } } } },
-      [
-        'telemetry.notifications.webhook: found a string of 24 characters; expected an http or https address, such as "https://hooks.example.org/services/...".'
-      ]
-    ],
-    [
-      "a size that is too small",
-      { file: { telemetry: { retryLog: { maxBytes: 10 } } } },
-      ["telemetry.retryLog.maxBytes: found 10; expected an integer of bytes, 1000 or more."]
-    ],
-    [
-      "an unknown key",
-      { file: { telemetry: { retrylog: {} } } },
-      ['telemetry.retrylog: unknown key. Did you mean "retryLog"? Known here: retryLog, otlp, notifications.']
-    ],
-    [
       "a collector that is no address",
       { environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" } },
       [

@@ -125,29 +125,9 @@ describe("tools", () => {
       ["tools.a.env.TOKEN: the environment variable NOT_SET is not set."]
     ],
     [
-      "an unknown key",
-      { a: { comand: "x" } },
-      [
-        'tools.a.comand: unknown key. Did you mean "command"? Known here: command, args, env, cwd, url, headers, timeout, startTimeout, required, maxOutput, idempotent, confirm, answerWithin, allow, deny.'
-      ]
-    ],
-    [
       "a name that could stand before no tool's",
       { "my tools": { command: "x" } },
       [`tools["my tools"]: this name is not valid; expected at most 32 letters, digits, '_' and '-'.`]
-    ],
-    [
-      "a limit that is none",
-      { a: { command: "x", timeout: "Infinity", maxOutput: 10 } },
-      [
-        'tools.a.timeout: found "Infinity"; expected a finite duration of at least 1 millisecond.',
-        "tools.a.maxOutput: found 10; expected an integer of bytes from 1024 to 1048576."
-      ]
-    ],
-    [
-      "an argument that is no text, which is not shown",
-      { a: { command: "x", args: [{ secret: "open-sesame" }], env: { A: 1 } } },
-      ["tools.a.args[0]: found an object; expected a string.", "tools.a.env.A: found a number; expected a string."]
     ]
   ])("%s is refused, by its path", (_, given, expected) => {
     expect(Configurations.problems(tools(given))).toEqual(expected)

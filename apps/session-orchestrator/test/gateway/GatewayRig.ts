@@ -62,6 +62,8 @@ export const start = Effect.fnUntraced(function* ({
 export interface Received {
   readonly status: number
   readonly headers: Http.IncomingHttpHeaders
+  /** As they came: names and values in turn. */
+  readonly rawHeaders: ReadonlyArray<string>
   readonly body: Buffer
   /** The connection broke off before the end. */
   readonly isCut: boolean
@@ -99,6 +101,7 @@ export const post = (
           Effect.succeed({
             status: response.statusCode ?? 0,
             headers: response.headers,
+            rawHeaders: response.rawHeaders,
             body: Buffer.concat(pieces),
             isCut,
             processing

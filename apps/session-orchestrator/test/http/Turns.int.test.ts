@@ -66,7 +66,7 @@ it.effect.prop(
         expect([...received]).toEqual(expected(events.end))
       }
     }).pipe(Effect.scoped),
-  { arbitrary: { runs: 30 } }
+  { arbitrary: { runs: 10 } }
 )
 
 it.effect("SSE frames carry ids for persisted events and none for transient ones", () =>
