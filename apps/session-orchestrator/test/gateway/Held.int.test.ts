@@ -2,16 +2,13 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import type { Health } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
-import * as fs from "node:fs"
-import * as os from "node:os"
-import * as path from "node:path"
 import { randomBytes } from "node:crypto"
 import * as Zlib from "node:zlib"
 import * as Process from "../service/Process.ts"
 import * as Service from "../service/Service.ts"
 import * as BodyBudget from "../../src/base/system/BodyBudget.ts"
 import * as GatewayRig from "./GatewayRig.ts"
-import * as RawEndpoint from "./RawEndpoint.ts"
+import type * as RawEndpoint from "./RawEndpoint.ts"
 
 const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
 const CHAT = "/to/own/chat/completions"
@@ -27,12 +24,6 @@ const turnsOf = (service: Effect.Success<ReturnType<typeof GatewayRig.start>>["s
     service.call({ path: "/v1/turns" }),
     ({ text }) => JSON.parse(text).turns as ReadonlyArray<Record<string, unknown>>
   )
-
-/** A folder that is removed at the end. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "held-"))),
-  (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
-)
 
 describe("a held call", () => {
   it.live("that succeeds at once has its bytes, and leaves nothing on disk", () =>
@@ -452,47 +443,6 @@ describe("a held call", () => {
       const bomb = Zlib.zstdCompressSync(Buffer.alloc(1_000_000, " "))
       const refused = yield* GatewayRig.post(service.port, CHAT, bomb, { ...KEY, "content-encoding": "zstd" })
       expect([refused.status, String(refused.body)]).toEqual([413, expect.stringContaining("100000 bytes")])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("rule X13: whose login ends in the wait goes on in it with the renewed login, also after a restart", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const of = (login: string, session: string) => ({ authorization: `Bearer ${login}`, "session-id": session })
-      let failures = 2
-      const endpoint = yield* RawEndpoint.start((call) => {
-        if (failures-- > 0) GatewayRig.sendError(call, 503)
-        else if (call.rawHeaders.includes("Bearer old")) GatewayRig.sendError(call, 401)
-        else GatewayRig.sendStream(call, bytes)
-      })
-      const rig = { endpoint, answer: () => {}, database: path.join(yield* folder, "holdfast.db") }
-      for (const isStopped of [false, true]) {
-        const first = yield* GatewayRig.start(rig)
-        failures = 2
-        const at = endpoint.calls.length
-        const session = `s-${at}`
-        for (const calls of [3, 4]) {
-          const ended = yield* GatewayRig.post(first.service.port, CHAT, ASK, of("old", session))
-          expect([ended.status, endpoint.calls.length - at]).toEqual([401, calls])
-        }
-        if (isStopped) yield* first.service.stop
-        const { service } = isStopped ? yield* GatewayRig.start(rig) : first
-        const answer = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", session))
-        expect([answer.status, answer.headers["x-holdfast-attempts"], endpoint.calls.length - at]).toEqual([
-          200,
-          "3",
-          5
-        ])
-        expect(answer.body.equals(bytes)).toBe(true)
-        const other = yield* GatewayRig.post(service.port, CHAT, ASK, of("new", "s-other"))
-        expect([other.status, other.headers["x-holdfast-call"]]).toEqual([200, undefined])
-        if (!isStopped) yield* service.stop
-        else
-          expect((yield* turnsOf(service)).map(({ attempts, status }) => [status, attempts])).toEqual([
-            ["completed", 3],
-            ["completed", 3]
-          ])
-      }
     }).pipe(Effect.scoped)
   )
 

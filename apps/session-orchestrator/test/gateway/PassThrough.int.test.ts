@@ -384,16 +384,6 @@ describe("a call that the gateway refuses", () => {
     })
   )
 
-  it.effect("comes from a page of another origin, or under another host", () =>
-    Effect.gen(function* () {
-      const { endpoint, service } = yield* start()
-      const path = "/to/own/models"
-      expect((yield* service.call({ path, headers: { origin: "https://evil.example" } })).status).toBe(403)
-      expect((yield* service.call({ path, headers: { host: "evil.example" } })).status).toBe(403)
-      expect(endpoint.calls).toEqual([])
-    })
-  )
-
   it.effect("cannot reach its endpoint: 502 with the reason", () =>
     Effect.gen(function* () {
       const { service } = yield* start({ provider: { baseUrl: "http://127.0.0.1:1/v1" } })

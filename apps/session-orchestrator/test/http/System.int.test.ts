@@ -1,6 +1,5 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Events from "./Events.ts"
 import * as TestServer from "./TestServer.ts"
 
 it.effect("the service is ready while its storage answers, its start is done and it is not shutting down", () =>
@@ -36,33 +35,6 @@ it.effect("the service is ready while its storage answers, its start is done and
     // The process is still up.
     conversations.broken.storage = true
     expect((yield* call({ path: "/healthz" })).status).toBe(200)
-  })
-)
-
-it.effect("at a shutdown new turns are refused, and answers that have begun continue until clients are released", () =>
-  Effect.gen(function* () {
-    const { call, conversations, create, drain, open } = yield* TestServer.start()
-    const id = yield* create
-    const path = `/v1/conversations/${id}/turns`
-    const live = yield* open({
-      path,
-      headers: { accept: "application/x-ndjson" },
-      body: { prompt: "hello", turnId: "t" }
-    })
-    yield* conversations.arrival("t")
-    yield* drain.begin
-    for (const request of [
-      { path, body: { prompt: "hello" } },
-      { path: `/v1/conversations/${id}/retry`, body: {} }
-    ]) {
-      const { headers, status, text } = yield* call(request)
-      expect([status, headers["retry-after"], JSON.parse(text).type]).toEqual([503, "5", "/docs#problem-shutting-down"])
-    }
-    conversations.emit("t", [Events.of(id, "t").delta("Still here")])
-    yield* live.until("Still here")
-    yield* drain.end
-    // It broke off and does not look complete.
-    yield* Effect.flip(live.rest)
   })
 )
 

@@ -57,5 +57,6 @@ it.prop(
     expect(excess([TEXT, lawful], [TEXT, lawful], [BINARY, tooMany], [TEXT, lawful])).toBeUndefined()
     expect(excess([TEXT, lawful], [TEXT, tooMany])).toBe("more than 10000 values")
     expect(excess([BINARY, tooMany], [TEXT, tooDeep])).toBe("more than 200 levels")
-  }
+  },
+  { arbitrary: { runs: 30 } }
 )

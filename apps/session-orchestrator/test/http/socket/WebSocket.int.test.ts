@@ -17,27 +17,6 @@ const withTurn = Effect.gen(function* () {
 })
 
 describe("commands", () => {
-  it.effect("rule P16: are answered with their ids; a turn runs without a subscription", () =>
-    Effect.gen(function* () {
-      const { client, conversationId, prompted, server } = yield* withTurn
-      expect(prompted).toEqual({ command: "prompt", success: true, data: { turnId: "t" } })
-      expect(yield* client.ask({ type: "retry_now", conversationId, commandId: "k" })).toEqual({
-        command: "retry_now",
-        success: true,
-        data: { applied: true }
-      })
-      expect(yield* client.ask({ type: "abort", conversationId })).toMatchObject({ data: { applied: false } })
-      expect(yield* client.ask({ type: "set_auto_retry", conversationId, enabled: false })).toEqual({
-        command: "set_auto_retry",
-        success: true
-      })
-      expect(yield* client.ask({ type: "get_state", conversationId })).toMatchObject({
-        data: { conversationId, autoRetryEnabled: false, lastEventId: 0 }
-      })
-      expect(server.conversations.calls).toEqual(["retry-now", "abort"])
-    })
-  )
-
   it.effect("are refused with the name of the problem, and the socket stays", () =>
     Effect.gen(function* () {
       const { client, conversationId, server } = yield* withTurn
@@ -103,26 +82,6 @@ describe("commands", () => {
 })
 
 describe("subscriptions", () => {
-  it.effect("rule X3: begin after a position, go on live, and carry ids of persisted events", () =>
-    Effect.gen(function* () {
-      const { client, conversationId, events, server } = yield* withTurn
-      server.conversations.emit("t", [events.start])
-      expect(yield* client.ask({ type: "subscribe", conversationId, after: 0 })).toMatchObject({ success: true })
-      expect(yield* client.next).toEqual({ eventId: 1, ...events.start })
-      server.conversations.emit("t", [events.wait])
-      expect(yield* client.next).toEqual(events.wait)
-      server.conversations.emit("t", [events.delta("a"), events.delta("ä"), events.end])
-      expect(yield* client.next).toEqual(events.delta("a"))
-      expect(yield* client.next).toEqual(events.delta("ä"))
-      expect(yield* client.next).toEqual({ eventId: 2, ...events.end })
-      expect(yield* client.ask({ type: "get_state", conversationId })).toMatchObject({ data: { lastEventId: 2 } })
-      // A second one replaces the first.
-      expect(yield* client.ask({ type: "subscribe", conversationId, after: 1 })).toMatchObject({ success: true })
-      expect(yield* client.untilType("turn-end")).toMatchObject({ eventId: 2 })
-      expect(server.conversations.watchersOf(conversationId)).toBe(1)
-    })
-  )
-
   it.effect("of several conversations share a socket, and end one by one", () =>
     Effect.gen(function* () {
       const { client, conversationId, events, server } = yield* withTurn

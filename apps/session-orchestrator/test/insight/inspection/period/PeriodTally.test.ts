@@ -71,7 +71,7 @@ describe("PeriodTally", () => {
         rows.chain((turns) => fc.tuple(fc.constant(turns), fc.shuffledSubarray(turns, { minLength: turns.length }))),
         ([turns, shuffled]) => void expect(reportOf(shuffled, priced)).toEqual(reportOf(turns, priced))
       ),
-      { numRuns: 300 }
+      { numRuns: 100 }
     )
   })
 
@@ -94,7 +94,7 @@ describe("PeriodTally", () => {
           if (endedAt !== undefined) expect(endedAt).toBeGreaterThanOrEqual(lastFailureAt)
         }
       }),
-      { numRuns: 300 }
+      { numRuns: 100 }
     )
   })
 
