@@ -11,7 +11,6 @@ import * as Remedies from "../insight/inspection/period/Remedies.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode } from "./Ended.ts"
-import * as Keyboard from "./terminal/Keyboard.ts"
 import type { Failure } from "./Parts.ts"
 import * as Attachments from "./Attachments.ts"
 import * as RunInput from "./RunInput.ts"
@@ -70,7 +69,6 @@ export const command = NearService.command(
       interrupted,
       // An abort that came before its turn would find none, and the turn would run on.
       abort: Effect.andThen(Deferred.await(taken), abort),
-      keyboard: Keyboard.ofProcess(),
       head: `Turn ${turnId} of conversation ${conversation.id}${known ? `: it was sent before, and ${goes}` : ""}.`
     })
     if (!given.json && end?.error !== undefined) {
@@ -96,8 +94,6 @@ interface Showing {
   /** Asks for that end. */
   readonly abort?: Effect.Effect<unknown, Failure>
   readonly timeOfDay?: (epochMs: number) => string
-  /** Held while the turn waits; otherwise typed keys would appear in the output. */
-  readonly keyboard?: Keyboard.Keyboard
   /** The first line, once the service has the turn: it names it, for `holdfast explain`. */
   readonly head?: string
   /** What Ctrl-C does, below a countdown; by default it aborts. */
@@ -106,8 +102,7 @@ interface Showing {
 
 /** Shows a turn until it ends, and returns its end. */
 export const show = Effect.fnUntraced(function* (showing: Showing) {
-  const { abort = Effect.void, advice, head, interrupted = Effect.never, keyboard = Keyboard.none, terminal } = showing
-  const { timeOfDay = hereAt } = showing
+  const { abort = Effect.void, advice, head, interrupted = Effect.never, terminal, timeOfDay = hereAt } = showing
   const screen = Screen.make(terminal)
   const plain = makePlainWaits(terminal, timeOfDay)
   let state = TurnView.initial
@@ -119,12 +114,8 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     )
   }
   const repaint = (now: number): void => {
-    if (terminal.canRepaint) {
-      // Typed keys would break the repainted lines.
-      if (state.wait === undefined) keyboard.release()
-      else keyboard.hold()
-      screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay, advice }))
-    } else plain(state.wait, now)
+    if (terminal.canRepaint) screen.show(TurnView.view(state, now, { columns: terminal.columns(), timeOfDay, advice }))
+    else plain(state.wait, now)
   }
 
   let isNamed = head === undefined
@@ -153,13 +144,7 @@ export const show = Effect.fnUntraced(function* (showing: Showing) {
     })
   )
 
-  yield* Effect.ensuring(
-    Effect.raceFirst(watch, Effect.raceFirst(ticks, aborting)),
-    Effect.sync(() => {
-      keyboard.release()
-      screen.close()
-    })
-  )
+  yield* Effect.ensuring(Effect.raceFirst(watch, Effect.raceFirst(ticks, aborting)), Effect.sync(screen.close))
   return state.end
 })
 

@@ -11,7 +11,6 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
   const events = yield* Queue.unbounded<TurnEvent.TurnEvent>()
   const ctrlC = yield* Deferred.make<void>()
   const aborted = yield* Deferred.make<void>()
-  const keys: Array<string> = []
   const fiber = yield* Effect.forkChild(
     RunCommand.show({
       events: ({ onConnection }) => {
@@ -22,11 +21,6 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
       interrupted: Deferred.await(ctrlC),
       abort: Deferred.succeed(aborted, undefined),
       timeOfDay: () => "02:14:05",
-      // Repainting reads it repeatedly; only changes matter.
-      keyboard: {
-        hold: () => keys.at(-1) === "held" || keys.push("held"),
-        release: () => keys.at(-1) === "held" && keys.push("released")
-      },
       head: "Turn t of conversation c."
     })
   )
@@ -34,7 +28,6 @@ const showing = Effect.fnUntraced(function* (recorder: Recorder.Recorder) {
     happens: (...happened: ReadonlyArray<TurnEvent.TurnEvent>) =>
       Effect.andThen(Queue.offerAll(events, happened), TestClock.adjust(0)),
     passes: TestClock.adjust,
-    keys,
     interrupt: Fiber.interrupt(fiber),
     ctrlC: Deferred.succeed(ctrlC, undefined),
     aborted: Deferred.await(aborted),
@@ -160,22 +153,6 @@ describe("run", () => {
         "Aborted.",
         ""
       ])
-    })
-  )
-
-  it.effect("rule D13: typed keys are kept off the screen while the turn waits, and no longer", () =>
-    Effect.gen(function* () {
-      const turn = yield* showing(Recorder.make({ stdout: true, stderr: true }))
-      yield* turn.passes("2 seconds")
-      expect(turn.keys).toEqual([])
-      yield* turn.happens(wait)
-      yield* turn.passes("3 seconds")
-      expect(turn.keys).toEqual(["held"])
-      yield* turn.happens(delta("Hello"))
-      expect(turn.keys).toEqual(["held", "released"])
-      yield* turn.happens(wait)
-      yield* turn.interrupt
-      expect(turn.keys).toEqual(["held", "released", "held", "released"])
     })
   )
 })

@@ -3,10 +3,10 @@
  *
  * Text for a terminal passes `Prose.onTerminal`; a file or a pipe gets every byte.
  */
-import { Context, Layer } from "effect"
+import { Context, Layer, Option } from "effect"
 import * as Environment from "../../config/reading/Environment.ts"
 import * as Prose from "../../base/text/Prose.ts"
-import * as Keyboard from "./Keyboard.ts"
+import { readFileSync } from "node:fs"
 
 /** The output streams, and their abilities. */
 export class Terminal extends Context.Service<
@@ -64,7 +64,16 @@ export const make = (
 
 /** The terminal of this process. */
 export const layer = (environment: Environment.Environment): Layer.Layer<Terminal> =>
-  Layer.sync(Terminal, () => make(process.stdout, process.stderr, environment, Keyboard.isProcessInForeground()))
+  Layer.sync(Terminal, () =>
+    make(process.stdout, process.stderr, environment, isInForeground(Option.getOrUndefined(readStat())))
+  )
+
+/** Whether a process is in the foreground, by its line in `/proc`. Without such a line it counts as in the foreground. */
+export const isInForeground = (stat: string | undefined): boolean => {
+  // After the name, which is in brackets and may contain brackets: state, parent, group, session, terminal, the terminal's group.
+  const [, , , group, , , foreground] = stat?.slice(stat.lastIndexOf(")")).split(" ") ?? []
+  return group === foreground
+}
 
 /** Colours a text if `isWanted`. */
 export const paint = (isWanted: boolean, color: Color, text: string): string =>
@@ -84,6 +93,8 @@ export type Color = keyof typeof COLORS
 // --- internal
 
 const DEFAULT_COLUMNS = 80
+
+const readStat = Option.liftThrowable(() => readFileSync("/proc/self/stat", "utf8"))
 
 const RESET = "\u001b[0m"
 

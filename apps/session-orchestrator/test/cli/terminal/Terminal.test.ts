@@ -59,6 +59,12 @@ describe("Terminal", () => {
     expect(Terminal.make(stream, stream, {}, false).canRepaint).toBe(false)
   })
 
+  it("finds from the line in /proc whether it is in the foreground, whatever its name is", () => {
+    expect(Terminal.isInForeground("12 (no) de)) S 1 12 5 34816 12 4194304")).toBe(true)
+    expect(Terminal.isInForeground("12 (node) S 1 12 5 34816 5 4194304")).toBe(false)
+    expect(Terminal.isInForeground(undefined)).toBe(true)
+  })
+
   it("colours a text if wanted, and an empty text not", () => {
     expect(Terminal.paint(true, "red", "a")).toBe("\u001b[31ma\u001b[0m")
     expect(Terminal.paint(true, "red", "")).toBe("")
