@@ -1,7 +1,7 @@
 /** Runs `holdfast backup FILE`: copies the database while the service runs, and checks the copy. */
 import { Count } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
-import * as CopyProgress from "./terminal/CopyProgress.ts"
+import type { Progress } from "../storage/sqlite/Backup.ts"
 import * as Declaration from "./Declaration.ts"
 import { ExitCode, Refused } from "./Ended.ts"
 import * as Setup from "./Setup.ts"
@@ -33,19 +33,45 @@ export const command = Setup.command(
     const signals = yield* Signals.Signals
     const backup = yield* parts.backup
     const clock = yield* Clock.Clock
-    const progress = CopyProgress.make(terminal, clock.currentTimeMillisUnsafe())
+    const progress = progressOn(terminal, clock.currentTimeMillisUnsafe())
     const interrupted = Effect.andThen(
       signals.first,
       Effect.fail(new Refused({ message: "Stopped. No copy was kept.", exitCode: ExitCode.ABORTED }))
     )
-    const summary = yield* backup(path, to, (at) => progress.show(at, clock.currentTimeMillisUnsafe())).pipe(
-      Effect.raceFirst(interrupted),
-      Effect.ensuring(Effect.sync(progress.close))
+    const summary = yield* Effect.raceFirst(
+      backup(path, to, (at) => progress(at, clock.currentTimeMillisUnsafe())),
+      interrupted
     )
     const waiting = summary.unsealed === 0 ? "" : ` (${summary.unsealed} unfinished)`
     terminal.stdout(
-      `${to}: ${CopyProgress.size(summary.bytes)}, ${Count.of(summary.conversations, "conversation")} with ` +
+      `${to}: ${size(summary.bytes)}, ${Count.of(summary.conversations, "conversation")} with ` +
         `${Count.of(summary.turns, "turn")}${waiting}. It was read to the end, and is whole.\n`
     )
   }, Effect.provide(Signals.layer))
 )
+
+// --- internal
+
+/** Bytes. A smaller copy takes less than a second, unless the disk is slow. */
+const WORTH_SHOWING = 64 * 1024 * 1024
+const PATIENCE_MS = 2_000
+
+/** Writes a line for each tenth of a copy that began at `begunAt`, in epoch milliseconds. */
+const progressOn = ({ stderr }: Terminal["Service"], begunAt: number) => {
+  let written = ""
+  return ({ copiedBytes, totalBytes }: Progress, now: number): void => {
+    if (totalBytes < WORTH_SHOWING && now - begunAt < PATIENCE_MS) return
+    const tenths = Math.floor((copiedBytes / totalBytes) * 10)
+    const line = tenths < 10 ? `Copied ${tenths * 10} % of ${size(totalBytes)}` : `Checking ${size(totalBytes)}`
+    if (line !== written) stderr(`${line}\n`)
+    written = line
+  }
+}
+
+/** A number of bytes for people: `12.3 MiB`. */
+const size = (bytes: number): string => {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
+  return `${(bytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${UNITS[power]}`
+}
+
+const UNITS = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const
