@@ -1,35 +1,13 @@
-/** Finds the media type of a file, by its first bytes or else by its name, and the ending of a type. Plain functions over a short table. */
+/** Finds the media type of a file, by its first bytes or else by its name, and the ending of a type. Plain functions. */
+import { Option } from "effect"
+import { Mime } from "effect/http"
 
-/** The types that providers take, by the endings of names. */
-const BY_ENDING: ReadonlyMap<string, string> = new Map([
-  ["png", "image/png"],
-  ["jpg", "image/jpeg"],
-  ["jpeg", "image/jpeg"],
-  ["gif", "image/gif"],
-  ["webp", "image/webp"],
-  ["svg", "image/svg+xml"],
-  ["bmp", "image/bmp"],
-  ["tif", "image/tiff"],
-  ["tiff", "image/tiff"],
-  ["heic", "image/heic"],
-  ["avif", "image/avif"],
-  ["pdf", "application/pdf"],
-  ["txt", "text/plain"],
-  ["log", "text/plain"],
-  ["md", "text/markdown"],
-  ["csv", "text/csv"],
-  ["html", "text/html"],
-  ["json", "application/json"],
-  ["xml", "application/xml"],
-  ["wav", "audio/wav"],
+/** Endings that the platform's table lacks, or has others before. */
+const ENDINGS: ReadonlyMap<string, string> = new Map([
   ["mp3", "audio/mpeg"],
-  ["m4a", "audio/mp4"],
   ["ogg", "audio/ogg"],
   ["flac", "audio/flac"],
-  ["mp4", "video/mp4"],
-  ["webm", "video/webm"],
   ["mov", "video/quicktime"],
-  ["zip", "application/zip"],
   ["docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
   ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
   ["pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"]
@@ -46,28 +24,35 @@ const BY_START: ReadonlyArray<readonly [RegExp, string]> = [
   [/^ID3/, "audio/mpeg"]
 ]
 
-/** The type by the ending of a name or path; `undefined`: it is not in the table. */
+/** The type by the ending of a name or path; `undefined`: it is not known. */
 export const byName = (name: string): string | undefined =>
-  BY_ENDING.get(/\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase() ?? "")
+  ENDINGS.get(/\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase() ?? "") ?? Option.getOrUndefined(Mime.getType(name))
 
-/** The ending of names of a type; `undefined`: it is not in the table. */
+/** The ending of names of a type; `undefined`: it is not known. */
 export const endingOf = (mediaType: string): string | undefined =>
-  Array.from(BY_ENDING).find(([, known]) => known === mediaType)?.[0]
+  Array.from(ENDINGS).find(([, known]) => known === mediaType)?.[0] ??
+  Option.getOrUndefined(Mime.getExtension(mediaType))
 
-/** The type of a file. Text without a known ending is plain text, anything else is bytes. */
+/** The type of a file. Text is no other than text, whatever its ending stands for, and anything unknown is bytes. */
 export const of = (name: string, bytes: Uint8Array): string => {
   const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1")
-  return BY_START.find(([pattern]) => pattern.test(start))?.[1] ?? byName(name) ?? byContent(bytes)
+  const known = BY_START.find(([pattern]) => pattern.test(start))?.[1]
+  if (known !== undefined) return known
+  const named = byName(name)
+  return isText(bytes) ? (named !== undefined && TEXT.test(named) ? named : "text/plain") : (named ?? BYTES)
 }
 
 // --- internal
 
-const byContent = (bytes: Uint8Array): string => {
+const BYTES = "application/octet-stream"
+
+/** The endings of program texts are those of films and schedules elsewhere. */
+const TEXT = /^(?:text\/.*|image\/svg\+xml|application\/(?:json|xml))$/
+
+const isText = (bytes: Uint8Array): boolean => {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes).includes("\0") ? BYTES : "text/plain"
+    return !new TextDecoder("utf-8", { fatal: true }).decode(bytes).includes("\0")
   } catch {
-    return BYTES
+    return false
   }
 }
-
-const BYTES = "application/octet-stream"

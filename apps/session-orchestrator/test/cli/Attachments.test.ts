@@ -70,6 +70,8 @@ describe("a media type", () => {
     ["a", Buffer.from("%PDF-1.7"), "application/pdf"],
     ["a.csv", Buffer.from("a;b"), "text/csv"],
     ["Makefile", Buffer.from("all: größer"), "text/plain"],
+    ["a.ts", Buffer.from("let a = 1"), "text/plain"],
+    ["a.docx", Buffer.from([0, 1]), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
     ["a.bin", Buffer.from([0, 1, 2]), "application/octet-stream"],
     ["a.bin", Buffer.from([0xc3, 0x28]), "application/octet-stream"]
   ])("of %s is by its first bytes, its name or its text", (name, bytes, type) => {
