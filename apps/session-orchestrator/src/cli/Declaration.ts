@@ -1,6 +1,6 @@
 /** Declares a command: its options, its help and its examples, each said once. An option that is left out is `undefined`. */
 import { RetrySettings } from "@holdfast/policy"
-import { Ids } from "@holdfast/wire"
+import { Ids, Labels } from "@holdfast/wire"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as Load from "../config/Load.ts"
@@ -56,8 +56,8 @@ export const text = (name: string, metavar: string, description: string) =>
   orUndefined(required(name, metavar, description))
 
 /** A text that may be given any number of times. */
-export const texts = (name: string, metavar: string, description: string) =>
-  required(name, metavar, description).pipe(Flag.atLeast(0))
+export const texts = (name: string, metavar: string, description: string, form: Form<string> = ANY) =>
+  required(name, metavar, description).pipe(Flag.mapEffect(reader("flag", name, form)), Flag.atLeast(0))
 
 /** One of some words. */
 export const word = <const Words extends ReadonlyArray<string>>(name: string, words: Words, description: string) =>
@@ -85,6 +85,8 @@ export interface Form<A> {
   readonly read: (text: string, now: number) => A | undefined
 }
 
+const ANY: Form<string> = { expected: "a text", read: (text) => text }
+
 /** A text of a form, as the value that it stands for. Any other text is refused before the command begins. */
 export const parsed = <A>(name: string, metavar: string, description: string, form: Form<A>) =>
   orUndefined(required(name, metavar, description).pipe(Flag.mapEffect(reader("flag", name, form))))
@@ -103,16 +105,22 @@ const reader =
         : Effect.succeed(found)
     })
 
-const idOf = <Id extends string>(schema: Schema.Decoder<Id>): Form<Id> => {
+const formOf = <A extends string>(schema: Schema.Decoder<A>, expected: string): Form<A> => {
   const decode = Schema.decodeUnknownOption(schema)
-  return { expected: '1 to 64 letters, digits, "_" or "-"', read: (text) => Option.getOrUndefined(decode(text)) }
+  return { expected, read: (text) => Option.getOrUndefined(decode(text)) }
 }
 
+const AN_ID = '1 to 64 letters, digits, "_" or "-"'
+
 /** The id of a turn. */
-export const TURN = idOf(Ids.TurnId)
+export const TURN = formOf(Ids.TurnId, AN_ID)
+
+/** A tag. */
+export const TAG = formOf(Labels.Tag, "1 to 64 letters, digits or characters of _ . : / @ + -")
 
 /** `--conversation`. */
-export const conversation = (description: string) => parsed("conversation", "ID", description, idOf(Ids.ConversationId))
+export const conversation = (description: string) =>
+  parsed("conversation", "ID", description, formOf(Ids.ConversationId, AN_ID))
 
 /** A length of time, in milliseconds. */
 export const duration = (name: string, description: string, example: string) =>

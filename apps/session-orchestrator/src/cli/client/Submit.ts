@@ -31,7 +31,7 @@ const options = {
   model: Service.modelFlag,
   profile: Declaration.profile("Retry profile instead of the service's own"),
   ...RunInput.system,
-  tag: Declaration.texts("tag", "TAG", "Tag to find the turns by; may be repeated"),
+  tag: Declaration.texts("tag", "TAG", "Tag to find the turns by; may be repeated", Declaration.TAG),
   json: Declaration.toggle("json", "Print one JSON object a line: turnId, conversationId, isNew")
 }
 
