@@ -5,7 +5,7 @@
  * variable stay text, and half a formula that is arriving is drawn once, when it is whole.
  */
 import type { Extension as FromMarkdown } from "mdast-util-from-markdown"
-import type { Code, Construct, Extension, State } from "micromark-util-types"
+import type { Code, Construct, Extension, State, TokenizeContext } from "micromark-util-types"
 import type { Plugin } from "unified"
 
 /** The language of a formula as code. */
@@ -119,10 +119,19 @@ const LINE = "formulaLine" as never
 const isSpace = (code: Code): boolean => code === null || code < 0 || code === 32
 const isWord = (code: Code): boolean => code !== null && /[\p{L}\p{N}$]/u.test(String.fromCodePoint(Math.max(code, 0)))
 
+/** An amount of money, and words: `5, i.e. 5`. */
+const AMOUNT = /^\d[\d.,]*[,;:]?\s+\p{L}[\p{L}.]*\s/u
+
+/** The ends that a text was searched for up to its own end, in vain: none is searched for twice. */
+const missing = new WeakMap<TokenizeContext, Set<number>>()
+
 const formula = (isArriving: boolean): Construct => ({
   name: TOKEN,
   tokenize(effects, ok, nok) {
     let previous: Code = null
+    let tight = ""
+    const absent = missing.get(this) ?? new Set()
+    missing.set(this, absent)
     const take = (code: Code, next: State): State => {
       // In lists and quotations a line's end is a token of its own, and a line begins with its first character.
       const isBreak = code !== null && code < -2
@@ -148,8 +157,9 @@ const formula = (isArriving: boolean): Construct => ({
     // One dollar is also money, or a variable: its formula is on one line, tight between its marks, and no word follows.
     const oneDollar: State = (code) => {
       if (code === null || code < -2 || code === GRAVE) return nok(code)
-      if (code !== DOLLAR) return take(code, code === BACKSLASH ? escaped(oneDollar) : oneDollar)
-      return isSpace(previous) ? nok(code) : take(code, behindDollar)
+      if (code === DOLLAR) return isSpace(previous) || AMOUNT.test(tight) ? nok(code) : take(code, behindDollar)
+      tight += String.fromCodePoint(Math.max(code, 0))
+      return take(code, code === BACKSLASH ? escaped(oneDollar) : oneDollar)
     }
     const behindDollar: State = (code) => (isWord(code) || (isArriving && code === null) ? nok(code) : finish(code))
     const backslash: State = (code) =>
@@ -160,11 +170,12 @@ const formula = (isArriving: boolean): Construct => ({
         code === null ? nok(code) : take(code, next)
     const within = (first: number, second: number): State => {
       const inside: State = (code) => {
-        if (code === null) return nok(code)
-        return take(code, code === first ? end : code === BACKSLASH ? escaped(inside) : inside)
+        if (code !== null) return take(code, code === first ? end : code === BACKSLASH ? escaped(inside) : inside)
+        absent.add(second)
+        return nok(code)
       }
-      const end: State = (code) => (code === null ? nok(code) : take(code, code === second ? finish : inside))
-      return inside
+      const end: State = (code) => (code === null ? inside(code) : take(code, code === second ? finish : inside))
+      return absent.has(second) ? nok : inside
     }
     return open
   }

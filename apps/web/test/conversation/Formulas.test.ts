@@ -33,6 +33,18 @@ it("formulas have dollars, parentheses or brackets", () => {
   ])
 })
 
+it("an amount of money with words behind it is none", () => {
+  expect(formulasOf("It costs $5, i.e. 5$. Or $20 more or 7$, but $5 + x$ and $3 cm$ and $1, x, x^2$")).toEqual([
+    ["$5 + x$", false],
+    ["$3 cm$", false],
+    ["$1, x, x^2$", false]
+  ])
+})
+
+it("formulas without their ends are searched once for each kind of end", () => {
+  for (const mark of ["\\( a ", "\\[ a "]) expect(formulasOf(mark.repeat(30_000))).toEqual([])
+})
+
 it("a formula of several lines is one, whatever its lines begin with", () => {
   for (const [first, last] of [
     ["$$", "$$"],
