@@ -156,7 +156,7 @@ export const open: (
         return yield* Effect.fail(new RequestError(FAILED, error?.message ?? "The turn failed.", error))
       return status === "aborted" ? "cancelled" : (STOPS[transcript.finish ?? "stop"] ?? "end_turn")
     }),
-    cancel: Effect.ignore(conversation.abort),
+    cancel: Effect.ignore(conversation.abort()),
     isReplayed: Deferred.await(replayed)
   }
 })

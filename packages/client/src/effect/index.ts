@@ -87,7 +87,7 @@ interface Calls extends CommandMethods.Shape {
 }
 
 /** A conversation of the service. */
-export interface Conversation extends Omit<CommandMethods.Methods<Calls>, "abort"> {
+export interface Conversation extends CommandMethods.Methods<Calls> {
   readonly id: string
   readonly prompt: (prompt: Prompt.Prompt, options?: Plain<TurnOptions>) => Call<Turn>
   /** Runs a turn and streams it by one call. */
@@ -101,7 +101,6 @@ export interface Conversation extends Omit<CommandMethods.Methods<Calls>, "abort
   readonly events: (options?: Plain<EventOptions>) => Stream.Stream<TurnEvent.TurnEvent, ClientError>
   /** What a screen shows, after each change. */
   readonly views: (options?: Plain<StreamOptions>) => Stream.Stream<ConversationView, ClientError>
-  readonly abort: Call<void>
   readonly getState: Call<ConversationState.ConversationState>
   readonly getMessages: Call<ReadonlyArray<Message.Message>>
   readonly setTitle: (title: string) => Call<void>
@@ -207,12 +206,11 @@ const conversationOf = (conversation: PromiseConversation): Conversation =>
     turn: (turnId) => turnOf(conversation.turn(turnId)),
     events: (options) => stream((own) => conversation.events({ ...options, ...own })),
     views: (options) => stream((own) => conversation.events({ ...options, ...own }).views()),
-    abort: call((own) => conversation.abort(own)),
     getState: call((own) => conversation.getState(own)),
     getMessages: call((own) => conversation.getMessages(own)),
     setTitle: (title) => call((own) => conversation.setTitle(title, own)),
     delete: call((own) => conversation.delete(own))
-  } satisfies Omit<Conversation, Exclude<CommandMethods.Sent, "abort">>)
+  } satisfies Omit<Conversation, CommandMethods.Sent>)
 
 const of = (client: HoldfastClient): Client["Service"] => ({
   createConversation: (options) =>

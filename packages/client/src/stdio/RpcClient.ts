@@ -13,7 +13,7 @@ import type { RpcLines } from "@holdfast/wire/rpc"
 import type { Prompt, TurnEvent } from "@holdfast/wire"
 import * as CommandMethods from "../CommandMethods.ts"
 import type { TurnResult } from "../TurnResult.ts"
-import { EventQueue } from "./EventQueue.ts"
+import { Pushed } from "../stream/Pushed.ts"
 import * as ProcessChannel from "./ProcessChannel.ts"
 import { RpcError } from "../ClientError.ts"
 import { TurnResults } from "./TurnResults.ts"
@@ -142,10 +142,10 @@ export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisp
    * Events that are not read yet are kept in memory. An iteration that is 100,000 events behind fails with the code `too-slow`.
    */
   events(): AsyncIterableIterator<TurnEvent.TurnEvent> {
-    const queue = new EventQueue<TurnEvent.TurnEvent>(() => off())
-    const off = this.on((event) => queue.push(event))
-    void this.#closed.then(() => queue.end())
-    return queue
+    const events = new Pushed<TurnEvent.TurnEvent>(MOST_BEHIND, tooSlow)
+    const off = this.on((event) => events.push(event))
+    void this.#closed.then(() => events.fail(ENDED))
+    return read(events, off)
   }
 
   /** Ends the process and returns its exit code; `null` where a signal ended it, or it never started. */
@@ -240,6 +240,24 @@ interface Response {
   readonly data?: unknown
   readonly code?: string
   readonly error?: string
+}
+
+/** The most events that an iteration may be behind. */
+const MOST_BEHIND = 100_000
+
+const tooSlow = () => new RpcError("too-slow", `The iteration was more than ${MOST_BEHIND} events behind.`)
+
+/** The end of the process is the end of its events. */
+const ENDED = Symbol("ended")
+
+async function* read<A>(events: Pushed<A>, off: () => void): AsyncGenerator<A, void> {
+  try {
+    for (;;) yield* await events.next()
+  } catch (error) {
+    if (error !== ENDED) throw error
+  } finally {
+    off()
+  }
 }
 
 /** Longer than any event: a response is bounded, and so are prompts and results of tools. */

@@ -12,6 +12,7 @@ import type { Sse } from "@holdfast/wire"
 import type { SocketMessages } from "@holdfast/wire/rpc"
 import { ClientError, type ProblemCode } from "../ClientError.ts"
 import type { Frame } from "../stream/Cursor.ts"
+import { Pushed } from "../stream/Pushed.ts"
 import { ConnectionLost, SILENCE_MS, type Subscription } from "./Transport.ts"
 
 /** The part of a `WebSocket` that is used. */
@@ -34,42 +35,12 @@ const MOST_FEEDS = 1_000
 const IDLE_MS = 2_000
 
 /** One subscription: frames are pushed by the socket, and pulled by the reader. */
-export class Feed {
+export class Feed extends Pushed<Frame> {
   readonly subscription: Subscription
-  private frames: Array<Frame> = []
-  private failure: { readonly error: unknown } | undefined
-  private wake: (() => void) | undefined
 
   constructor(subscription: Subscription) {
+    super(MOST_BEHIND, () => new ConnectionLost("The reader was too far behind.", { code: "too-slow" }))
     this.subscription = subscription
-  }
-
-  push(frame: Frame): void {
-    if (this.failure !== undefined) return
-    this.frames.push(frame)
-    if (this.frames.length > MOST_BEHIND) {
-      this.frames = []
-      this.fail(new ConnectionLost("The reader was too far behind.", { code: "too-slow" }))
-    }
-    this.wake?.()
-  }
-
-  /** What has come is read first. */
-  fail(error: unknown): void {
-    this.failure ??= { error }
-    this.wake?.()
-  }
-
-  /** The frames since the last call; waits for the first. Rejects with what the subscription failed with. */
-  async next(): Promise<ReadonlyArray<Frame>> {
-    while (this.frames.length === 0) {
-      if (this.failure !== undefined) throw this.failure.error
-      await new Promise<void>((resolve) => (this.wake = resolve))
-      this.wake = undefined
-    }
-    const { frames } = this
-    this.frames = []
-    return frames
   }
 }
 

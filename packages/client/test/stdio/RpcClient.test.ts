@@ -1,7 +1,9 @@
 /** Tests the parts of the client that need no process; `Rpc.e2e.test.ts` of the service has the client with one. */
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { describe, expect, it } from "vitest"
-import { EventQueue, MOST_BEHIND } from "../../src/stdio/EventQueue.ts"
+import type * as ProcessChannel from "../../src/stdio/ProcessChannel.ts"
+import { RpcClient } from "../../src/stdio/RpcClient.ts"
+import { Pushed } from "../../src/stream/Pushed.ts"
 import { RpcError } from "../../src/ClientError.ts"
 import { TurnResults } from "../../src/stdio/TurnResults.ts"
 
@@ -70,37 +72,46 @@ describe("results", () => {
 })
 
 describe("an iteration over events", () => {
+  const tooSlow = new RpcError("too-slow", "It was too far behind.")
+  const started = (most = 2) => {
+    let listener: ProcessChannel.Listener | undefined
+    const client = new RpcClient({ command: ["none"] }, (_options, given) => {
+      listener = given
+      return { write: () => {}, end: () => {}, kill: () => {} }
+    })
+    const writes = (...events: ReadonlyArray<TurnEvent.TurnEvent>) =>
+      listener?.bytes(new TextEncoder().encode(events.map((event) => `${JSON.stringify(event)}\n`).join("")))
+    const ends = () => listener?.closed({ message: "It has ended.", code: 0 })
+    return { client, writes, ends, pushed: new Pushed<number>(most, () => tooSlow) }
+  }
+
   it("has every event in order, whether it waits for them or they for it, and then ends", async () => {
-    const queue = new EventQueue<number>(() => {})
-    queue.push(1)
-    queue.push(2)
-    const seen: Array<number> = []
+    const { client, ends, writes } = started()
+    const events = client.events()
+    writes(end("a"), end("b"))
+    const seen: Array<string> = []
     const reading = (async () => {
-      for await (const item of queue) seen.push(item)
+      for await (const { turnId } of events) seen.push(turnId)
     })()
     await Promise.resolve()
-    queue.push(3)
-    queue.end()
+    writes(end("c"))
+    ends()
     await reading
-    expect(seen).toEqual([1, 2, 3])
+    expect(seen).toEqual(["a", "b", "c"])
   })
 
-  it("that is left wants no further event", async () => {
-    let overs = 0
-    const queue = new EventQueue<number>(() => overs++)
-    queue.push(1)
-    for await (const _ of queue) break
-    queue.push(2)
-    expect(overs).toBe(1)
-    expect(await queue.next()).toEqual({ done: true, value: undefined })
+  it("that is left has no further event", async () => {
+    const { client, writes } = started()
+    const events = client.events()
+    writes(end("a"))
+    for await (const _ of events) break
+    writes(end("b"))
+    expect(await events.next()).toEqual({ done: true, value: undefined })
   })
 
-  it("rule P16: that falls too far behind fails once, and keeps nothing", async () => {
-    let overs = 0
-    const queue = new EventQueue<number>(() => overs++)
-    for (let n = 0; n <= MOST_BEHIND; n++) queue.push(n)
-    expect(overs).toBe(1)
-    await expect(queue.next()).rejects.toMatchObject({ code: "too-slow" })
-    expect(await queue.next()).toEqual({ done: true, value: undefined })
+  it("rule P16: that falls too far behind fails, and keeps nothing", async () => {
+    const { pushed } = started()
+    for (const n of [1, 2, 3, 4]) pushed.push(n)
+    await expect(pushed.next()).rejects.toBe(tooSlow)
   })
 })
