@@ -28,16 +28,11 @@ export const choose = <const Offers extends readonly [string, ...Array<string>]>
 
 /**
  * Whether a header asks for an answer as soon as the request is accepted (RFC 7240, section 4.1). `respond-async` takes no value, and an empty one
- * equals none; with a value it counts as an unknown preference. A preference is optional: an unknown or malformed one is ignored, of a repeated one
- * the first counts, and parameters after a semicolon are left out.
+ * equals none; with a value it counts as an unknown preference. An unknown or malformed preference is ignored, of a repeated one the first counts.
  */
 export const isAsync = (header = ""): boolean => {
-  const plain = header.replaceAll(QUOTED, (text) => (text === '""' ? EMPTY : '"'))
-  for (const element of plain.split(",")) {
-    const found = ASYNC.exec((element.split(";", 1)[0] ?? "").trim())
-    if (found !== null) return (found[1] ?? EMPTY) === EMPTY
-  }
-  return false
+  const found = ASYNC.exec(header.replaceAll(QUOTED, (text) => (text === '""' ? "" : '"')))
+  return found !== null && (found[1] ?? "") === ""
 }
 
 // --- internal
@@ -60,8 +55,8 @@ const rankOf = (accept: string, offer: string): number => {
 /** A text in quotes. Without its second quote it reaches to the end of the header. */
 const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs
 
-/** Stands for an empty text in quotes; no header has it. */
-const EMPTY = "\0"
-
-/** The preference, with its value. Blanks may surround the equals sign. */
-const ASYNC = new RegExp(`^${TurnsGroup.RESPOND_ASYNC}(?:[ \\t]*=[ \\t]*([!#$%&'*+.^_\`|~\\w-]+|"|\\0)?)?$`, "i")
+/** The preference, with its value, up to the next one or to its parameters. Blanks may surround the equals sign. */
+const ASYNC = new RegExp(
+  `(?:^|,)[ \\t]*${TurnsGroup.RESPOND_ASYNC}[ \\t]*(?:=[ \\t]*([^,; \\t]*)[ \\t]*)?(?:$|[,;])`,
+  "i"
+)
