@@ -6,10 +6,9 @@ import { about } from "./OpenApiDocument.ts"
 import * as Problem from "./Problem.ts"
 
 const at = 1_933_380_000_000
-const second = 1_000
-const minute = 60 * second
+const minute = 60_000
 
-/** A report in an outage, with another endpoint whose quota is used up. */
+/** A report in an outage, behind which the quota of a client is nearly used up. */
 const outage: Health = {
   at,
   countedSince: at - 60 * minute,
@@ -18,48 +17,27 @@ const outage: Health = {
       target: "anthropic/claude-sonnet-4-5",
       credential: "ANTHROPIC_API_KEY",
       address: "https://api.anthropic.com",
-      state: "failing",
+      state: "paused",
       gate: {
         phase: "shut",
         waiting: 12,
         held: 3,
         underway: 0,
         room: 1,
-        nextTryAt: at + 40 * second,
-        words: "12 turns wait. A few are let through, as probes; the others share its failure or go on with its answer."
+        nextTryAt: at + minute,
+        words: "12 turns wait."
       },
-      pauses: [],
+      pauses: [
+        { of: "credential", since: at - 5 * minute, until: at + 180 * minute, reason: "quota-exhausted", isAsked: true }
+      ],
       lastHour: {
         calls: 41,
         failed: 38,
         parts: { calls: [1, 1, 1, 0, 0, 9, 8, 6, 5, 4, 3, 3], failed: [0, 0, 0, 0, 0, 9, 8, 6, 5, 4, 3, 3] }
       },
       lastAnswerAt: at - 46 * minute,
-      lastFailure: { at: at - 20 * second, reason: "overloaded", code: "529", message: "Overloaded" }
-    },
-    {
-      target: "openai/gpt-5",
-      credential: "OPENAI_API_KEY",
-      address: "https://api.openai.com/v1",
-      state: "paused",
-      gate: { phase: "open", waiting: 0, held: 0, underway: 0, words: "Every turn may call." },
-      pauses: [
-        {
-          of: "credential",
-          since: at - 5 * minute,
-          until: at + 3 * 60 * minute,
-          reason: "quota-exhausted",
-          isAsked: true
-        }
-      ],
-      lastHour: {
-        calls: 2,
-        failed: 1,
-        parts: { calls: [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0], failed: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0] }
-      },
-      lastAnswerAt: at - 12 * minute,
       lastFailure: {
-        at: at - 5 * minute,
+        at: at - minute,
         reason: "quota-exhausted",
         code: "429",
         message: "You exceeded your current quota."
@@ -69,14 +47,7 @@ const outage: Health = {
   limits: [{ provider: "openai", waiting: 0, requestsPerMinute: { used: 14, limit: 60 } }],
   boundCalls: 0,
   windows: [
-    {
-      provider: "anthropic",
-      credential: "client Zk3x1Q",
-      name: "5h",
-      used: 0.93,
-      resetAt: at + 150 * minute,
-      at: at - minute
-    }
+    { provider: "anthropic", credential: "client Zk3x1Q", name: "5h", used: 0.93, resetAt: at + 150 * minute, at }
   ]
 }
 
