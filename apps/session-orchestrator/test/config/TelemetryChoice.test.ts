@@ -95,7 +95,7 @@ describe("mistakes are named", () => {
         }
       },
       [
-        'telemetry.notifications.template: found "{{text}} {{env.KEY}}"; expected a text with {{id}}, {{type}}, {{title}}, {{text}}, {{provider}}, {{model}}, {{since}}, {{at}}, {{waiting}}, {{failed}}, {{reason}}; in a JSON text values are escaped; {{env.KEY}} is none of these fields.'
+        'telemetry.notifications.template: found "{{text}} {{env.KEY}}"; expected a text with {{id}}, {{type}}, {{title}}, {{text}}, {{url}}, {{provider}}, {{model}}, {{since}}, {{at}}, {{nextAt}}, {{waiting}}, {{failed}}, {{reason}}; in a JSON text values are escaped; {{env.KEY}} is none of these fields.'
       ]
     ],
     [

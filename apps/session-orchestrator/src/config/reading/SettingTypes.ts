@@ -223,7 +223,7 @@ export const Options = Schema.Record(Schema.String, Schema.Json)
 export const ToolNames = Schema.Array(filled('a tool\'s name, or a pattern such as "read_*"'))
 
 /** The fields that a template of notices may name. */
-const NOTICE_FIELDS = "id type title text provider model since at waiting failed reason".split(" ")
+const NOTICE_FIELDS = "id type title text url provider model since at nextAt waiting failed reason".split(" ")
 
 /** A field in a template. */
 export const PLACEHOLDER = /\{\{\s*([a-zA-Z]+)\s*\}\}/g

@@ -62,6 +62,8 @@ describe("a notice", () => {
     const json = NoticeFormat.write({ template: '{"content":"{{text}}","n":{{waiting}}}' }, body)
     expect(JSON.parse(json.text)).toEqual({ content: body.text, n: 3 })
     expect(NoticeFormat.write({ template: "{{ title }}: {{reason}}." }, body).text).toContain("is down: .")
+    const links = { ...body, url: "http://127.0.0.1:4747/#/c/1", nextAt: "2031-04-01T22:00:00.000Z" }
+    expect(NoticeFormat.write({ template: "{{url}} {{nextAt}}" }, links).text).toBe(`${links.url} ${links.nextAt}`)
   })
 
   it("NoticeFormat.F1: a template names fields of a notice alone", () => {

@@ -54,6 +54,8 @@ export type Input = Data.TaggedEnum<{
     readonly until: number
     readonly at: number
   }
+  /** A person has moved the end of a turn's wait. */
+  Postponed: { readonly conversationId: string; readonly until: number; readonly at: number }
   /** An endpoint has answered a turn. */
   Answered: { readonly conversationId: string; readonly target: Target.Target; readonly at: number }
   /** A turn stops waiting and continues at another endpoint. */
@@ -206,6 +208,8 @@ export const record = (
   switch (input._tag) {
     case "Waits":
       return due(waits(state, input), at, afterMs)
+    case "Postponed":
+      return due(postponed(state, input), at, afterMs)
     case "Answered":
       return answered(state, input)
     case "WentOn":
@@ -291,6 +295,18 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
     conversationId,
     { waits: trouble.id, until, left: others.length === 0 ? NOWHERE.left : others }
   )
+}
+
+const postponed = (
+  state: IncidentState,
+  { conversationId, until }: Extract<Input, { _tag: "Postponed" }>
+): IncidentState => {
+  const counted = countedOf(state, conversationId)
+  const trouble = counted.waits && troubleAt(state, counted.waits)
+  if (trouble === undefined) return state
+  const next = { ...trouble, waitsUntil: Math.max(trouble.waitsUntil, until) }
+  const troubles = HashMap.set(state.troubles, trouble.id.key, next)
+  return withTurn({ ...state, troubles }, conversationId, { ...counted, until })
 }
 
 /** Without an end of its own, the trouble ends now, and the ends of its turns are not known. */

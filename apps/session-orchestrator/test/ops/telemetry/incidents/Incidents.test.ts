@@ -79,6 +79,9 @@ describe("an incident", () => {
     expect(nextOf([...three.slice(0, 3), again, passed(AFTER)])).toEqual([20])
     expect(nextOf([...three.slice(0, 3), again, sealed("t2", minutes(3), "aborted"), passed(AFTER)])).toEqual([30])
     expect(nextOf([waits("t1", 0, { forMs: minutes(2) }), passed(AFTER)])).toEqual([undefined])
+    const postponed = { _tag: "Postponed", conversationId: "t1", until: minutes(45), at: minutes(1) } as const
+    expect(nextOf([...three.slice(0, 1), postponed, passed(AFTER)])).toEqual([45])
+    expect(nextOf([postponed, passed(AFTER)])).toEqual([])
   })
 
   it("rule X12: has one notice at its beginning and one at its end, however many turns wait and retry", () => {
