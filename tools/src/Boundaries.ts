@@ -120,9 +120,9 @@ export const rooms: ReadonlyArray<string> = [
   "insight/inspection",
   "insight/dry-run",
   // Messages and figures about turns.
-  "ops/delivery",
   "ops/telemetry/logs",
   "ops/telemetry/metrics",
+  "ops/delivery",
   "ops/telemetry/traces",
   "ops/telemetry/incidents",
   "ops/telemetry",

@@ -2,12 +2,12 @@
 import { type Health, defined } from "@holdfast/wire"
 import { Clock, Effect, Metric, Option, type Scope } from "effect"
 import type { Config } from "../config/Config.ts"
-import * as QuietHours from "../ops/delivery/QuietHours.ts"
+import type { NoticeBody } from "../ops/delivery/NoticeFormat.ts"
+import * as NoticeMessages from "../ops/delivery/NoticeMessages.ts"
 import { RecentCalls } from "../engine/gate/RecentCalls.ts"
 import type { Taken } from "../engine/gate/UsedLimits.ts"
-import { type NewMessage, Outbox } from "../storage/Outbox.ts"
+import { Outbox } from "../storage/Outbox.ts"
 import * as MetricLabels from "../ops/telemetry/metrics/MetricLabels.ts"
-import * as Telemetry from "../ops/telemetry/Telemetry.ts"
 import * as DurationText from "../base/text/DurationText.ts"
 import * as ProviderName from "../base/text/ProviderName.ts"
 import type { Dependencies } from "./Holding.ts"
@@ -33,11 +33,9 @@ export const make = Effect.fnUntraced(function* (
   const fork = Effect.runForkWith(context)
   const credentials = new MetricLabels.Labels([], redact)
   const windows = new MetricLabels.Labels([], redact)
-  const receivers = notifications === undefined ? [] : Telemetry.receiversOf(notifications)
-  const quiet = notifications?.quiet === undefined ? undefined : QuietHours.parse(notifications.quiet)
+  const receivers = NoticeMessages.receiversOf(notifications)
   const notify = (taken: Taken, now: number): Effect.Effect<void> => {
-    const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now
-    const messages = receivers.map((receiver) => messageOf(taken, receiver, dueAt))
+    const messages = NoticeMessages.of(receivers, "notices", bodyOf(taken), now)
     const written = messages.length === 0 ? Effect.void : (outbox?.add(messages) ?? Effect.void)
     return Effect.andThen(
       Effect.logWarning(textOf(taken.window)),
@@ -63,17 +61,16 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /** The notice of a limit, once over restarts and runners: its id has the limit, its end and the share. */
-export const messageOf = ({ level, window }: Taken, receiver: string, dueAt: number): NewMessage => {
+export const bodyOf = ({ level, window }: Taken): NoticeBody => {
   const { credential, name, provider, resetAt = 0 } = window
   const id = ["limit", provider, credential, name, Math.round(resetAt / ROUND_MS), level].join("/")
-  const body = {
+  return {
     id,
     type: "limit-near",
     ...defined(window),
     at: new Date(window.at).toISOString(),
     text: textOf(window)
   }
-  return { id: `${id}/${receiver}`, lane: `notices/${receiver}`, receiver, payload: JSON.stringify(body), dueAt }
 }
 
 // --- internal

@@ -10,7 +10,7 @@ import { Duration, Effect, Option, Schema } from "effect"
 import type { NewMessage } from "../../storage/Outbox.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import type { NoticeBody } from "./NoticeFormat.ts"
-import * as QuietHours from "./QuietHours.ts"
+import * as NoticeMessages from "./NoticeMessages.ts"
 
 /** A question, as a turn asked it. */
 export interface Question {
@@ -22,8 +22,7 @@ export interface Question {
 export interface Options {
   /** How long a question must have been open. */
   readonly after: Duration.Duration
-  readonly receivers: ReadonlyArray<string>
-  readonly quiet: QuietHours.QuietHours | undefined
+  readonly receivers: NoticeMessages.Receivers
   readonly redact: (text: string) => string
   /** Where a browser reaches the page, without a path. */
   readonly origin: string | undefined
@@ -32,18 +31,10 @@ export interface Options {
 /** The messages of a question. */
 export const messagesOf = (
   question: Question,
-  { after, origin, quiet, receivers, redact }: Options
+  { after, origin, receivers, redact }: Options
 ): ReadonlyArray<NewMessage> => {
-  const body = bodyOf(question, redact, origin)
   const openAt = sinceOf(question.event) + Duration.toMillis(after)
-  const dueAt = (quiet && QuietHours.endOf(quiet, openAt)) ?? openAt
-  return receivers.map((receiver) => ({
-    id: `${body.id}/${receiver}`,
-    lane: `questions/${receiver}`,
-    receiver,
-    payload: JSON.stringify(body),
-    dueAt
-  }))
+  return NoticeMessages.of(receivers, "questions", bodyOf(question, redact, origin), openAt)
 }
 
 /** Whether a notice is to be sent: any but that of a question which its turn does not ask any more. */

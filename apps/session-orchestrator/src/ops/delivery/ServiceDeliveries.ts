@@ -6,7 +6,7 @@
  */
 import { type StorageError, Timer } from "@holdfast/journal"
 import type { Failure, Ids, PeriodReport, TurnState } from "@holdfast/wire"
-import { Clock, type Context, Effect, Layer, Metric, Option, Redacted, Schedule, Schema } from "effect"
+import { Clock, Effect, Layer, Metric, Option, Redacted, Schedule, Schema } from "effect"
 import { HttpClient } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { Config, type Values } from "../../config/Config.ts"
@@ -14,9 +14,11 @@ import { PeriodReports } from "../../insight/inspection/period/PeriodReports.ts"
 import { StoredTurns } from "../../insight/inspection/StoredTurns.ts"
 import { Secrets } from "../../config/redaction/Secrets.ts"
 import { type Claimed, type NewMessage, Outbox } from "../../storage/Outbox.ts"
+import * as Series from "../telemetry/metrics/Series.ts"
 import * as DailyTime from "../../base/text/DailyTime.ts"
 import * as Deliveries from "./Deliveries.ts"
 import * as NoticeFormat from "./NoticeFormat.ts"
+import * as NoticeMessages from "./NoticeMessages.ts"
 import * as Posting from "./Posting.ts"
 import * as QuestionNotice from "./QuestionNotice.ts"
 import { createHmac } from "node:crypto"
@@ -55,7 +57,11 @@ export const layer: Layer.Layer<
     const { telemetry, webhooks } = yield* Config
     const { notifications } = telemetry
     const time = notifications?.report === undefined ? undefined : DailyTime.parse(notifications.report)
-    yield* createSeries
+    Series.create(
+      notices,
+      { receiver: ["webhook", "command"], outcome: Object.values(OUTCOMES) },
+      yield* Effect.context<never>()
+    )
     if (webhooks === undefined && notifications === undefined) return
     const outbox = yield* Outbox
     const { redact } = yield* Secrets
@@ -127,18 +133,6 @@ export const dailyReports = (options: ReportOptions): Effect.Effect<never> =>
     )
   })
 
-/** The message of a report for one receiver. */
-const reportMessage = (receiver: string, at: number, report: PeriodReport.PeriodReport): NewMessage => {
-  const id = `report/${new Date(at).toISOString()}`
-  return {
-    id: `${id}/${receiver}`,
-    lane: `report/${receiver}`,
-    receiver,
-    payload: JSON.stringify({ id, type: "report", text: report.line, report }),
-    dueAt: at
-  }
-}
-
 // --- internal
 
 /** The prefix of a secret that is written in base64. */
@@ -179,15 +173,6 @@ const GONE: Failure.Failure = {
   retryable: false
 }
 
-/** Every series exists before its first increment, which `increase` would miss otherwise. */
-const createSeries = Effect.contextWith((context: Context.Context<never>) =>
-  Effect.sync(() => {
-    for (const receiver of ["webhook", "command"])
-      for (const outcome of Object.values(OUTCOMES))
-        Metric.withAttributes(notices, { receiver, outcome }).valueUnsafe(context)
-  })
-)
-
 /** Sends notices and reports to their receivers. */
 const receiversOf = Effect.fnUntraced(function* (
   { command, commandFormat = "json", format = "json", webhook }: NonNullable<Values["telemetry"]["notifications"]>,
@@ -224,7 +209,8 @@ const REPORT_RETRIES = { schedule: Schedule.spaced("1 minute"), times: 60 } as c
 const makeReport = ({ add, receivers, report, time }: ReportOptions, at: number): Effect.Effect<void> =>
   Effect.gen(function* () {
     const found = yield* report(DailyTime.last(time, at - 1), at)
-    yield* add(receivers.map((receiver) => reportMessage(receiver, at, found)))
+    const body = { id: `report/${new Date(at).toISOString()}`, type: "report", text: found.line, report: found }
+    yield* add(NoticeMessages.of({ names: receivers }, "report", body, at))
   }).pipe(
     Effect.retry(REPORT_RETRIES),
     Effect.catchTag("StorageError", ({ message }) =>

@@ -19,7 +19,7 @@ import { proxiesOf } from "../../config/reading/Environment.ts"
 import { DEFAULTS } from "../../config/reading/Settings.ts"
 import * as Secrets from "../../config/redaction/Secrets.ts"
 import * as Loopback from "../../base/system/Loopback.ts"
-import * as QuietHours from "../delivery/QuietHours.ts"
+import * as NoticeMessages from "../delivery/NoticeMessages.ts"
 import { CallCounts, RecentCalls } from "../../engine/gate/RecentCalls.ts"
 import { IncidentStates } from "../../storage/IncidentStates.ts"
 import { Outbox } from "../../storage/Outbox.ts"
@@ -84,28 +84,17 @@ export const incidents: Layer.Layer<
     const { database, server, telemetry } = yield* Config
     const { notifications } = telemetry
     if (notifications === undefined) return
-    const { quiet } = notifications
     const { keep } = yield* Notifications.Notifications
     yield* keep({
       storage: yield* IncidentStates,
       add: (yield* Outbox).add,
       origin: originOf(server, yield* HttpServer.HttpServer),
-      receivers: receiversOf(notifications),
+      receivers: NoticeMessages.receiversOf(notifications),
       // A file has one service; the runners of a shared database come and go.
-      runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName,
-      quiet: quiet === undefined ? undefined : QuietHours.parse(quiet)
+      runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName
     })
   })
 )
-
-/** The receivers of notices, as the outbox names them. */
-export const receiversOf = ({
-  command,
-  webhook
-}: NonNullable<Values["telemetry"]["notifications"]>): ReadonlyArray<string> => [
-  ...(webhook === undefined ? [] : ["webhook"]),
-  ...(command === undefined ? [] : ["command"])
-]
 
 // --- internal
 

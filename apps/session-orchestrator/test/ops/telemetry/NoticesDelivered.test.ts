@@ -23,7 +23,7 @@ const start = Effect.fnUntraced(function* (memory?: SharedMemory) {
     timer: yield* Timer.Timer,
     redact: (text) => text.replaceAll("planted", "[redacted]")
   })
-  const receivers = ["webhook", "command"]
+  const receivers = { names: ["webhook", "command"] }
   if (memory !== undefined)
     yield* keep({ storage: memory.storage, add: () => Effect.void, receivers, runner: "service" })
   return listeners

@@ -15,9 +15,9 @@ import type { StorageError, Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
 import { Failure, type Ids } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Metric, Queue } from "effect"
-import * as QuietHours from "../../delivery/QuietHours.ts"
+import * as NoticeMessages from "../../delivery/NoticeMessages.ts"
 import type { Decide, FailedTurn, IncidentStates } from "../../../storage/IncidentStates.ts"
-import type { NewMessage, Outbox } from "../../../storage/Outbox.ts"
+import type { Outbox } from "../../../storage/Outbox.ts"
 import * as Incidents from "./Incidents.ts"
 import type { LastFailure, Notice } from "./Notice.ts"
 import * as TurnLog from "../logs/TurnLog.ts"
@@ -37,11 +37,9 @@ interface Options {
 /** The database, and who reads it. */
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
-  /** The receivers of notices, as the outbox names them. */
-  readonly receivers: ReadonlyArray<string>
+  readonly receivers: NoticeMessages.Receivers
   /** Names this process in the database; the same after a restart if it is the only one. */
   readonly runner: string
-  readonly quiet?: QuietHours.QuietHours | undefined
   /** Where a browser reaches the page, without a path. */
   readonly origin?: string | undefined
   /** Puts messages into the outbox. */
@@ -132,12 +130,12 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
   }
 
   /** Shares incidents through the database while the scope lives, beginning with those that are in it. */
-  const keep = Effect.fnUntraced(function* ({ add, origin, quiet, receivers, runner, storage }: KeepOptions) {
+  const keep = Effect.fnUntraced(function* ({ add, origin, receivers, runner, storage }: KeepOptions) {
     /** Writes a notice of each question. A process that is killed before that loses the notice; the report has the question. */
     const ask = Effect.suspend(() => {
       const taken = questions.slice()
       if (taken.length === 0) return Effect.void
-      const options = { after, origin, quiet, receivers, redact }
+      const options = { after, origin, receivers, redact }
       const messages = taken.flatMap((question) => QuestionNotice.messagesOf(question, options))
       return Effect.map(add(messages), () => void (questions = questions.slice(taken.length)))
     })
@@ -170,8 +168,10 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
         const folded = fold(SharedIncidents.adopt(written, rows, reader), [...facts, ...asked, passed], afterMs)
         next = folded.state
         notices = folded.notices
-        const dueAt = (quiet && QuietHours.endOf(quiet, now)) ?? now
-        const messages = notices.flatMap((notice) => receivers.map((to) => messageOf(notice, to, dueAt)))
+        // Notifications.N3
+        const messages = notices.flatMap((notice) =>
+          NoticeMessages.of(receivers, "notices", NoticeText.bodyOf(notice), now)
+        )
         return { ...SharedIncidents.changes(next, rows, reader, isLeaving), messages }
       }
       const { messages, removed, rows } = decide(yield* storage.load, new Set(turns))
@@ -249,6 +249,7 @@ const listenersOf = (
     },
     wait: ({ at, conversationId, wake }) => {
       if (wake.type === "switched") record({ _tag: "WentOn", conversationId, at })
+      if (wake.type === "until") record({ _tag: "Postponed", conversationId, until: wake.until, at })
     },
     seal: ({ conversationId, end, target }) => record(sealed({ conversationId, target, end }, said)),
     moved: ({ at, conversationId }) => record({ _tag: "Moved", conversationId, at })
@@ -301,9 +302,3 @@ const uncountedBy = (input: Incidents.Input, counted: ReadonlySet<Ids.TurnId>): 
   input._tag !== "Sealed" || failedIn(input).every((turnId) => counted.has(turnId))
     ? input
     : { ...input, said: undefined }
-
-const messageOf = (notice: Notice, receiver: string, dueAt: number): NewMessage => {
-  const body = NoticeText.bodyOf(notice)
-  const id = `${body.id}/${receiver}`
-  return { id, lane: `notices/${receiver}`, receiver, payload: JSON.stringify(body), dueAt } // Notifications.N3
-}

@@ -116,7 +116,7 @@ const serviceOf = Effect.fnUntraced(function* (memory: SharedMemory) {
     timer: yield* Timer.Timer,
     redact: String
   })
-  yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: ["webhook"], runner: "service" })
+  yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: { names: ["webhook"] }, runner: "service" })
   return listeners
 })
 

@@ -18,7 +18,7 @@ const make = Effect.fnUntraced(function* (memory: SharedMemory = new SharedMemor
     timer: yield* Timer.Timer,
     redact: (text) => text
   })
-  yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: ["webhook"], runner })
+  yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: { names: ["webhook"] }, runner })
   const told = () => memory.notices().map(({ at, type }) => `${type} ${Date.parse(String(at))}`)
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
   /** A turn of a conversation waits for half an hour. */
@@ -154,7 +154,12 @@ describe("notifications of one of several runners", () => {
       })
       const time = (hours: number) => ({ hours, minutes: 0 })
       const quiet = { from: time(22), to: time(7) }
-      yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: ["webhook"], runner: "service", quiet })
+      yield* keep({
+        storage: memory.storage,
+        add: () => Effect.void,
+        receivers: { names: ["webhook"], quiet },
+        runner: "service"
+      })
       const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: begin + 1_800_000 }
       listeners.decision?.(Observations.decision({ at: begin, directive }))
       yield* TestClock.adjust(6 * MINUTE)

@@ -28,8 +28,7 @@ const wait = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.ProviderRe
 
 const options: QuestionNotice.Options = {
   after: Duration.minutes(5),
-  receivers: ["webhook", "command"],
-  quiet: undefined,
+  receivers: { names: ["webhook", "command"] },
   redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
   origin: undefined
 }
@@ -102,7 +101,10 @@ describe("a notice of a question", () => {
       const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
       const quiet = QuietHours.parse({ from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) })
       const question = { event: wait(), asks: wait().asks ?? assert.fail() }
-      const [message] = QuestionNotice.messagesOf(question, { ...options, quiet })
+      const [message] = QuestionNotice.messagesOf(question, {
+        ...options,
+        receivers: { ...options.receivers, quiet }
+      })
       assert.strictEqual(message?.dueAt, dueAt + HOUR)
     })
   )
