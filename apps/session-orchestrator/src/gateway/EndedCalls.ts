@@ -33,34 +33,23 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
   const answered = yield* writing(add)
   const recent = Option.getOrUndefined(yield* Effect.serviceOption(RecentCalls))
   const context = yield* Effect.context<never>()
-  const { models, providers, targets } = MetricLabels.ofConfig(config, redact)
+  const known = MetricLabels.ofConfig(config, redact)
   // Clients make up names: beyond so many they are kept as one.
   const names = new MetricLabels.Labels(
-    targets.map(({ model }) => model),
+    known.targets.map(({ model }) => model),
     redact,
     MOST_NAMES
   )
-  const opened = new Set<string>()
-  const at = ({ model, provider }: Target.Target) => {
-    const where = { provider: providers.of(provider), model: models.of(model) }
-    const name = Target.format(where)
-    if (!opened.has(name)) {
-      opened.add(name)
-      const labels = { provider: [where.provider], model: [where.model] }
-      Series.create(calls, { ...labels, status: ["answered", ...Failure.Reason.literals] }, context)
-    }
-    return where
-  }
-  for (const target of targets) at(target)
+  const series: Series.Fixed = [calls, { status: ["answered", ...Failure.Reason.literals] }]
+  const at = MetricLabels.ofTargets(known, [series], Series.opening(context))
   const count = Series.counting(context)
+  const spent = TurnMetrics.countingTokens(count)
   return (target: Target.Target, { endedAt, error: failure, status, usage }: TurnEvent.TurnEnd): void => {
     if (failure?.shared === true) return // there was no call
     const where = at(target)
     const isAnswered = status === "completed"
     count(calls, 1, { ...where, status: isAnswered ? "answered" : (failure?.reason ?? "aborted") })
-    const { inputTokens, outputTokens } = usage
-    if (inputTokens !== undefined) count(TurnMetrics.tokens, inputTokens, { ...where, direction: "input" })
-    if (outputTokens !== undefined) count(TurnMetrics.tokens, outputTokens, { ...where, direction: "output" })
+    spent(where, usage)
     const named = { provider: target.provider, model: names.of(target.model) }
     recent?.count({ target: named, endedAt, failure, isAnswered })
     if (isAnswered) answered(named, usage, endedAt)

@@ -11,6 +11,7 @@
 import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
 import type { Values } from "../../../config/Config.ts"
+import type * as Series from "./Series.ts"
 import * as ProviderName from "../../../base/text/ProviderName.ts"
 
 /** The value of every name beyond the limits. */
@@ -51,6 +52,21 @@ export interface Known {
   readonly tools: Labels
   /** Targets that the configuration names (`TurnMetrics.M4`). */
   readonly targets: ReadonlyArray<Target.Target>
+}
+
+/** The labels of a target. Its series are created when it is first met, and those of configured targets at once. */
+export const ofTargets = (
+  { models, providers, targets }: Known,
+  series: ReadonlyArray<Series.Fixed>,
+  open: ReturnType<typeof Series.opening>
+) => {
+  const labelsOf = (target: Target.Target) => {
+    const labels = { provider: providers.of(target.provider), model: models.of(target.model) }
+    open(series, labels)
+    return labels
+  }
+  targets.forEach(labelsOf)
+  return labelsOf
 }
 
 /** The labels of a configuration. */

@@ -17,6 +17,21 @@ export const create = <Input, State>(
   for (const attributes of combinations(labels)) Metric.withAttributes(metric, attributes).valueUnsafe(context)
 }
 
+/** A metric, and the values of its fixed labels. */
+export type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Labels]
+
+/** Creates series with further labels, when these are first met. */
+export const opening = (context: Context.Context<never>) => {
+  const opened = new Set<string>()
+  return (series: ReadonlyArray<Fixed>, labels: Readonly<Record<string, string>>): void => {
+    const name = JSON.stringify(labels)
+    if (opened.has(name)) return
+    opened.add(name)
+    const own = Object.fromEntries(Object.entries(labels).map(([label, value]) => [label, [value]]))
+    for (const [metric, fixed] of series) create(metric, { ...own, ...fixed }, context)
+  }
+}
+
 /** Updates a metric with labels on the registry of a context. A metric finds its series by the context: reusing one saves building the series' name. */
 export const counting = (context: Context.Context<never>) => {
   const contexts = new Map<string, Context.Context<never>>()

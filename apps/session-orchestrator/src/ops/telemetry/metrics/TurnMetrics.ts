@@ -13,7 +13,7 @@ import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
 import { Failure, type Message, Target, TurnEvent } from "@holdfast/wire"
 import { type Context, Metric } from "effect"
-import { type Known, OTHER } from "./MetricLabels.ts"
+import * as MetricLabels from "./MetricLabels.ts"
 import * as Series from "./Series.ts"
 
 /** 10 ms to 20 minutes: from a local model's first word to the longest request that providers allow. */
@@ -113,37 +113,22 @@ const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
 })
 
 /** The listeners that count, on the registry of a context. */
-export const observer = (known: Known, context: Context.Context<never>): Observer.Listeners => {
+export const observer = (known: MetricLabels.Known, context: Context.Context<never>): Observer.Listeners => {
   const count = Series.counting(context)
 
-  /** Opens the series of a target or a tool at its first observation (TurnMetrics.M4). */
-  const opened = new Set<string>()
-  const open = (name: string, series: ReadonlyArray<Fixed>, labels: Readonly<Record<string, string>>): void => {
-    if (opened.has(name)) return
-    opened.add(name)
-    const own = Object.entries(labels).map(([label, value]) => [label, [value]] as const)
-    for (const [metric, fixed] of series) Series.create(metric, { ...Object.fromEntries(own), ...fixed }, context)
-  }
-
-  const at = ({ target }: Pick<Observer.ObservedStep, "target">) => {
-    const where = { provider: known.providers.of(target.provider), model: known.models.of(target.model) }
-    open(Target.format(where), OF_TARGETS, where)
-    return where
-  }
+  // TurnMetrics.M4
+  const open = Series.opening(context)
+  open(OF_TURNS, {})
+  const labelsOf = MetricLabels.ofTargets(known, OF_TARGETS, open)
+  const at = ({ target }: Pick<Observer.ObservedStep, "target">) => labelsOf(target)
 
   /** The labels of an event that names its target `provider/model`. */
   const named = (name: string) => {
     const target = Target.parse(name)
-    return target === undefined ? { provider: OTHER, model: OTHER } : at({ target })
+    return target === undefined ? { provider: MetricLabels.OTHER, model: MetricLabels.OTHER } : labelsOf(target)
   }
 
-  const spent = (where: ReturnType<typeof at>, { inputTokens, outputTokens }: Message.Usage = {}) => {
-    if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
-    if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
-  }
-
-  open("", OF_TURNS, {})
-  for (const target of known.targets) at({ target })
+  const spent = countingTokens(count)
 
   const ofEvents = Observer.on({
     "retry-fallback-applied": ({ to }) => count(fallbacks, 1, { ...named(to), outcome: "applied" }),
@@ -186,7 +171,7 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
       const { call, endedAt, isError, report, startedAt } = ended
       if (report !== undefined) count(reports, 1, { ...at(ended), outcome: report })
       const tool = known.tools.of(call.toolName)
-      open(`tool ${tool}`, OF_TOOLS, { tool })
+      open(OF_TOOLS, { tool })
       const outcome = call.malformed !== undefined ? "malformed" : isError ? "error" : "ok"
       count(toolCalls, 1, { tool, outcome })
       count(toolSeconds, seconds(startedAt, endedAt), { tool })
@@ -201,10 +186,15 @@ export const observer = (known: Known, context: Context.Context<never>): Observe
   }
 }
 
-// --- internal
+/** Counts the tokens of a call at a target. */
+export const countingTokens =
+  (count: ReturnType<typeof Series.counting>) =>
+  (where: Readonly<Record<string, string>>, { inputTokens, outputTokens }: Message.Usage = {}): void => {
+    if (inputTokens !== undefined) count(tokens, inputTokens, { ...where, direction: "input" })
+    if (outputTokens !== undefined) count(tokens, outputTokens, { ...where, direction: "output" })
+  }
 
-/** A metric, and the values of its fixed labels. */
-type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Series.Labels]
+// --- internal
 
 const REASONS = Failure.Reason.literals
 const STATUSES = TurnEvent.TurnStatus.literals
@@ -221,7 +211,7 @@ const WAKES: Readonly<Record<Exclude<RetryStrategy.Wake["type"], "answered"> | "
   asked: true
 }
 
-const OF_TURNS: ReadonlyArray<Fixed> = [
+const OF_TURNS: ReadonlyArray<Series.Fixed> = [
   [refusals, { because: Directive.Because.literals }],
   [waitsEnded, { by: Object.keys(WAKES) }],
   [finalSteps, { cause: Records.FinalCause.literals }],
@@ -233,7 +223,7 @@ const OF_TURNS: ReadonlyArray<Fixed> = [
   [waitedSeconds, { status: STATUSES }]
 ]
 
-const OF_TARGETS: ReadonlyArray<Fixed> = [
+const OF_TARGETS: ReadonlyArray<Series.Fixed> = [
   [attempts, { status: ["completed", "interrupted", "lost", "shared", ...REASONS] }],
   [attemptSeconds, {}],
   [firstContentSeconds, {}],
@@ -246,7 +236,7 @@ const OF_TARGETS: ReadonlyArray<Fixed> = [
   [tokens, { direction: ["input", "output"] }]
 ]
 
-const OF_TOOLS: ReadonlyArray<Fixed> = [
+const OF_TOOLS: ReadonlyArray<Series.Fixed> = [
   [toolCalls, { outcome: ["ok", "error", "malformed"] }],
   [toolSeconds, {}]
 ]
