@@ -4,17 +4,16 @@
  * Every failure is one paragraph on standard error, without a stack trace, and an exit code of `Ended.ts`. A wrong command line
  * prints the mistake and the command for help; it does not print the help.
  */
+import { TurnStopped } from "@holdfast/kernel"
 import { Quote } from "@holdfast/wire"
 import { Cause, Effect, Layer } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import * as Secrets from "../config/redaction/Secrets.ts"
 import * as Prose from "../base/text/Prose.ts"
-import * as AcpCommand from "./AcpCommand.ts"
 import * as Answer from "./client/Answer.ts"
 import * as Bulk from "./client/Bulk.ts"
 import * as Export from "./client/Export.ts"
 import * as LeftTurns from "./client/LeftTurns.ts"
-import * as RaiseLimit from "./client/RaiseLimit.ts"
 import * as OpenTerminal from "./client/OpenTerminal.ts"
 import * as Submit from "./client/Submit.ts"
 import * as BackupCommand from "./BackupCommand.ts"
@@ -24,9 +23,8 @@ import { Ended, ExitCode, Refused } from "./Ended.ts"
 import * as DryRunCommand from "./DryRunCommand.ts"
 import type { Parts } from "./Parts.ts"
 import * as Reports from "./Reports.ts"
-import * as RpcCommand from "./RpcCommand.ts"
+import * as ProtocolCommands from "./ProtocolCommands.ts"
 import * as RunCommand from "./RunCommand.ts"
-import * as Schedule from "./Schedule.ts"
 import * as Serve from "./Serve.ts"
 import * as Simulate from "./Simulate.ts"
 import { paint, Terminal } from "./terminal/Terminal.ts"
@@ -48,8 +46,8 @@ export const root = (parts: Parts) =>
           OpenTerminal.command(parts),
           WithCommand.command(parts),
           ConnectCommand.command(parts),
-          AcpCommand.command(parts),
-          RpcCommand.command(parts)
+          ProtocolCommands.acp(parts),
+          ProtocolCommands.rpc(parts)
         ]
       },
       {
@@ -65,7 +63,7 @@ export const root = (parts: Parts) =>
           Bulk.waitUntil(parts),
           Bulk.giveUp(parts),
           Bulk.switchTarget(parts),
-          RaiseLimit.command(parts)
+          Bulk.raiseLimit(parts)
         ]
       },
       {
@@ -86,7 +84,7 @@ export const root = (parts: Parts) =>
       },
       {
         group: "Try a configuration or an outage",
-        commands: [Schedule.command(parts), DryRunCommand.command(parts), Simulate.command(parts)]
+        commands: [DryRunCommand.schedule(parts), DryRunCommand.dryRun(parts), Simulate.command(parts)]
       }
     ])
   )
@@ -122,9 +120,8 @@ const failed = (terminal: Terminal["Service"], error: CliError.CliError | Ended 
 /** Prints a bug of Holdfast, without its stack trace, which would not help a person. */
 const crashed = (terminal: Terminal["Service"], cause: Cause.Cause<never>): ExitCode => {
   if (Cause.hasInterruptsOnly(cause)) return ExitCode.ABORTED
-  const defect = Cause.squash(cause)
-  const what = defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
-  printError(terminal, `this is a bug in Holdfast, not in what you did: ${Secrets.shapes.redact(what)}`)
+  const what = Secrets.shapes.redact(TurnStopped.describe(Cause.squash(cause)))
+  printError(terminal, `this is a bug in Holdfast, not in what you did: ${what}`)
   return ExitCode.FAILED
 }
 

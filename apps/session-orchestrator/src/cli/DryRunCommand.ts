@@ -1,9 +1,10 @@
 /**
- * Runs `holdfast dry-run`: tries a configuration against an outage, or the recorded turns of a database, in seconds and without a call (X10).
+ * Runs `holdfast dry-run` and `schedule`: tries a configuration against an outage, or the recorded turns of a database, in seconds and without a call
+ * (X10), and prints each wait of its retries.
  *
  * Nothing is sent, started or stored, except the picture that `--svg` names.
  */
-import { RetrySettings } from "@holdfast/policy"
+import { Profile, RetrySettings } from "@holdfast/policy"
 import { Count, Target } from "@holdfast/wire"
 import { Array as Arr, Clock, Duration, Effect } from "effect"
 import { Flag } from "effect/cli"
@@ -17,6 +18,7 @@ import * as Trial from "../insight/dry-run/Trial.ts"
 import { Lists } from "../storage/Lists.ts"
 import * as DurationText from "../base/text/DurationText.ts"
 import * as LocalTime from "../base/text/LocalTime.ts"
+import * as PolicyText from "../base/text/PolicyText.ts"
 import * as Since from "./Since.ts"
 import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
@@ -62,7 +64,7 @@ const options = {
 }
 
 /** The command `dry-run`. */
-export const command = Setup.command(
+export const dryRun = Setup.command(
   {
     name: "dry-run",
     does: "Try a configuration against an outage before it is trusted: the service's own decisions under a clock that jumps, in seconds",
@@ -114,6 +116,43 @@ export const command = Setup.command(
     yield* print(given, title, comparison, now, { since: replay })
   }),
   { flags: ({ model, profile }) => ({ model, profile }) }
+)
+
+/** The default number of rows: more than the retries of a night. */
+const DEFAULT_ROWS = 60
+
+/** The command `schedule`. */
+export const schedule = Setup.command(
+  {
+    name: "schedule",
+    does: "Print the schedule of a configuration: each retry, its wait and the sum, and the targets of retries",
+    options: {
+      profile: Declaration.profile("Profile to show instead of the configured one"),
+      rows: Declaration.whole("rows", "Most retries to print", 1, 10_000).pipe(Flag.withDefault(DEFAULT_ROWS)),
+      svg: Declaration.svg
+    },
+    examples: {
+      "holdfast schedule": "The schedule in force",
+      "holdfast schedule --profile interactive": "The schedule of another profile",
+      "holdfast schedule --svg schedule.svg": "And a picture of it"
+    }
+  },
+  Effect.fnUntraced(function* ({ rows, svg }, config) {
+    const policy = Profile.resolve(config.retry)
+    const model = ConfiguredRun.modelOf(config)
+    const name = config.retry.profile ?? "overnight"
+    const changed = Object.keys(config.retry).filter((key) => key !== "profile")
+    const title = `Profile ${name}${changed.length === 0 ? "" : `, with its own ${changed.join(", ")}`}`
+    yield* Setup.draw(svg, () => Picture.ofSchedule(title, policy, model, rows))
+    yield* Setup.printLines([
+      title,
+      "",
+      ...PolicyText.table(policy, rows),
+      ...PolicyText.remarks(policy),
+      ...PolicyText.byKind(policy, model)
+    ])
+  }),
+  { flags: ({ profile }) => ({ profile }) }
 )
 
 // --- internal

@@ -4,6 +4,7 @@
  * The body gets the configuration, its secrets, and a logger that redacts them. `--log-level` overrides the log level of the
  * configuration. Every failure of the body becomes one paragraph without secrets.
  */
+import { TurnStopped } from "@holdfast/kernel"
 import { Effect, FileSystem, Layer, Option, type Path, References, String as Str } from "effect"
 import { GlobalFlag } from "effect/cli"
 import { Config, ConfigError, type Values } from "../config/Config.ts"
@@ -77,17 +78,13 @@ export const withConfig = <A, R>(
     const level = Option.getOrElse(flag, () => Str.capitalize(config.log.level))
     return yield* body(config).pipe(
       Effect.mapError((error) => (error instanceof Ended ? error : refusedBy(secrets)(error))),
-      Effect.catchDefect((defect) => Effect.die(secrets.redact(describe(defect)))),
+      Effect.catchDefect((defect) => Effect.die(secrets.redact(TurnStopped.describe(defect)))),
       Effect.provideService(References.MinimumLogLevel, level),
       Effect.provide(Layer.provideMerge(logger, services))
     )
   })
 
 // --- internal
-
-/** A defect as text without secrets: a thrown value may contain anything. */
-const describe = (defect: unknown): string =>
-  defect instanceof Error ? `${defect.name}: ${defect.message}` : String(defect)
 
 const refusedBy =
   (secrets: Secrets.Secrets["Service"]) =>

@@ -1,11 +1,16 @@
 /**
- * `holdfast retry`, `retry-now`, `wait-until`, `give-up` and `switch`: one command for all turns of the running service that a filter names.
+ * `holdfast retry`, `retry-now`, `wait-until`, `give-up` and `switch`: one command for all turns of the running service that a filter names. And
+ * `raise-limit`, for all that ask about a limit of spending.
  *
  * Each turn is printed with what became of it. The command continues page by page until the filter names no more turns. A filter is
  * required; `--dry-run` prints the turns and does nothing.
  */
 import type { BulkCommands } from "@holdfast/wire/api"
-import { Effect, Stream } from "effect"
+import { defined } from "@holdfast/wire"
+import { Clock, Effect, Stream } from "effect"
+import { Argument, Flag } from "effect/cli"
+import * as SpendLimits from "../../config/limits/SpendLimits.ts"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Declaration from "../Declaration.ts"
 import { Ended, ExitCode, Refused } from "../Ended.ts"
@@ -93,6 +98,35 @@ export const switchTarget = Service.command(
     examples: { "holdfast switch --model anthropic --to openai/gpt-5": "Those that wait for Anthropic" }
   },
   (given, client) => run(client, given, { type: "switch-target", model: given.to })
+)
+
+/** The command `holdfast raise-limit`. Turns and calls that ask about the limit go on. */
+export const raiseLimit = Service.command(
+  {
+    name: "raise-limit",
+    does: "Raise a limit of spending, by default to as much again from now on: until midnight, or as long as its conversation",
+    short: "Raise a limit of spending",
+    options: {
+      limit: Argument.Int("limit").pipe(Argument.withDescription("Its place in `spend` of the configuration, from 0")),
+      tag: Declaration.text("tag", "TAG", "Of a limit of each tag: which"),
+      conversationId: Declaration.conversation("Of a limit of each conversation: which"),
+      money: Declaration.orUndefined(
+        Flag.Finite("money").pipe(Flag.withMetavar("DOLLARS"), Flag.withDescription("US dollars more"))
+      ),
+      tokens: Declaration.orUndefined(Declaration.whole("tokens", "Tokens more", 1))
+    },
+    examples: {
+      "holdfast raise-limit 0": "spend[0] allows as much again today",
+      "holdfast raise-limit 1 --tag claude --tokens 500000": "So much more for Claude Code"
+    }
+  },
+  Effect.fnUntraced(function* (given, client) {
+    const terminal = yield* Terminal
+    const raised = yield* client.raiseLimit(defined(given))
+    const now = yield* Clock.currentTimeMillis
+    const until = raised.until === undefined ? "" : ` until ${LocalTime.toSeconds(now)(raised.until)}`
+    terminal.stdout(`spend[${raised.limit}] allows ${SpendLimits.figures(raised)} in all${until}.\n`)
+  })
 )
 
 // --- internal
