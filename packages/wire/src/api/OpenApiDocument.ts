@@ -2,15 +2,13 @@
  * Completes the generated document at `/openapi.json` with the facts that the generator does not derive from the schemas.
  *
  * Request bodies are closed: an unknown key is an error. Responses are open: a client must accept keys that later versions add. A call
- * lists the token where it may need it; an empty list means that it never does. Every body has complete examples, and every stream has a
- * command that reads it.
+ * lists the token where it may need it; an empty list means that it never does. Every body has complete examples.
  */
 import { OpenApi } from "effect/http-api"
 import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
 import { PersistedEvent } from "../TurnEvent.ts"
 import { defined } from "../values/Defined.ts"
-import * as CodeSamples from "./CodeSamples.ts"
 import { problems } from "./Problem.ts"
 
 type Json = Record<string, unknown>
@@ -30,7 +28,7 @@ export const complete = (document: Json): Json => {
   return {
     ...document,
     paths: mapValues(paths, (methods, path) =>
-      mapValues(toObject(methods), (operation, method) => completeOperation(toObject(operation), method, path, schemas))
+      mapValues(toObject(methods), (operation) => completeOperation(toObject(operation), path, schemas))
     ),
     components: {
       schemas,
@@ -67,18 +65,13 @@ const objectAt = (value: Json, key: string): Json => toObject(value[key])
 const mapValues = (value: Json, f: (value: unknown, key: string) => unknown): Json =>
   Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, f(inner, key)]))
 
-const completeOperation = (operation: Json, method: string, path: string, schemas: Json): Json => {
+const completeOperation = (operation: Json, path: string, schemas: Json): Json => {
   const completed = toObject(rename(operation))
   delete completed["security"]
-  let example: unknown
   if (completed["requestBody"] !== undefined) {
     const body = withOptionalBody(toObject(completed["requestBody"]))
-    const examples = examplesOf(body, schemas)
-    completed["requestBody"] = withExamples(body, examples)
-    example = examples[0]
+    completed["requestBody"] = withExamples(body, examplesOf(body, schemas))
   }
-  const samples = CodeSamples.of(method, path, completed, example)
-  if (samples.length > 0) completed["x-codeSamples"] = samples
   return OPEN_PATHS.has(path) ? { ...completed, security: [] } : completed
 }
 

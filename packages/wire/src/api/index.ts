@@ -1,7 +1,6 @@
 export * as BulkCommands from "./BulkCommands.ts"
 export * as Api from "./Api.ts"
 export * as UiMessagesGroup from "./UiMessagesGroup.ts"
-export * as CodeSamples from "./CodeSamples.ts"
 export * as ConversationsGroup from "./ConversationsGroup.ts"
 export * as DryRunGroup from "./DryRunGroup.ts"
 export * as HealthGroup from "./HealthGroup.ts"

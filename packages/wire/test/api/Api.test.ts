@@ -5,7 +5,6 @@ import {
   Api,
   BulkCommands,
   UiMessagesGroup,
-  CodeSamples,
   ConversationsGroup,
   Listing,
   NewConversation,
@@ -98,9 +97,6 @@ it("rule X15: a turn can be submitted: 202 has its id, and its location in a hea
       content: { "application/json": { schema: { $ref: "#/components/schemas/TurnAccepted" } } },
       headers: { location: { required: true }, "preference-applied": { required: true } }
     })
-    expect(Object(operation)["x-codeSamples"]).toContainEqual(
-      expect.objectContaining({ source: expect.stringContaining("-H 'Prefer: respond-async'") })
-    )
   }
 })
 
@@ -208,18 +204,6 @@ describe("examples", () => {
     expect(frames.map((frame) => frame.startsWith("id: "))).toEqual(lines.map(TurnEvent.isPersisted))
     expect(lines.map(({ type }) => type).filter((type) => type.startsWith("turn-"))).toEqual(["turn-start", "turn-end"])
     expect(lines.at(-1)).toMatchObject({ type: "turn-end", status: "completed" })
-  })
-
-  it("of calls that stream are commands for each kind of answer", () => {
-    for (const [path, method, kinds] of [
-      ["/v1/conversations/{conversationId}/turns", "post", 4],
-      ["/v1/conversations/{conversationId}/retry", "post", 4],
-      ["/v1/conversations/{conversationId}/events", "get", 1]
-    ] as const) {
-      const samples = Object(document.paths[path]?.[method])["x-codeSamples"]
-      expect([path, Array.isArray(samples) ? samples.length : 0]).toEqual([path, kinds])
-      for (const { source } of samples) expect(source).toContain(`${CodeSamples.ORIGIN}/v1/conversations/c_4f2k9x/`)
-    }
   })
 })
 

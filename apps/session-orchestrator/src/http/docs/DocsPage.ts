@@ -8,7 +8,7 @@
  *     their calls only.
  * DocsPage.D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
  */
-import { Api, CodeSamples } from "@holdfast/wire/api"
+import { Api } from "@holdfast/wire/api"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApi, OpenApi } from "effect/http-api"
 import * as ProblemsPage from "./ProblemsPage.ts"
@@ -117,12 +117,11 @@ const start = (): string => `"use strict";
       throw new EvalError("The policy of this page forbids functions made from text.")
     }
   })
-  const text = ${JSON.stringify(JSON.stringify(OpenApi.fromApi(Api.Api)))}
   // Scalar itself is loaded by then: deferred scripts run before this event.
   addEventListener("DOMContentLoaded", () =>
     Scalar.createApiReference("#api", {
       ...${JSON.stringify(CONFIGURATION)},
-      content: JSON.parse(text.replaceAll(${JSON.stringify(CodeSamples.ORIGIN)}, location.origin))
+      content: JSON.parse(${JSON.stringify(JSON.stringify(OpenApi.fromApi(Api.Api)))})
     })
   )
 })()
