@@ -19,7 +19,7 @@ if (Number(major) < 22) {
 const NURSERY = "--max-semi-space-size=16"
 
 const [, main = "", command = "serve"] = process.argv
-// A socket that was handed over (http/HandedSocket.ts) is lost where Node executes itself anew.
+// A socket that was handed over (http/HttpServer.ts) is lost where Node executes itself anew.
 const hasSocket = process.env["LISTEN_PID"] === String(process.pid)
 const isPlain = process.execArgv.length === 0 && process.env["NODE_OPTIONS"] === undefined && !hasSocket
 if (command === "serve" && isPlain && process.platform !== "win32")

@@ -1,8 +1,7 @@
 /** Carries out the commands that a person types: each is a call of the service, and its words on the screen. */
 import type { Conversation, HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
-import type { Command } from "./editor/Command.ts"
-import * as Help from "./editor/Help.ts"
+import { type Command, COMMANDS } from "./editor/Command.ts"
 import * as Keyboard from "./editor/Keyboard.ts"
 import * as Explained from "./Explained.ts"
 import type { Cell } from "./Snapshot.ts"
@@ -68,7 +67,7 @@ export const run = async (target: Target, command: Command): Promise<void> => {
       write(Transcript.note("aside", "A new conversation."))
       return watching.detach(target.initialModel)
     case "help":
-      return write(Transcript.verbatim(Help.TEXT))
+      return write(Transcript.verbatim(HELP))
     case "retry":
     case "quit":
       // The keyboard has made actions of these.
@@ -155,3 +154,17 @@ const listed = async ({ cell, client }: Target): Promise<void> => {
   if (choices.length === 0) return cell.set({ notice: "There is no conversation yet." })
   return cell.set({ keyboard: Keyboard.choosing(cell.read().keyboard, choices) })
 }
+
+/** The text of `/help`: keys, and all commands. */
+const HELP = [
+  "Keys",
+  "  Enter             send; on an empty line after an error or an abort: ask again",
+  "  Alt-Enter, Ctrl-J new line (Shift-Enter where the terminal has it, or \\ and Enter)",
+  "  Esc               cancel the retry, abort the turn, or clear the line",
+  "  Up, Down          within the text, then earlier prompts",
+  "  Tab               complete a command",
+  "  Ctrl-D, Ctrl-C    leave; a turn that runs or waits goes on",
+  "",
+  "Commands",
+  ...COMMANDS.map(({ does, usage }) => `  ${usage.padEnd(24)} ${does}`)
+].join("\n")

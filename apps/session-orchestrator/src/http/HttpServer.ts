@@ -15,6 +15,7 @@ import { Clock, Duration, Effect, Layer, Option, Predicate, type Redacted, Schem
 import { HttpRouter, HttpServer, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { createServer, type IncomingMessage, type Server } from "node:http"
+import type { ListenOptions } from "node:net"
 import * as ApiPaths from "./ApiPaths.ts"
 import * as BodyBudget from "../base/system/BodyBudget.ts"
 import * as Condition from "../base/system/Condition.ts"
@@ -31,7 +32,6 @@ import { Gateway } from "../gateway/Gateway.ts"
 import * as Passage from "../gateway/Passage.ts"
 import * as ServiceMetrics from "../ops/telemetry/metrics/ServiceMetrics.ts"
 import * as Loopback from "../base/system/Loopback.ts"
-import * as HandedSocket from "./HandedSocket.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 import * as ProblemResponse from "./ProblemResponse.ts"
 import * as ResponseHeaders from "./body/ResponseHeaders.ts"
@@ -297,10 +297,10 @@ const bind = (host: string, port: number, options: Options) =>
       if (options.token === undefined && !Loopback.isLoopback(host)) {
         return yield* refusal(host, port)
       }
-      const listening = HandedSocket.listening(host, port)
-      if (typeof listening === "string") return yield* new BindError({ message: listening })
+      const socket = listening(host, port)
+      if (typeof socket === "string") return yield* new BindError({ message: socket })
       const server = NodeHttpServer.layer(() => makeServer(options), {
-        ...listening,
+        ...socket,
         gracefulShutdownTimeout: SHUTDOWN_GRACE,
         websocket: SocketServer.options(options.maxBodyBytes ?? DEFAULTS.server.maxBodyBytes)
       }).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(explain(error.cause, host, port)))))
@@ -345,7 +345,7 @@ const makeServer = (options: Options): Server => {
     shouldUpgradeCallback: SocketServer.isUpgrade
   })
   ProblemResponse.answerMalformed(server)
-  HandedSocket.withPort(server)
+  withPort(server)
   holdEarly(server)
   return server
 }
@@ -370,6 +370,33 @@ const holdEarly = (server: Server): void => {
     server.on("newListener", handOver)
   }
 }
+
+/** The first descriptor after those of every process. */
+const DESCRIPTOR = 3
+
+/**
+ * How to listen: on the socket that another process keeps open for the service, as systemd does (`sd_listen_fds`), where connections wait while the service
+ * restarts; or else on the host and the port. A text: why it cannot.
+ */
+const listening = (
+  host: string,
+  port: number,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  pid = process.pid
+): (ListenOptions & { readonly fd?: number }) | string => {
+  const sockets = environment["LISTEN_PID"] === String(pid) ? environment["LISTEN_FDS"] : undefined
+  if (sockets === undefined || sockets === "0") return { host, port }
+  if (sockets === "1") return { fd: DESCRIPTOR }
+  return `Cannot listen: LISTEN_FDS is ${JSON.stringify(sockets)}, and Holdfast takes one socket. Give holdfast.socket one ListenStream.`
+}
+
+/** Has a server fail to listen on a socket without a port: Node does not know the address of a Unix socket that it was given. */
+const withPort = (server: Server): void =>
+  void server.once("listening", () => {
+    if (server.address() === null) server.emit("error", new Error(NO_PORT))
+  })
+
+const NO_PORT = "the socket that was handed over is none of TCP. Give holdfast.socket a ListenStream with a port."
 
 const at = (host: string, port: number): string => `${Loopback.inUrl(host)}:${port}`
 
