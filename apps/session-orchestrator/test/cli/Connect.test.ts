@@ -6,17 +6,15 @@ import * as Clients from "../../src/cli/connect/Clients.ts"
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import * as Process from "../service/Process.ts"
 import * as CommandLine from "./CommandLine.ts"
 
 const URL = "http://127.0.0.1:4747/to/anthropic"
@@ -88,29 +86,23 @@ describe("holdfast connect", () => {
 })
 
 /** A home directory on the disk, and the command in it. */
-const homeOf = Effect.map(
-  Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(tmpdir(), "holdfast-connect-"))),
-    (home) => Effect.sync(() => rmSync(home, { recursive: true }))
-  ),
-  (home) => {
-    writeFileSync(join(home, "holdfast.json"), "{}")
-    const path = (file: string) => join(home, file)
-    const connect = (...args: ReadonlyArray<string>) =>
-      CommandLine.run(["connect", ...args, "--config", path("holdfast.json")], {
-        parts: { environment: { HOME: home } },
-        isOnDisk: true
-      })
-    const has = (file: string, content: string | Uint8Array, mode = 0o644) => {
-      mkdirSync(dirname(path(file)), { recursive: true })
-      writeFileSync(path(file), content)
-      chmodSync(path(file), mode)
-    }
-    const modeOf = (file: string) => statSync(path(file)).mode & 0o7777
-    const names = (folder: string) => readdirSync(path(folder)).toSorted()
-    return { connect, has, modeOf, names, path, textOf: (file: string) => readFileSync(path(file), "utf8") }
+const homeOf = Effect.map(Process.directory, (home) => {
+  writeFileSync(join(home, "holdfast.json"), "{}")
+  const path = (file: string) => join(home, file)
+  const connect = (...args: ReadonlyArray<string>) =>
+    CommandLine.run(["connect", ...args, "--config", path("holdfast.json")], {
+      parts: { environment: { HOME: home } },
+      isOnDisk: true
+    })
+  const has = (file: string, content: string | Uint8Array, mode = 0o644) => {
+    mkdirSync(dirname(path(file)), { recursive: true })
+    writeFileSync(path(file), content)
+    chmodSync(path(file), mode)
   }
-)
+  const modeOf = (file: string) => statSync(path(file)).mode & 0o7777
+  const names = (folder: string) => readdirSync(path(folder)).toSorted()
+  return { connect, has, modeOf, names, path, textOf: (file: string) => readFileSync(path(file), "utf8") }
+})
 
 describe("holdfast connect --write", () => {
   const CLAUDE = ".claude/settings.json"

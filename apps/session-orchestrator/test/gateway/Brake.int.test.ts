@@ -2,8 +2,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber } from "effect"
 import type { Listing } from "@holdfast/wire/api"
-import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import * as CommandLine from "../cli/CommandLine.ts"
 import * as Process from "../service/Process.ts"
@@ -43,10 +41,7 @@ describe("a call of the gateway", () => {
     "rule X11: is refused at the limit of a day in its wire format, also after a restart: calls answered at once count",
     () =>
       Effect.gen(function* () {
-        const directory = yield* Effect.acquireRelease(
-          Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "brake-"))),
-          (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
-        )
+        const directory = yield* Process.directory
         const rig = {
           answer: (call: Parameters<GatewayRig.Answer>[0]) => GatewayRig.sendStream(call, ANSWER),
           database: path.join(directory, "holdfast.db"),
@@ -146,10 +141,7 @@ describe("a call of the gateway", () => {
     "rule X11: an answer lets the other calls that ask about the limit go on, and later ones until as much again is spent; also after a restart",
     () =>
       Effect.gen(function* () {
-        const directory = yield* Effect.acquireRelease(
-          Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "brake-"))),
-          (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true }))
-        )
+        const directory = yield* Process.directory
         const rig = {
           answer: (call: Parameters<GatewayRig.Answer>[0]) => GatewayRig.sendStream(call, ANSWER),
           database: path.join(directory, "holdfast.db"),

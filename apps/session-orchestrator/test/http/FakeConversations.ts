@@ -12,7 +12,6 @@ import {
   Conversations,
   type CreateOptions,
   type Frame,
-  ShuttingDown,
   SubscriberTooSlow,
   TurnConflict,
   type TurnResult
@@ -44,8 +43,6 @@ interface Turn {
   readonly result: Deferred.Deferred<TurnResult, StorageError>
   /** A client waits for the result. */
   readonly awaited: Deferred.Deferred<void>
-  /** A client watched and has stopped. */
-  readonly unwatched: Deferred.Deferred<void>
 }
 
 interface Conversation {
@@ -64,7 +61,7 @@ export const make = () => {
   const turns = new Map<string, Turn>()
   const arrivals = new Map<string, Deferred.Deferred<Turn>>()
   const calls: Array<string> = []
-  const broken = { storage: false, isShuttingDown: false, holdsCommands: false, defect: undefined as unknown }
+  const broken = { storage: false, holdsCommands: false, defect: undefined as unknown }
   let ids = 0
 
   const arrival = (id: string): Deferred.Deferred<Turn> => {
@@ -88,8 +85,7 @@ export const make = () => {
     prompt: string | undefined,
     { isSubmitted = false, turnId: wanted }: Parameters<Conversations["Service"]["retry"]>[1]
   ) =>
-    Effect.flatMap(existing(conversationId), (): Effect.Effect<Ids.TurnId, TurnConflict | ShuttingDown> => {
-      if (broken.isShuttingDown) return Effect.fail(new ShuttingDown())
+    Effect.flatMap(existing(conversationId), (): Effect.Effect<Ids.TurnId, TurnConflict> => {
       const turnId = wanted ?? Ids.TurnId.make(`t_${++ids}`)
       const known = turns.get(turnId)
       if (known === undefined) {
@@ -101,8 +97,7 @@ export const make = () => {
           chunks: [],
           watchers: new Set(),
           result: Deferred.makeUnsafe(),
-          awaited: Deferred.makeUnsafe(),
-          unwatched: Deferred.makeUnsafe()
+          awaited: Deferred.makeUnsafe()
         }
         turns.set(turnId, turn)
         Deferred.doneUnsafe(arrival(turnId), Exit.succeed(turn))
@@ -118,22 +113,14 @@ export const make = () => {
     return found
   }
 
-  const watching = (
-    chunks: ReadonlyArray<ReadonlyArray<Frame>>,
-    watchers: Set<Watcher>,
-    onEnd: Effect.Effect<unknown>
-  ) =>
+  const watching = (chunks: ReadonlyArray<ReadonlyArray<Frame>>, watchers: Set<Watcher>) =>
     Stream.unwrap(
       Effect.gen(function* () {
         const queue = yield* Effect.acquireRelease(
           Effect.tap(Queue.dropping<ReadonlyArray<Frame>, SubscriberTooSlow>(BACKLOG), (queue) =>
             Effect.sync(() => watchers.add(queue))
           ),
-          (queue) =>
-            Effect.andThen(
-              Effect.sync(() => watchers.delete(queue)),
-              onEnd
-            )
+          (queue) => Effect.sync(() => watchers.delete(queue))
         )
         return Stream.fromIterable([...chunks]).pipe(
           Stream.flatMap((chunk) => Stream.fromArray(chunk)),
@@ -169,17 +156,13 @@ export const make = () => {
     retry: (id, options) => accept(id, undefined, options),
     result: (id) => Effect.andThen(Deferred.succeed(turn(id).awaited, undefined), Deferred.await(turn(id).result)),
     watchTurn: (id) => {
-      const { chunks, unwatched, watchers } = turn(id)
-      return watching(chunks, watchers, Deferred.succeed(unwatched, undefined)).pipe(
-        Stream.takeUntil((frame) => frame.event.type === "turn-end")
-      )
+      const { chunks, watchers } = turn(id)
+      return watching(chunks, watchers).pipe(Stream.takeUntil((frame) => frame.event.type === "turn-end"))
     },
     watch: (id, after) =>
       Stream.unwrap(
         Effect.map(existing(id), ({ chunks, watchers }) =>
-          watching(chunks, watchers, Effect.void).pipe(
-            Stream.filter((frame) => frame.id === undefined || frame.id > after)
-          )
+          watching(chunks, watchers).pipe(Stream.filter((frame) => frame.id === undefined || frame.id > after))
         )
       ),
     abort: (id) => Effect.as(command(id, "abort"), false),

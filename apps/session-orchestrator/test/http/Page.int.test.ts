@@ -1,27 +1,23 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Process from "../service/Process.ts"
 import * as TestServer from "./TestServer.ts"
 
 /** As browsers accept a page. */
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" }
 
 /** A folder with a built page, until the test ends. */
-const built = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(tmpdir(), "holdfast-page-"))
-    mkdirSync(join(folder, "assets"))
-    writeFileSync(join(folder, "index.html"), "<!doctype html><title>one</title>")
-    writeFileSync(join(folder, "assets/page-1a2b.js"), "start()")
-    writeFileSync(join(folder, "assets/page-1a2b.css"), "body{}")
-    writeFileSync(join(folder, "secret.txt"), "secret")
-    return folder
-  }),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
+const built = Effect.map(Process.directory, (folder) => {
+  mkdirSync(join(folder, "assets"))
+  writeFileSync(join(folder, "index.html"), "<!doctype html><title>one</title>")
+  writeFileSync(join(folder, "assets/page-1a2b.js"), "start()")
+  writeFileSync(join(folder, "assets/page-1a2b.css"), "body{}")
+  writeFileSync(join(folder, "secret.txt"), "secret")
+  return folder
+})
 
 it.effect("the root path is the page for browsers, and redirects API clients to the page of the API", () =>
   Effect.gen(function* () {
