@@ -206,6 +206,21 @@ describe("a call of the gateway", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.live("rule X11: ends with the provider's refusal where no person answers in time, as with `claude -p`", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call) => GatewayRig.sendError(call, 503),
+        retry: {
+          ...Service.QUICK,
+          spendGuard: { after: Duration.millis(1), maxInputTokens: 2, answerWithin: Duration.millis(1) }
+        }
+      })
+      const refused = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
+      expect([refused.status, endpoint.calls.length]).toEqual([503, 1])
+      expect(refused.headers["x-holdfast-gave-up"]).toBe("nobody answered")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("rule X13: names no question where a final error ends a call after a retry", () =>
     Effect.gen(function* () {
       const { endpoint, service } = yield* GatewayRig.start({
@@ -215,6 +230,30 @@ describe("a call of the gateway", () => {
       const refused = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
       expect([refused.status, endpoint.calls.length]).toEqual([403, 2])
       expect(refused.headers["x-holdfast-gave-up"]).toBe("not retryable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rule X11: goes on where no person answers in time, if that is set", () =>
+    Effect.gen(function* () {
+      const { endpoint, service } = yield* GatewayRig.start({
+        answer: (call, n) => (n === 1 ? GatewayRig.sendError(call, 503) : GatewayRig.sendStream(call, ANSWER)),
+        retry: {
+          ...Service.QUICK,
+          spendGuard: {
+            after: Duration.millis(1),
+            maxInputTokens: 2,
+            answerWithin: Duration.millis(1),
+            unanswered: "go-on"
+          }
+        }
+      })
+      const answered = yield* GatewayRig.post(service.port, CHAT, ASK, of("s-1"))
+      expect([answered.status, endpoint.calls.length]).toEqual([200, 2])
+      const turnId = String(answered.headers["x-holdfast-call"])
+      const { conversationId } = JSON.parse((yield* service.call({ path: `/v1/turns/${turnId}` })).text)
+      const path = `/v1/conversations/${conversationId}/turns/${turnId}/explain`
+      const explained = yield* service.call({ path })
+      expect([explained.status, explained.text]).toEqual([200, expect.not.stringContaining("unanswered")])
     }).pipe(Effect.scoped)
   )
 })

@@ -1,4 +1,5 @@
 /** Tests submitting a turn over a socket: the answer comes without waiting (X15). */
+import { defined } from "@holdfast/wire"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as TestServer from "./TestServer.ts"
@@ -28,6 +29,30 @@ describe("Prefer: respond-async", () => {
         assert.isFalse(yield* Deferred.isDone(server.conversations.turn("t").awaited))
         assert.isTrue(server.conversations.turn("t").isSubmitted)
       })
+  )
+
+  it.effect("rule X15: makes an id if the client has none, and accepts a manual retry as well", () =>
+    Effect.gen(function* () {
+      const server = yield* TestServer.start()
+      const id = yield* server.create
+      for (const [name, body] of [
+        ["turns", { prompt: "hello" }],
+        ["retry", undefined],
+        ["retry", { turnId: "r" }]
+      ] as const) {
+        const answer = yield* server.call({
+          method: "POST",
+          path: `/v1/conversations/${id}/${name}`,
+          headers: ASYNC,
+          ...defined({ body })
+        })
+        assert.strictEqual(answer.status, 202, answer.text)
+        const { turnId } = JSON.parse(answer.text)
+        assert.strictEqual(answer.headers.location, `/v1/turns/${turnId}`)
+        assert.strictEqual(server.conversations.turn(turnId).conversationId, id)
+        assert.isTrue(server.conversations.turn(turnId).isSubmitted)
+      }
+    })
   )
 
   it.effect("rule X15: works in any of several headers and overrides Accept; other preferences are ignored", () =>
