@@ -24,18 +24,6 @@ const files = {
 const dryRun = (...args: ReadonlyArray<string>) => CommandLine.run(["dry-run", ...args], { files })
 
 describe("holdfast dry-run", () => {
-  it.effect("prints how many turns were answered, when, and after how many calls", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* CommandLine.run(["dry-run", "--outage", "529 for 7h"])
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-      expect(stdout).toContain("Each turn meets a 529 (overloaded) for 7 h by the clock")
-      expect(stdout).toMatch(/answered +1 of 1\n/)
-      // Retry 20 of the schedule is the first after 7 h; the answer takes another second.
-      expect(stdout).toMatch(/first answer after +7 h 1 m 46 s\n/)
-      expect(stdout).toMatch(/calls +21\n/)
-    })
-  )
-
   it.effect("rule X10: tries two configurations side by side, with an outage for each endpoint", () =>
     Effect.gen(function* () {
       const outages = ["--outage", "one=529 for 2h", "--outage", "two/x=503 for 30m"]
@@ -57,13 +45,6 @@ describe("holdfast dry-run", () => {
       const { code, stderr, stdout } = yield* CommandLine.run(args, { files })
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
       expect(stdout).toMatch(/anthropic\/claude-sonnet-4-5 +1 call, 1 answered +1 call, 1 answered/)
-    })
-  )
-
-  it.effect("the name of a profile stands for this configuration with that profile", () =>
-    Effect.gen(function* () {
-      const { stdout } = yield* dryRun("--outage", "529 for 1h", "--against", "cycling")
-      expect(stdout).toMatch(/overnight, holdfast.config.json +cycling\n/)
     })
   )
 
