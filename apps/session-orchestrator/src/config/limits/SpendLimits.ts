@@ -161,6 +161,12 @@ export const uncheckable = (
   )
 }
 
+/** The figures of a limit in words. */
+export const figures = ({ money, tokens }: Raised): string =>
+  [...(money === undefined ? [] : [dollars(money)]), ...(tokens === undefined ? [] : [tokensText(tokens)])].join(
+    " and "
+  )
+
 // --- internal
 
 /** What a limit adds up, in words: behind what it allows, and behind what was spent. */
@@ -219,12 +225,6 @@ const wording = (
     `${spent.tokens === 1 ? "was" : "were"} spent ${when}.${unpriced}${unreported}`
   )
 }
-
-/** The figures of a limit in words. */
-export const figures = ({ money, tokens }: Raised): string =>
-  [...(money === undefined ? [] : [dollars(money)]), ...(tokens === undefined ? [] : [tokensText(tokens)])].join(
-    " and "
-  )
 
 /** What a raised limit allows, and for how long. */
 const AS_MUCH: Readonly<Record<SpendLimit["per"], string>> = {

@@ -52,6 +52,12 @@ export interface Spending {
 /** A strategy that decides, and may ask. */
 type Asking = RetryStrategy.Deciding & Pick<RetryStrategy.RetryStrategy["Service"], "ask">
 
+/** A limit that is raised. */
+interface Raising {
+  readonly raise: SpendRaise
+  readonly name: TurnEvent.LimitName
+}
+
 /** A turn whose steps are checked. */
 export interface CheckedTurn {
   readonly conversationId: Ids.ConversationId
@@ -129,15 +135,17 @@ export const make = Effect.fn("Spending.make")(function* (
     if (TurnUse.isAsking(history)) account.question(turnId, readAt)
     account.letPass(turnId)
   }
-  const put = (raise: SpendRaise, name: TurnEvent.LimitName) =>
-    Effect.suspend(() => {
+  const raisedBy = ({ name, raise }: Raising) =>
+    Effect.sync(() => {
       account.enterRaises([raise])
-      // Behind its row, which other runners read before their turns go on.
-      return Effect.ensuring(
-        raises?.add(raise, clock.currentTimeMillisUnsafe()) ?? Effect.void,
-        Effect.sync(() => PubSub.publishUnsafe(news, name))
-      )
+      PubSub.publishUnsafe(news, name)
     })
+  // Its row comes first: other runners read it before their turns go on.
+  const put = (raising: Raising) =>
+    Effect.andThen(
+      Effect.suspend(() => raises?.add(raising.raise, clock.currentTimeMillisUnsafe()) ?? Effect.void),
+      raisedBy(raising)
+    )
   const reread = Effect.suspend(() => {
     const now = clock.currentTimeMillisUnsafe()
     if (now - readAt < REREAD_MS) return Effect.void
@@ -190,17 +198,21 @@ export const make = Effect.fn("Spending.make")(function* (
         const { isDraft, tags, turnId } = turn
         if (tags !== undefined) account.enter(turnId, tags)
         if (isDraft === true) account.enterConversation(turnId, [])
-        const decided = (): ProviderCall.Running => {
+        const decided = (hasRead = !isShared): ProviderCall.Running => {
           const failure = account.refusal(turnId, world.now())
           if (failure === undefined) return make(request, world, listener)
-          return ProviderCall.refuse(listener, { type: "error", failure })
+          if (hasRead) return ProviderCall.refuse(listener, { type: "error", failure })
+          return ProviderCall.behind(Effect.ignore(readRaises), world, listener, () => decided(true))
         }
         const goesOn = (): ProviderCall.Running => {
           const answer = account.goesOn(turnId, world.now())
           if (answer === undefined) return make(request, world, listener)
-          if (answer === "again") return decided()
-          const kept = Effect.catch(put(answer.raise, answer.name), ({ message }) =>
-            Effect.logWarning(`A limit of spending is raised until a restart: ${message}`)
+          if (answer === "again") return decided(true)
+          const kept = Effect.catch(put(answer), ({ message }) =>
+            Effect.andThen(
+              raisedBy(answer),
+              Effect.logWarning(`A limit of spending is raised until a restart: ${message}`)
+            )
           )
           return ProviderCall.behind(kept, world, listener, () => make(request, world, listener))
         }
@@ -208,13 +220,9 @@ export const make = Effect.fn("Spending.make")(function* (
           return isShared && account.isAsking(turnId)
             ? ProviderCall.behind(Effect.ignore(readRaises), world, listener, goesOn)
             : goesOn()
-        const checked = (): ProviderCall.Running =>
-          isShared && account.refusal(turnId, world.now()) !== undefined
-            ? ProviderCall.behind(Effect.ignore(readRaises), world, listener, decided)
-            : decided()
         const target = Target.format(request.target)
-        if (isPrepared(turn) && logged.has(target)) return checked()
-        return ProviderCall.behind(Effect.andThen(warned(target), prepared(turn)), world, listener, checked)
+        if (isPrepared(turn) && logged.has(target)) return decided()
+        return ProviderCall.behind(Effect.andThen(warned(target), prepared(turn)), world, listener, () => decided())
       })
     },
     asking: (strategy, turnId) => ({
@@ -242,7 +250,7 @@ export const make = Effect.fn("Spending.make")(function* (
       if (isShared) yield* Effect.andThen(reread, readRaises)
       const raise = account.raised(limit, name, { money, tokens }, clock.currentTimeMillisUnsafe(), spent)
       if (raise === undefined) return yield* refuse(`spend[${wanted.limit}] allows nothing: name money or tokens.`)
-      yield* put(raise, name)
+      yield* put({ raise, name })
       return {
         ...name,
         ...defined({

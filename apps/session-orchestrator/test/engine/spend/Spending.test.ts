@@ -281,12 +281,15 @@ describe("a limit that is raised", () => {
   it.effect("rule X11: Spending.P6: is raised at every runner before that refuses a call, until midnight", () =>
     Effect.gen(function* () {
       const stored: Array<SpendRaise> = []
+      let isFull = true
+      const full = new StorageError({ message: "The disk is full." })
       const sources = {
         lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
         log: { load: () => Effect.succeed([]) },
         raises: {
           load: (now: number) => Effect.sync(() => stored.filter(({ until }) => until > now)),
-          add: (raise: SpendRaise) => Effect.sync(() => void stored.push(raise))
+          add: (raise: SpendRaise) =>
+            Effect.suspend(() => (isFull ? Effect.fail(full) : Effect.sync(() => void stored.push(raise))))
         }
       }
       const limits = [{ per: "day", tokens: 0, then: "fail" }] as const
@@ -310,6 +313,9 @@ describe("a limit that is raised", () => {
         return event?.type === "error" ? event.failure.message : undefined
       })
       assert.include(yield* refusal(), "spend[0]")
+      assert.strictEqual(yield* Effect.flip(two.raise({ limit: 0, tokens: 30 })), full)
+      assert.include(yield* refusal(), "spend[0]")
+      isFull = false
       const none = yield* Effect.flip(one.raise({ limit: 0 }))
       assert.strictEqual(none.message, "spend[0] allows nothing: name money or tokens.")
       const raised = yield* one.raise({ limit: 0, tokens: 30 })
