@@ -85,8 +85,9 @@ export class Hub {
   beside(events: ReadonlyArray<StoredEvent>): void {
     for (const { event, id, json } of events) {
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
-      this.last = id
-      this.recent.clear() // Recent.R3
+      // The turn that runs may still have to repeat its events.
+      if (this.last !== undefined) this.last = id
+      this.recent.clear() // they leave a gap
       if (this.isWatched) this.audience?.push({ event, json, id })
     }
   }
