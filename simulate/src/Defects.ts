@@ -18,9 +18,9 @@ const SERVICE = "apps/session-orchestrator/src"
 export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "content leaves before its mark is on disk (X2)",
-    path: "packages/kernel/src/engine/Performer.ts",
-    find: "if (this.isReleased || !events.some(isContent)) return this.read(events)",
-    replace: "if (Date.now() > 0) return this.read(events)"
+    path: "packages/kernel/src/internal/calls/Attempt.ts",
+    find: "if (this.isReleased || !events.some(isContent)) return this.take(events)",
+    replace: "if (Date.now() > 0) return this.take(events)"
   },
   {
     name: "an attempt is retried after content (D4)",
@@ -43,7 +43,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "commands before a restart are forgotten (X4)",
     path: `${SERVICE}/engine/driver/Entrance.ts`,
-    find: "turn.wait.markTaken(RecordedWait.commandIdsOf(known))",
+    find: "turn.wait.markTaken(RecordedWait.commandIdsOf(read.known))",
     replace: ""
   },
   {
@@ -61,7 +61,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a command without effect takes a turn that stands by out of its parking (mended in ebe1a450)",
     path: `${SERVICE}/engine/driver/Waits.ts`,
-    find: 'if (life.residence !== "parked") return this.sleep(turn, starts)',
+    find: 'if (life.residence !== "parked") return sleep(loop, turn, starts)',
     replace: ""
   },
   {
@@ -228,7 +228,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     replace: "withdraw(): void {"
   },
   {
-    name: "what is in memory is sent behind a gap (Recent.R3)",
+    name: "what is in memory is sent behind a gap",
     path: `${SERVICE}/engine/session/InProgress.ts`,
     find: "first.id <= id + 1 && id <= last.id",
     replace: "id <= last.id"
@@ -317,7 +317,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     needs: "programs"
   },
   {
-    name: "a wait ends when its client leaves (HeldWaits.W2)",
+    name: "a wait ends when its client leaves",
     path: `${SERVICE}/gateway/LocalWaits.ts`,
     find: "this.waits.add({ wait, until: now + KEPT_MS })",
     replace: "this.waits.add({ wait, until: now })",

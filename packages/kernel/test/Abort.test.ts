@@ -40,7 +40,7 @@ describe("an abort", () => {
     })
   )
 
-  it.effect("Turn.T1: that comes while the seal is being written changes nothing: there is one seal", () =>
+  it.effect("that comes while the seal is being written changes nothing: there is one seal", () =>
     Effect.gen(function* () {
       const abort = yield* Deferred.make<void>()
       const writing = yield* Deferred.make<void>()
@@ -261,7 +261,7 @@ describe("an abort", () => {
   )
 
   it.effect.each(["turn-end", "usage"])(
-    "Turn.T1: of a turn whose %s could not be recorded returns no seal that is not on disk",
+    "of a turn whose %s could not be recorded returns no seal that is not on disk",
     (lost) =>
       Effect.gen(function* () {
         const isSealing = yield* Deferred.make<void>()

@@ -23,7 +23,7 @@ describe("tool calls that need approval", () => {
     }
   })
 
-  law("Approvals.A1: a question waits for no call that can run, and is the only open command", turns, ({ entries }) => {
+  law("a question waits for no call that can run, and is the only open command", turns, ({ entries }) => {
     for (const { commands, ledger, offers } of entries) {
       const question = commands.find(({ _tag }) => _tag === "Ask")
       if (question === undefined) continue
@@ -36,7 +36,7 @@ describe("tool calls that need approval", () => {
     }
   })
 
-  law("P11, Approvals.A4: a question is open from its event to its retry-end, or to the seal", turns, (turn) => {
+  law("rule P11: a question is open from its event to its retry-end, or to the seal", turns, (turn) => {
     const open: Array<TurnEvent.Asks> = []
     for (const [i, { command, record }] of turn.entries.entries()) {
       const emitted = turn.entries[i + 1]?.emissions ?? []
@@ -56,7 +56,7 @@ describe("tool calls that need approval", () => {
     }
   })
 
-  law("Approvals.A3: every call of a finished round has a result, and a refusal is a failed one", turns, (turn) => {
+  law("every call of a finished round has a result, and a refusal is a failed one", turns, (turn) => {
     const refusals = new Map(
       turn.entries.flatMap(({ command }) =>
         command?._tag === "RunTool" && command.approval?.refusal !== undefined

@@ -17,7 +17,7 @@ describe("an error after content", () => {
     ["a tool call", call("search")],
     ["usage", { type: "usage", usage: { inputTokens: 1 } }]
   ] as const) {
-    it(`Provider.P1: ${what} is content`, () => {
+    it(`rule C8: ${what} is content`, () => {
       assert.isTrue(Provider.isContent(event))
     })
 

@@ -47,7 +47,7 @@ describe("Machine", () => {
     assert.strictEqual(new Set(ended).size, ended.length)
   })
 
-  law("every record has its own name, and is the same when it is read back (Records.R1)", turns, ({ entries }) => {
+  law("every record has its own name, and is the same when it is read back", turns, ({ entries }) => {
     const names = entries.map(({ name }) => name)
     assert.strictEqual(new Set(names).size, names.length)
     for (const { name, record } of entries) {
@@ -125,7 +125,7 @@ describe("Machine", () => {
   })
 
   law(
-    "Evolve.E2: accepts the records that can follow, and throws for all others",
+    "accepts the records that can follow, and throws for all others",
     turns,
     (turn) => {
       for (const { ledger } of [...turn.entries, { ledger: turn.end }]) {

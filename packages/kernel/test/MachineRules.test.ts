@@ -44,7 +44,7 @@ describe("Machine", () => {
       const told: Array<TurnEvent.TurnEvent> = []
       for (const { command, emissions, record } of entries) {
         told.push(...eventsOf(emissions))
-        // A question about tool calls is a chain of its own (Approvals.A4).
+        // A question about tool calls is a chain of its own (P11).
         if (command?._tag === "Ask" && record.kind === "Wake" && record.value.type === "asked")
           told.push({ ...RETRY, attempt: 0, delayMs: 0, retryAt: 0 })
         // It is announced when its wait is performed; an abort may come between.
@@ -138,7 +138,7 @@ describe("Machine", () => {
     for (const { emissions, record } of turn.entries) {
       heard += emissions.length
       eventsOf(emissions).forEach(hear)
-      // A person's choice is no fallback (RouteChanges.G3).
+      // A person's choice is no fallback (X4).
       if (record.kind === "Wake" && record.value.type === "switched") pending = undefined
     }
     eventsOf(turn.emissions.slice(heard)).forEach(hear)
@@ -242,7 +242,7 @@ describe("Machine", () => {
     )
   })
 
-  law("ToolRounds.T1: results are persisted in the order of the calls, whatever order they come in", turns, (turn) => {
+  law("results are persisted in the order of the calls, whatever order they come in", turns, (turn) => {
     const calls = of(turn, "tool-call").map(({ toolCallId }) => toolCallId)
     const results = of(turn, "tool-result").map(({ toolCallId }) => toolCallId)
     assert.deepStrictEqual(results, calls.slice(0, results.length))

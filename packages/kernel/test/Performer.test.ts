@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Exit } from "effect"
+import { Content } from "../src/internal/calls/Content.ts"
 import * as Performer from "../src/engine/Performer.ts"
 import type { ProviderEvent } from "../src/ports/Provider.ts"
 
@@ -22,7 +23,7 @@ const begun = () => {
       messages: [],
       tools: []
     },
-    0,
+    new Content(),
     { content: () => heard.push("content"), end: () => heard.push("end") }
   )
   call.begin(() => ({ more: () => heard.push("more"), cancel: () => heard.push("cancelled") }))

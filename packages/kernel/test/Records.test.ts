@@ -53,7 +53,7 @@ describe("Records", () => {
     )
   })
 
-  it("Records.R2: returns `undefined` for other names, and for values that cannot be read", () => {
+  it("returns `undefined` for other names, and for values that cannot be read", () => {
     for (const name of [
       "",
       "seals",

@@ -177,7 +177,7 @@ describe("a turn that meets no failure", () => {
 })
 
 describe("a bug of Holdfast's own", () => {
-  it.effect("Turn.T5: seals the turn as failed", () =>
+  it.effect("rule C10: seals the turn as failed", () =>
     Effect.gen(function* () {
       const broken = strategy({
         delays: new Proxy([], {

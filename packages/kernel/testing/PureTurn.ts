@@ -292,7 +292,7 @@ class World {
       const { midStream: _, ...wait } = interrupted
       return { ...wait, since: this.at, resumes: true }
     }
-    // A failure that no route can help is never retried (OpenCommands.N3).
+    // A failure that no route can help is never retried.
     if (choice === 0 || !Directive.isRoutable(situation))
       return { _tag: "GiveUp", because: this.choose(4) === 3 ? "not-retryable" : "exhausted" }
     const delayMs = choice === 1 ? 0 : choice * 1_000

@@ -67,5 +67,5 @@ export const provider = (
 
 // --- internal
 
-/** In a function of its own (ProviderCall.L4). */
+/** In a function of its own (`ProviderCall`). */
 const machineWith = (machineOf: Format["machineOf"], idOf: (n: number) => string) => (): Machine => machineOf(idOf)

@@ -50,7 +50,7 @@ const begun = (
   return [running, new WeakRef(own)]
 }
 
-it.effect("ProviderCall.L4: a response that streams keeps nothing of its request", () =>
+it.effect("a response that streams keeps nothing of its request", () =>
   Effect.scoped(
     Effect.gen(function* () {
       const seen: Array<string> = []

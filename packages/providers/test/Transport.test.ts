@@ -1,7 +1,7 @@
 /** Tests one attempt over prepared responses; tests that need a socket are in `Transport.int.test.ts`. */
 import { describe, expect, it } from "@effect/vitest"
 import { ProviderCall, ResponseLimit, ResponseProgress } from "@holdfast/kernel/host"
-import { Cause, Deferred, Effect, Exit, Fiber, Option, Pull, Redacted } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import * as PlainBody from "../src/http/PlainBody.ts"
 import * as OpenAi from "../src/openai/Response.ts"
@@ -9,6 +9,7 @@ import * as KeyRedaction from "../src/KeyRedaction.ts"
 import * as Attempt from "../src/transport/Attempt.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { calls, run, text, usage } from "./harness/AttemptRun.ts"
+import * as HeardCall from "./harness/HeardCall.ts"
 import { given } from "./harness/Posted.ts"
 
 interface ScriptedBody {
@@ -290,11 +291,11 @@ describe("a text that comes", () => {
     const client = given()
     const provider = providerOf(client.post)
     const seen: Array<string> = []
-    const fiber = yield* ProviderCall.forEach<never>(provider, request, (events) => {
+    const fiber = yield* HeardCall.forEach(provider, request, (events) => {
       seen.push(events.map((event) => ("delta" in event ? event.delta : event.type)).join(" "))
       return act()
     }).pipe(
-      Pull.catchDone(() => Effect.succeed("done")),
+      Effect.as("done"),
       Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
       Effect.forkChild({ startImmediately: true })
     )

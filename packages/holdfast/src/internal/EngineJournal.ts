@@ -119,7 +119,7 @@ const recorded = <A, I, E, R>(
 ): Effect.Effect<A, E | TurnStopped.TurnStopped, R> =>
   Effect.contextWith((services: Context.Context<R>) =>
     Effect.callback((resume) => {
-      // The encoded form of a record is JSON (`Records.R4`).
+      // The encoded form of a record is JSON (`Records`).
       const encode = Schema.encodeEffect(schema) as (value: A) => Effect.Effect<Json, Schema.SchemaError>
       const result = Effect.flatMap(effect, (value) => Effect.orDie(encode(value)))
       let fiber: Fiber.Fiber<Json, E> | undefined

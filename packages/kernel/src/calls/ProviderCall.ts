@@ -8,8 +8,9 @@
  *     `events` returns.
  * ProviderCall.L2. `end` is called once, and nothing after it. Nothing is called after `cancel`. Both may happen before the call returns.
  * ProviderCall.L3. A call does not throw: what a provider throws is its end, as a defect (C10). So is what `events` throws.
- * ProviderCall.L4. A stream may be open for an hour: a call keeps nothing of its request beyond the request's own sending. Closures of one
- *     function share what any of them uses.
+ *
+ * A stream may be open for an hour: a call keeps nothing of its request beyond the request's own sending. Closures of one function share what any
+ * of them uses.
  */
 import { Failure } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
@@ -139,34 +140,11 @@ export const toStream = (
 ): Stream.Stream<ProviderEvent, Failure.ProviderFailure> =>
   Stream.fromChannel(
     Channel.fromTransform((_upstream, scope) =>
-      Effect.map(Effect.zip(worldOf(scope), ResponseProgress), ([world, progress]) => {
-        const reading = new Reading<Events, Failure.ProviderFailure>(progress, (events) => Effect.succeed(events))
-        return reading.of(call, request, world, scope)
-      })
+      Effect.map(Effect.zip(worldOf(scope), ResponseProgress), ([world, progress]) =>
+        new Reading(progress).of(call, request, world, scope)
+      )
     )
   )
-
-/**
- * Calls `act` with the events of each read of one attempt, until the call ends. `act` returns an effect that has to run before the next read, if
- * there is one; an effect that fails ends the call.
- */
-export const forEach = <E = never>(
-  provider: Provider["Service"],
-  request: ProviderRequest,
-  act: (events: Events) => Effect.Effect<void, E> | undefined
-): Effect.Effect<void, E | Failure.ProviderFailure | Cause.Done<void>> =>
-  Effect.scopedWith((scope): Effect.Effect<void, E | Failure.ProviderFailure | Cause.Done<void>> => {
-    const call = ownOf(provider)
-    if (call === undefined)
-      return Effect.flatMap(
-        pullOf(() => provider.stream(request), scope),
-        (pull) => Push.forEach(pull, act)
-      )
-    return Effect.flatMap(worldOf(scope), (world) => {
-      const reading = new Reading<void, E>(nothing, act)
-      return Effect.forever(reading.of(call, request, world, scope), { disableYield: true })
-    })
-  })
 
 /** Ends a call with a failure. */
 export const refuse = (listener: Listener, refusal: Refusal): Running => {
@@ -276,39 +254,30 @@ const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | Cause.Done<void>>
   return why === undefined || Result.isFailure(why) ? Exit.void : Exit.failCause(why.success)
 }
 
-type Next<A, E> = Pull.Pull<A, E | Failure.ProviderFailure>
+type Next = Pull.Pull<Events, Failure.ProviderFailure>
 
-/** Reads a call in a fiber: `act` makes what the fiber gets of a read, or lets the call go on. */
-class Reading<A, E> implements Listener {
+/** Reads a call in a fiber, which pulls each read. */
+class Reading implements Listener {
   readonly progress: () => void
-  private readonly act: (events: Events) => Effect.Effect<A, E> | undefined
   private running: Running | undefined = undefined
   private isPaused = false
-  private next: Next<A, E> | undefined = undefined
+  private next: Next | undefined = undefined
   private wake: Deferred.Deferred<void> | undefined = undefined
 
-  constructor(progress: () => void, act: (events: Events) => Effect.Effect<A, E> | undefined) {
+  constructor(progress: () => void) {
     this.progress = progress
-    this.act = act
   }
 
   readonly events = (events: Events): boolean => {
-    const made = this.acted(events)
-    if (made === undefined) return true
     this.isPaused = true
-    this.settle(made)
+    this.settle(Effect.succeed(events))
     return false
   }
 
   readonly end = (end: End): void => this.settle(Exit.isSuccess(end) ? Cause.done() : Effect.failCause(end.cause))
 
   /** Gives what is next, each time it runs. The first time makes the call, which ends with the scope at the latest. */
-  of(
-    call: ProviderCall,
-    request: ProviderRequest,
-    world: World,
-    scope: Scope.Scope
-  ): Pull.Pull<A, E | Failure.ProviderFailure> {
+  of(call: ProviderCall, request: ProviderRequest, world: World, scope: Scope.Scope): Next {
     let begin: (() => Running) | undefined = () => call(request, world, this)
     const cancel = Effect.sync(() => this.running?.cancel())
     const begun = Effect.andThen(Scope.addFinalizer(scope, cancel), () => {
@@ -327,28 +296,20 @@ class Reading<A, E> implements Listener {
     })
   }
 
-  private readonly taken = (): Next<A, E> => {
+  private readonly taken = (): Next => {
     const { next } = this
     this.next = undefined
     return next ?? Cause.done()
   }
 
-  private readonly awaited: Next<A, E> = Effect.suspend(() => {
+  private readonly awaited: Next = Effect.suspend(() => {
     if (this.next !== undefined) return this.taken()
     this.wake = Deferred.makeUnsafe()
     return Effect.flatMap(Deferred.await(this.wake), this.taken)
   })
 
-  private settle(next: Next<A, E>): void {
+  private settle(next: Next): void {
     this.next = next
     if (this.wake !== undefined) Deferred.doneUnsafe(this.wake, Exit.void)
-  }
-
-  private acted(events: Events): Effect.Effect<A, E> | undefined {
-    try {
-      return this.act(events)
-    } catch (defect) {
-      return Effect.die(defect)
-    }
   }
 }

@@ -9,9 +9,7 @@
  */
 import { defined, JsonShape, type Message } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as CallFailure from "../calls/CallFailure.ts"
-import type * as ProviderCall from "../calls/ProviderCall.ts"
 import * as Attempt from "../internal/calls/Attempt.ts"
 import { Content } from "../internal/calls/Content.ts"
 import * as Summary from "../internal/calls/Summary.ts"
@@ -20,7 +18,7 @@ import type { Ledger } from "../internal/machine/Ledger.ts"
 import type { Command } from "../internal/machine/OpenCommands.ts"
 import type { Compacted, Compactor } from "../ports/Compactor.ts"
 import type { EventSink } from "../ports/EventSink.ts"
-import { isContent, type Provider, type ProviderRequest } from "../ports/Provider.ts"
+import type { Provider, ProviderRequest } from "../ports/Provider.ts"
 import type { RetryStrategy } from "../ports/RetryStrategy.ts"
 import type { Router } from "../ports/Router.ts"
 import type { Toolbox, ToolOutcome } from "../ports/Toolbox.ts"
@@ -92,94 +90,24 @@ export const resultOf = (
   }
 }
 
-/** How a call that is read by a listener goes on in its host. */
-interface Heard {
-  /** Its first content is there, and waits for `release` (X2). */
-  readonly content: () => void
-  /** It has ended. */
-  readonly end: () => void
-}
+/** A call that is read by a listener, for hosts that make calls without a fiber. */
+export { Listening } from "../internal/calls/Attempt.ts"
 
 /**
- * A call that is read by a listener, for hosts that make calls without a fiber. `heard` is called at most once each, and not after
- * `cancel`.
+ * The outcome of a call that has ended, which began at `begunAt`, in epoch milliseconds; an effect for a router that learns of answers. A complete
+ * response that was rejected counts as a success of the route (A9).
  */
-export class Listening implements ProviderCall.Listener {
-  readonly content: Content
-  private readonly reader: Attempt.Reader
-  private readonly heard: Heard
-  private readonly begunAt: number
-  private running: ProviderCall.Running | undefined = undefined
-  /** The first events with content. */
-  private held: ProviderCall.Events | undefined = undefined
-  private isReleased = false
-  private isOver = false
-
-  /** `begunAt` is in epoch milliseconds. */
-  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, begunAt: number, heard: Heard) {
-    this.content = contentOf(request)
-    this.reader = new Attempt.Reader(sink, request, this.content)
-    this.heard = heard
-    this.begunAt = begunAt
-  }
-
-  /** Makes the call. */
-  begin(call: (listener: ProviderCall.Listener) => ProviderCall.Running): void {
-    const running = call(this)
-    if (this.isOver) running.cancel()
-    else this.running = running
-  }
-
-  readonly events = (events: ProviderCall.Events): boolean => {
-    if (this.isReleased || !events.some(isContent)) return this.read(events)
-    this.held = events
-    this.heard.content()
-    return false
-  }
-
-  readonly end = (end: ProviderCall.End): void => {
-    this.running = undefined
-    this.reader.end ??= Attempt.unfinished(end)
-    this.ended()
-  }
-
-  readonly progress = (): void => {}
-
-  /** Lets the content leave. */
-  release(): void {
-    const { held } = this
-    this.isReleased = true
-    this.held = undefined
-    if (held !== undefined && !this.isOver && this.read(held)) this.running?.more()
-  }
-
-  /** Ends the call. */
-  cancel(): void {
-    this.isOver = true
-    this.running?.cancel()
-    this.running = undefined
-  }
-
-  /** The outcome of a call that has ended; an effect for a router that learns of answers. */
-  outcome(ports: Ports, ledger: Ledger, command: Of<"Call">): Attempt.Made | Effect.Effect<Attempt.Made, TurnStopped> {
-    const { content, reader } = this
-    const end = reader.end ?? Attempt.unfinished(Exit.void)
-    const made = concluded(ports, ledger, command, content, Attempt.made(end, content, ports.now(), ports.draw))
-    const noted = answered(ports, ledger, this.begunAt, made)
-    return noted === undefined ? made : Effect.as(noted, made)
-  }
-
-  private read(events: ProviderCall.Events): boolean {
-    if (this.reader.read(events)) return true
-    this.ended()
-    return false
-  }
-
-  private ended(): void {
-    if (this.isOver) return
-    this.cancel()
-    this.heard.end()
-  }
+export const outcomeOf = (
+  ports: Ports,
+  ledger: Ledger,
+  { isJudged }: Of<"Call">,
+  { call, begunAt }: { readonly call: Attempt.Listening; readonly begunAt: number }
+): Attempt.Made | Effect.Effect<Attempt.Made, TurnStopped> => {
+  const recorded = once(ledger, withdrawn(ports, call.outcome(ports.now(), ports.draw)))
+  const made = isJudged ? judged(ports, ledger, call.content, recorded) : recorded
+  const isAnswer = made._tag === "Completed" || made.whole === true
+  const noted = isAnswer ? ports.router?.answered?.(ledger.routing.route, begunAt) : undefined
+  return noted === undefined ? made : Effect.as(noted, made)
 }
 
 // --- internal
@@ -190,34 +118,12 @@ const call = (
   command: Of<"Call">,
   { content = contentOf(command.request), mark = Effect.void }: Life
 ): Effect.Effect<Attempt.Made, TurnStopped> => {
-  const { now, provider, sink } = ports
-  const began = now()
-  const made = Effect.map(Attempt.run(provider, sink, command.request, content, mark), (outcome) =>
-    concluded(ports, ledger, command, content, outcome)
-  )
-  return Effect.tap(made, (outcome) => answered(ports, ledger, began, outcome) ?? Effect.void)
+  const begunAt = ports.now()
+  return Effect.flatMap(Attempt.run(ports.provider, ports.sink, command.request, content, mark), (call) => {
+    const outcome = outcomeOf(ports, ledger, command, { call, begunAt })
+    return Effect.isEffect(outcome) ? outcome : Effect.succeed(outcome)
+  })
 }
-
-/** The outcome of a call, as it is recorded. */
-const concluded = (
-  ports: Ports,
-  ledger: Ledger,
-  { isJudged }: Of<"Call">,
-  content: Content,
-  outcome: Attempt.Made
-): Attempt.Made => {
-  const recorded = once(ledger, withdrawn(ports, outcome))
-  return isJudged ? judged(ports, ledger, content, recorded) : recorded
-}
-
-/** Reports an answer to a router that learns of them. A complete response that was rejected counts as a success of the route (A9). */
-const answered = (
-  { router }: Ports,
-  { routing: { route } }: Ledger,
-  began: number,
-  outcome: Attempt.Made
-): Effect.Effect<void, TurnStopped> | undefined =>
-  outcome._tag === "Completed" || outcome.whole === true ? router?.answered?.(route, began) : undefined
 
 const route = (
   { router }: Pick<Ports, "router">,

@@ -64,7 +64,8 @@ const summarise = Effect.fnUntraced(function* (
   const plan = Summary.plan(request.messages, options)
   if (plan === undefined) return undefined
   const asked = { ...request, system: Summary.SYSTEM, messages: [plan.prompt], tools: [] }
-  const outcome = yield* Attempt.run(provider, UNHEARD, asked, new Content(request.maxResponseCharacters), Effect.void)
+  const call = yield* Attempt.run(provider, UNHEARD, asked, new Content(request.maxResponseCharacters), Effect.void)
+  const outcome = call.outcome(0, () => 0) // the time and the draw are those of the compaction's record
   if (outcome._tag === "Failed") {
     const { body, failure } = outcome
     return yield* new Failure.ProviderFailure(typeof body === "string" ? { failure, body } : { failure })

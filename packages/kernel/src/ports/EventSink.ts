@@ -1,9 +1,9 @@
 /**
  * The port that receives the events of a turn.
  *
- * EventSink.S1. A turn calls its sink in the order of its events, from one fiber at a time.
- * EventSink.S2. `live` is one plain call: on the path of a token nothing is encoded, copied or awaited here.
- * EventSink.S3. A turn that runs again persists the same events at the same positions; a sink keeps the first and drops the rest.
+ * - A turn calls its sink in the order of its events, from one fiber at a time.
+ * - `live` is one plain call: on the path of a token nothing is encoded, copied or awaited here.
+ * - A turn that runs again persists the same events at the same positions; a sink keeps the first and drops the rest.
  */
 import type { TurnEvent } from "@holdfast/wire"
 import type * as Array from "effect/Array"

@@ -4,15 +4,15 @@
  * Clients receive events through `EventSink`; a listener receives the details that an operator needs and an event lacks: every attempt with
  * its times, every decision with its failure, every tool call with its duration.
  *
- * Observer.O1. A listener receives what happens, not what is replayed from records: a turn that runs again reports nothing that it reported
- *     in an earlier life. There are two exceptions. Work that a process had not recorded when it died is done again, and reported again.
- *     The state of a turn is reported when it resumes (`step-start`, and `provider-retry` of a wait that continues).
- * Observer.O2. Nothing is reported per token: only the sink receives deltas. Without the service no observation is built, and no clock is
- *     read.
- * Observer.O3. A listener that throws does not affect the turn; the error is dropped. It is called on the turn's own fiber, so it must
- *     return quickly.
- * Observer.O4. A turn that stops unsealed reports nothing: it may resume here. If several processes share the work, the host reports the
- *     conversations that another process continues (`moved`): their end is not reported here.
+ * - A listener receives what happens, not what is replayed from records: a turn that runs again reports nothing that it reported
+ *   in an earlier life. There are two exceptions. Work that a process had not recorded when it died is done again, and reported again.
+ *   The state of a turn is reported when it resumes (`step-start`, and `provider-retry` of a wait that continues).
+ * - Nothing is reported per token: only the sink receives deltas. Without the service no observation is built, and no clock is
+ *   read.
+ * - A listener that throws does not affect the turn; the error is dropped. It is called on the turn's own fiber, so it must
+ *   return quickly.
+ * - A turn that stops unsealed reports nothing: it may resume here. If several processes share the work, the host reports the
+ *   conversations that another process continues (`moved`): their end is not reported here.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import * as Context from "effect/Context"
@@ -113,7 +113,7 @@ export interface Sealed extends ObservedStep {
   readonly retryLoopMs: number
 }
 
-/** A conversation that another process continues, with all turns of it that ran or waited here (Observer.O4). */
+/** A conversation that another process continues, with all turns of it that ran or waited here. */
 export interface Moved {
   readonly conversationId: Ids.ConversationId
   /** Epoch milliseconds. */
@@ -177,7 +177,7 @@ export const sealed = (
   notify(observer, "seal", observation)
 }
 
-/** Reports a conversation that another process continues (Observer.O4). For hosts: the turn loop does not see other processes. */
+/** Reports a conversation that another process continues. For hosts: the turn loop does not see other processes. */
 export const moved = (observer: Listeners | undefined, observation: Moved): void =>
   notify(observer, "moved", observation)
 
@@ -189,7 +189,7 @@ const dispatch = <Type extends EventType>(
   place: ObservedStep
 ): void => listeners[event.type]?.(event, place)
 
-/** Calls one listener (Observer.O3). For the turn loop. */
+/** Calls one listener. For the turn loop. */
 export const notify = <Kind extends keyof Observations>(
   listeners: Listeners | undefined,
   kind: Kind,
@@ -198,6 +198,6 @@ export const notify = <Kind extends keyof Observations>(
   try {
     listeners?.[kind]?.(observation)
   } catch {
-    // Observer.O3: an observation must not end the turn.
+    // An observation must not end the turn.
   }
 }

@@ -4,15 +4,15 @@
  * An attempt is one HTTP request. A provider never retries, never sleeps and never decides. It emits content as it comes, and at the end
  * one `finish` or a classified failure.
  *
- * Provider.P1. Content is text, reasoning, a file, a tool call or usage. A provider holds usage back until there is output, so that an overload
- *     right after the preamble is still before content.
- * Provider.P2. A stream without `finish` has failed, even if its connection closed cleanly (C6).
- * Provider.P3. A tool call is emitted as a whole (C7).
- * Provider.P4. A response has a limit (C11). A provider applies it to parts that it collects before it emits them, such as a tool call; the
- *     kernel counts everything that is emitted.
- * Provider.P5. `finish` is the last event that the kernel reads; clean-up after it must be quick.
- * Provider.P6. One array of a stream is one read: neighbouring deltas of one kind in it leave the turn as one event, and no delta waits for
- *     the next array.
+ * - Content is text, reasoning, a file, a tool call or usage. A provider holds usage back until there is output, so that an overload
+ *   right after the preamble is still before content.
+ * - A stream without `finish` has failed, even if its connection closed cleanly (C6).
+ * - A tool call is emitted as a whole (C7).
+ * - A response has a limit (C11). A provider applies it to parts that it collects before it emits them, such as a tool call; the
+ *   kernel counts everything that is emitted.
+ * - `finish` is the last event that the kernel reads; clean-up after it must be quick.
+ * - One array of a stream is one read: neighbouring deltas of one kind in it leave the turn as one event, and no delta waits for
+ *   the next array.
  */
 import type { Failure, Ids, Message, Target } from "@holdfast/wire"
 import * as Context from "effect/Context"
@@ -46,7 +46,7 @@ export type ProviderEvent =
   | ({ readonly type: "reasoning-end" } & Omit<Message.ReasoningPart, "type" | "text">)
   /** A file of the model, whole. */
   | Message.ModelFile
-  /** A whole tool call (Provider.P3). */
+  /** A whole tool call (C7). */
   | Message.ToolCallPart
   /**
    * Calls that had begun and are incomplete, because a failure follows: they do not run (C7), but a report among them counts as attempted
@@ -66,7 +66,7 @@ export type EmittedFailure = Omit<Failure.Failure, "retryable"> & { readonly ret
 export const isEmptyDelta = (event: ProviderEvent): boolean =>
   (event.type === "text-delta" || event.type === "reasoning-delta") && event.delta === ""
 
-/** Whether an event is content: text, reasoning, a file, a tool call or usage (Provider.P1, C8). */
+/** Whether an event is content: text, reasoning, a file, a tool call or usage (C8). */
 export const isContent = (event: ProviderEvent): boolean => {
   switch (event.type) {
     case "tool-calls-cut":

@@ -5,10 +5,10 @@
  * wait (A1). It is asked inside the checkpoint of the decision, so its decision is recorded before it takes effect, and a turn that runs
  * again takes the same route.
  *
- * Router.U1. A router may read the findings of other turns (a target cooling down, a credential used up) and report its own. Reporting the
- *     same finding twice must do no harm, because a decision or an attempt whose record was lost is made again.
- * Router.U2. It is not asked about a failure that no route can help: after content (D4), a context that is too long (P2), a bug that has
- *     come three times (C10).
+ * - A router may read the findings of other turns (a target cooling down, a credential used up) and report its own. Reporting the
+ *   same finding twice must do no harm, because a decision or an attempt whose record was lost is made again.
+ * - It is not asked about a failure that no route can help: after content (D4), a context that is too long (P2), a bug that has
+ *   come three times (C10).
  */
 import type { Message, Target } from "@holdfast/wire"
 import * as Context from "effect/Context"

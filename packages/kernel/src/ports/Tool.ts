@@ -1,11 +1,10 @@
 /**
  * Makes tools from a name, a schema and a function, for embedders.
  *
- * Tool.V1. The model receives the JSON Schema of `input`, and its arguments are decoded by that same schema before `run` gets them.
- * Tool.V2. Arguments that do not fit are answered with each error and its path, so that the model can send them again. A failure of `run`
- *     is answered with its message. Neither ends the turn.
- * Tool.V3. Two tools with the same name are a bug of the program: `toolbox` throws.
- * Tool.V4. A result of `content` may have files. Any other result goes to the model as JSON.
+ * - The model receives the JSON Schema of `input`, and its arguments are decoded by that same schema before `run` gets them.
+ * - Arguments that do not fit are answered with each error and its path, so that the model can send them again. A failure of `run`
+ *   is answered with its message. Neither ends the turn.
+ * - A result of `content` may have files. Any other result goes to the model as JSON.
  *
  * **Example** (A tool that is safe to run again after a crash)
  *
@@ -107,7 +106,7 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
     call: (given) =>
       decode(given).pipe(
         Effect.matchEffect({
-          onFailure: ({ message }) => Effect.succeed(failed(`The arguments of this call do not fit: ${message}`)), // Tool.V2
+          onFailure: ({ message }) => Effect.succeed(failed(`The arguments of this call do not fit: ${message}`)),
           onSuccess: (decoded) =>
             Effect.match(run(decoded), {
               onFailure: (error) =>
@@ -121,12 +120,12 @@ export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
 
 /**
  * Makes a toolbox of these tools; the services that they need are taken from the context of this effect. Throws if two tools have the same
- * name (Tool.V3).
+ * name.
  */
 export const toolbox = <R>(tools: ReadonlyArray<Tool<R>>): Effect.Effect<Toolbox["Service"], never, R> =>
   Effect.contextWith((context) => {
     const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
-    if (byName.size < tools.length) throw new Error("two tools have the same name") // Tool.V3
+    if (byName.size < tools.length) throw new Error("two tools have the same name")
     return Effect.succeed({
       definitions: tools.map(({ definition }) => definition),
       run: ({ input, toolName }: Message.ToolCallPart) => {

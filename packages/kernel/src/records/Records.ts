@@ -14,10 +14,10 @@
  * | `Tool` | `step/S/tool/I` | the result of a tool call |
  * | `Seal` | `seal` | the turn ends, and when |
  *
- * Records.R1. A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
- * Records.R2. A record of an unknown kind is skipped: an older version can read the journal of a newer one.
- * Records.R3. Time and chance enter a turn through records alone.
- * Records.R4. Values are JSON as they are: no schema here has a type whose encoding is another value, and numbers are finite.
+ * - A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
+ * - A record of an unknown kind is skipped: an older version can read the journal of a newer one.
+ * - Time and chance enter a turn through records alone.
+ * - Values are JSON as they are: no schema here has a type whose encoding is another value, and numbers are finite.
  */
 import { defined, Failure, Ids, JsonShape, Message, Target, TurnEvent } from "@holdfast/wire"
 import * as Option from "effect/Option"
@@ -359,7 +359,7 @@ export const nameOf = (kind: Kind, step: number, number = 0, part = 0): string =
   return mark === undefined ? name : `${name}/${mark}`
 }
 
-/** Returns the kind, step and number in a name; `undefined`: the kind is unknown (Records.R2). */
+/** Returns the kind, step and number in a name; `undefined`: the kind is unknown. */
 export const positionOf = (name: string): (RecordPosition & { readonly kind: Kind }) | undefined => {
   if (name === SEAL) return { kind: "Seal", step: 0, number: 0 }
   const [, step, word = "", number, part] = NAME.exec(name) ?? []
@@ -369,7 +369,7 @@ export const positionOf = (name: string): (RecordPosition & { readonly kind: Kin
   return { kind, step: Number(step), number: Number(number ?? 0) }
 }
 
-/** Reads a record; `undefined`: its kind is unknown (Records.R2), or its value cannot be read. */
+/** Reads a record; `undefined`: its kind is unknown, or its value cannot be read. */
 export const parse = ({ name, value }: Stored): TurnRecord | undefined => {
   const place = positionOf(name)
   return place && kinds[place.kind].parse(place, value)

@@ -1,12 +1,12 @@
 /**
  * Decides about a failure: retry after a delay, or give up. Pure.
  *
- * Directive.D1. After content nothing is retried: text that a person has seen is not produced twice (D4). The exception is content that
- *     the setting `midStream` declares void (X7): then a failure of the transport is decided about as before content.
- * Directive.D2. A failure that is not `retryable` ends the step (D3), and a context that is too long is never sent again (P2).
- * Directive.D3. After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
- * Directive.D4. An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
- *     decided here.
+ * - After content nothing is retried: text that a person has seen is not produced twice (D4). The exception is content that
+ *   the setting `midStream` declares void (X7): then a failure of the transport is decided about as before content.
+ * - A failure that is not `retryable` ends the step (D3), and a context that is too long is never sent again (P2).
+ * - After a bug there are at most `MAX_DEFECT_RETRIES` retries, whatever the schedule has left (C10).
+ * - An abort that the user did not request counts as a network fault (M3); an abort by the user interrupts the turn and is not
+ *   decided here.
  *
  * An early attempt by the gate that fails before the end of its wait decides nothing: the wait continues (X5). Where it cannot, because the
  * failure is another one, what has passed of it is taken off the wait in its place, and so is time for which a turn was held: the schedule

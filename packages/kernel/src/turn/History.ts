@@ -353,7 +353,7 @@ class Reading {
     wakes.push(wake)
     if (wait === undefined) {
       if (outcome?._tag !== "Completed") return
-      // A question about tool calls is a chain of its own (`Approvals.A4`).
+      // A question about tool calls is a chain of its own (P11).
       if (wake.type === "asked") this.openChain(0)
       else if (ToolQuestion.openIn(wakes) === undefined) this.isChainOpen = false
     } else if (endsWait(wake)) {

@@ -1,11 +1,11 @@
 /**
  * Selects the messages of a history that are sent to the model.
  *
- * ModelContext.X1. No failed response: it stays in the history and leaves the context (P12, M1).
- * ModelContext.X2. Every tool call has its result right after it and every result its call, because providers reject anything else. A call
- *     whose turn ended before its result is answered with `INTERRUPTED`.
- * ModelContext.X3. Messages that a later summary replaces are left out; the summary comes first, and the messages after them follow (P19).
- *     If there are several summaries, the last one counts: it replaces the others too.
+ * - No failed response: it stays in the history and leaves the context (P12, M1).
+ * - Every tool call has its result right after it and every result its call, because providers reject anything else. A call
+ *   whose turn ended before its result is answered with `INTERRUPTED`.
+ * - Messages that a later summary replaces are left out; the summary comes first, and the messages after them follow (P19).
+ *   If there are several summaries, the last one counts: it replaces the others too.
  */
 import type { Message } from "@holdfast/wire"
 

@@ -5,10 +5,10 @@
  * one step by `Turn.runTurn`, so decisions, waits, routes, records and reports to observers are those of a turn. Its elements go to the
  * consumer as they come; the turn sees only that there was content.
  *
- * Patience.P1. Elements before the first content are held back. Those of an attempt that fails are never given to the consumer (rule D4).
- * Patience.P2. After the first content nothing is retried, whatever the strategy's `midStream` is: a failure reaches the consumer behind
- *     the elements that it has, which cannot be taken back.
- * Patience.P3. A consumer that stops ends the call, or the wait for the next one.
+ * - Elements before the first content are held back. Those of an attempt that fails are never given to the consumer (rule D4).
+ * - After the first content nothing is retried, whatever the strategy's `midStream` is: a failure reaches the consumer behind
+ *   the elements that it has, which cannot be taken back.
+ * - A consumer that stops ends the call, or the wait for the next one.
  */
 import { type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
@@ -129,7 +129,7 @@ export const stream = <A, E, R>(call: Call<A, E, R>): Stream.Stream<A, CallEnded
               : Queue.fail(elements, new CallEnded({ status, failure: error ?? ABORTED, cause: last }))
         })
       )
-      yield* Effect.forkScoped(run) // Patience.P3
+      yield* Effect.forkScoped(run) // a consumer that stops ends the call
       return Stream.fromQueue(elements)
     })
   )
@@ -154,7 +154,7 @@ const EVENTS = [
 
 const IN_MEMORY: Checkpoint["Service"] = { run: (_name, _schema, effect) => effect, known: [] }
 
-/** Patience.P2 */
+/** After the first content nothing is retried. */
 const withoutVoids = (services: Context.Context<never>) => {
   const strategy = Context.getOrUndefined(services, RetryStrategy)
   return <A, E, R>(run: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -209,7 +209,7 @@ const events = <A, E>(
                 held.push(element)
                 isOpen ||= isContent(element)
               }
-              return isOpen ? Effect.as(handOver(), CONTENT) : next // Patience.P1
+              return isOpen ? Effect.as(handOver(), CONTENT) : next // D4
             },
             onFailure: (cause): EventPull => Effect.failCause(cause),
             onDone: (): EventPull => {

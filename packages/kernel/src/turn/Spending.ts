@@ -1,8 +1,8 @@
 /**
  * Counts what a step has spent on failures: in total, and by reason (D2, X11). Pure.
  *
- * Spending.S1. It follows from the recorded failures, decisions and waits alone: a step that resumes has spent the same amount.
- * Spending.S2. Every failure and every wait counts for one reason, so the shares of the reasons add up to the total.
+ * - It follows from the recorded failures, decisions and waits alone: a step that resumes has spent the same amount.
+ * - Every failure and every wait counts for one reason, so the shares of the reasons add up to the total.
  */
 import type { Failure } from "@holdfast/wire"
 import type { Spent } from "../ports/RetryStrategy.ts"

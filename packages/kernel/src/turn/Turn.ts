@@ -3,13 +3,13 @@
  *
  * There are as many steps as the model asks for tools. The engine decides (`Engine.step`), and `Life` performs its effects over the ports.
  *
- * Turn.T1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
- * Turn.T2. An abort ends it at any point: in a response, in a sleep, in a tool. The content until then stays in the history, and is not
- *     sent to the model (P12).
- * Turn.T3. A turn that resumes first restores its state: an abort that came before takes effect then.
- * Turn.T4. Interrupting the effect is no abort: the turn stops unsealed, and can resume from its records. The same holds for `TurnStopped`,
- *     and for `TurnParked`, with which a turn leaves memory for the time of a wait.
- * Turn.T5. A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
+ * - A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
+ * - An abort ends it at any point: in a response, in a sleep, in a tool. The content until then stays in the history, and is not
+ *   sent to the model (P12).
+ * - A turn that resumes first restores its state: an abort that came before takes effect then.
+ * - Interrupting the effect is no abort: the turn stops unsealed, and can resume from its records. The same holds for `TurnStopped`,
+ *   and for `TurnParked`, with which a turn leaves memory for the time of a wait.
+ * - A bug in the kernel or in a port seals the turn as failed: a turn that hangs is worse than a failed turn with a reason.
  */
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import * as Clock from "effect/Clock"
@@ -54,7 +54,7 @@ export interface TurnInput extends Omit<TurnFacts, "report" | "maxRetries"> {
  * **Details**
  *
  * Without a `RetryStrategy` in the context there are no retries (D9); without a `Router` every attempt goes to the turn's target. An
- * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed (Turn.T4).
+ * `Observer` in the context receives what the turn has done. Fails with `TurnParked` or `TurnStopped` if the turn ends unsealed.
  */
 export const runTurn = (input: TurnInput): Effect.Effect<TurnEvent.TurnEnd, TurnParked | TurnStopped, Services> =>
   Effect.contextWith((services: Context.Context<Services>) => {

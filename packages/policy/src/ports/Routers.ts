@@ -19,7 +19,7 @@ export interface Ports extends Omit<Routes.Known, "standing"> {
 }
 
 /**
- * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (Router.U1), and a success
+ * Makes a router that decides by the policy (`Routes`). The findings of a decision are stored before it is recorded (`Router`), and a success
  * only if it ends a pause that is known (C12): without failures nothing is written.
  */
 export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"] => {

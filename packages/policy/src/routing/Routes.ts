@@ -3,7 +3,7 @@
  *
  * The shell that implements the port reads the standing, decides here, stores `changes`, and then returns the directive to be recorded. The
  * order matters: a recorded directive must never depend on a pause that other turns do not see, while a stored pause of a lost directive
- * does no harm (Router.U1).
+ * does no harm (`Router`).
  */
 import type { Directive, Router } from "@holdfast/kernel"
 import * as Basis from "../decision/Basis.ts"

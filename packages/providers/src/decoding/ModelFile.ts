@@ -1,7 +1,7 @@
 /**
  * Reads files that a model returned.
  *
- * The kernel checks them (`Attempt.A4`): a file with an impossible media type or bytes that are not base64 ends the attempt.
+ * The kernel checks them (C11): a file with an impossible media type or bytes that are not base64 ends the attempt.
  */
 import { defined, type Message } from "@holdfast/wire"
 import { objectOf, textOf } from "./Json.ts"

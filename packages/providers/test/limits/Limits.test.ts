@@ -3,10 +3,11 @@ import type { Provider } from "@holdfast/kernel"
 import { ProviderCall, ResponseProgress } from "@holdfast/kernel/host"
 import { PushSource } from "@holdfast/kernel/testing"
 import { Failure } from "@holdfast/wire"
-import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Pull, Stream } from "effect"
+import { Array as Arr, Cause, Channel, Clock, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Limits from "../../src/limits/Limits.ts"
 import { request } from "../harness/Dialect.ts"
+import * as HeardCall from "../harness/HeardCall.ts"
 import { run, text } from "../harness/AttemptRun.ts"
 
 const delta = (delta: string): Provider.ProviderEvent => ({ type: "text-delta", delta })
@@ -424,11 +425,11 @@ describe("limits on what is pushed", () => {
           )
         )
     }
-    const fiber = yield* ProviderCall.forEach(Limits.withLimits(inner, limits), request, (events) => {
+    const fiber = yield* HeardCall.forEach(Limits.withLimits(inner, limits), request, (events) => {
       seen.push(text(events))
       return text(events) === "slow" ? Effect.sleep(1_000) : undefined
     }).pipe(
-      Pull.catchDone(() => Effect.succeed("done")),
+      Effect.as("done"),
       Effect.catch(({ failure }) => Effect.succeed(failure.reason)),
       Effect.forkChild({ startImmediately: true })
     )

@@ -23,7 +23,6 @@ import { Engine, Monotonic, Performer, ProviderCall } from "@holdfast/kernel/hos
 import { Basis } from "@holdfast/policy"
 import { defined, type TurnEvent } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, Fiber, MutableList, Option } from "effect"
-import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import type { Draft, TurnLife } from "../session/TurnLife.ts"
@@ -42,13 +41,8 @@ const AT_ONCE = 64
 
 /** Where turns go from here. */
 interface Exits {
-  /** The turn leaves memory for the time of its wait. */
-  readonly parked: (
-    session: Session,
-    turn: TurnLife,
-    /** Absent: the turn is still parked, and was in memory ahead of its time. */
-    wait: { readonly retryAt: number; readonly awaited: GateWait | undefined } | undefined
-  ) => void
+  /** The turn leaves memory; without a wait it is still parked, and was in memory ahead of its time. */
+  readonly parked: (session: Session, turn: TurnLife, wait: Driven.Leaving | undefined) => void
   readonly sealed: (session: Session, turn: TurnLife, end: TurnEvent.TurnEnd) => void
   /** The turn stops unsealed. */
   readonly stopped: (session: Session, turn: TurnLife, error: TurnStopped.TurnStopped) => void
@@ -76,7 +70,7 @@ export class Driver {
   private readonly turns = new Map<Session, DrivenTurn>()
   private readonly entrance: Entrance.Entrance
   private readonly appends: Appends.Appends
-  private readonly waits: Waits.Waits
+  private readonly waits: Waits.Loop
   private isRunning = false
   private isSettling = false
   private isOver = false
@@ -103,14 +97,15 @@ export class Driver {
       refused: (turn, error) => this.refused(turn, error),
       later: (decide) => this.enqueue(decide)
     })
-    this.waits = new Waits.Waits(services, {
+    this.waits = {
+      ...services,
       soon: (turn, act) => this.soon(turn, act),
       feed: (turn, input) => this.feed(turn, input),
       parked: (turn, wait) => {
         this.leave(turn)
         exits.parked(turn.session, turn.life, wait)
       }
-    })
+    }
   }
 
   /** Runs a turn, the only one of its session. */
@@ -120,7 +115,7 @@ export class Driver {
     this.entering.set(session, entering)
     const act = (entered: Entrance.Entered) => this.enqueue(() => this.enter(entering, entered))
     try {
-      const ready = this.entrance.now(session, life)
+      const ready = this.entrance.now(life)
       if (ready !== undefined) return act(ready)
     } catch (defect) {
       return act({ _tag: "Stopped", error: TurnStopped.ofDefect(defect) })
@@ -136,7 +131,7 @@ export class Driver {
       const turn = this.turns.get(session)
       if (turn === undefined) return fiber === undefined ? Effect.void : Fiber.interrupt(fiber)
       const { performing, writing } = turn
-      const ended = Fiber.interruptAll(Array.from(performing).flatMap(({ fiber }) => fiber ?? []))
+      const ended = Fiber.interruptAll(performing)
       const decided = Deferred.makeUnsafe<void>()
       // It may be decided from here on.
       if (writing !== undefined) writing.done = () => Deferred.doneUnsafe(decided, Exit.void)
@@ -268,7 +263,7 @@ export class Driver {
       case "Release":
         return turn.call?.release()
       case "Sleep":
-        return this.waits.sleep(turn, effect)
+        return Waits.sleep(this.waits, turn, effect)
       case "Stop":
         return this.stopped(turn, effect.error)
       case "Sealed":
@@ -298,9 +293,10 @@ export class Driver {
     if (this.isSettling) return
     const { ports } = turn
     const { request } = command
-    const call: Performer.Listening = new Performer.Listening(ports.sink, request, this.world.now(), {
+    const begunAt = this.world.now()
+    const call: Performer.Listening = new Performer.Listening(ports.sink, request, Performer.contentOf(request), {
       content: () => this.soon(turn, () => this.content(turn, call)),
-      end: () => this.soon(turn, () => this.ended(turn, call, command))
+      end: () => this.soon(turn, () => this.ended(turn, { call, begunAt }, command))
     })
     turn.call = call
     call.begin((listener) => ProviderCall.of(ports.provider)(request, this.world, listener))
@@ -311,9 +307,9 @@ export class Driver {
     if (turn.call === call && !this.isSettling) this.feed(turn, { _tag: "FirstContent" })
   }
 
-  private ended(turn: DrivenTurn, call: Performer.Listening, command: Call): void {
-    if (turn.call !== call || turn.cut !== undefined) return
-    const outcome = call.outcome(turn.ports, turn.engine.state.ledger, command)
+  private ended(turn: DrivenTurn, made: Parameters<typeof Performer.outcomeOf>[3], command: Call): void {
+    if (turn.call !== made.call || turn.cut !== undefined) return
+    const outcome = Performer.outcomeOf(turn.ports, turn.engine.state.ledger, command, made)
     if (Effect.isEffect(outcome)) return this.run(turn, command, outcome)
     turn.call = undefined
     this.feed(turn, { _tag: "Done", record: Records.recordOf("Attempt", command, outcome) })
@@ -321,17 +317,19 @@ export class Driver {
 
   /** Performs a command in a fiber. */
   private run(turn: DrivenTurn, command: Engine.Command, effect: Performed): void {
-    const work: Driven.Performing = { fiber: undefined }
-    turn.performing.add(work)
     let outcome: Outcome = Exit.interrupt()
-    work.fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
+    const fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
     // What waits for nothing, such as most questions to a router, is part of this pass.
-    if (work.fiber.pollUnsafe() !== undefined) return this.done(turn, work, command, outcome)
-    work.fiber.addObserver(() => this.soon(turn, () => this.done(turn, work, command, outcome)))
+    if (fiber.pollUnsafe() !== undefined) return this.done(turn, command, outcome)
+    turn.performing.add(fiber)
+    const done = (): void => {
+      turn.performing.delete(fiber)
+      this.done(turn, command, outcome)
+    }
+    fiber.addObserver(() => this.soon(turn, done))
   }
 
-  private done(turn: DrivenTurn, work: Driven.Performing, command: Engine.Command, outcome: Outcome): void {
-    turn.performing.delete(work)
+  private done(turn: DrivenTurn, command: Engine.Command, outcome: Outcome): void {
     if (turn.cut !== undefined) return this.cutWhenQuiet(turn)
     if (Exit.isSuccess(outcome)) {
       if (command._tag === "Call") turn.call = undefined
@@ -349,7 +347,7 @@ export class Driver {
     turn.cut = cut
     Waits.cutOff(turn)
     turn.call?.cancel()
-    for (const { fiber } of turn.performing) fiber?.interruptUnsafe()
+    for (const fiber of turn.performing) fiber.interruptUnsafe()
     this.cutWhenQuiet(turn)
   }
 
@@ -411,7 +409,7 @@ export class Driver {
     life.onAbort = undefined
     sleep?.stop()
     call?.cancel()
-    for (const { fiber } of performing) fiber?.interruptUnsafe()
+    for (const fiber of performing) fiber.interruptUnsafe()
     engine.effects.length = 0
     if (call === undefined) return true
     engine.take({ _tag: "Released" }, this.world.now())

@@ -1,22 +1,19 @@
 /**
- * Makes one attempt: calls `Provider.stream` and reads it to its end.
+ * Makes one attempt: calls the provider, and reads its response to its end.
  *
  * Attempt.A1. It always has an outcome, and does not fail: a failure, a defect and a stream without `finish` are outcomes.
  * Attempt.A2. Text, reasoning and files go to the sink as they come; tool calls stay here until the attempt has completed, so half a call, or a
  *     call of a lost attempt, never runs (C7).
  * Attempt.A3. The neighbouring deltas of one kind in a read are one append and one call of the sink. Nothing waits for the next read.
- * Attempt.A4. A response that exceeds its limit ends there, as a failure (C11); its content until then is kept. So does one with a file that
- *     is none: its record could not be read again.
+ *
+ * A response that exceeds its limit ends there, as a failure (C11); its content until then is kept. So does one with a file that
+ * is none: its record could not be read again.
  */
 import { defined, type Failure, FilePart, type Message } from "@holdfast/wire"
-import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Pull from "effect/Pull"
-import * as Random from "effect/Random"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Content } from "./Content.ts"
 import * as CallFailure from "../../calls/CallFailure.ts"
@@ -31,12 +28,12 @@ import type { TurnStopped } from "../../ports/TurnStopped.ts"
 export type Made = Exclude<AttemptOutcome, { readonly _tag: "Lost" }>
 
 /**
- * Makes one attempt.
+ * Makes one attempt in a fiber, and returns its call, which has ended.
  *
  * **Details**
  *
- * `content` is filled while the stream comes in, so that its parts are there after an interruption. `mark` runs once, before the first
- * content leaves (X2).
+ * `content` is filled while the call goes on, so that its parts are there after an interruption. `mark` runs once, before the first content
+ * leaves (X2).
  */
 export const run = (
   provider: Provider["Service"],
@@ -44,61 +41,117 @@ export const run = (
   request: ProviderRequest,
   content: Content,
   mark: Effect.Effect<void, TurnStopped>
-): Effect.Effect<Made, TurnStopped> => {
-  const reader = new Reader(sink, request, content)
-  let first: typeof mark | undefined = mark
-  // Nothing is allocated for a read except its own events.
-  const take = (events: ReadonlyArray<ProviderEvent>): Effect.Effect<void, TurnStopped | Cause.Done> | undefined => {
-    const due = first
-    if (due === undefined || !events.some(isContent)) return reader.read(events) ? undefined : OVER
-    first = undefined
-    return Effect.andThen(
-      due,
-      Effect.suspend(() => (reader.read(events) ? Effect.void : OVER))
-    )
-  }
-  return ProviderCall.forEach(provider, request, take).pipe(
-    Effect.exit,
-    Effect.flatMap((exit) => {
-      const end = reader.end ?? endOf(exit)
-      if (end._tag === "TurnStopped") return Effect.fail(end)
-      return Effect.withFiber((fiber) => {
-        const draw = () => fiber.getRef(Random.Random).nextDoubleUnsafe()
-        return Effect.succeed(made(end, content, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe(), draw))
+): Effect.Effect<Listening, TurnStopped> =>
+  Effect.scopedWith((scope) =>
+    Effect.flatMap(ProviderCall.worldOf(scope), (world) => {
+      const isHeld = Deferred.makeUnsafe<boolean>()
+      const over = Deferred.makeUnsafe<void>()
+      const call = new Listening(sink, request, content, {
+        content: () => Deferred.doneUnsafe(isHeld, Exit.succeed(true)),
+        end: () => {
+          Deferred.doneUnsafe(isHeld, Exit.succeed(false))
+          Deferred.doneUnsafe(over, Exit.void)
+        }
       })
+      call.begin((listener) => ProviderCall.of(provider)(request, world, listener))
+      return Deferred.await(isHeld).pipe(
+        Effect.flatMap((isHeld) => (isHeld ? Effect.map(mark, () => call.release()) : Effect.void)),
+        Effect.andThen(Deferred.await(over)),
+        Effect.as(call),
+        Effect.ensuring(Effect.sync(() => call.cancel()))
+      )
     })
   )
+
+/** How a call goes on in its host. */
+interface Heard {
+  /** Its first content is there, and waits for `release` (X2). */
+  readonly content: () => void
+  /** It has ended. */
+  readonly end: () => void
 }
 
-/** How an attempt ended. */
-export type End =
-  | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
-  | ({ readonly _tag: "Broken" } & CallFailure.Broken)
-
-/** The outcome of an attempt with its content. `draw` is called for a failure alone. */
-export const made = (end: End, content: Content, endedAt: number, draw: () => number): Made => {
-  const said = { content: content.parts(), endedAt, ...defined({ usage: content.usage }) }
-  if (end._tag === "Finished") return { _tag: "Completed", ...said, finishReason: end.finishReason }
-  const { _tag: _, ...failed } = end
-  return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread: draw() }
-}
-
-/** Reads the events of one attempt; the event that ends it sets `end`. */
-export class Reader {
-  end: End | undefined = undefined
+/** A call that is read by a listener. `heard` is called at most once each, and not after `cancel`. */
+export class Listening implements ProviderCall.Listener {
+  readonly content: Content
   private readonly sink: Pick<EventSink["Service"], "live">
   private readonly request: Pick<ProviderRequest, "conversationId" | "turnId" | "maxResponseCharacters">
-  private readonly content: Content
+  private readonly heard: Heard
+  private running: ProviderCall.Running | undefined = undefined
+  /** The first events with content. */
+  private held: ProviderCall.Events | undefined = undefined
+  private isReleased = false
+  private isOver = false
+  private how: End | undefined = undefined
 
-  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, content: Content) {
+  constructor(sink: Pick<EventSink["Service"], "live">, request: ProviderRequest, content: Content, heard: Heard) {
     const { conversationId, maxResponseCharacters, turnId } = request
     this.sink = sink
     this.request = { conversationId, turnId, ...defined({ maxResponseCharacters }) }
     this.content = content
+    this.heard = heard
   }
 
-  /** Reads events; returns whether the attempt goes on. */
-  read(events: ReadonlyArray<ProviderEvent>): boolean {
+  /** Makes the call. */
+  begin(call: (listener: ProviderCall.Listener) => ProviderCall.Running): void {
+    const running = call(this)
+    if (this.isOver) running.cancel()
+    else this.running = running
+  }
+
+  readonly events = (events: ProviderCall.Events): boolean => {
+    if (this.isReleased || !events.some(isContent)) return this.take(events)
+    this.held = events
+    this.heard.content()
+    return false
+  }
+
+  readonly end = (end: ProviderCall.End): void => {
+    this.running = undefined
+    this.how ??= unfinished(end)
+    this.ended()
+  }
+
+  readonly progress = (): void => {}
+
+  /** Lets the content leave. */
+  release(): void {
+    const { held } = this
+    this.isReleased = true
+    this.held = undefined
+    if (held !== undefined && !this.isOver && this.take(held)) this.running?.more()
+  }
+
+  /** Ends the call. */
+  cancel(): void {
+    this.isOver = true
+    this.running?.cancel()
+    this.running = undefined
+  }
+
+  /** The outcome of the call, which has ended, with its content. `draw` is called for a failure alone. */
+  outcome(endedAt: number, draw: () => number): Made {
+    const { content, how = unfinished(Exit.void) } = this
+    const said = { content: content.parts(), endedAt, ...defined({ usage: content.usage }) }
+    if (how._tag === "Finished") return { _tag: "Completed", ...said, finishReason: how.finishReason }
+    const { _tag: _, ...failed } = how
+    return { _tag: "Failed", ...said, ...failed, contentSeen: content.seen, spread: draw() }
+  }
+
+  private take(events: ProviderCall.Events): boolean {
+    if (this.read(events)) return true
+    this.ended()
+    return false
+  }
+
+  private ended(): void {
+    if (this.isOver) return
+    this.cancel()
+    this.heard.end()
+  }
+
+  /** Reads events; returns whether the attempt goes on. The event that ends it sets `how`. */
+  private read(events: ReadonlyArray<ProviderEvent>): boolean {
     const { conversationId, turnId } = this.request
     for (let i = 0; i < events.length; i++) {
       const event = events[i] as ProviderEvent // in bounds; on the path of a token an index beats an iterator
@@ -111,7 +164,7 @@ export class Reader {
           while (i + 1 < events.length) {
             const next = events[i + 1]
             if (next?.type !== type) break
-            if (!this.content.fits(kind, delta.length + next.delta.length)) break // Attempt.A4: the part that fits is kept
+            if (!this.content.fits(kind, delta.length + next.delta.length)) break // C11: the part that fits is kept
             delta += next.delta
             i++
           }
@@ -138,10 +191,10 @@ export class Reader {
           this.content.setUsage(event.usage)
           break
         case "finish":
-          this.end = { _tag: "Finished", finishReason: event.finishReason }
+          this.how = { _tag: "Finished", finishReason: event.finishReason }
           return false
         case "error":
-          this.end = broken(CallFailure.emitted(event.failure), event.body)
+          this.how = broken(CallFailure.emitted(event.failure), event.body)
           return false
         default:
           return event satisfies never
@@ -156,18 +209,23 @@ export class Reader {
   }
 
   private broken(failure: Failure.Failure): false {
-    this.end = broken(failure)
+    this.how = broken(failure)
     return false
   }
 }
 
+// --- internal
+
+/** How an attempt ended. */
+type End =
+  | { readonly _tag: "Finished"; readonly finishReason: Message.FinishReason }
+  | ({ readonly _tag: "Broken" } & CallFailure.Broken)
+
 /** How a call ended that sent neither `finish` nor `error`. */
-export const unfinished = (end: ProviderCall.End): End => {
+const unfinished = (end: ProviderCall.End): End => {
   const { body, failure } = ProviderCall.brokenOf(end)
   return broken(failure, body)
 }
-
-// --- internal
 
 const fileOf = Schema.decodeUnknownOption(FilePart.ModelFile)
 
@@ -177,17 +235,6 @@ const notValid = ({ mediaType }: Message.ModelFile): Failure.Failure => ({
   message: `The response has a file of type "${mediaType}" that is not valid: expected a media type such as "image/png", with base64 or an https address.`,
   retryable: false
 })
-
-/** Ends the reading of a stream. */
-const OVER: Pull.Pull<never> = Cause.done()
-
-/** How a stream without `finish` and `error` ended. */
-const endOf = (exit: Exit.Exit<void, Failure.ProviderFailure | TurnStopped | Cause.Done<void>>): End | TurnStopped => {
-  const cause = Exit.isSuccess(exit) ? undefined : Pull.filterNoDone(exit.cause)
-  if (cause === undefined || Result.isFailure(cause)) return broken(CallFailure.incomplete)
-  const why = CallFailure.brokenOf(cause.success)
-  return "_tag" in why ? why : broken(why.failure, why.body)
-}
 
 const broken = (failure: Failure.Failure, body?: string): End => ({
   _tag: "Broken",

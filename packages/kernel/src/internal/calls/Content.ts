@@ -1,12 +1,12 @@
 /**
  * Collects the content of one attempt from its events.
  *
- * Content.K1. Neighbouring deltas of one kind are one part.
- * Content.K2. `seen` becomes true with the first text, reasoning, file, tool call or usage, and stays true: after it nothing is retried (D4). An
- *     empty delta is no content (C8).
- * Content.K3. `size` never exceeds the limit (C11): a part that would exceed it is rejected as a whole.
- * Content.K4. Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
- *     (C11, A10).
+ * - Neighbouring deltas of one kind are one part.
+ * - `seen` becomes true with the first text, reasoning, file, tool call or usage, and stays true: after it nothing is retried (D4). An
+ *   empty delta is no content (C8).
+ * - `size` never exceeds the limit (C11): a part that would exceed it is rejected as a whole.
+ * - Arguments that are nested too deeply are kept as text, marked as malformed: later code does not overflow the stack on them
+ *   (C11, A10).
  */
 import { defined, JsonShape, type Message } from "@holdfast/wire"
 import * as ResponseLimit from "../../calls/ResponseLimit.ts"
@@ -35,12 +35,12 @@ export class Content {
     return this.isSeen
   }
 
-  /** Whether `characters` more of text or reasoning fit (Content.K3). */
+  /** Whether `characters` more of text or reasoning fit (C11). */
   fits(kind: Open["kind"], characters: number): boolean {
     return this.size + this.counted(kind, characters) <= this.most
   }
 
-  /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (Content.K3). */
+  /** Adds text or reasoning, which must not be empty. `false`: it would exceed the limit (C11). */
   delta(kind: Open["kind"], delta: string): boolean {
     const { open } = this
     if (open?.kind === kind) {
@@ -56,7 +56,7 @@ export class Content {
 
   /**
    * Ends a reasoning block, with the signature, redacted data or proof that must go back to the provider. `false`: it would exceed the limit
-   * (Content.K3).
+   * (C11).
    */
   endReasoning({ proof, redacted, signature }: Omit<Message.ReasoningPart, "type" | "text">): boolean {
     const characters = [proof, redacted, signature].reduce((sum, text = "") => sum + text.length, 0)
@@ -68,7 +68,7 @@ export class Content {
     return true
   }
 
-  /** Adds a file. `false`: it would exceed the limit (Content.K3). */
+  /** Adds a file. `false`: it would exceed the limit (C11). */
   file(file: Message.ModelFile): boolean {
     const { proof = "" } = file
     const characters = ("data" in file ? file.data : file.url).length + proof.length
@@ -78,7 +78,7 @@ export class Content {
     return true
   }
 
-  /** Adds a call. `false`: it would exceed the limit (Content.K3). */
+  /** Adds a call. `false`: it would exceed the limit (C11). */
   toolCall(call: Message.ToolCallPart): boolean {
     const { characters, isTooDeep } = JsonShape.measure(call.input, this.most - this.size)
     const names = call.toolCallId.length + call.toolName.length + (call.proof?.length ?? 0)
@@ -88,7 +88,7 @@ export class Content {
     return true
   }
 
-  /** Sets the usage of the attempt, which is content too (Content.K2). */
+  /** Sets the usage of the attempt, which is content too (D4). */
   setUsage(usage: Message.Usage): void {
     this.isSeen = true
     this.usage = usage
@@ -122,7 +122,7 @@ export class Content {
 /** Characters kept of arguments that are nested too deeply: a cycle would not end. */
 const TOO_DEEP_CHARACTERS = 65_536
 
-/** Content.K4 */
+/** C11, A10 */
 const tooDeep = (call: Message.ToolCallPart): Message.ToolCallPart => ({
   ...call,
   input: JsonShape.textOf(call.input, TOO_DEEP_CHARACTERS),

@@ -1,10 +1,10 @@
 /**
  * Divides a context for compaction and builds the summary's prompt. Pure.
  *
- * Summary.Y1. A tool call is kept or summed up together with its results.
- * Summary.Y2. The newest message is kept, however long it is.
- * Summary.Y3. Sizes are in characters, because a model's window and tokenizer are unknown here. A context that is too long is longer than
- *     the window, so limits are shares of its length.
+ * - A tool call is kept or summed up together with its results.
+ * - The newest message is kept, however long it is.
+ * - Sizes are in characters, because a model's window and tokenizer are unknown here. A context that is too long is longer than
+ *   the window, so limits are shares of its length.
  */
 import { FilePart, type Ids, type Message } from "@holdfast/wire"
 
@@ -74,8 +74,8 @@ const cutOf = (messages: ReadonlyArray<Message.Message>, sizes: ReadonlyArray<nu
   let kept = 0
   for (let i = messages.length - 1; i > 0; i--) {
     kept += sizes[i] ?? 0
-    if (kept > keep && cut < messages.length) break // Summary.Y2
-    if (messages[i]?.role !== "tool") cut = i // Summary.Y1
+    if (kept > keep && cut < messages.length) break // the newest message is kept
+    if (messages[i]?.role !== "tool") cut = i // a call is kept with its results
   }
   return cut === messages.length ? 0 : cut
 }

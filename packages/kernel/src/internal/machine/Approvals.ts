@@ -1,11 +1,11 @@
 /**
  * Asks a person about tool calls that need approval.
  *
- * Approvals.A1. Calls that need none run first. Then there is one question about the others; the approved ones run when each has its answer.
- * Approvals.A2. A call needs approval if its definition says so when the question is due. A call that has begun to run needs none: it was
- *     approved, or needed none then.
- * Approvals.A3. The end of the time for an answer, and a command that gives up, refuse the calls without an answer. The turn continues.
- * Approvals.A4. A question is a chain of its own to clients: `provider-retry` opens it, `retry-end` closes it (P11).
+ * - Calls that need none run first. Then there is one question about the others; the approved ones run when each has its answer.
+ * - A call needs approval if its definition says so when the question is due. A call that has begun to run needs none: it was
+ *   approved, or needed none then.
+ * - The end of the time for an answer, and a command that gives up, refuse the calls without an answer. The turn continues.
+ * - A question is a chain of its own to clients: `provider-retry` opens it, `retry-end` closes it (P11).
  */
 import { type Message, Millis, type TurnEvent } from "@holdfast/wire"
 import * as RetryEvent from "../../turn/RetryEvent.ts"
@@ -16,7 +16,7 @@ import * as ToolQuestion from "../../turn/ToolQuestion.ts"
 import * as Judging from "./Judging.ts"
 import { Batch, targetNameOf } from "./Batch.ts"
 
-/** Returns the time for an answer about a call, in milliseconds; `undefined`: the call needs none (Approvals.A2), or has it. */
+/** Returns the time for an answer about a call, in milliseconds; `undefined`: the call needs none, or has it. */
 export const withinMs = (
   { isFinal, turn }: Ledger,
   { approvals, asked, begun, calls }: Round,
@@ -52,7 +52,7 @@ export const woken = (ledger: Ledger, before: Round, wake: Wake): Ledger => {
     (call, i) => approvals[i] ?? (isIn(asked.asks, call) && !isIn(asks, call) ? given : undefined)
   )
   if (asks === undefined)
-    return new Batch(next({ approvals: answered, asked: undefined })).closeChain({ success: true }).done() // Approvals.A4
+    return new Batch(next({ approvals: answered, asked: undefined })).closeChain({ success: true }).done() // P11
   return next({
     approvals: answered,
     asked: { ...asked, asks, until: wake.type === "until" ? wake.until : asked.until }

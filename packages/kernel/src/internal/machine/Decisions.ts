@@ -1,16 +1,14 @@
 /**
  * Applies decisions about failures, and the ends of waits, to the ledger.
  *
- * Decisions.V1. The order is: decision, `provider-retry`, sleep, route (D5). A retry that goes elsewhere at once has a `provider-retry`
- *     too, because it opens a chain that has to be closed (P11); it has no sleep.
- * Decisions.V2. Counters belong to the step: they are 0 again for the next step, however this one ended (P10).
- * Decisions.W1. The end of a wait is absolute. A turn that runs again sleeps the rest of it.
- * Decisions.W2. Each end of a sleep is a record, with the command that caused it.
- * Decisions.W3. A wait with a question (X11) ends only by a person, or by the end of the time for an answer.
- * Decisions.W4. A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
- * Decisions.W5. An early attempt by the gate (X5) counts neither a retry nor sleep if it fails before the end of the wait that it
- *     interrupted: that wait continues, or what has passed of it counts for the wait that takes its place. If it fails later, it is the attempt
- *     at that end.
+ * - The order is: decision, `provider-retry`, sleep, route (D5). A retry that goes elsewhere at once has a `provider-retry`
+ *   too, because it opens a chain that has to be closed (P11); it has no sleep.
+ * - Counters belong to the step: they are 0 again for the next step, however this one ended (P10).
+ * - The end of a wait is absolute. A turn that runs again sleeps the rest of it.
+ * - A turn counts how long each wait really took, from its records; a wait without an end in the records lasts until the seal.
+ * - An early attempt by the gate (X5) counts neither a retry nor sleep if it fails before the end of the wait that it
+ *   interrupted: that wait continues, or what has passed of it counts for the wait that takes its place. If it fails later, it is the attempt
+ *   at that end.
  */
 import type { Failure } from "@holdfast/wire"
 import { Millis, type TurnEvent } from "@holdfast/wire"
@@ -33,7 +31,7 @@ export const counting = ({ step }: Ledger, { endedAt, failure }: FailedCall) => 
   const { interrupted } = step
   const isDue = interrupted !== undefined && endedAt >= interrupted.retryAt
   const spending = isDue
-    ? Spending.retry(step.spending, interrupted, interrupted.retry.delayMs) // Decisions.W5
+    ? Spending.retry(step.spending, interrupted, interrupted.retry.delayMs) // X5: it is the attempt at that end
     : step.spending
   return {
     sleptMs: isDue ? interrupted.retry.delayMs : 0,
@@ -75,7 +73,7 @@ export const decided = (ledger: Ledger, failedCall: FailedCall, directive: Direc
         : counted
   const left = midStream !== undefined ? emptied(failedCall) : whole ? { ...failedCall, last: undefined } : failedCall
   if (interrupted !== undefined && directive.resumes === true) {
-    const resumed = { ...mended, step: { ...mended.step, spending: step.spending } } // Decisions.W5
+    const resumed = { ...mended, step: { ...mended.step, spending: step.spending } } // X5: it counts nothing
     return waiting(resumed, waitOf(left, directive, interrupted.reason))
   }
   const retrying: Ledger = { ...mended, chain: spending.retries }

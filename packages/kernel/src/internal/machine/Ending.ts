@@ -1,8 +1,7 @@
 /**
  * Seals a turn: the remaining events and the seal, in one write.
  *
- * Ending.E1. A turn seals exactly once, as completed, failed or aborted; nothing of it is emitted after its seal.
- * Ending.E2. The content until then stays in the history, and is not sent to the model (P12).
+ * The content until then stays in the history, and is not sent to the model (P12).
  */
 import { defined, Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import type { Seal } from "../../records/Records.ts"

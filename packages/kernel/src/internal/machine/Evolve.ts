@@ -1,8 +1,8 @@
 /**
  * Folds records into the ledger of a turn.
  *
- * Evolve.E1. It follows the records, not the present settings: a turn that resumes under other settings goes where its records went.
- * Evolve.E2. A record that contradicts the ledger is a bug, or a damaged journal: `evolve` throws.
+ * - It follows the records, not the present settings: a turn that resumes under other settings goes where its records went.
+ * - A record that contradicts the ledger is a bug, or a damaged journal: `evolve` throws.
  */
 import { Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
 import * as Records from "../../records/Records.ts"
@@ -70,7 +70,7 @@ export const firstEvents = ({
   return [eventOf(identity, { type: "turn-start", startedAt }), eventOf(identity, { type: "message", message })]
 }
 
-/** Folds one record into the ledger. Throws if the record contradicts it (Evolve.E2). */
+/** Folds one record into the ledger. Throws if the record contradicts it. */
 export const evolve = (ledger: Ledger, record: Records.TurnRecord): Ledger => {
   const { phase } = ledger
   if (record.kind === "Seal" && phase._tag !== "Sealed") return Ending.seal(ledger, record.value)
@@ -124,7 +124,7 @@ const call = (ledger: Ledger, expected: number, record: Records.TurnRecord): Led
   return contradicts(ledger, record)
 }
 
-/** Evolve.E2 */
+/** A bug, or a damaged journal. */
 const contradicts = ({ phase, step }: Ledger, record: Records.TurnRecord): never => {
   const name = Records.nameOf(record.kind, record.step, record.number)
   throw new Error(`the record ${name} does not follow: the turn is ${phase._tag} in step ${step.number}`)

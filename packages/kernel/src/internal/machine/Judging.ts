@@ -3,11 +3,11 @@
  *
  * The result is part of the attempt's record, so a schema that changes overnight does not change responses that have been judged.
  *
- * Judging.J1. A rejected response is a failure (invalid-response). It may be retried in spite of D4: a complete response was shown, and
- *     stays shown, so nothing is shown twice.
- * Judging.J2. A rejected report shortens the turn (A12). A call of the report's tool is answered like any failed call. In the final step,
- *     and for a response without a tool call in any step, Judging.J1 applies: no later step could correct it.
- * Judging.J3. The first valid report is the turn's; a later failure does not remove it (A13).
+ * - A rejected response is a failure (invalid-response). It may be retried in spite of D4: a complete response was shown, and
+ *   stays shown, so nothing is shown twice.
+ * - A rejected report shortens the turn (A12). A call of the report's tool is answered like any failed call. In the final step,
+ *   and for a response without a tool call in any step, it is one too: no later step could correct it.
+ * - The first valid report is the turn's; a later failure does not remove it (A13).
  */
 import { defined, type Failure, JsonShape, type Message, type TurnEvent } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
@@ -32,7 +32,7 @@ export const failedWith = (outcome: Completed, found: Shortcoming, spread: numbe
     ...said,
     _tag: "Failed",
     failure: { reason: "invalid-response", message: found.message, retryable: true },
-    contentSeen: false, // Judging.J1
+    contentSeen: false, // it may be retried in spite of D4
     spread,
     whole: true,
     ...defined({ report: found.report })

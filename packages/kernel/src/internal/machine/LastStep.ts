@@ -1,10 +1,10 @@
 /**
  * Makes a step the last when the turn reaches a limit (A11).
  *
- * LastStep.F1. The model is instructed that the step is the last, and only the report is offered. This is decided before the step's first
- *     attempt, and recorded: later limits neither make a step the last after it has begun, nor add steps after the last.
- * LastStep.F2. It is announced once. Its retries after a rejected response (A9) offer the report alone too.
- * LastStep.F3. If no report is required, the step has no tools, and its text is the answer.
+ * - The model is instructed that the step is the last, and only the report is offered. This is decided before the step's first
+ *   attempt, and recorded: later limits neither make a step the last after it has begun, nor add steps after the last.
+ * - It is announced once. Its retries after a rejected response (A9) offer the report alone too.
+ * - If no report is required, the step has no tools, and its text is the answer.
  */
 import type { Final, FinalCause } from "../../records/Records.ts"
 import type { ToolDefinition } from "../../ports/Toolbox.ts"

@@ -24,10 +24,10 @@
  *
  * `Seal` is accepted in every state but `Sealed`: an abort, or a defect, may come at any time.
  *
- * Ledger.L1. All of it follows from the turn's input and its records, in their order: a turn that resumes reaches the same state.
- * Ledger.L2. Nothing here reads a clock, draws a number or uses a port: `next` returns the command, and a record holds its result.
- * Ledger.L3. `outbox` holds the events that are still to be emitted. Events to persist count from position 0 without a gap,
- *     over all lives.
+ * - All of it follows from the turn's input and its records, in their order: a turn that resumes reaches the same state.
+ * - Nothing here reads a clock, draws a number or uses a port: `next` returns the command, and a record holds its result.
+ * - `outbox` holds the events that are still to be emitted. Events to persist count from position 0 without a gap,
+ *   over all lives.
  */
 import type { Failure, Ids, Message, Prompt, Target, TurnEvent } from "@holdfast/wire"
 import type { FinalReport } from "../../ports/FinalReport.ts"

@@ -1,9 +1,9 @@
 /**
  * Returns the open commands of a turn, each of which ends in exactly one record.
  *
- * OpenCommands.N1. It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
- * OpenCommands.N2. Only tool calls can be open several at once. No command is part of another.
- * OpenCommands.N3. The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
+ * - It only proposes; records decide. `evolve` also follows the record of a command that this version would not give.
+ * - Only tool calls can be open several at once. No command is part of another.
+ * - The kernel decides about a failure that no route can help; if there is a router, it decides about all others (A1).
  */
 import { defined, type Failure, type Message, type TurnEvent } from "@holdfast/wire"
 import type { TooLong } from "../../ports/Compactor.ts"
@@ -250,7 +250,7 @@ const waiting = (ledger: Ledger, { tools }: Offers, wait: Wait): Command => {
   }
 }
 
-/** The calls without a result, as far as they can run now, or the question about them (Approvals.A1). */
+/** The calls without a result, as far as they can run now, or the question about them. */
 const running = (ledger: Ledger, round: Round, { hasStrategy, tools }: Offers): ReadonlyArray<Command> => {
   const { isFinal, step } = ledger
   const { approvals, asked, attempt, begun, calls, parts, results } = round

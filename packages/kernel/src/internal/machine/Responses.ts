@@ -1,9 +1,9 @@
 /**
  * Applies the outcome of an attempt or a compaction to the ledger.
  *
- * Responses.R1. An error is held back while a retry is possible: clients receive it only in `provider-retry` (D7).
- * Responses.R2. An attempt whose process died after content had left is void: it never continues as if nothing had been shown (X2).
- * Responses.R3. A rejected response stays in the history, leaves the model's context, and is answered by a synthetic message (A9).
+ * - An error is held back while a retry is possible: clients receive it only in `provider-retry` (D7).
+ * - An attempt whose process died after content had left is void: it never continues as if nothing had been shown (X2).
+ * - A rejected response stays in the history, leaves the model's context, and is answered by a synthetic message (A9).
  */
 import { defined, type Message, type TurnEvent } from "@holdfast/wire"
 import * as ModelContext from "../../turn/ModelContext.ts"

@@ -1,12 +1,12 @@
 /**
  * Changes the route of a turn's attempts, with its events (P8, P9).
  *
- * RouteChanges.G1. A change of the target emits `model-change`; if a fallback takes over, `retry-fallback-applied` comes before it. A change of
- *     the credential alone emits neither. The first step of a turn is compared with the target that the conversation used last.
- * RouteChanges.G2. A fallback that took over and answers is reported once, in the turn in which it answers first.
- * RouteChanges.G3. A person's choice (X4) overrides any route: it becomes the primary. At the same provider the credential in use stays the same.
- * RouteChanges.G4. The first route of a step is decided once and followed, even if the turn has gained or lost its router since; a router that
- *     was added during a step is asked from the step's next failure on.
+ * - A change of the target emits `model-change`; if a fallback takes over, `retry-fallback-applied` comes before it. A change of
+ *   the credential alone emits neither. The first step of a turn is compared with the target that the conversation used last.
+ * - A fallback that took over and answers is reported once, in the turn in which it answers first.
+ * - A person's choice (X4) overrides any route: it becomes the primary. At the same provider the credential in use stays the same.
+ * - The first route of a step is decided once and followed, even if the turn has gained or lost its router since; a router that
+ *   was added during a step is asked from the step's next failure on.
  */
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { type Beginning, switched } from "../../records/Records.ts"
@@ -34,13 +34,13 @@ export const begin = (ledger: Ledger, { from, route, state }: Beginning): Ledger
   const isUnproven = from === targetNameOf(taken) && !hasAnswered(ledger.turn.history, from)
   return {
     ...taken,
-    routing: isUnproven ? { ...taken.routing, unproven: route.role } : taken.routing, // RouteChanges.G2
+    routing: isUnproven ? { ...taken.routing, unproven: route.role } : taken.routing, // P8: reported at its first answer
     step: { ...taken.step, state },
     phase: calling(0)
   }
 }
 
-/** Changes the route, with the events of a change of target (RouteChanges.G1). */
+/** Changes the route, with the events of a change of target (P8). */
 export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(ledger)): Ledger => {
   const { turn, routing } = ledger
   const to = Target.format(route.target)
@@ -52,7 +52,7 @@ export const take = (ledger: Ledger, route: Route, from: string = targetNameOf(l
   ])
 }
 
-/** Switches to the target that a person chose (RouteChanges.G3). */
+/** Switches to the target that a person chose (X4). */
 export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   const { turn, routing } = ledger
   const route = switched(target, routing.route)
@@ -62,7 +62,7 @@ export const choose = (ledger: Ledger, target: Target.Target): Ledger => {
   return from === to ? chosen : persist(chosen, [eventOf(turn, { type: "model-change", from, to })])
 }
 
-/** Makes the event of a fallback that has answered for the first time (RouteChanges.G2). */
+/** Makes the event of a fallback that has answered for the first time (P8). */
 export const proven = (ledger: Ledger): ReadonlyArray<TurnEvent.RetryFallbackSucceeded> => {
   const role = ledger.routing.unproven
   if (role === undefined) return []

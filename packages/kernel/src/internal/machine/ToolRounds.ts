@@ -1,10 +1,10 @@
 /**
  * Applies the tool calls of one response, answered in the order of the calls.
  *
- * ToolRounds.T1. Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
- *     the order in which tools finish differs when a turn runs again.
- * ToolRounds.T2. The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
- * ToolRounds.T3. Files of a result are in its record and in its message. The event `tool-result` has their placeholders.
+ * - Calls run at the same time. Results are persisted in the order of the calls, each as soon as it and all before it are there:
+ *   the order in which tools finish differs when a turn runs again.
+ * - The first accepted report, in the order of the calls, is the turn's (A13); a rejected report shortens the turn (A12).
+ * - Files of a result are in its record and in its message. The event `tool-result` has their placeholders.
  */
 import { type Message, type TurnEvent, type Failure, Quote, defined } from "@holdfast/wire"
 import { MOST_FAILED_TOOL_STEPS } from "../../turn/TurnLimits.ts"
@@ -42,13 +42,13 @@ export const answered = (ledger: Ledger, before: Round, number: number, result: 
     const part = partOf(calls[content.length], next)
     content.push(part)
     const { content: _, ...event } = part
-    told = persist(told, [eventOf(ledger.turn, event)]) // ToolRounds.T1, T3
+    told = persist(told, [eventOf(ledger.turn, event)])
   }
   const round: Round = { ...before, results, content }
   return content.length < calls.length ? { ...told, phase: { _tag: "Tools", round } } : finished(told, round)
 }
 
-/** Returns the first accepted report among the calls, if there is one (ToolRounds.T2). */
+/** Returns the first accepted report among the calls, if there is one (A13). */
 export const reportIn = ({ turn: { report } }: Ledger, { calls, results }: Round): TurnEvent.Report | undefined => {
   const index = calls.findIndex((call, i) => Judging.isReport(report, call) && results[i]?.isError === false)
   const call = calls[index]
