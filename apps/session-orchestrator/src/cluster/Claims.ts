@@ -1,5 +1,5 @@
 /**
- * Claims held calls for this runner, by locks of a PostgreSQL session: each call has its client at one runner (HeldWaits.W1).
+ * Claims held calls for this runner, by locks of a PostgreSQL session: each call has its client at one runner.
  *
  * Claims.C1. A claim ends with its process, at once: PostgreSQL releases the locks of a connection that is closed.
  * Claims.C2. A connection that was lost is opened again, with its claims. Another runner may have taken one meanwhile; then two runners have a client

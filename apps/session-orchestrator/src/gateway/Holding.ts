@@ -348,7 +348,7 @@ const TOKENS_A_BYTE = 1 / 4
 /** Sessions whose answers are remembered. */
 const MOST_SESSIONS = 1_000
 
-/** A person has chosen it: routes have no such target (HeldCalls.H4). */
+/** A person has chosen it: routes have no such target. */
 const otherFormat = (target: Target.Target): Provider.EmittedFailure => ({
   reason: "model-unavailable",
   message: `${Target.format(target)} has another wire format than this call.`,

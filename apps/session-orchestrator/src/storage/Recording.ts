@@ -83,7 +83,7 @@ export const read = Effect.fnUntraced(function* (
 /** Turns of one query. */
 const BATCH = 50
 
-/** `undefined`: a record of a known kind cannot be read. Kinds of newer versions are skipped (Records.R2). */
+/** `undefined`: a record of a known kind cannot be read. Kinds of newer versions are skipped. */
 const recordsOf = (stored: ReadonlyArray<Records.Stored>): ReadonlyArray<Records.TurnRecord> | undefined => {
   const records: Array<Records.TurnRecord> = []
   for (const one of stored) {

@@ -8,6 +8,7 @@ import { Compactor, FinalReport, type Provider, Router, type TurnLimits } from "
 import { type RetryPolicy, Standing } from "@holdfast/policy"
 import type { Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
+import * as ContextSize from "../../src/base/tokens/ContextSize.ts"
 import * as TurnPorts from "../../src/engine/turn/TurnPorts.ts"
 import type { Scenario } from "./RuleScenario.ts"
 
@@ -22,14 +23,14 @@ export const make = (
   provider: Provider.Provider["Service"]
 ): Shell => {
   let standing = Standing.empty
-  const dependencies: TurnPorts.PortDependencies = {
+  const dependencies: TurnPorts.RouterDependencies = {
     credentials,
     models,
     standings: {
       load: (now) => Effect.sync(() => Standing.expire(standing, now)),
       note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
     },
-    count: (text) => text.split(/\s+/).length
+    countTokens: (request) => ContextSize.of(request, (text) => text.split(/\s+/).length)
   }
   const setting = { policy, provider, isEnabled: () => true, patiently: Effect.orDie }
   return (history) => {

@@ -41,7 +41,7 @@ const rig = Effect.gen(function* () {
 })
 
 describe("waits without a client", () => {
-  it.effect("HeldWaits.W2: each is kept for its own time, and all of them have one timer, which ends with them", () =>
+  it.effect("each is kept for its own time, and all of them have one timer, which ends with them", () =>
     Effect.gen(function* () {
       const { aborted, left, sleepers } = yield* rig
       for (let n = 0; n < 500; n++) {
@@ -63,7 +63,7 @@ describe("waits without a client", () => {
   )
 
   it.effect(
-    "HeldWaits.W1: another login of its session goes on in a wait for as long as that is kept, and gets no failure of it",
+    "another login of its session goes on in a wait for as long as that is kept, and gets no failure of it",
     () =>
       Effect.gen(function* () {
         const { waits } = yield* rig

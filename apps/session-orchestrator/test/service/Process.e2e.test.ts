@@ -68,7 +68,7 @@ describe.concurrent("a process that is killed", () => {
       })
     ))
 
-  test("Orchestrator.O3: two hundred waiting turns are all taken up, and answered", () =>
+  test("two hundred waiting turns are all taken up, and answered", () =>
     Effect.gen(function* () {
       const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
       provider.fallback(ProcessSetup.overloaded)

@@ -2,25 +2,20 @@
  * Counts the tokens of a text, by OpenAI's encoding `o200k_base`.
  *
  * It is the encoding of OpenAI's newer models. Other providers' encodings differ by some ten per cent, so a count is an estimate:
- * `ContextSize` prefers a count that the provider has reported. The tables take 80 MB and a third of a second to load, so they are loaded
- * when the first turn needs them, and never if no budget and no context window is configured.
+ * `ContextSize` prefers a count that the provider has reported. The tables take 80 MB and a sixth of a second to load, so they are loaded for
+ * the first text that is counted: a limit of tokens alone costs nothing.
  *
  * Tokenizer.N1. The time of a count grows in proportion to the text, whatever the text is, because turns of all conversations wait for it:
  *     the encoder gets pieces of bounded length, and their number grows with the text.
  */
-import { Effect } from "effect"
+import { createRequire } from "node:module"
+import type * as Encoding from "gpt-tokenizer/encoding/o200k_base"
 
 /** Counts the tokens of a text. */
 export type Count = (text: string) => number
 
-/** The counter. The tables are loaded once. */
-export const load: Effect.Effect<Count> = Effect.promise(() => (loading ??= loadTables()))
-
-/** The counter, if its tables are loaded. */
-export const loaded = (): Count | undefined => counter
-
-/** The counter of turns that count nothing. */
-export const none: Count = () => 0
+/** Counts the tokens of a text. */
+export const count: Count = (text) => inPieces(text, (piece) => (counter ??= load())(piece))
 
 /**
  * The sum of `count` over pieces of a text (Tokenizer.N1), which are cut before a blank if they have one.
@@ -45,12 +40,11 @@ export const PIECE = 128
 
 // --- internal
 
-let loading: Promise<Count> | undefined
 let counter: Count | undefined
 
-const loadTables = async (): Promise<Count> => {
-  const { countTokens } = await import("gpt-tokenizer/encoding/o200k_base")
+const load = (): Count => {
+  const { countTokens }: typeof Encoding = createRequire(import.meta.url)("gpt-tokenizer/encoding/o200k_base")
   // Text that looks like one of the encoding's special tokens is counted as text.
   const options = { disallowedSpecial: new Set<string>() }
-  return (counter = (text) => inPieces(text, (piece) => countTokens(piece, options)))
+  return (piece) => countTokens(piece, options)
 }

@@ -1,9 +1,9 @@
 /**
  * The port that transports call: conversations and their turns, on any runner.
  *
- * Conversations.C1. One turn runs at a time per conversation; the others queue, in the order in which they were accepted.
- * Conversations.C2. An accepted turn runs, with or without a client; only `abort` ends it.
- * Conversations.C3. `abort` and `steer` return `false` if there is nothing to do. Otherwise their effect is on disk when they succeed.
+ * - One turn runs at a time per conversation; the others queue, in the order in which they were accepted.
+ * - An accepted turn runs, with or without a client; only `abort` ends it.
+ * - `abort` and `steer` return `false` if there is nothing to do. Otherwise their effect is on disk when they succeed.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"

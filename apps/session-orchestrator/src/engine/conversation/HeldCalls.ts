@@ -1,12 +1,12 @@
 /**
  * The calls that the gateway holds (rule X13): each is a turn of one step, in a conversation of its own.
  *
- * HeldCalls.H1. Such a turn is run only while a client is attached to its call: on disk is its wait, and never its request. So a start leaves it
- *     alone, and it leaves memory when its client does.
- * HeldCalls.H2. Its provider is the relay of the attached call, which sends the client's own bytes.
- * HeldCalls.H3. Such a turn is on disk only if it goes on after a failure (`Draft`): a call that is answered at once leaves nothing there.
- * HeldCalls.H4. A client has the bytes of an answer, so nothing is retried after content. The turn has no report, and takes no target of another
- *     wire format.
+ * - Such a turn is run only while a client is attached to its call: on disk is its wait, and never its request. So a start leaves it
+ *   alone, and it leaves memory when its client does.
+ * - Its provider is the relay of the attached call, which sends the client's own bytes.
+ * - Such a turn is on disk only if it goes on after a failure (`Draft`): a call that is answered at once leaves nothing there.
+ * - A client has the bytes of an answer, so nothing is retried after content. The turn has no report, and takes no target of another
+ *   wire format.
  */
 import type { Provider } from "@holdfast/kernel"
 import type { RetryPolicy, Routing } from "@holdfast/policy"
@@ -38,11 +38,11 @@ export class HeldCalls extends Context.Service<HeldCalls, Map<Ids.ConversationId
 /** No calls yet. */
 export const layer: Layer.Layer<HeldCalls> = Layer.sync(HeldCalls, () => new Map())
 
-/** The held call of a conversation; `undefined` for any other conversation. Without a client nothing is sent (HeldCalls.H1). */
+/** The held call of a conversation; `undefined` for any other conversation. Without a client nothing is sent. */
 export const find = (calls: HeldCalls["Service"], id: Ids.ConversationId): HeldCall | undefined =>
   HeldCallIds.isHeld(id) ? (calls.get(id) ?? NOT_ATTACHED) : undefined
 
-/** The policy of a held call (HeldCalls.H4): calls of one route have the same one, and so what turns of a policy share. */
+/** The policy of a held call: calls of one route have the same one, and so what turns of a policy share. */
 export const policyOf = (
   policy: RetryPolicy.RetryPolicy,
   { fits, route }: Pick<HeldCall, "fits" | "route">

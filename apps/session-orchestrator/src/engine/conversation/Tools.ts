@@ -1,8 +1,8 @@
 /**
  * The port for the service's tools, as turns use them.
  *
- * ToolAnswers.W1. A tool with such an answer has no question: its calls run as approved ones, or fail with the refusal. A question that was
- *     asked before the answer stays, and takes an answer for each call.
+ * - A tool with such an answer has no question: its calls run as approved ones, or fail with the refusal. A question that was
+ *   asked before the answer stays, and takes an answer for each call.
  */
 import { Toolbox } from "@holdfast/kernel"
 import { Context, Effect, Layer, Struct } from "effect"

@@ -123,16 +123,11 @@ export class Appends {
   /** Writes again, with pauses, until the disk takes it. */
   private rewrite(turn: DrivenTurn.DrivenTurn, { append, decided }: Write, error: StorageError): void {
     const { log, patiently } = this.services
-    let first: StorageError | undefined = error
-    const again = Effect.suspend(() => {
-      const refused = first
-      first = undefined
-      if (refused !== undefined) return Effect.fail(refused)
-      return TurnLog.one(log, append)
-    })
-    const retry = this.fork(
-      Effect.map(Effect.exit(patiently(turn.life.turnId)(again)), (outcome) => this.loop.later(() => decided(outcome)))
+    const again = patiently(turn.life.turnId)(
+      Effect.suspend(() => TurnLog.one(log, append)),
+      error
     )
+    const retry = this.fork(Effect.map(Effect.exit(again), (outcome) => this.loop.later(() => decided(outcome))))
     if (turn.writing !== undefined) turn.writing.retry = retry
   }
 }

@@ -8,25 +8,25 @@ import type { GateWait } from "../gate/Gatekeeper.ts"
 import type { Hub } from "../session/Hub.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
-import * as Standings from "../../storage/Standings.ts"
 import { promptOf } from "../../storage/Stored.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
 import * as Ownership from "../turn/Ownership.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import * as TurnPorts from "../turn/TurnPorts.ts"
 import * as TurnSetting from "../turn/TurnSetting.ts"
 import type { Ready } from "./Entrance.ts"
+
+/** The wait for whose time a turn leaves memory. */
+export interface Leaving {
+  /** Epoch milliseconds. */
+  readonly retryAt: number
+  readonly awaited: GateWait | undefined
+}
 
 /** A wait in memory. */
 export interface Sleep {
   readonly starts: Extract<Engine.Effect, { readonly _tag: "Sleep" }>
   readonly awaited: GateWait | undefined
   readonly stop: () => void
-}
-
-/** A fiber that performs a command. */
-export interface Performing {
-  fiber: Fiber.Fiber<void> | undefined
 }
 
 /** A turn in the loop. */
@@ -43,7 +43,8 @@ export interface DrivenTurn {
   /** Its append is not on disk yet; `done` is called when that is decided. */
   writing: { done: () => void; retry: Fiber.Fiber<void> | undefined } | undefined
   call: Performer.Listening | undefined
-  readonly performing: Set<Performing>
+  /** The fibers that perform commands. */
+  readonly performing: Set<Fiber.Fiber<void>>
   sleep: Sleep | undefined
   /** It is cut off when its commands have ended. */
   cut: Engine.Cut | undefined
@@ -54,41 +55,18 @@ export const make = (
   services: TurnServices,
   session: Session,
   life: TurnLife.TurnLife,
-  { count, failure, known, resumption, setting, toolbox: offered }: Ready
+  { failure, known, resumption, toolbox: offered }: Ready
 ): DrivenTurn => {
-  const { chance, clock, patiently, spending } = services
+  const { chance, clock, ownership } = services
   const observer = life.draft?.observer ?? services.observer
   const { conversation, history, turn } = resumption
   const { acceptedAt, conversationId, turnId } = turn
   const { system } = conversation
   const { hub } = session
-  const { defaults, providers } = services
-  const found =
-    setting.held?.account === undefined
-      ? services.standings
-      : Standings.ofClient(services.standings, setting.held.account)
-  const { isEnabled, plan, provider } = setting
-  const ports = TurnPorts.portsOf(
-    {
-      standings: life.draft === undefined ? found : Standings.orUnknown(found),
-      count,
-      credentials: providers.credentials,
-      models: defaults.models
-    },
-    {
-      policy: plan.policy,
-      provider,
-      history,
-      isEnabled,
-      patiently: patiently(turnId),
-      modelSince: conversation.modelSince
-    }
-  )
-  const strategy = TurnSetting.deciding({ ...setting, life, ports, spending })
-  const router = ports.router && TurnSetting.routed(life, ports.router, strategy, spending)
-  const owned = Ownership.toolsOf(services.ownership, conversation.conversationId, offered)
+  const setting = TurnSetting.of(services, session, life, resumption, known)
+  const { compactor, hasCompactor, limits, provider, report, router, strategy, target } = setting
+  const owned = Ownership.toolsOf(ownership, conversationId, offered)
   const toolbox = Tools.answeredBy(owned, () => session.present(conversation).toolAnswers)
-  const { compactor, limits, report } = ports
   const { maxRetries } = strategy.budget
   const draw = () => chance.nextDoubleUnsafe()
   let name: string | undefined
@@ -97,7 +75,7 @@ export const make = (
       facts: {
         conversationId,
         turnId,
-        target: setting.target,
+        target,
         history,
         startedAt: acceptedAt,
         ...defined({ limits, maxRetries, prompt: promptOf(turn), report, system })
@@ -108,7 +86,7 @@ export const make = (
       strategy,
       toolbox,
       hasRouter: router !== undefined,
-      hasCompactor: setting.held === undefined,
+      hasCompactor,
       observer
     })
   )
@@ -118,7 +96,7 @@ export const make = (
     life,
     engine,
     ports: {
-      provider: failure === undefined ? setting.provider : MissingTools.failing(failure),
+      provider: failure === undefined ? provider : MissingTools.failing(failure),
       toolbox,
       sink: { live: (event) => live(life, hub, event), withdraw: () => hub.withdraw() },
       strategy,

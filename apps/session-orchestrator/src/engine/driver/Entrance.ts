@@ -1,22 +1,20 @@
 /**
  * Reads a turn that is about to run, and waits for what it cannot run without.
  *
- * In order: its turn among those that may take the process down (`InterruptedTurns.enter`), its records, the tokenizer, and its tool servers.
+ * In order: its turn among those that may take the process down (`InterruptedTurns.enter`), its records, and its tool servers.
  * A turn that needs none of these waits enters at once, without a fiber.
  */
 import { RecordedWait } from "@holdfast/journal"
 import { Records, Toolbox, TurnStopped } from "@holdfast/kernel"
 import type { Failure, TurnEvent } from "@holdfast/wire"
-import { Cause, Deferred, Effect, Option } from "effect"
+import { Cause, Effect, Option } from "effect"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type { Resumption } from "../../storage/Stored.ts"
 import * as ContextSize from "../../base/tokens/ContextSize.ts"
-import * as Tokenizer from "../../base/tokens/Tokenizer.ts"
 import * as MissingTools from "../turn/MissingTools.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import * as TurnSetting from "../turn/TurnSetting.ts"
 
 /** Everything that a turn runs with. */
 export interface Ready {
@@ -24,8 +22,6 @@ export interface Ready {
   readonly resumption: Resumption
   /** Its records until now. */
   readonly known: ReadonlyArray<Records.Stored>
-  readonly setting: TurnSetting.TurnSetting
-  readonly count: Tokenizer.Count
   readonly toolbox: Toolbox.Toolbox["Service"]
   /** The failure of its next call: a tool server that it requires is missing. */
   readonly failure: Failure.Failure | undefined
@@ -52,13 +48,13 @@ export class Entrance {
   }
 
   /** Lets a turn enter that waits for nothing; `undefined`: it enters by `wait`. */
-  now(session: Session, turn: TurnLife.TurnLife): Ready | undefined {
+  now(turn: TurnLife.TurnLife): Ready | undefined {
     const { arrival, interruption } = turn
     turn.begin()
     const resumption = arrival?.resumption
     if (resumption === undefined || interruption !== undefined) return undefined
     if (turn.draft === undefined && !this.joins(turn)) return undefined
-    return this.ready(session, turn, { resumption, known: arrival?.records ?? [] })
+    return this.ready(turn, { resumption, known: arrival?.records ?? [] })
   }
 
   /** Lets a turn enter. Waits for a disk that fails. */
@@ -79,7 +75,7 @@ export class Entrance {
       if (end !== undefined) return { _tag: "Sealed", end }
     }
     const read = yield* this.read(turn)
-    return this.ready(session, turn, read) ?? (yield* this.settled(session, turn, read))
+    return this.ready(turn, read) ?? (yield* this.settled(session, turn, read))
   })
 
   /** Counts a turn among those that run, if none runs alone. */
@@ -106,45 +102,30 @@ export class Entrance {
     return patiently(turnId)(found)
   }
 
-  private ready(session: Session, turn: TurnLife.TurnLife, { known, resumption }: Read): Ready | undefined {
-    const { services, toolbox } = this
-    const setting = TurnSetting.of(services, session, turn, resumption, known)
-    const isHeld = setting.held !== undefined
-    const count = setting.plan.counts && !isHeld ? Tokenizer.loaded() : Tokenizer.none
-    const { conversation, history } = resumption
-    turn.wait.markTaken(RecordedWait.commandIdsOf(known))
-    turn.holds.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(resumption.turn.content))
-    if (isHeld && count !== undefined)
-      return { _tag: "Ready", resumption, known, setting, count, toolbox: Toolbox.noop, failure: undefined }
-    if (toolbox === undefined || count === undefined || conversation.tools !== undefined) return undefined
-    if (services.tools.missing().length > 0) return undefined
-    return { _tag: "Ready", resumption, known, setting, count, toolbox, failure: undefined }
+  private ready(turn: TurnLife.TurnLife, read: Read): Ready | undefined {
+    const { services } = this
+    const { conversation, history, turn: own } = read.resumption
+    const isHeld = services.providers.held?.(conversation.conversationId) !== undefined
+    const toolbox = isHeld ? Toolbox.noop : this.toolbox
+    turn.wait.markTaken(RecordedWait.commandIdsOf(read.known))
+    turn.holds.slot?.weigh(ContextSize.charactersOf(history) + ContextSize.charactersOfParts(own.content))
+    const hasTools = isHeld || (conversation.tools === undefined && services.tools.missing().length === 0)
+    return toolbox === undefined || !hasTools ? undefined : { _tag: "Ready", ...read, toolbox, failure: undefined }
   }
 
   private readonly settled = Effect.fnUntraced(function* (
     this: Entrance,
     session: Session,
     turn: TurnLife.TurnLife,
-    { known, resumption }: Read
+    read: Read
   ): Effect.fn.Return<Ready> {
     const { services } = this
-    const { conversationId, tools } = resumption.conversation
-    const setting = TurnSetting.of(services, session, turn, resumption, known)
-    const count = setting.plan.counts ? yield* Tokenizer.load : Tokenizer.none
+    const { tools } = read.resumption.conversation
     const offered = tools === undefined ? services.tools : services.tools.only(tools)
     const toolbox = yield* offered.toolbox
-    const failure = yield* MissingTools.settle(offered, {
-      conversationId,
-      turnId: turn.turnId,
-      isFirstLife: !known.some(({ name }) => name === Records.nameOf("Attempt", 0)),
-      live: (event) => session.hub.live(event),
-      makeRoom: () => {
-        turn.without("place")
-        turn.holds.slot?.ready()
-      },
-      abort: Deferred.await(turn.abort)
-    })
-    return { _tag: "Ready", resumption, known, setting, count, toolbox, failure }
+    const isFirstLife = !read.known.some(({ name }) => name === Records.nameOf("Attempt", 0))
+    const failure = yield* MissingTools.settle(offered, session, turn, isFirstLife)
+    return { _tag: "Ready", ...read, toolbox, failure }
   })
 }
 

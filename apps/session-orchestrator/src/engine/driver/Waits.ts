@@ -8,83 +8,47 @@ import { RESIDENT_MS } from "../parking/Parking.ts"
 import type { TurnLife } from "../session/TurnLife.ts"
 import * as Admission from "../turn/Admission.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
-import type { DrivenTurn, Sleep } from "./DrivenTurn.ts"
+import type { DrivenTurn, Leaving, Sleep } from "./DrivenTurn.ts"
 
 /** The loop that the turns are in. */
-interface Loop {
+export interface Loop extends Pick<TurnServices, "clock" | "gates" | "timer"> {
   /** Acts in a later pass, on behalf of a turn. */
   readonly soon: (turn: DrivenTurn, act: () => void) => void
   readonly feed: (turn: DrivenTurn, input: Engine.Input) => void
-  /** The turn leaves memory for the time of its wait. */
-  readonly parked: (
-    turn: DrivenTurn,
-    /** Absent: the turn is still parked, and was in memory ahead of its time. */
-    wait: { readonly retryAt: number; readonly awaited: GateWait | undefined } | undefined
-  ) => void
+  /** The turn leaves memory; without a wait it is still parked, and was in memory ahead of its time. */
+  readonly parked: (turn: DrivenTurn, wait: Leaving | undefined) => void
 }
 
-/** The waits of all turns. */
-export class Waits {
-  private readonly services: Pick<TurnServices, "clock" | "gates" | "timer">
-  private readonly loop: Loop
-
-  constructor(services: Pick<TurnServices, "clock" | "gates" | "timer">, loop: Loop) {
-    this.services = services
-    this.loop = loop
+/** Begins a wait. */
+export const sleep = (loop: Loop, turn: DrivenTurn, starts: Sleep["starts"]): void => {
+  const { awaited: wanted, calls, leftMs, retryAt } = starts
+  const { life, session } = turn
+  const { clock, gates, timer } = loop
+  const now = clock.currentTimeMillisUnsafe()
+  // After a clock was set back the end is no further away than the wait is long.
+  const end = Math.min(retryAt, now + leftMs)
+  const awaited = wanted && Gates.waitOf(gates, life.turnId, wanted)
+  life.begins(true)
+  life.wait.expect(calls)
+  const { isCalled, standsBy } = life
+  if (!standsBy) {
+    if (life.wait.hasNews) return wakes(loop, turn, awaited)
+    if (!isCalled && end - now > RESIDENT_MS) return loop.parked(turn, { retryAt: end, awaited })
   }
-
-  /** Begins a wait. */
-  sleep(turn: DrivenTurn, starts: Sleep["starts"]): void {
-    const { awaited: wanted, calls, leftMs, retryAt } = starts
-    const { life, session } = turn
-    const { clock, gates, timer } = this.services
-    const now = clock.currentTimeMillisUnsafe()
-    // After a clock was set back the end is no further away than the wait is long.
-    const end = Math.min(retryAt, now + leftMs)
-    const awaited = wanted && Gates.waitOf(gates, life.turnId, wanted)
-    life.begins(true)
-    life.wait.expect(calls)
-    const { isCalled, standsBy } = life
-    if (!standsBy) {
-      if (life.wait.hasNews) return this.wakes(turn, awaited)
-      if (!isCalled && end - now > RESIDENT_MS) return this.loop.parked(turn, { retryAt: end, awaited })
+  // A turn that was read ahead of its time stands by until it is resumed.
+  let stop = nothing
+  const sleep: Sleep = { starts, awaited, stop: () => stop() }
+  const wake = () => loop.soon(turn, () => turn.sleep === sleep && woken(loop, turn, sleep))
+  turn.sleep = sleep
+  if (!standsBy) {
+    const due = () => {
+      life.wait.elapse()
+      wake()
     }
-    // A turn that was read ahead of its time stands by until it is resumed.
-    let stop = nothing
-    const sleep: Sleep = { starts, awaited, stop: () => stop() }
-    const woken = () => this.loop.soon(turn, () => turn.sleep === sleep && this.woken(turn, sleep))
-    turn.sleep = sleep
-    if (!standsBy) {
-      const due = () => {
-        life.wait.elapse()
-        woken()
-      }
-      const at = (end: number, act: () => void) => (end <= now ? (act(), nothing) : timer.at(end, act))
-      stop = Admission.sleep(at, life, end, awaited, { due, held: (until) => session.hub.held(until) })
-    }
-    life.wait.whenNews(woken)
+    const at = (end: number, act: () => void) => (end <= now ? (act(), nothing) : timer.at(end, act))
+    stop = Admission.sleep(at, life, end, awaited, { due, held: (until) => session.hub.held(until) })
   }
-
-  private woken(turn: DrivenTurn, { awaited, starts, stop }: Sleep): void {
-    const { life } = turn
-    stop()
-    turn.sleep = undefined
-    life.goOn()
-    if (life.wait.hasNews) return this.wakes(turn, awaited)
-    // It was taken up for a command that has nothing to do: it waits on.
-    if (life.residence !== "parked") return this.sleep(turn, starts)
-    this.loop.parked(turn, undefined)
-  }
-
-  /** A wait, or a part of it, ends. */
-  private wakes(turn: DrivenTurn, awaited: GateWait | undefined): void {
-    const { life } = turn
-    const wake = Admission.atGate(life.wait.take(resuming(turn)), life, awaited)
-    this.loop.feed(
-      turn,
-      wake.type === "elapsed" ? { _tag: "Due", ...defined({ heldMs: wake.heldMs }) } : { _tag: "Steered", wake }
-    )
-  }
+  life.wait.whenNews(wake)
 }
 
 /** The end of a wait, or of a part of it, is on disk. */
@@ -104,6 +68,27 @@ export const cutOff = (turn: DrivenTurn): void => {
 }
 
 // --- internal
+
+const woken = (loop: Loop, turn: DrivenTurn, { awaited, starts, stop }: Sleep): void => {
+  const { life } = turn
+  stop()
+  turn.sleep = undefined
+  life.goOn()
+  if (life.wait.hasNews) return wakes(loop, turn, awaited)
+  // It was taken up for a command that has nothing to do: it waits on.
+  if (life.residence !== "parked") return sleep(loop, turn, starts)
+  loop.parked(turn, undefined)
+}
+
+/** A wait, or a part of it, ends. */
+const wakes = (loop: Loop, turn: DrivenTurn, awaited: GateWait | undefined): void => {
+  const { life } = turn
+  const wake = Admission.atGate(life.wait.take(resuming(turn)), life, awaited)
+  loop.feed(
+    turn,
+    wake.type === "elapsed" ? { _tag: "Due", ...defined({ heldMs: wake.heldMs }) } : { _tag: "Steered", wake }
+  )
+}
 
 const nothing = (): void => {}
 

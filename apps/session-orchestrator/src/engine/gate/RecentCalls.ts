@@ -1,8 +1,8 @@
 /**
  * Counts this process's calls of each endpoint in the last hour, for a report.
  *
- * RecentCalls.C1. An endpoint costs a fixed amount of memory. Of more than `MOST` endpoints the first is forgotten.
- * RecentCalls.C2. A minute counts as a whole: the last hour is this minute and the 59 before it.
+ * - An endpoint costs a fixed amount of memory. Of more than `MOST` endpoints the first is forgotten.
+ * - A minute counts as a whole: the last hour is this minute and the 59 before it.
  */
 import { type Failure, Health, Target } from "@holdfast/wire"
 import { Context } from "effect"
@@ -50,7 +50,7 @@ export class CallCounts {
     let endpoint = this.endpoints.get(key)
     if (endpoint === undefined) {
       const [first] = this.endpoints.keys()
-      if (this.endpoints.size >= MOST && first !== undefined) this.endpoints.delete(first) // RecentCalls.C1
+      if (this.endpoints.size >= MOST && first !== undefined) this.endpoints.delete(first)
       endpoint = { target, credential, minutes: [], lastAnswerAt: undefined, lastFailure: undefined }
       this.endpoints.set(key, endpoint)
     }
@@ -101,7 +101,7 @@ interface Endpoint extends Pick<EndedCall, "target" | "credential"> {
   lastFailure: { readonly failure: Failure.Failure; readonly at: number } | undefined
 }
 
-/** RecentCalls.C2 */
+/** This minute counts as a whole, and so do the 59 before it. */
 const lastHour = (minutes: ReadonlyArray<Minute | undefined>, now: number): Health.CallCounts => {
   const calls = [...zeros]
   const failed = [...zeros]

@@ -43,7 +43,7 @@ import type { Drafted, TurnQueue } from "./TurnQueue.ts"
 
 /** The services that acceptance uses. */
 export interface Dependencies {
-  /** Waits until the turns that the last process left unfinished are taken up (Startup.S2). */
+  /** Waits until the turns that the last process left unfinished are taken up. */
   readonly started: Effect.Effect<void, StorageError>
   /** Reads a conversation; fails with `ConversationNotFound` when it does not exist. */
   readonly find: (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
@@ -72,7 +72,7 @@ export const prompt = (
   conversationId: Ids.ConversationId,
   options: Parameters<Conversations["Service"]["prompt"]>[1]
 ): Accepted => {
-  // A held call is the only turn of its conversation, and its request is its client's (HeldCalls.H1).
+  // A held call is the only turn of its conversation, and its request is its client's.
   const isForeign = HeldCallIds.isHeld(conversationId) && options.turnId !== HeldCallIds.turnOf(conversationId)
   const allowed = isForeign ? Effect.fail(new TurnConflict({ message: ONLY_ITS_CLIENT })) : Effect.void
   return accept(dependencies, { conversationId, ...options, allowed })
@@ -184,7 +184,7 @@ const takeUpAll = Effect.fnUntraced(function* (
   const { gates, interruptions, log, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis
   if (tenancy.predecessor !== undefined) yield* store.noteDeath(begun)
-  // The turn of a held call waits for its client (HeldCalls.H1).
+  // The turn of a held call waits for its client.
   const turns = (yield* log.tail(isMeant)).filter(({ conversationId }) => !HeldCallIds.isHeld(conversationId))
   const sleepers: Array<Spread.Sleeper & { readonly awaited: GateWait | undefined }> = []
   const others: Array<Unsealed> = []
@@ -347,7 +347,7 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
     if (dependencies.isStopping()) return Effect.fail(new ShuttingDown())
     return dependencies.sessions.using(wanted.conversationId, (session) =>
       session.inOrder(
-        // Read while a session exists: a change of the auto-retry switch then reaches it (`Session.autoRetry`).
+        // Read while a session exists: a change of the auto-retry switch then reaches it.
         Effect.flatMap(
           Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), // Acceptance.A7
           (found) => {

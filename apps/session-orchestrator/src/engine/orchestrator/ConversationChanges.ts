@@ -1,11 +1,11 @@
 /**
  * Changes a conversation: its automatic retries, its model, and its answers about tools.
  *
- * ConversationChanges.C1. Acceptances wait for a change, and changes for each other: a turn runs on the model that it would resume on after a
- *     restart.
- * AlwaysAnswer.A1. The answer is on disk before the call has it. A death in between leaves the call without one: the person is asked again.
- * AlwaysAnswer.A2. The other calls of the tool in the same question get the same answer, each in its record. A call that waits for no answer
- *     changes nothing.
+ * - Acceptances wait for a change, and changes for each other: a turn runs on the model that it would resume on after a
+ *   restart.
+ * - An answer for every call of a tool is on disk before the call has it. A death in between leaves the call without one: the person is asked again.
+ * - The other calls of the tool in the same question get the same answer, each in its record. A call that waits for no answer
+ *   changes nothing.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Command, ConversationState, Ids } from "@holdfast/wire"
@@ -43,8 +43,7 @@ export const perform = (
       return Effect.gen(function* () {
         yield* find(id)
         yield* store.change(id, { autoRetryEnabled: command.enabled })
-        const session = sessions.find(id)
-        if (session !== undefined) session.autoRetry = command.enabled
+        sessions.find(id)?.change({ autoRetryEnabled: command.enabled })
       })
     case "set-model": {
       const { model } = command
@@ -53,7 +52,7 @@ export const perform = (
           if (ifOther && conversation.model === model) return
           const modelSince = yield* Clock.currentTimeMillis
           yield* store.change(id, { model, modelSince })
-          session.changes = { ...session.changes, model, modelSince }
+          session.change({ model, modelSince })
         })
       )
       return Effect.andThen(knownTarget(model, providers), changed)
@@ -74,19 +73,14 @@ export const changeToolAnswers = (
   change(dependencies, id, (session, { toolAnswers = {} }) =>
     Effect.suspend(() => {
       const answers = answersAfter(toolAnswers)
-      const set = () => {
-        session.changes = {
-          ...session.changes,
-          toolAnswers: Object.keys(answers).length === 0 ? undefined : answers
-        }
-      }
+      const set = () => session.change({ toolAnswers: Object.keys(answers).length === 0 ? undefined : answers })
       return Effect.tap(dependencies.store.change(id, { toolAnswers: answers }), () => Effect.sync(set))
     })
   )
 
 // --- internal
 
-/** ConversationChanges.C1 */
+/** Changes wait for each other, and acceptances for them. */
 const change = (
   { find, sessions }: Dependencies,
   id: Ids.ConversationId,
@@ -99,27 +93,21 @@ const change = (
     })
   )
 
-/** The parts that it uses. */
-interface AnswerDependencies extends Dependencies {
-  readonly commands: Commands.Dependencies
-  readonly views: ConversationViews.Dependencies
-}
-
 type Answered = Extract<TurnWait.Command, { readonly type: "answered" }>
 
 /** Records the answer for the tool, and gives it to the other calls of the tool that wait. The answer to the call itself is the caller's. */
 export const answerAlways: (
-  dependencies: AnswerDependencies,
+  dependencies: Dependencies & Commands.Dependencies & ConversationViews.Dependencies,
   conversation: Conversation,
   address: Commands.Address,
   command: Answered
 ) => Effect.Effect<void, ConversationNotFound | StorageError | TurnStopped.TurnStopped> = Effect.fnUntraced(
   function* (dependencies, conversation, address, command) {
-    const { retry, turnId } = yield* ConversationViews.stateOf(dependencies.views, conversation)
+    const { retry, turnId } = yield* ConversationViews.stateOf(dependencies, conversation)
     if (address.turnId !== undefined && address.turnId !== turnId) return
     const calls = retry?.asks?.calls ?? []
     const toolName = calls.find(({ toolCallId }) => toolCallId === command.toolCallId)?.toolName
-    if (toolName === undefined) return // AlwaysAnswer.A2
+    if (toolName === undefined) return
     const answer = command.approved ? "approve" : "refuse"
     yield* changeToolAnswers(dependencies, address.conversationId, (before) => ({
       ...before,
@@ -128,7 +116,7 @@ export const answerAlways: (
     for (const { toolCallId, toolName: name } of calls) {
       if (name !== toolName || toolCallId === command.toolCallId) continue
       const by = { ...command.by, commandId: globalThis.crypto.randomUUID() }
-      yield* Commands.steer(dependencies.commands, { ...address, turnId }, { ...command, toolCallId, by })
+      yield* Commands.steer(dependencies, { ...address, turnId }, { ...command, toolCallId, by })
     }
   }
 )

@@ -1,14 +1,13 @@
 /**
  * Shows conversations to clients: their state, their counts, and a parked turn's wait.
  *
- * ConversationViews.V1. A parked turn is not woken: its wait is read from its records.
- * ConversationViews.V2. The records of a wait do not include a gate's hold; `Parking` has its expected end.
- * NextTarget.T1. While a turn runs: the target of its attempts. Otherwise: where the next turn would begin now, which is a fallback
- *     target while the primary cools down.
- * NextTarget.T2. The size of the next prompt is unknown, so a fallback target is named even if the prompt will not fit it.
- * Upcoming.U1. They are those of the same failure again and again, with attempts that take no time and a provider that names no time. Anything else
- *     gives a decision of its own when it happens.
- * Upcoming.U2. Where a router may choose another target there are none: its waits depend on what that target does.
+ * A parked turn is not woken: its wait is read from its records, which do not include a gate's hold; `Parking` has its expected end.
+ *
+ * The target is that of the attempts while a turn runs. Otherwise it is where the next turn would begin now: a fallback target while the
+ * primary cools down, even if the prompt will not fit it, as its size is unknown.
+ *
+ * The waits behind the present one are those of the same failure again and again, with attempts that take no time and a provider that names no
+ * time. Where a router may choose another target there are none: its waits depend on what that target does.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -55,7 +54,7 @@ export const watched: (
     if (event === undefined || parking.find(conversationId) !== parked) return session
     inProgress.live(event)
   }
-  if (parked.heldUntil !== undefined) inProgress.hold(parked.heldUntil) // ConversationViews.V2
+  if (parked.heldUntil !== undefined) inProgress.hold(parked.heldUntil)
   return session
 })
 
@@ -101,7 +100,7 @@ export const countsOf = ({ parking, sessions }: Pick<Dependencies, "parking" | "
 
 // --- internal
 
-/** The `provider-retry` of a parked turn, made from its records (ConversationViews.V1). */
+/** The `provider-retry` of a parked turn, made from its records. */
 const waitOf = (
   dependencies: Dependencies,
   conversation: Conversation,
@@ -144,13 +143,13 @@ const withoutModel = (
   session: Session | undefined,
   parked: TurnEvent.ProviderRetry | undefined
 ): Omit<ConversationState.ConversationState, "model"> => {
-  const { conversationId, autoRetryEnabled, toolAnswers } = conversation
+  const { autoRetryEnabled, conversationId, toolAnswers } = session?.present(conversation) ?? conversation
   const retry = parked ?? session?.hub.inProgress.retry
   const turnId = parked?.turnId ?? session?.head?.turnId
   return {
     conversationId,
     status: turnId === undefined ? "idle" : retry === undefined ? "running" : "retrying",
-    autoRetryEnabled: session?.autoRetry ?? autoRetryEnabled,
+    autoRetryEnabled,
     isRetrying: retry !== undefined,
     queued: session?.turns.flatMap((turn) => (turn.turnId === turnId ? [] : [turn.turnId])) ?? [],
     ...defined({ toolAnswers, turnId }),
@@ -206,7 +205,7 @@ const upcomingOf = (
 ): ConversationState.Upcoming | undefined => {
   const history = History.of(records)
   const { wait } = history
-  if (wait?.failure === undefined || wait.asks !== undefined || hasOtherTargets(policy, primary)) return undefined // Upcoming.U2
+  if (wait?.failure === undefined || wait.asks !== undefined || hasOtherTargets(policy, primary)) return undefined
   const { hint: _, ...failure } = wait.failure
   const delaysMs: Array<number> = []
   let spending = History.spendingAfterWait(history)

@@ -1,4 +1,4 @@
-/** Brings the turns of held calls into memory and out of it, as their clients come and go (HeldCalls.H1). */
+/** Brings the turns of held calls into memory and out of it, as their clients come and go. */
 import type { StorageError } from "@holdfast/journal"
 import type { Observer, TurnStopped } from "@holdfast/kernel"
 import type { History } from "@holdfast/kernel/host"

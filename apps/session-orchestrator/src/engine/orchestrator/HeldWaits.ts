@@ -1,10 +1,10 @@
 /**
  * The port to the waits of held calls: by it a call that is asked again goes on in the wait that its client left (rule X13).
  *
- * HeldWaits.W1. A wait has one client. While it has its client, `find` returns no such wait: the same call is a call of its own.
- * HeldWaits.W2. A wait without a client is kept for `KEPT_MS`; then its turn is aborted.
- *     A call of a session that has a login goes on in its wait with another login: the first one may have ended (401) and been renewed.
- * HeldWaits.W3. A call that gave up stays so for `KEPT_MS`.
+ * - A wait has one client. While it has its client, `find` returns no such wait: the same call is a call of its own.
+ * - A wait without a client is kept for `KEPT_MS`; then its turn is aborted.
+ *   A call of a session that has a login goes on in its wait with another login: the first one may have ended (401) and been renewed.
+ * - A call that gave up stays so for `KEPT_MS`.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Failure, Ids } from "@holdfast/wire"

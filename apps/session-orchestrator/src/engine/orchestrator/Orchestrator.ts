@@ -1,10 +1,8 @@
 /**
  * Implements `Conversations` in this process.
  *
- * Orchestrator.O1. A turn is on disk before a client gets its acceptance (Conversations.C2).
- * Orchestrator.O2. An accepted turn is run by a fiber of the service: a client that disconnects does not affect it.
- * Orchestrator.O3. A turn that the last process did not seal goes on after the start, in the order of acceptance (Startup.S1, Waking.U1).
- * Orchestrator.O4. Calls about a conversation wait until that is done (Startup.S2).
+ * A turn that the last process did not seal goes on after the start, in the order of acceptance (Waking.U1). Calls about a conversation wait
+ * until that is done.
  */
 import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
 import { History, Push } from "@holdfast/kernel/host"
@@ -53,13 +51,12 @@ export interface Charge {
 /** Runs turns while its scope is open. */
 export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp: boolean }) {
   const parts = yield* collect
-  const { acceptance, condition } = parts
-  condition.setSettling(() => parts.queue.settle())
-  if (takesUp) yield* Effect.forkScoped(Startup.takeUp(acceptance, condition), { startImmediately: true })
+  const { condition, queue } = parts
+  condition.setSettling(() => queue.settle())
+  if (takesUp) yield* Effect.forkScoped(Startup.takeUp(parts, condition), { startImmediately: true })
   const own = conversations(parts)
-  const { queue } = parts
   const charge: Charge = {
-    takeUp: (isMeant) => Acceptance.takeUp(acceptance, isMeant),
+    takeUp: (isMeant) => Acceptance.takeUp(parts, isMeant),
     giveUp: (isMeant) => queue.giveUp(isMeant),
     headOf: (id) => Commands.headOf(parts, id)
   }
@@ -85,41 +82,30 @@ const collect = Effect.gen(function* () {
   const down = yield* Deferred.make<void>()
   const queue = yield* TurnQueue.make(sessions, down)
   yield* InScope.atEnd(Deferred.succeed(down, undefined))
-  const find = finder(sessions, store, condition)
-  const next = { log, standings, credentials: providers.credentials, models: defaults.models }
-  const views: ConversationViews.Dependencies = { store, log, sessions, parking: queue.parking, defaults, next }
-  const commands: Commands.Dependencies = { store, sessions, queue, providers, stopping: Deferred.await(down) }
-  const acceptance: Acceptance.Dependencies = {
-    started: Startup.startDone(condition),
-    find,
+  const { credentials } = providers
+  return {
     store,
     log,
+    providers,
+    defaults,
+    toolServers,
+    condition,
     sessions,
     queue,
+    parking: queue.parking,
+    find: finder(sessions, store, condition),
+    started: Startup.startDone(condition),
+    stopping: Deferred.await(down),
+    isStopping: () => Deferred.isDoneUnsafe(down),
+    next: { log, standings, credentials, models: defaults.models },
     gates: yield* Gates,
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
     newTurnId: yield* TurnIds,
+    ownership: yield* Ownership,
     receivers: defaults.receivers ?? [],
-    isStopping: () => Deferred.isDoneUnsafe(down),
-    doubtful: new Set()
-  }
-  const ownership = yield* Ownership
-  return {
-    acceptance,
-    commands,
-    condition,
-    defaults,
-    find,
-    log,
-    ownership,
-    providers,
-    queue,
-    sessions,
-    store,
-    toolServers,
-    views
+    doubtful: new Set<Ids.ConversationId>()
   }
 })
 
@@ -127,7 +113,7 @@ type Parts = Effect.Success<typeof collect>
 
 type Find = (id: Ids.ConversationId) => Effect.Effect<Conversation, ConversationNotFound | StorageError>
 
-/** Finds a conversation: in its session, or in the store once the start is done (Orchestrator.O4). */
+/** Finds a conversation: in its session, or in the store once the start is done. */
 const finder =
   (sessions: Sessions, store: Store["Service"], condition: Condition["Service"]): Find =>
   (conversationId) =>
@@ -146,22 +132,9 @@ const finder =
     })
 
 const conversations = (parts: Parts): Conversations["Service"] => {
-  const {
-    acceptance,
-    commands,
-    condition,
-    defaults,
-    find,
-    log,
-    ownership,
-    providers,
-    sessions,
-    store,
-    toolServers,
-    views
-  } = parts
+  const { condition, defaults, find, log, ownership, providers, sessions, store, toolServers } = parts
   const ending: Conversations["Service"]["abort"] = (conversationId, turnId) => abort(parts, { conversationId, turnId })
-  const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(acceptance, id, options)
+  const retrying: Conversations["Service"]["retry"] = (id, options) => Acceptance.retry(parts, id, options)
   const steering: Conversations["Service"]["steer"] = (steering, origin, turnId) =>
     Effect.gen(function* () {
       const { conversationId } = steering
@@ -170,7 +143,7 @@ const conversations = (parts: Parts): Conversations["Service"] => {
       const conversation = yield* find(conversationId)
       if (command.type === "answered" && steering.type === "answer-tool" && steering.always === true)
         yield* ConversationChanges.answerAlways(parts, conversation, address, command)
-      return yield* Commands.steer(commands, address, command, steering.commandId === undefined)
+      return yield* Commands.steer(parts, address, command, steering.commandId === undefined)
     })
   return {
     create: (options) =>
@@ -179,14 +152,14 @@ const conversations = (parts: Parts): Conversations["Service"] => {
         yield* store.createConversation(conversation)
         return conversation.conversationId
       }),
-    prompt: (id, options) => Acceptance.prompt(acceptance, id, options),
+    prompt: (id, options) => Acceptance.prompt(parts, id, options),
     retry: retrying,
     result: (turnId, within) => Effect.andThen(condition.started, TurnOutcomes.resultOf(parts, turnId, within)),
     watchTurn: (turnId, within) => watchTurn(parts, turnId, within).pipe(Push.unwrap, Watching.ofTurn(turnId)),
     watch: (id, after) =>
       Push.unwrap(
         Effect.gen(function* () {
-          const session = yield* ConversationViews.watched(views, yield* find(id))
+          const session = yield* ConversationViews.watched(parts, yield* find(id))
           const ended = () => (ownership.isOurs(id) ? undefined : shuttingDown)
           return Watching.watch(session, (from) => log.events(id, from), { after, ended })
         })
@@ -195,40 +168,38 @@ const conversations = (parts: Parts): Conversations["Service"] => {
     abort: ending,
     steer: steering,
     change: (...given) => ConversationChanges.perform(parts, ...given),
-    counts: Effect.sync(() => ConversationViews.countsOf(views)),
-    state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(views, conversation)),
+    counts: Effect.sync(() => ConversationViews.countsOf(parts)),
+    state: (id) => Effect.flatMap(find(id), (conversation) => ConversationViews.stateOf(parts, conversation)),
     messages: (id) => Effect.andThen(find(id), log.history(id))
   }
 }
 
-const heldTurns = (
-  { acceptance, condition, log, queue, sessions }: Parts,
-  { abort, result }: Conversations["Service"]
-): HeldTurns["Service"] => ({
-  conversations: { abort, result },
-  choose: (make) => make(),
-  begin: (conversation, turn, sealed) =>
-    queue.draft(
-      sessions.wake(conversation.conversationId),
-      { conversation, turn, history: [], persisted: OPENING },
-      sealed
-    ),
-  accept: (conversation, draft) => Acceptance.acceptDraft(acceptance, conversation, draft),
-  lastAttempt: (turnId) => Effect.map(log.load(turnId), (records) => History.of(records).attempts.at(-1)),
-  release: (id) => queue.release(id),
-  resume: (id) =>
-    Effect.andThen(
-      condition.started,
-      Effect.suspend(() => {
-        queue.readmit(id)
-        const isEnded = Effect.map(acceptance.store.turn(HeldCallIds.turnOf(id)), Option.isSome)
-        return Effect.flatMap(Acceptance.recover(acceptance, id), (isThere) =>
-          isThere ? Effect.succeed(true) : isEnded
-        )
-      })
-    ),
-  unsealed: log.tail(HeldCallIds.isHeld)
-})
+const heldTurns = (parts: Parts, { abort, result }: Conversations["Service"]): HeldTurns["Service"] => {
+  const { condition, log, queue, sessions, store } = parts
+  return {
+    conversations: { abort, result },
+    choose: (make) => make(),
+    begin: (conversation, turn, sealed) =>
+      queue.draft(
+        sessions.wake(conversation.conversationId),
+        { conversation, turn, history: [], persisted: OPENING },
+        sealed
+      ),
+    accept: (conversation, draft) => Acceptance.acceptDraft(parts, conversation, draft),
+    lastAttempt: (turnId) => Effect.map(log.load(turnId), (records) => History.of(records).attempts.at(-1)),
+    release: (id) => queue.release(id),
+    resume: (id) =>
+      Effect.andThen(
+        condition.started,
+        Effect.suspend(() => {
+          queue.readmit(id)
+          const isEnded = Effect.map(store.turn(HeldCallIds.turnOf(id)), Option.isSome)
+          return Effect.flatMap(Acceptance.recover(parts, id), (isThere) => (isThere ? Effect.succeed(true) : isEnded))
+        })
+      ),
+    unsealed: log.tail(HeldCallIds.isHeld)
+  }
+}
 
 /** The types of the first events of a turn with a prompt, which are on disk when it has been accepted. */
 const OPENING = ["turn-start", "message"] as const
@@ -238,10 +209,10 @@ const watchTurn = Effect.fnUntraced(function* (
   turnId: Ids.TurnId,
   within: Ids.ConversationId | undefined
 ) {
-  const { condition, find, views } = parts
-  yield* condition.started // Orchestrator.O4
+  const { condition, find } = parts
+  yield* condition.started
   const conversationId = within ?? (yield* TurnOutcomes.turnOf(parts, turnId)).conversationId
-  const session = yield* ConversationViews.watched(views, yield* find(conversationId))
+  const session = yield* ConversationViews.watched(parts, yield* find(conversationId))
   const events = TurnOutcomes.eventsOf(parts, { conversationId, turnId })
   return Watching.watch(session, () => Stream.fromIterableEffect(events), { turnId })
 })
@@ -254,10 +225,11 @@ const endStreams = (sessions: Sessions, conversationId: Ids.ConversationId): voi
 }
 
 /** Rule P14: cancelling the retry is part of aborting; the kernel closes the chain before the seal. */
-const abort = Effect.fnUntraced(function* ({ acceptance, commands, find, queue }: Parts, address: Commands.Address) {
+const abort = Effect.fnUntraced(function* (parts: Parts, address: Commands.Address) {
+  const { find, queue } = parts
   yield* find(address.conversationId)
-  if (yield* Commands.abort(commands, address)) return true
+  if (yield* Commands.abort(parts, address)) return true
   // An unsealed turn that is not in memory is ended too, even if it was released.
   queue.readmit(address.conversationId)
-  return (yield* Acceptance.recover(acceptance, address.conversationId)) && (yield* Commands.abort(commands, address))
+  return (yield* Acceptance.recover(parts, address.conversationId)) && (yield* Commands.abort(parts, address))
 })

@@ -1,10 +1,10 @@
 /**
  * Deletes conversations for clients: ends their turns, then deletes their rows (X15).
  *
- * Removal.R1. A turn that runs or waits is aborted first, on whichever runner has it. Turns behind it follow one by one.
- * Removal.R2. A call that has succeeded has deleted the conversation, and emptied SQLite's log.
- * Removal.R3. Clients that watch a conversation get its deletion as the end of their streams, on every runner. A runner that does not answer
- *     does not hold up the deletion.
+ * - A turn that runs or waits is aborted first, on whichever runner has it. Turns behind it follow one by one.
+ * - A call that has succeeded has deleted the conversation, and emptied SQLite's log.
+ * - Clients that watch a conversation get its deletion as the end of their streams, on every runner. A runner that does not answer
+ *   does not hold up the deletion.
  */
 import { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
@@ -51,10 +51,10 @@ export const layer: Layer.Layer<Removal, never, Conversations | Deletions> = Lay
           const outcome = yield* deletions.conversation(id)
           if (outcome === "missing") return yield* new ConversationNotFound({ conversationId: id })
           if (outcome === "deleted") {
-            yield* ended(conversations.endStreams(id)) // Removal.R3
+            yield* ended(conversations.endStreams(id))
             return yield* deletions.scrub
           }
-          if (!(yield* conversations.abort(id))) idle++ // Removal.R1
+          if (!(yield* conversations.abort(id))) idle++
           if (idle > MOST_IDLE) {
             return yield* new StorageError({
               message: `Conversation ${id} has a turn that another process runs, and was not deleted. Wait for the turn's end, and try again.`,

@@ -1,8 +1,8 @@
 /**
  * Takes up, at the start, the turns that the last process left.
  *
- * Startup.S1. A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
- * Startup.S2. Calls wait as long as for a silent database, and then fail with the error of the start.
+ * - A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
+ * - Calls wait as long as for a silent database, and then fail with the error of the start.
  */
 import { StorageError } from "@holdfast/journal"
 import { DatabaseWait } from "@holdfast/journal/sql"
@@ -13,7 +13,7 @@ import * as Acceptance from "./Acceptance.ts"
 /** Time between two tries to read the turns of the last process. */
 const INTERVAL = "5 seconds"
 
-/** Takes up the turns that the last process did not seal; ends when all are taken up (Startup.S1). */
+/** Takes up the turns that the last process did not seal; ends when all are taken up. */
 export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
   Effect.andThen(
     condition.setStarting("The turns that the last process left unfinished are being taken up."),
@@ -44,7 +44,7 @@ const loggedStart = (
           `${waiting} of them ${waiting === 1 ? "waits" : "wait"} for their time.`
       )
 
-/** Waits until the start is done (Startup.S2). */
+/** Waits until the start is done. */
 export const startDone = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
   Effect.suspend(() =>
     isStarted()

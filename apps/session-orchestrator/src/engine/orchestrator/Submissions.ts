@@ -1,8 +1,8 @@
 /**
  * Submits turns: each opens a conversation of its own and hands in its prompt, as one call (X15).
  *
- * Submissions.S1. A turn id is a key. The same submission again adds nothing. A submission that broke off in the middle is completed.
- * Submissions.S2. The same id with another prompt or other settings is refused: its answer would be to another question.
+ * - A turn id is a key. The same submission again adds nothing. A submission that broke off in the middle is completed.
+ * - The same id with another prompt or other settings is refused: its answer would be to another question.
  *
  * A turn whose client chose its id names its conversation as well, so a second call finds what the first one left.
  */
@@ -63,7 +63,7 @@ export const layer: Layer.Layer<Submissions, never, Conversations | Store | Defa
     const open = ({ labels, model, retry, system, title, tools }: Submission, conversationId?: Ids.ConversationId) =>
       conversations.create({ conversationId, labels, model, system, retry, title, tools })
 
-    /** The conversation of a turn that was submitted before, as a whole or in part (Submissions.S1). */
+    /** The conversation of a turn that was submitted before, as a whole or in part. */
     const conversationFor = Effect.fnUntraced(function* (submission: Submission, turnId: Ids.TurnId) {
       const turn = Option.getOrUndefined(yield* store.turn(turnId))
       const own = Ids.ConversationId.make(turnId)
@@ -110,7 +110,7 @@ const takenBy = (store: Store["Service"], id: Ids.ConversationId): Effect.Effect
     Option.isNone(last) ? undefined : `conversation ${id} exists and has other turns.`
   )
 
-/** What an earlier submission of the same id had that this one has not (Submissions.S2). Absent settings were the configuration's then. */
+/** What an earlier submission of the same id had that this one has not. Absent settings were the configuration's then. */
 const differenceOf = (
   submission: Submission,
   conversation: Conversation,

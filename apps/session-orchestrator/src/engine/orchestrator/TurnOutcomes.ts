@@ -12,7 +12,7 @@ import type { TurnQueue } from "./TurnQueue.ts"
 /** The parts that outcomes are read from. */
 interface OutcomeDependencies {
   readonly store: Pick<Store["Service"], "turn" | "turnEvents">
-  readonly queue: Pick<TurnQueue, "has" | "sealHere" | "sealOf">
+  readonly queue: Pick<TurnQueue, "has" | "seals">
 }
 
 type ResultError = StorageError | TurnStopped.TurnStopped
@@ -62,12 +62,12 @@ const sealOf = (
   dependencies: OutcomeDependencies,
   turnId: Ids.TurnId,
   within: Ids.ConversationId | undefined
-): Effect.Effect<TurnEvent.TurnEnd, ResultError> =>
-  within === undefined
-    ? anySealOf(dependencies, turnId)
-    : Effect.flatMap(dependencies.queue.sealHere({ conversationId: within, turnId }), (end) =>
-        end === undefined ? anySealOf(dependencies, turnId) : Effect.succeed(end)
-      )
+): Effect.Effect<TurnEvent.TurnEnd, ResultError> => {
+  if (within === undefined) return anySealOf(dependencies, turnId)
+  const { queue } = dependencies
+  const here = queue.seals.awaitHere(turnId, () => queue.has({ conversationId: within, turnId }))
+  return Effect.flatMap(here, (end) => (end === undefined ? anySealOf(dependencies, turnId) : Effect.succeed(end)))
+}
 
 /** Subscribes first and reads second, so that a seal between the two is not missed. */
 const anySealOf = (
@@ -82,7 +82,7 @@ const anySealOf = (
       return queue.has(turn) ? Effect.never : Effect.fail(notHere(turnId))
     }
   )
-  return Effect.raceFirst(queue.sealOf(turnId), stored)
+  return Effect.raceFirst(queue.seals.await(turnId), stored)
 }
 
 const notHere = (turnId: Ids.TurnId): TurnStopped.TurnStopped =>

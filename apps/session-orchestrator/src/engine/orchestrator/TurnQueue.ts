@@ -14,9 +14,9 @@ import { Observer, type TurnStopped } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Exit, Fiber } from "effect"
+import type { Leaving } from "../driver/DrivenTurn.ts"
 import * as Driver from "../driver/Driver.ts"
 import * as Entrance from "../driver/Entrance.ts"
-import type { GateWait } from "../gate/Gatekeeper.ts"
 import type { Parking } from "../parking/Parking.ts"
 import { Waking } from "../parking/Waking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
@@ -60,12 +60,8 @@ export interface TurnQueue {
   readonly readmit: (id: Ids.ConversationId) => void
   /** Begins no answer from now on; returns whether those that have begun are over (`Condition`). */
   readonly settle: () => boolean
-  /** The outcome of a turn from now on: its seal, or the error of its stop. */
-  readonly sealOf: (turnId: Ids.TurnId) => Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped>
-  /** The same of a turn that is here, without a fiber for each caller; `undefined` if it is not here. */
-  readonly sealHere: (
-    turn: Pick<Turn, "conversationId" | "turnId">
-  ) => Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped>
+  /** The outcomes of turns from now on. */
+  readonly seals: Pick<Seals, "await" | "awaitHere">
   /** Whether a turn runs here, waits for those before it, or is parked. */
   readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
   /** The turns that wait on disk alone. */
@@ -108,13 +104,6 @@ export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Defer
 /** How long turns may take to stop, before another process runs them. */
 const STOP_LIMIT = "5 seconds"
 
-/** A turn that leaves memory, by its gate. */
-interface Leaving {
-  /** Epoch milliseconds. */
-  readonly retryAt: number
-  readonly awaited: GateWait | undefined
-}
-
 class Queue implements TurnQueue {
   readonly parking: Parking
   private readonly services: TurnServices.TurnServices
@@ -122,7 +111,7 @@ class Queue implements TurnQueue {
   private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   private readonly driver: Driver.Driver
   private readonly waking: Waking
-  private readonly seals = new Seals()
+  readonly seals: Seals = new Seals()
   /** Conversations whose turns do not run (TurnQueue.Q3). */
   private readonly released = new Set<Ids.ConversationId>()
   private readonly restartDelays = new RestartDelays()
@@ -263,16 +252,6 @@ class Queue implements TurnQueue {
     for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
     this.working.delete(session)
     this.sessions.release(session)
-  }
-
-  sealOf(turnId: Ids.TurnId): Effect.Effect<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
-    return this.seals.await(turnId)
-  }
-
-  sealHere(
-    turn: Pick<Turn, "conversationId" | "turnId">
-  ): Effect.Effect<TurnEvent.TurnEnd | undefined, TurnStopped.TurnStopped> {
-    return this.seals.awaitHere(turn.turnId, () => this.has(turn))
   }
 
   has({ conversationId, turnId }: Pick<Turn, "conversationId" | "turnId">): boolean {

@@ -56,10 +56,7 @@ interface Dependencies {
 }
 
 /** A quarantine without turns. */
-export const make = (dependencies: Dependencies): QuarantineService => {
-  const admissions = new Admissions(dependencies)
-  return { request: (isSuspect, enter) => admissions.request(isSuspect, enter) }
-}
+export const make = (dependencies: Dependencies): QuarantineService => new Admissions(dependencies)
 
 // --- internal
 
@@ -68,7 +65,7 @@ interface Entrant {
   readonly enter: () => void
 }
 
-class Admissions {
+class Admissions implements QuarantineService {
   private readonly dependencies: Dependencies
   private readonly suspects: Array<Entrant> = []
   private readonly held = new Set<Entrant>()
@@ -81,7 +78,7 @@ class Admissions {
     this.dependencies = dependencies
   }
 
-  request(isSuspect: boolean, enter: () => void): Presence {
+  readonly request = (isSuspect: boolean, enter: () => void): Presence => {
     const entrant: Entrant = { state: "waiting", enter }
     if (isSuspect) {
       this.suspects.push(entrant)

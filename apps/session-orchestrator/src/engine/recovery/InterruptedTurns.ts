@@ -3,10 +3,13 @@
  *
  * InterruptedTurns.B1. The count is on disk before the turn continues: a defect that takes the process down as well is counted.
  * InterruptedTurns.B2. A lost ownership is no defect and is not counted.
- * RestartDelays.B1. The first restart is immediate: another process had written, and the turn continues from the records that are there now.
- * RestartDelays.B2. A conversation that is stopped again soon waits, and longer each time, because its turn may never repeat its records. It
- *     never waits much longer than the trouble has lasted.
- * RestartDelays.B3. Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
+ *
+ * A turn that another process has stopped is restarted here (`RestartDelays`):
+ *
+ * - The first restart is immediate: another process had written, and the turn continues from the records that are there now.
+ * - A conversation that is stopped again soon waits, and longer each time, because its turn may never repeat its records. It
+ *   never waits much longer than the trouble has lasted.
+ * - Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
  */
 import { Interruption, type Journal } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn, TurnStopped, Observer } from "@holdfast/kernel"
@@ -221,7 +224,7 @@ export class RestartDelays {
     return this.stops.size
   }
 
-  /** RestartDelays.B3. An unsettled conversation keeps those behind it too: all that stays was stopped within some minutes. */
+  /** An unsettled conversation keeps those behind it too: all that stays was stopped within some minutes. */
   private forget(now: number): void {
     for (const [id, stop] of this.stops) {
       if (!isSettled(stop, now)) return
@@ -238,5 +241,5 @@ interface Stop {
 
 const isSettled = ({ backAt }: Stop, now: number): boolean => now >= backAt + SETTLED_MS
 
-/** RestartDelays.B2 */
+/** Longer each time, and never much longer than the trouble has lasted. */
 const nextDelay = ({ delayMs }: Stop): number => Math.min(MOST_MS, Math.max(FIRST_MS, 2 * delayMs))

@@ -5,10 +5,12 @@
  * append. The step's `message`, or the turn's end, puts the step on disk and empties this. Clients that connect at the same point get the same
  * array, and each piece of the text is encoded once, however many connect.
  *
- * Recent.R1. It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
- * Recent.R2. A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. So is one whose
- *     prompt has more than `MOST_OPENING`, such as one with images: it would stay here while the turn waits.
- * Recent.R3. Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.
+ * `Recent` has the persisted events of turns that were accepted here:
+ *
+ * - It has all events of a turn so far, or none. A turn that was taken up from disk, has stopped or has ended is not here.
+ * - A turn with more than `MOST` persisted characters behind its opening is dropped: its watchers read the disk. So is one whose
+ *   prompt has more than `MOST_OPENING`, such as one with images: it would stay here while the turn waits.
+ * - Turns of a conversation run one after the other, so at most one turn here has events, and they have no gap.
  */
 import { TextBuffer } from "@holdfast/kernel/host"
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -226,7 +228,7 @@ export class Recent {
       const [first] = stored
       const last = stored.at(-1)
       if (first === undefined || last === undefined) continue
-      return first.id <= id + 1 && id <= last.id ? stored.filter((event) => event.id > id) : undefined // Recent.R3
+      return first.id <= id + 1 && id <= last.id ? stored.filter((event) => event.id > id) : undefined
     }
     return undefined
   }

@@ -1,8 +1,8 @@
 /**
  * Reports to the callers that wait for the end of a turn.
  *
- * Seals.L1. An entry exists only while a caller waits: asking about turns that were sealed long ago leaves nothing.
- * Seals.L2. A turn that stops unsealed is reported too, so that no caller waits without end.
+ * - An entry exists only while a caller waits: asking about turns that were sealed long ago leaves nothing.
+ * - A turn that stops unsealed is reported too, so that no caller waits without end.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import type { Ids, TurnEvent } from "@holdfast/wire"
@@ -50,7 +50,7 @@ export class Seals {
     this.waiting.set(turnId, callers.add(caller))
     return Effect.sync(() => {
       callers.delete(caller)
-      if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId) // Seals.L1
+      if (callers.size === 0 && this.waiting.get(turnId) === callers) this.waiting.delete(turnId)
     })
   }
 }

@@ -2,7 +2,7 @@
  * Holds an awake conversation: its hub, and its turns that are in memory.
  *
  * Session.N1. There is one session per conversation and process, and only while a client watches it or a turn of it is not sealed.
- * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance (Conversations.C1).
+ * Session.N2. Turns run one at a time, in the order of the queue, which is the order of acceptance.
  * Sessions.S1. A session exists while a turn, a watcher or a holder needs it. Ten thousand idle conversations cost nothing here.
  */
 import { StorageError } from "@holdfast/journal"
@@ -13,6 +13,8 @@ import { Hub } from "./Hub.ts"
 import { type Known, type Residence, TurnLife } from "./TurnLife.ts"
 import * as InScope from "../../base/system/InScope.ts"
 
+type Changes = Pick<Conversation, "autoRetryEnabled" | "model" | "modelSince" | "toolAnswers">
+
 /** One awake conversation. */
 export class Session {
   readonly conversationId: Ids.ConversationId
@@ -20,13 +22,11 @@ export class Session {
   /** In order. The first runs, or will run next. A turn that is parked and not in memory is not among them. */
   readonly turns: Array<TurnLife> = []
   /**
-   * The conversation's switch (rule P15), if it was changed since this session woke; otherwise the store has it. `setAutoRetry` writes first
-   * and looks for a session second; a beginning turn does it the other way round, so it misses no change.
+   * What was changed of the conversation since this session woke; otherwise the store has it. A change is written first and made here second; a
+   * beginning turn reads the other way round, so it misses none. But for the switch (rule P15) changes are made in the order of `inOrder`.
    */
-  autoRetry: boolean | undefined = undefined
-  /** What was changed of the conversation since this session woke; otherwise the store has it. It is changed in the order of `inOrder`. */
-  changes: Partial<Pick<Conversation, "model" | "modelSince" | "toolAnswers">> = {}
-  /** The conversation as it was read when a turn of it was accepted; `autoRetry` overrides its switch. */
+  private changes: Partial<Changes> = {}
+  /** The conversation as it was read when a turn of it was accepted. */
   conversation: Conversation | undefined = undefined
   private readonly line = Semaphore.makeUnsafe(1)
   /** The last failure of the line that concerns all. */
@@ -66,8 +66,12 @@ export class Session {
   /** Forgets what was read of the conversation: another process may change it from now on. */
   forget(): void {
     this.conversation = undefined
-    this.autoRetry = undefined
     this.changes = {}
+  }
+
+  /** Something of the conversation was changed. */
+  change(changes: Partial<Changes>): void {
+    this.changes = { ...this.changes, ...changes }
   }
 
   /** The conversation with its changes since it was read. */

@@ -163,7 +163,11 @@ export class TurnLife {
 
   /** The turn leaves memory, unsealed: it waits, or goes on elsewhere. Returns whether it was here. */
   park(): boolean {
-    return this.leave()
+    if (this.hasLeft) return false
+    this.hasLeft = true
+    this.remove()
+    this.stop()
+    return true
   }
 
   /** Aborts the turn. */
@@ -181,7 +185,7 @@ export class TurnLife {
 
   /** The turn's life here is over. Commands that wait for their record, and callers that wait for its end, get the outcome. */
   end(outcome: Exit.Exit<unknown, TurnStopped.TurnStopped>): void {
-    this.leave()
+    this.park()
     this.wait.end(outcome)
     Deferred.doneUnsafe(this.ended, Exit.asVoid(outcome))
   }
@@ -189,14 +193,6 @@ export class TurnLife {
   /** Whether there is an abort, or a command of a person or a gate, that it has not taken yet. */
   get isCalled(): boolean {
     return Deferred.isDoneUnsafe(this.abort) || this.wait.isSteered
-  }
-
-  private leave(): boolean {
-    if (this.hasLeft) return false
-    this.hasLeft = true
-    this.remove()
-    this.stop()
-    return true
   }
 }
 

@@ -15,7 +15,7 @@ import { CallFailure, ProviderCall } from "@holdfast/kernel/host"
 import type { Failure } from "@holdfast/wire"
 import { Effect, type Schema } from "effect"
 import * as ContextSize from "../../base/tokens/ContextSize.ts"
-import { type GateWait, type Call, type Gatekeeper, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
+import { type GateWait, type Call, isByGate, type GateTicket } from "../gate/Gatekeeper.ts"
 import type { Gates } from "../gate/Gates.ts"
 import type { Permit } from "../gate/Limiter.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
@@ -90,19 +90,19 @@ export const throughGates = (
   isFirstOrdered: boolean
 ): Provider.Provider["Service"] => {
   let isOrdered = isFirstOrdered
-  const admit = (gatekeeper: Gatekeeper | undefined, attempt: number): Admitted => {
-    const ticket = turn.holds.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
-    isOrdered = false
-    const answer = admitted(gatekeeper, ticket, (failure) => attempt === 0 && goesOn(failure))
-    turn.gatekeeper = gatekeeper
-    turn.without("ticket") // Admission.A2; a spent ticket is worthless
-    return answer
-  }
   const make = ProviderCall.of(provider)
   return ProviderCall.provider((request, world, listener) => {
     const gatekeeper = gates.of(request)
     const limiter = gates.limiterOf(request.target.provider)
-    const { shareFirst, shared, ticket } = admit(gatekeeper, request.attempt)
+    const held = turn.holds.ticket ?? (isOrdered ? gatekeeper?.admit(turn.turnId) : undefined)
+    isOrdered = false
+    const ticket = held?.gatekeeper === gatekeeper && held?.spend() === true ? held : undefined
+    /** Asks the gate about a first attempt; returns the failure to share, if there is one now. */
+    const shareFirst = () =>
+      ticket === undefined ? gatekeeper?.shareFirst((failure) => request.attempt === 0 && goesOn(failure)) : undefined
+    const shared = ticket === undefined ? shareFirst() : ticket.shared
+    turn.gatekeeper = gatekeeper
+    turn.without("ticket") // Admission.A2; a spent ticket is worthless
     if (shared !== undefined) return failedWith(listener, shared)
     const reported = (permit: Permit | undefined): ProviderCall.Running =>
       begun(make, request, world, listener, gatekeeper?.begin(request.turnId, ticket), permit)
@@ -150,37 +150,13 @@ export const remembering = (turn: TurnLife.TurnLife) => {
   }
 }
 
-/** What the gate decided for a call. */
-interface Admitted {
-  /** The ticket that the call has spent; absent: it is a first attempt. */
-  readonly ticket: GateTicket | undefined
-  /** A failure that the turn takes as its own instead of calling. */
-  readonly shared: Failure.Failure | undefined
-  /** Asks the gate again for a first attempt; returns the failure to share, if there is one now. */
-  readonly shareFirst: () => Failure.Failure | undefined
-}
-
-/**
- * Asks the gate about a call (Admission.A1, A2). `ticket` is what the turn holds: it is spent, or the caller gives it back. `goesOn`:
- * whether the turn goes on after a failure that it shares.
- */
-export const admitted = (
-  gatekeeper: Gatekeeper | undefined,
-  ticket: GateTicket | undefined,
-  goesOn: GoesOn
-): Admitted => {
-  const isLetIn = ticket?.gatekeeper === gatekeeper && ticket?.spend() === true
-  const shareFirst = () => (isLetIn ? undefined : gatekeeper?.shareFirst(goesOn))
-  return { ticket: isLetIn ? ticket : undefined, shareFirst, shared: isLetIn ? ticket.shared : shareFirst() }
-}
+// --- internal
 
 type GoesOn = (failure: Failure.Failure) => boolean
 
 /** The size of a request that a limit of tokens counts. */
-export const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
+const sizeOf = ({ messages, system, tools }: Provider.ProviderRequest): number =>
   ContextSize.of({ messages, system, tools }, ContextSize.estimate)
-
-// --- internal
 
 const failedWith = (listener: ProviderCall.Listener, failure: Failure.Failure): ProviderCall.Running =>
   ProviderCall.refuse(listener, { type: "error", failure })

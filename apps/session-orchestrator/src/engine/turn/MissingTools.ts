@@ -1,39 +1,33 @@
 /**
  * Reports tool servers that are down when a turn begins, and waits for required ones.
  *
- * MissingTools.Q1. A server that is not required costs the turn its tools and nothing else: a warning in the log and a `tools-missing`
- *     event report it. The event is emitted in every life of the turn, the warning in the first one.
- * MissingTools.Q2. A required server holds the turn until it is up, for `HOLD` at most. Its `tools-missing` has `until`. An abort ends the
- *     hold.
- * MissingTools.Q3. After that time the turn's next call of a model fails, without a request, with the reason; it is not retried.
+ * - A server that is not required costs the turn its tools and nothing else: a warning in the log and a `tools-missing`
+ *   event report it. The event is emitted in every life of the turn, the warning in the first one.
+ * - A required server holds the turn until it is up, for `HOLD` at most. Its `tools-missing` has `until`. An abort ends the
+ *   hold.
+ * - After that time the turn's next call of a model fails, without a request, with the reason; it is not retried.
  */
 import type { Provider } from "@holdfast/kernel"
-import { defined, type Failure, type Ids, type TurnEvent } from "@holdfast/wire"
-import { Clock, Duration, Effect, Stream } from "effect"
+import { defined, type Failure } from "@holdfast/wire"
+import { Clock, Deferred, Duration, Effect, Stream } from "effect"
 import type { ToolServers } from "@holdfast/mcp"
+import type { Session } from "../session/Session.ts"
+import type { TurnLife } from "../session/TurnLife.ts"
 
-/** MissingTools.Q2. A broken server needs a person, so a turn does not wait for it all night. */
+/** A broken server needs a person, so a turn does not wait for it all night. */
 export const HOLD = Duration.minutes(10)
 
-/** The turn, and the functions by which it is reported. */
-interface Setting {
-  readonly conversationId: Ids.ConversationId
-  readonly turnId: Ids.TurnId
-  /** The turn has no record of an attempt yet. */
-  readonly isFirstLife: boolean
-  readonly live: (event: TurnEvent.ToolsMissing) => void
-  /** Called before the turn is held, because other turns need its place. */
-  readonly makeRoom: () => void
-  readonly abort: Effect.Effect<void>
-}
-
-/** Waits for required servers; returns the failure of the turn if one is still missing (MissingTools.Q3). */
+/** Waits for required servers; returns the failure of the turn if one is still missing. */
 export const settle = Effect.fnUntraced(function* (
   tools: Pick<ToolServers.OfferedTools, "missing" | "isComplete">,
-  { abort, conversationId, isFirstLife, live, makeRoom, turnId }: Setting
+  { conversationId, hub }: Session,
+  turn: TurnLife,
+  /** The turn has no record of an attempt yet. */
+  isFirstLife: boolean
 ): Effect.fn.Return<Failure.Failure | undefined> {
+  const { abort, turnId } = turn
   const report = (servers: ReadonlyArray<ToolServers.MissingServer>, until?: number): void =>
-    live({
+    hub.live({
       type: "tools-missing",
       conversationId,
       turnId,
@@ -42,7 +36,8 @@ export const settle = Effect.fnUntraced(function* (
     })
   const required = tools.missing().filter(({ isRequired }) => isRequired)
   if (required.length > 0) {
-    makeRoom()
+    turn.without("place") // other turns need it
+    turn.holds.slot?.ready()
     const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(HOLD)
     report(required, until)
     yield* Effect.logWarning(
@@ -51,7 +46,7 @@ export const settle = Effect.fnUntraced(function* (
     const isOver = yield* tools.isComplete.pipe(
       Effect.as(true),
       Effect.raceFirst(Effect.as(Effect.sleep(HOLD), false)),
-      Effect.raceFirst(Effect.as(abort, true))
+      Effect.raceFirst(Effect.as(Deferred.await(abort), true))
     )
     if (isOver) yield* Effect.logInfo(`Turn ${turnId} is held no longer.`)
     else return unavailable(tools.missing().filter(({ isRequired }) => isRequired))
@@ -65,7 +60,7 @@ export const settle = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** A provider that fails every call with `failure`, without a request (MissingTools.Q3). */
+/** A provider that fails every call with `failure`, without a request. */
 export const failing = (failure: Failure.Failure): Provider.Provider["Service"] => ({
   stream: () => Stream.make({ type: "error" as const, failure })
 })

@@ -1,17 +1,12 @@
 /**
  * Collects what turns of one policy share: ten thousand conversations with the configuration's policy have one plan in an orchestrator. A plan
  * has nothing of a turn or of a conversation.
- *
- * TurnPlan.M1. A number that the policy sets wins. Otherwise the schedule is followed until the budget refuses a wait.
- * TurnPlan.M2. A policy without an end has no number.
- * TurnPlan.P1. A turn whose policy sets none of this pays for none of it; the tokenizer is loaded for the first turn that counts tokens.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
 import { Preview, RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, type Target, type TurnEvent } from "@holdfast/wire"
-import type { Defaults } from "../conversation/Defaults.ts"
 import type { Providers } from "../conversation/Providers.ts"
 
 /** The shared part of turns. */
@@ -19,8 +14,6 @@ export interface TurnPlan {
   readonly policy: RetryPolicy.RetryPolicy
   /** Decides by the policy, and shows how many retries its budget allows. */
   readonly strategy: ReturnType<typeof RetryStrategies.deciding>
-  /** Whether its turns count tokens. */
-  readonly counts: boolean
   /** The providers of all targets, bounded by the limits of the policy. */
   readonly provider: Provider.Provider["Service"]
 }
@@ -29,7 +22,7 @@ export interface TurnPlan {
 export type TurnPlans = (own: RetryPolicy.RetryPolicy, isSubmitted: boolean) => TurnPlan
 
 /** The plans of an orchestrator. */
-export const make = (providers: Providers["Service"], { models }: Pick<Defaults["Service"], "models">): TurnPlans => {
+export const make = (providers: Providers["Service"]): TurnPlans => {
   const routed = route(providers)
   // Nearly all turns of an orchestrator have the configuration's policy.
   const plans = new WeakMap<RetryPolicy.RetryPolicy, { attached?: TurnPlan; submitted?: TurnPlan }>()
@@ -39,7 +32,6 @@ export const make = (providers: Providers["Service"], { models }: Pick<Defaults[
     return {
       policy,
       strategy: { ...strategy, budget: { ...strategy.budget, ...defined({ maxRetries: mostRetriesOf(policy) }) } },
-      counts: counts(models, policy),
       provider: Limits.withLimits(routed, policy.requestTimeout)
     }
   }
@@ -73,7 +65,10 @@ const missing = (target: Target.Target, names: ReadonlyArray<string>): ProviderC
   }
 })
 
-/** The most retries of a step; `undefined`: there is no limit, or it is too far away to be shown. */
+/**
+ * The most retries of a step: the policy's own number, or as many as the budget allows waits of the schedule; `undefined`: there is no limit, or it
+ * is too far away to be shown.
+ */
 export const mostRetriesOf = (policy: RetryPolicy.RetryPolicy): number | undefined => {
   const most = RetryPolicy.mostRetries(policy)
   if (most !== undefined) return most
@@ -95,10 +90,3 @@ interface Counted {
 
 /** Every turn has a copy of its policy, and the copies share their parts: a thousand turns need one count. */
 const counted = new WeakMap<RetryPolicy.RetryPolicy["schedule"], Counted>()
-
-/** Whether turns of a policy count tokens (TurnPlan.P1). */
-const counts = (models: Defaults["Service"]["models"], policy: RetryPolicy.RetryPolicy): boolean =>
-  policy.finalReport?.contextBudget !== undefined ||
-  policy.spendGuard?.maxInputTokens !== undefined ||
-  (policy.spendGuard?.maxTurnTokens !== undefined && RetryPolicy.mayVoid(policy)) || // the guard estimates void answers
-  Object.values(models).some(({ contextWindow }) => contextWindow !== undefined)

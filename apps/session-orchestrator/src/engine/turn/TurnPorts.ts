@@ -2,27 +2,18 @@
  * Makes the optional ports of one turn: its router, whose findings about targets are read from and written to the database, its report, its
  * compactor and its limits.
  *
- * TurnPorts.R1. A conversation whose policy is "never" (rule P9) continues on the target of its last answer, unless its model was changed
- *     since.
- * TurnPorts.R2. A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
- *     credentials of all providers count.
+ * - A conversation whose policy is "never" (rule P9) continues on the target of its last answer, unless its model was changed
+ *   since.
+ * - A turn without any other target has no router, and no cost. A person may send it to any provider (rule X4), so the
+ *   credentials of all providers count.
  */
-import {
-  Compactor,
-  type FinalReport,
-  type Provider,
-  type Router,
-  type TurnLimits,
-  type TurnStopped
-} from "@holdfast/kernel"
+import { Compactor, type Provider, type Router, type TurnLimits, type TurnStopped } from "@holdfast/kernel"
 import { type Models, type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
 import { defined, type Message, type Target } from "@holdfast/wire"
 import type { StorageError } from "@holdfast/journal"
 import type { Effect } from "effect"
 import * as FinalReports from "../../config/report/FinalReports.ts"
 import type { Standings } from "../../storage/Standings.ts"
-import * as ContextSize from "../../base/tokens/ContextSize.ts"
-import type * as Tokenizer from "../../base/tokens/Tokenizer.ts"
 
 /** The parts that the routers of all turns share. */
 export interface RouterDependencies extends Omit<Routes.Known, "standing"> {
@@ -41,7 +32,7 @@ interface RouterSetting {
   readonly patiently: <A>(effect: Effect.Effect<A, StorageError>) => Effect.Effect<A, TurnStopped.TurnStopped>
 }
 
-/** The router of a turn; `undefined` if there is no choice (TurnPorts.R2). */
+/** The router of a turn; `undefined` if there is no choice. */
 export const routerOf = (
   { standings, ...known }: RouterDependencies,
   { history, isEnabled, modelSince, patiently, policy }: RouterSetting
@@ -58,7 +49,7 @@ export const routerOf = (
     ...router,
     begin: (question) =>
       router.begin(
-        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // TurnPorts.R1
+        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // rule P9
       )
   }
 }
@@ -80,48 +71,28 @@ export const hasElsewhere = (
   Object.keys(routing.chains).length > 0 ||
   Object.values(credentials).some((names) => names.length > 1)
 
-/** The parts that the ports of all turns share. */
-export interface PortDependencies extends Omit<RouterDependencies, "countTokens"> {
-  readonly count: Tokenizer.Count
-}
-
-/** One turn, as its ports need it. */
-interface PortSetting extends RouterSetting {
-  readonly provider: Provider.Provider["Service"]
-}
-
-/** The optional ports of one turn; `undefined`: the turn does without. */
-export interface TurnPorts {
-  readonly router: Router.Router["Service"] | undefined
-  readonly report: FinalReport.FinalReport["Service"] | undefined
-  readonly compactor: Compactor.Compactor["Service"]
-  readonly limits: TurnLimits.TurnLimits | undefined
-  readonly countTokens: Models.CountTokens
-}
-
-/** The ports of one turn. */
-export const portsOf = ({ count, ...dependencies }: PortDependencies, setting: PortSetting): TurnPorts => {
-  const countTokens: Models.CountTokens = (request) => ContextSize.of(request, count)
-  return {
-    router: routerOf({ ...dependencies, countTokens }, setting),
-    report: FinalReports.make(setting.policy),
-    compactor: Compactor.make(setting.provider), // rule P19
-    limits: limitsOf(setting.policy, count),
-    countTokens
-  }
-}
+/** The optional ports of one turn, whose calls are made by `provider`. */
+export const portsOf = (
+  dependencies: RouterDependencies,
+  { provider, ...setting }: RouterSetting & { readonly provider: Provider.Provider["Service"] }
+) => ({
+  router: routerOf(dependencies, setting),
+  report: FinalReports.make(setting.policy),
+  compactor: Compactor.make(provider), // rule P19
+  limits: limitsOf(setting.policy, dependencies.countTokens)
+})
 
 // --- internal
 
 /** Rules A11, C11. `undefined` if only the kernel's own limits apply: a turn without limits costs less. */
 const limitsOf = (
   { finalReport, maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy,
-  count: Tokenizer.Count
+  countTokens: Models.CountTokens
 ): TurnLimits.TurnLimits | undefined => {
   const budget = finalReport?.contextBudget
   if ([budget, maxFailedToolSteps, maxTurns, maxResponseCharacters].every((limit) => limit === undefined))
     return undefined
   const exceedsContext: TurnLimits.TurnLimits["exceedsContext"] | undefined =
-    budget === undefined ? undefined : (prospect) => ContextSize.of(prospect, count) > budget
+    budget === undefined ? undefined : (prospect) => countTokens(prospect, prospect.target) > budget
   return defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns, exceedsContext })
 }

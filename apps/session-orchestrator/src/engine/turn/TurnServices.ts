@@ -1,5 +1,5 @@
 /** Collects the services that turns run on, and retries writes that the disk refuses. */
-import { Interruptions, type Journal as Port, ProcessName, Timer } from "@holdfast/journal"
+import { Interruptions, type Journal as Port, ProcessName, type StorageError, Timer } from "@holdfast/journal"
 import { Observer, TurnStopped } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Deferred, Effect, Option, Random, Schedule } from "effect"
@@ -66,7 +66,7 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
     quarantine: yield* Quarantine,
     ownership: yield* Ownership,
     providers,
-    plans: TurnPlan.make(providers, defaults),
+    plans: TurnPlan.make(providers),
     gates: yield* Gates,
     tools: yield* Tools,
     defaults,
@@ -81,10 +81,11 @@ export const collect = Effect.fnUntraced(function* (sessions: Sessions, down: De
 export const retryingWrites =
   (turnId: Ids.TurnId, stopping: Effect.Effect<void>) =>
   <A>(
-    effect: Effect.Effect<A, Port.AppendError | TurnStopped.TurnStopped>
-  ): Effect.Effect<A, TurnStopped.TurnStopped> =>
-    // A working disk costs nothing but this one look at the outcome.
-    Effect.catch(effect, (error) => {
+    effect: Effect.Effect<A, Port.AppendError | TurnStopped.TurnStopped>,
+    /** The disk has refused it before. */
+    refused?: StorageError
+  ): Effect.Effect<A, TurnStopped.TurnStopped> => {
+    const after = (error: Port.AppendError | TurnStopped.TurnStopped): Effect.Effect<A, TurnStopped.TurnStopped> => {
       let failure: typeof error | undefined = error
       return Effect.suspend(() => {
         const first = failure
@@ -96,7 +97,10 @@ export const retryingWrites =
         Effect.raceFirst(Effect.andThen(stopping, Effect.fail(shuttingDown))),
         Effect.mapError(({ message }) => new TurnStopped.TurnStopped({ message }))
       )
-    })
+    }
+    // A working disk costs nothing but this one look at the outcome.
+    return refused === undefined ? Effect.catch(effect, after) : after(refused)
+  }
 
 /** The error of callers that wait for a turn when its process releases it. */
 export const shuttingDown = new TurnStopped.TurnStopped({

@@ -1,7 +1,15 @@
-/** Finds a turn's policy with its decisions, its target, and the provider behind its limits and gates. */
-import { Directive, type Provider, type Records, RetryStrategy, type Router } from "@holdfast/kernel"
+/** Finds what a turn runs with: its policy with its decisions, its target, and the provider behind its limits and gates. */
+import { Directive, type Records, RetryStrategy, type Router } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
-import { Basis, Profile, RetryPolicy, RetrySettings, RetryStrategies, type SpendGuard } from "@holdfast/policy"
+import {
+  Basis,
+  type Models,
+  Profile,
+  RetryPolicy,
+  RetrySettings,
+  RetryStrategies,
+  type SpendGuard
+} from "@holdfast/policy"
 import { type Failure, Target } from "@holdfast/wire"
 import { Effect, Result } from "effect"
 import type { Conversation, Resumption, Turn } from "../../storage/Stored.ts"
@@ -14,75 +22,86 @@ import * as ProviderName from "../../base/text/ProviderName.ts"
 import * as SpendSums from "../../config/limits/SpendSums.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type * as TurnPlan from "./TurnPlan.ts"
-import type * as TurnPorts from "./TurnPorts.ts"
+import * as TurnPorts from "./TurnPorts.ts"
 import type { TurnServices } from "./TurnServices.ts"
+import * as ContextSize from "../../base/tokens/ContextSize.ts"
+import * as Tokenizer from "../../base/tokens/Tokenizer.ts"
+import * as Standings from "../../storage/Standings.ts"
 
-/** The settings that one turn runs with. */
-export interface TurnSetting {
-  readonly target: Target.Target
-  /** The part that it shares with the turns of the same policy. */
-  readonly plan: TurnPlan.TurnPlan
-  /** The present state of the conversation's auto-retry switch (rule P15). */
-  readonly isEnabled: () => boolean
-  /** Bounded by the limits of the policy, and connected to the gates. */
-  readonly provider: Provider.Provider["Service"]
-  /** Absent: it is not the turn of a held call. */
-  readonly held?: HeldCalls.HeldCall | undefined
-  /** The price of a target, for a question. */
-  readonly priceOf: SpendGuard.PriceOf
-}
+type Dependencies = Pick<
+  TurnServices,
+  "defaults" | "gates" | "patiently" | "plans" | "providers" | "spending" | "standings"
+>
 
-/** The settings of one turn; `known`: its records until now. */
+/** What one turn runs with: its target, and its ports. `known`: its records until now. */
 export const of = (
-  {
-    defaults,
-    gates,
-    plans,
-    providers,
-    spending
-  }: Pick<TurnServices, "defaults" | "gates" | "plans" | "providers" | "spending">,
+  { defaults, gates, patiently, plans, providers, spending, standings }: Dependencies,
   session: Session,
-  turn: TurnLife.TurnLife,
-  { conversation, turn: own }: Pick<Resumption, "conversation" | "turn">,
+  life: TurnLife.TurnLife,
+  { conversation, history, turn }: Pick<Resumption, "conversation" | "history" | "turn">,
   known: ReadonlyArray<Records.Stored>
-): TurnSetting => {
-  // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
+) => {
   const held = providers.held?.(conversation.conversationId)
   const whole = policyOf(conversation, defaults)
-  const plan = plans(held === undefined ? whole : HeldCalls.policyOf(whole, held), own.isSubmitted === true)
-  const isEnabled = () => session.autoRetry ?? conversation.autoRetryEnabled
-  const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(plan.policy, 0, failure) !== undefined
+  const plan = plans(held === undefined ? whole : HeldCalls.policyOf(whole, held), turn.isSubmitted === true)
+  const { policy } = plan
+  // The settings give the initial state of a conversation's switch; from then on the switch alone decides (rule P15).
+  const isEnabled = () => session.present(conversation).autoRetryEnabled
+  const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
-  const gated = Admission.throughGates(plan.provider, gates, turn, goesOn, Admission.isOrdered(known))
+  const gated = Admission.throughGates(plan.provider, gates, life, goesOn, Admission.isOrdered(known))
+  const provider = spending === undefined ? gated : spending.checked(gated, checkedOf(life, turn))
+  const countTokens: Models.CountTokens = (request) => ContextSize.of(request, Tokenizer.count)
+  const found = held?.account === undefined ? standings : Standings.ofClient(standings, held.account)
+  const { router, ...ports } = TurnPorts.portsOf(
+    {
+      standings: life.draft === undefined ? found : Standings.orUnknown(found),
+      countTokens,
+      credentials: providers.credentials,
+      models: defaults.models
+    },
+    {
+      policy,
+      provider,
+      history,
+      isEnabled,
+      patiently: patiently(turn.turnId),
+      modelSince: conversation.modelSince
+    }
+  )
+  const priceOf: SpendGuard.PriceOf = (target) => SpendSums.priceOf(defaults.prices ?? {}, Target.format(target))
+  // The request of a held call is not in its turn: it is counted by its bytes.
+  const counting = held === undefined ? countTokens : () => held.inputTokens
+  const strategy = deciding({ countTokens: counting, isEnabled, life, plan, priceOf, spending })
   return {
+    ...ports,
     target: targetOf(conversation.model),
-    plan,
-    isEnabled,
-    held,
-    priceOf: (target) => SpendSums.priceOf(defaults.prices ?? {}, Target.format(target)),
-    provider: spending === undefined ? gated : spending.checked(gated, checkedOf(turn, own))
+    provider,
+    strategy,
+    router: router && routed(life, router, strategy, spending),
+    hasCompactor: held === undefined
   }
 }
 
 /** Decides by a turn's plan, behind its switch, its gate and the limits of spending. */
 export const deciding = ({
-  held,
+  countTokens,
   isEnabled,
   life,
   plan: { policy, strategy },
-  ports,
   priceOf,
   spending
-}: Pick<TurnSetting, "held" | "isEnabled"> &
-  Partial<Pick<TurnSetting, "priceOf">> & {
-    readonly life: TurnLife.TurnLife
-    readonly plan: Pick<TurnPlan.TurnPlan, "policy" | "strategy">
-    readonly ports: Pick<TurnPorts.TurnPorts, "countTokens">
-    /** The limits of spending; absent: there are none. */
-    readonly spending: Spending.Spending | undefined
-  }) => {
-  // The request of a held call is not in its turn: it is counted by its bytes.
-  const countTokens = held === undefined ? ports.countTokens : () => held.inputTokens
+}: {
+  readonly countTokens: Models.CountTokens
+  /** The present state of the conversation's auto-retry switch. */
+  readonly isEnabled: () => boolean
+  readonly life: TurnLife.TurnLife
+  readonly plan: Pick<TurnPlan.TurnPlan, "policy" | "strategy">
+  /** The price of a target, for a question. */
+  readonly priceOf?: SpendGuard.PriceOf
+  /** The limits of spending; absent: there are none. */
+  readonly spending: Spending.Spending | undefined
+}) => {
   const guarded = { ...strategy, ...RetryStrategies.guardedBy(policy.spendGuard, countTokens, priceOf) }
   const decided = Admission.remembering(life).strategy(switched(guarded, policy, isEnabled))
   return spending === undefined ? decided : spending.asking(decided, life.turnId)

@@ -97,7 +97,7 @@ export class DryTurn {
 
   /** `countsTokens`: the tokens of answers are real ones. */
   constructor(prompted: Prompted, around: Surroundings, countsTokens = false) {
-    const { clock, credentials, gates, spending } = around
+    const { clock, countTokens, credentials, gates, spending } = around
     const turnId = Ids.TurnId.make(prompted.turnId)
     const conversationId = Ids.ConversationId.make(prompted.turnId)
     const midStream = around.policy.midStream ?? TurnPlan.defaultMidStream(prompted.isSubmitted === true)
@@ -108,7 +108,8 @@ export class DryTurn {
     const goesOn = (failure: Failure.Failure) => isEnabled() && RetryPolicy.delay(policy, 0, failure) !== undefined
     const gated = Admission.throughGates(ProviderCall.provider(this.scripted), gates, life, goesOn, false)
     const plan = { policy, strategy: RetryStrategies.deciding(policy) }
-    const strategy = { ...TurnSetting.deciding({ isEnabled, life, plan, ports: around, spending }), sleep: this.asleep }
+    const deciding = TurnSetting.deciding({ countTokens, isEnabled, life, plan, spending })
+    const strategy = { ...deciding, sleep: this.asleep }
     this.prompted = prompted
     this.countsTokens = countsTokens
     this.around = around

@@ -199,7 +199,7 @@ const ABORTED: Failure.Failure = { reason: "aborted", message: "The turn was abo
 
 const keyOf = (kind: Records.Kind, { number, step }: Records.RecordPosition): string => `${kind} ${step}/${number}`
 
-/** The target that the conversation used last stands for its last answer, which a router asks for (TurnPorts.R1). */
+/** The target that the conversation used last stands for its last answer, which a router asks for. */
 const historyOf = ({ records, turnId }: RecordedTurn): ReadonlyArray<Message.Message> => {
   const route = records.find(({ kind }) => kind === "Route")
   const from = route?.kind === "Route" ? route.value.from : undefined

@@ -4,7 +4,7 @@
  * EventTable.E1. No two events of a turn have one position, though no index enforces it. The ids of a conversation have no gap, and one
  *     query reads the next id and the turn's last position. A process that has not seen another's event would use that event's id
  *     again, and the key refuses that.
- * EventTable.E2. A turn's positions have no gap (`EventSink.S3` of the kernel), so its newest event has the last of them.
+ * EventTable.E2. A turn's positions have no gap (`EventSink` of the kernel), so its newest event has the last of them.
  * EventTable.E3. The ids of a conversation are 1, 2, 3 … in the order of its appends. An event whose (turn, position) is taken, on disk or
  *     earlier in the group, is dropped; the earlier event is returned instead, with its id (`TurnLog.W3`).
  */

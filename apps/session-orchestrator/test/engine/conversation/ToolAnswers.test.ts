@@ -23,7 +23,7 @@ describe("ToolAnswers", () => {
     definitions.flatMap(({ confirmWithinMs, name }) => (confirmWithinMs === undefined ? [] : [name]))
   const call = (toolName: string) => ({ type: "tool-call", toolCallId: "1", toolName, input: {} }) as const
 
-  it.effect("ToolAnswers.W1: a tool with an answer has no question, and its calls run as approved ones, or fail", () =>
+  it.effect("a tool with an answer has no question, and its calls run as approved ones, or fail", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(confirmed(over(undefined)), ["send", "toString"])
       assert.deepStrictEqual(confirmed(over({ send: "approve" })), ["toString"])

@@ -11,7 +11,7 @@ const failure: Failure.Failure = { reason: "overloaded", message: "Overloaded", 
 const target = (model: string) => ({ provider: "a", model })
 
 describe("RecentCalls", () => {
-  it("RecentCalls.C2: has the calls of this minute and the 59 before it, each in its part", () => {
+  it("has the calls of this minute and the 59 before it, each in its part", () => {
     const call = fc.record({ afterMs: fc.nat(30 * MINUTE), model: fc.constantFrom("m", "n"), hasFailed: fc.boolean() })
     fc.assert(
       fc.property(
@@ -54,7 +54,7 @@ describe("RecentCalls", () => {
     )
   })
 
-  it("RecentCalls.C1: of more endpoints than are kept the first ones are forgotten", () => {
+  it("of more endpoints than are kept the first ones are forgotten", () => {
     const counts = new CallCounts(0)
     for (let i = 0; i < 1_100; i++) counts.count({ target: target(`m${i}`), endedAt: 1, isAnswered: true })
     const known = counts.read(1).map(({ target }) => target.model)

@@ -46,8 +46,7 @@ const given = Effect.gen(function* () {
     release: () => Effect.void,
     giveUp: () => Effect.succeed([]),
     readmit: () => {},
-    sealOf: () => Effect.never,
-    sealHere: () => Effect.never,
+    seals: { await: () => Effect.never, awaitHere: () => Effect.never },
     has: ({ turnId }) => has.has(turnId)
   }
   const dependencies = (): Acceptance.Dependencies => ({

@@ -21,7 +21,7 @@ const opened = (recent: Recent, n: number, id: number): readonly [StoredEvent, S
 const long = "x".repeat(64 * 1024)
 
 describe("Recent", () => {
-  it("Recent.R1: has all events of a turn that was accepted here, and none of another", () => {
+  it("has all events of a turn that was accepted here, and none of another", () => {
     const recent = new Recent()
     recent.accepted(NumberedData.turnId(1))
     assert.deepStrictEqual(recent.of(NumberedData.turnId(1)), [])
@@ -31,7 +31,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.of(NumberedData.turnId(2)))
   })
 
-  it("Recent.R1: has nothing of a turn that has ended or stopped", () => {
+  it("has nothing of a turn that has ended or stopped", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
     recent.persisted(stored(3, NumberedData.end(1, 1)))
@@ -43,7 +43,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.of(NumberedData.turnId(3)))
   })
 
-  it("Recent.R2: drops a turn with long answers; a long prompt does not count", () => {
+  it("drops a turn with long answers; a long prompt does not count", () => {
     const recent = new Recent()
     recent.accepted(NumberedData.turnId(1))
     recent.persisted(stored(1, NumberedData.usage(1, 1, 0)))
@@ -55,7 +55,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(0))
   })
 
-  it("Recent.R2: does not keep a prompt with images", () => {
+  it("does not keep a prompt with images", () => {
     const recent = new Recent()
     recent.accepted(NumberedData.turnId(1))
     recent.persisted(stored(1, NumberedData.usage(1, 1, 0)))
@@ -65,7 +65,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(0))
   })
 
-  it("Recent.R3: has the events after an id, if all of them are here and the conversation has had that id", () => {
+  it("has the events after an id, if all of them are here and the conversation has had that id", () => {
     const recent = new Recent()
     assert.isUndefined(recent.after(0))
     const [fifth, sixth] = opened(recent, 1, 5)
@@ -78,7 +78,7 @@ describe("Recent", () => {
     assert.isUndefined(recent.after(7))
   })
 
-  it("Recent.R3: continues with the next turn when one has ended", () => {
+  it("continues with the next turn when one has ended", () => {
     const recent = new Recent()
     opened(recent, 1, 1)
     recent.persisted(stored(3, NumberedData.end(1, 1)))

@@ -21,7 +21,7 @@ describe("the seals", () => {
     })
   )
 
-  it.effect("Seals.L2: report a turn that stops without a seal too", () =>
+  it.effect("report a turn that stops without a seal too", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const stopped = new TurnStopped.TurnStopped({ message: "elsewhere" })
@@ -31,7 +31,7 @@ describe("the seals", () => {
     })
   )
 
-  it.effect("Seals.L1: keep nothing of callers that have left, nor of turns without callers", () =>
+  it.effect("keep nothing of callers that have left, nor of turns without callers", () =>
     Effect.gen(function* () {
       const seals = new Seals()
       const fibers = yield* Effect.forEach([1, 2], () =>

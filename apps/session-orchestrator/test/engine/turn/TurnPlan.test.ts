@@ -8,7 +8,6 @@ import { Effect, Stream } from "effect"
 import type { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as TurnPlan from "../../../src/engine/turn/TurnPlan.ts"
 
-const models = {}
 const policy = Profile.resolve({})
 const request: Provider.ProviderRequest = {
   conversationId: Ids.ConversationId.make("c"),
@@ -30,19 +29,11 @@ const providers = (provider: ReturnType<typeof ScriptedProvider.make>): Provider
 
 describe("the plans of an orchestrator", () => {
   it("turns of one policy share a plan, and those that are submitted another", () => {
-    const plans = TurnPlan.make(providers(ScriptedProvider.make([])), { models })
+    const plans = TurnPlan.make(providers(ScriptedProvider.make([])))
     for (const isSubmitted of [false, true]) {
       assert.strictEqual(plans(policy, isSubmitted), plans(policy, isSubmitted))
     }
     assert.notStrictEqual(plans(policy, true), plans(policy, false))
-  })
-
-  it("other models have other plans", () => {
-    const configured = providers(ScriptedProvider.make([]))
-    const plan = TurnPlan.make(configured, { models })(policy, false)
-    const other = TurnPlan.make(configured, { models: { "test/m": { contextWindow: 1000 } } })
-    assert.isFalse(plan.counts)
-    assert.isTrue(other(policy, false).counts)
   })
 
   it.effect("each orchestrator calls its own providers, whichever plan the turns before had", () =>
@@ -50,8 +41,8 @@ describe("the plans of an orchestrator", () => {
       const [first, second] = [1, 2].map(() => ScriptedProvider.make([1, 2, 3].map(() => ScriptedProvider.answer("x"))))
       if (first === undefined || second === undefined) return assert.fail()
       const configured = providers(first)
-      const one = TurnPlan.make(configured, { models })
-      const two = TurnPlan.make({ ...configured, get: () => second }, { models })
+      const one = TurnPlan.make(configured)
+      const two = TurnPlan.make({ ...configured, get: () => second })
       const call = (plans: TurnPlan.TurnPlans, isSubmitted: boolean) =>
         Stream.runDrain(plans(policy, isSubmitted).provider.stream(request))
       for (const isSubmitted of [false, true, false]) yield* call(one, isSubmitted)

@@ -33,12 +33,15 @@ describe("the policy of a conversation", () => {
 
 describe("what follows when an answer breaks off", () => {
   it("rule X7: a submitted turn has `unseen` by default, and any other `fail`; a setting is for both", () => {
-    const known = { defaults: { ...defaults({}), models: {} }, gates: {}, providers: { credentials: {} } }
-    const services = { ...known, plans: TurnPlan.make(known.providers as Providers["Service"], known.defaults) }
+    const providers = { credentials: {} } as Providers["Service"]
+    const known = { defaults: { ...defaults({}), models: {} }, gates: {}, providers, patiently: () => undefined }
+    const services = { ...known, plans: TurnPlan.make(providers) }
+    const failure = { reason: "network", message: "It broke off.", retryable: true } as const
     const of = (retry: Conversation["retry"], turn: object) => {
       const resumption = { conversation: { ...conversation(retry), model: "a/b" }, turn } as Resumption
-      const given = services as Parameters<typeof TurnSetting.of>[0]
-      return TurnSetting.of(given, {} as Session, {} as TurnLife.TurnLife, resumption, []).plan.policy.midStream
+      const given = services as unknown as Parameters<typeof TurnSetting.of>[0]
+      const { strategy } = TurnSetting.of(given, {} as Session, {} as TurnLife.TurnLife, resumption, [])
+      return strategy.midStream?.(failure)
     }
     assert.deepStrictEqual([of(undefined, {}), of(undefined, { isSubmitted: true })], ["fail", "unseen"])
     for (const midStream of ["fail", "discard", "unseen"]) {
