@@ -98,7 +98,7 @@ describe("a hub", () => {
       hub.repeated([NumberedData.message(1, 1, 1)])
       return hub.inProgress.events().map(({ type }) => type)
     }
-    // Events of a turn that does not run say nothing of the one that does.
+    // Events of a turn that does not run are no news of the turn that does.
     for (const prepare of [() => {}, (hub: Hub) => hub.beside([stored(1)])])
       assert.deepStrictEqual(inProgress(prepare), [])
     assert.deepStrictEqual(
