@@ -77,6 +77,9 @@ export const coded = (code: string | undefined, message: string): string => {
     : `${oneLine(code)} ${text}`
 }
 
+/** Text as HTML or SVG has it, in an attribute too. */
+export const markup = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+
 // --- internal
 
 const CONTROL = new RegExp(Printable.CONTROLS, "gu")

@@ -111,13 +111,4 @@ const STYLE = [
 const numbered = (value: string | number): string =>
   typeof value === "number" ? String(Math.round(value * 100) / 100) : value
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;"
-}
-
-const escaped = (text: string): string =>
-  Prose.oneLine(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? "")
+const escaped = (text: string): string => Prose.markup(Prose.oneLine(text))

@@ -6,6 +6,7 @@
 import type { Ids, TurnState } from "@holdfast/wire"
 import { Clock, Duration, Effect } from "effect"
 import { Argument } from "effect/cli"
+import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Declaration from "../Declaration.ts"
 import { Ended, ExitCode } from "../Ended.ts"
@@ -124,7 +125,7 @@ export const exitCodeOf = (states: ReadonlyArray<TurnState.TurnState>): ExitCode
 export const inWords = ({ error, status, wait }: TurnState.TurnState): string => {
   const why = error === undefined ? "" : `: ${Prose.coded(error.code, error.message)}`
   if (wait?.asks !== undefined) return `waiting for an answer: ${Prose.oneLine(wait.asks.message)}`
-  const until = wait === undefined ? "" : ` until ${new Date(wait.retryAt).toLocaleString("sv-SE")}`
+  const until = wait === undefined ? "" : ` until ${LocalTime.full(LocalTime.here(), "medium")(wait.retryAt)}`
   return `${status}${until}${why}`
 }
 

@@ -9,6 +9,7 @@ import { Predicate } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { createHash } from "node:crypto"
+import * as Prose from "../../base/text/Prose.ts"
 import * as HtmlPage from "../body/HtmlPage.ts"
 import * as ResponseHeaders from "../body/ResponseHeaders.ts"
 
@@ -32,7 +33,7 @@ const make = (): string => {
     const schema = schemas[identifier] ?? {}
     const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
     return `<section id="problem-${name}">
-<h2>${constantOf(properties, "status")} ${escape(constantOf(properties, "title"))}</h2>
+<h2>${constantOf(properties, "status")} ${Prose.markup(constantOf(properties, "title"))}</h2>
 <p><code>${Api.DOCS_PATH}#problem-${name}</code></p>
 <p>${prose(Predicate.hasProperty(schema, "description") ? String(schema.description) : "")}</p>
 </section>`
@@ -68,8 +69,5 @@ const constantOf = (properties: unknown, key: string): string => {
   return Array.isArray(values) ? String(values[0]) : ""
 }
 
-const escape = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
-
 /** Text as HTML; text between backticks becomes code. */
-const prose = (text: string): string => escape(text).replace(/`([^`]+)`/g, "<code>$1</code>")
+const prose = (text: string): string => Prose.markup(text).replace(/`([^`]+)`/g, "<code>$1</code>")
