@@ -37,8 +37,7 @@ import {
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
-import type { Session } from "../session/Session.ts"
-import type { Sessions } from "../session/Session.ts"
+import type { Session, Sessions } from "../session/Session.ts"
 import type { Drafted, TurnQueue } from "./TurnQueue.ts"
 
 /** The services that acceptance uses. */
@@ -50,7 +49,7 @@ export interface Dependencies {
   readonly store: Store["Service"]
   readonly log: TurnLog.TurnLog["Service"]
   readonly sessions: Sessions
-  readonly queue: TurnQueue
+  readonly queue: Pick<TurnQueue, "add" | "has" | "parking">
   readonly tenancy: TenancyService
   readonly newTurnId: () => Ids.TurnId
   readonly gates: Gates.Gates["Service"]
@@ -336,11 +335,11 @@ const inOrder = Effect.fnUntraced(function* (
 }, Effect.uninterruptible)
 
 /** Whether a turn can run at once (Acceptance.A2). */
-const isFree = ({ parking }: TurnQueue, { conversationId, head }: Session): boolean =>
+const isFree = ({ parking }: Pick<TurnQueue, "parking">, { conversationId, head }: Session): boolean =>
   head === undefined && parking.find(conversationId) === undefined
 
 /** Acceptance.A4 */
-const isUnowned = (turn: Turn, queue: TurnQueue): boolean => turn.end === undefined && !queue.has(turn)
+const isUnowned = (turn: Turn, queue: Pick<TurnQueue, "has">): boolean => turn.end === undefined && !queue.has(turn)
 
 const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
   Effect.suspend((): Accepted => {

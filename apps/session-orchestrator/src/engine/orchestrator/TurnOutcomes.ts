@@ -7,12 +7,13 @@ import type { TurnResult } from "../conversation/Conversations.ts"
 import * as ModelAnswer from "../conversation/ModelAnswer.ts"
 import type { Store } from "../../storage/Store.ts"
 import type { StoredEvent, Turn } from "../../storage/Stored.ts"
+import type { Seals } from "../session/Seals.ts"
 import type { TurnQueue } from "./TurnQueue.ts"
 
 /** The parts that outcomes are read from. */
 interface OutcomeDependencies {
   readonly store: Pick<Store["Service"], "turn" | "turnEvents">
-  readonly queue: Pick<TurnQueue, "has" | "seals">
+  readonly queue: Pick<TurnQueue, "has"> & { readonly seals: Pick<Seals, "await" | "awaitHere"> }
 }
 
 type ResultError = StorageError | TurnStopped.TurnStopped

@@ -20,53 +20,12 @@ import * as Entrance from "../driver/Entrance.ts"
 import type { Parking } from "../parking/Parking.ts"
 import { Waking } from "../parking/Waking.ts"
 import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
-import { RestartDelays } from "../recovery/InterruptedTurns.ts"
-import type { Session } from "../session/Session.ts"
+import type { Session, Sessions } from "../session/Session.ts"
 import { type Outcome, Seals } from "../session/Seals.ts"
-import type { Sessions } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import type { Resumption, Turn } from "../../storage/Stored.ts"
 import * as TurnServices from "../turn/TurnServices.ts"
 import * as InScope from "../../base/system/InScope.ts"
-
-/** The accepted turns of this process. */
-export interface TurnQueue {
-  /** Queues an accepted turn behind the others of its conversation. */
-  readonly add: (session: Session, turnId: Ids.TurnId, known?: TurnLife.Known) => Effect.Effect<void>
-  /** Runs a turn that is not on disk, in a session of its own. Interruption aborts it. `sealed` is called when it ends as a draft. */
-  readonly draft: (
-    session: Session,
-    resumption: Resumption,
-    sealed: (sealed: Observer.Sealed) => void
-  ) => Effect.Effect<Drafted, TurnStopped.TurnStopped>
-  /** Runs the turns of a session now, instead of when the first gets its place: a command has arrived. */
-  readonly begin: (session: Session) => void
-  /**
-   * Ends a turn that is queued behind another one, without a place in its order: it is sealed on disk when this succeeds. `undefined`: it is not
-   * queued here, or is the next to run.
-   */
-  readonly abortQueued: (
-    id: Ids.ConversationId,
-    turnId: Ids.TurnId
-  ) => Effect.Effect<boolean, TurnStopped.TurnStopped> | undefined
-  /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q3). */
-  readonly release: (id: Ids.ConversationId) => Effect.Effect<void>
-  /**
-   * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
-   * Returns those that were in memory or parked.
-   */
-  readonly giveUp: (isMeant: (id: Ids.ConversationId) => boolean) => Effect.Effect<ReadonlyArray<Ids.ConversationId>>
-  /** Lets turns of the conversation run again. */
-  readonly readmit: (id: Ids.ConversationId) => void
-  /** Begins no answer from now on; returns whether those that have begun are over (`Condition`). */
-  readonly settle: () => boolean
-  /** The outcomes of turns from now on. */
-  readonly seals: Pick<Seals, "await" | "awaitHere">
-  /** Whether a turn runs here, waits for those before it, or is parked. */
-  readonly has: (turn: Pick<Turn, "conversationId" | "turnId">) => boolean
-  /** The turns that wait on disk alone. */
-  readonly parking: Parking
-}
 
 /** How a draft has left. */
 export type Drafted =
@@ -82,39 +41,20 @@ export type Drafted =
       readonly drop: () => void
     }
 
-/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
-export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
-  const services = yield* TurnServices.collect(sessions, down)
-  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
-  yield* InScope.atEnd(
-    Effect.sync(() => {
-      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnServices.shuttingDown))
-    })
-  )
-  const fork = yield* InScope.fork
-  const queue = new Queue(services, fork)
-  yield* InScope.atEnd(Effect.sync(() => queue.close()))
-  // Finalizers run in reverse order, so this one runs first: the turns still run.
-  yield* InScope.atEnd(InterruptedTurns.recordOrderlyStop(services))
-  return queue
-})
-
-// --- internal
-
-/** How long turns may take to stop, before another process runs them. */
-const STOP_LIMIT = "5 seconds"
-
-class Queue implements TurnQueue {
+/** The accepted turns of this process. */
+export class TurnQueue {
+  /** The turns that wait on disk alone. */
   readonly parking: Parking
+  /** The outcomes of turns from now on. */
+  readonly seals: Seals = new Seals()
   private readonly services: TurnServices.TurnServices
   private readonly sessions: Sessions
   private readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   private readonly driver: Driver.Driver
   private readonly waking: Waking
-  readonly seals: Seals = new Seals()
   /** Conversations whose turns do not run (TurnQueue.Q3). */
   private readonly released = new Set<Ids.ConversationId>()
-  private readonly restartDelays = new RestartDelays()
+  private readonly restartDelays = new InterruptedTurns.RestartDelays()
   private isClosed = false
   /** The sessions with a turn that runs; with the fiber that recovers it, if it has stopped. */
   private readonly working = new Map<Session, Fiber.Fiber<void> | undefined>()
@@ -145,6 +85,7 @@ class Queue implements TurnQueue {
     this.driver.stop(TurnServices.shuttingDown)
   }
 
+  /** Queues an accepted turn behind the others of its conversation. */
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
     return Effect.sync(() => {
       const turn = session.add(turnId, "queued", "last", known)
@@ -153,6 +94,7 @@ class Queue implements TurnQueue {
     })
   }
 
+  /** Runs a turn that is not on disk, in a session of its own. Interruption aborts it. `sealed` is called when it ends as a draft. */
   draft(
     session: Session,
     resumption: Resumption,
@@ -193,6 +135,10 @@ class Queue implements TurnQueue {
     })
   }
 
+  /**
+   * Ends a turn that is queued behind another one, without a place in its order: it is sealed on disk when this succeeds. `undefined`: it is not
+   * queued here, or is the next to run.
+   */
   abortQueued(id: Ids.ConversationId, turnId: Ids.TurnId): Effect.Effect<boolean, TurnStopped.TurnStopped> | undefined {
     const session = this.sessions.find(id)
     const turn = session?.turns.find((turn) => turn.turnId === turnId)
@@ -204,6 +150,7 @@ class Queue implements TurnQueue {
     return Effect.as(Deferred.await(turn.ended), true)
   }
 
+  /** Stops the turn of a conversation unsealed, and takes it out of memory (TurnQueue.Q3). */
   release(id: Ids.ConversationId): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.released.add(id)
@@ -217,6 +164,10 @@ class Queue implements TurnQueue {
     })
   }
 
+  /**
+   * Does that with all conversations that another process has from now on, and ends their streams and the calls that wait for their turns.
+   * Returns those that were in memory or parked.
+   */
   giveUp(isMeant: (id: Ids.ConversationId) => boolean): Effect.Effect<ReadonlyArray<Ids.ConversationId>> {
     return Effect.gen({ self: this }, function* () {
       yield* InterruptedTurns.recordOrderlyStop(this.services, isMeant)
@@ -238,10 +189,12 @@ class Queue implements TurnQueue {
     })
   }
 
+  /** Begins no answer from now on; returns whether those that have begun are over (`Condition`). */
   settle(): boolean {
     return this.driver.settle() && !Array.from(this.sessions).some(({ hub }) => hub.inProgress.isAnswering)
   }
 
+  /** Lets turns of the conversation run again. */
   readmit(id: Ids.ConversationId): void {
     this.released.delete(id)
   }
@@ -254,6 +207,7 @@ class Queue implements TurnQueue {
     this.sessions.release(session)
   }
 
+  /** Whether a turn runs here, waits for those before it, or is parked. */
   has({ conversationId, turnId }: Pick<Turn, "conversationId" | "turnId">): boolean {
     const isParked = this.parking.find(conversationId)?.turnId === turnId
     return isParked || this.sessions.find(conversationId)?.has(turnId) === true
@@ -266,6 +220,7 @@ class Queue implements TurnQueue {
     return ahead ?? (this.parking.find(conversationId) === undefined ? head : undefined)
   }
 
+  /** Runs the turns of a session now, instead of when the first gets its place: a command has arrived. */
   begin(session: Session): void {
     const turn = this.nextOf(session)
     const { conversationId } = session
@@ -365,3 +320,25 @@ class Queue implements TurnQueue {
     this.report(turn, Exit.fail(error))
   }
 }
+
+/** A queue whose turns stop, unsealed, with the scope. `down` is done when the service shuts down. */
+export const make = Effect.fnUntraced(function* (sessions: Sessions, down: Deferred.Deferred<void>) {
+  const services = yield* TurnServices.collect(sessions, down)
+  // Runs after the fibers have ended: a runner continues without this conversation, so gates must get their tickets back (Gatekeeper.K1).
+  yield* InScope.atEnd(
+    Effect.sync(() => {
+      for (const { turns } of sessions) for (const turn of turns.slice()) turn.end(Exit.fail(TurnServices.shuttingDown))
+    })
+  )
+  const fork = yield* InScope.fork
+  const queue = new TurnQueue(services, fork)
+  yield* InScope.atEnd(Effect.sync(() => queue.close()))
+  // Finalizers run in reverse order, so this one runs first: the turns still run.
+  yield* InScope.atEnd(InterruptedTurns.recordOrderlyStop(services))
+  return queue
+})
+
+// --- internal
+
+/** How long turns may take to stop, before another process runs them. */
+const STOP_LIMIT = "5 seconds"

@@ -18,8 +18,7 @@ import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../../storage/Stored.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type ConversationNotFound, type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
-import { InProgress } from "./InProgress.ts"
-import { Recent } from "./InProgress.ts"
+import { InProgress, Recent } from "./InProgress.ts"
 
 /** Most subscribers written to in one turn of the event loop: all other requests wait that long. */
 const MOST_AT_ONCE = 64

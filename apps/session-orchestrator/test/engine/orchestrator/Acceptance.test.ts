@@ -11,7 +11,6 @@ import * as Startup from "../../../src/engine/orchestrator/Startup.ts"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import type { Parking } from "../../../src/engine/parking/Parking.ts"
 import { Sessions } from "../../../src/engine/session/Session.ts"
-import type { TurnQueue } from "../../../src/engine/orchestrator/TurnQueue.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
 import { Store } from "../../../src/storage/Store.ts"
 import * as NumberedData from "../../storage/NumberedData.ts"
@@ -32,21 +31,13 @@ const given = Effect.gen(function* () {
     find: () => undefined,
     park: (_: unknown, turn: string, wakeAt: number) => void done.push(`park ${turn} until ${wakeAt}`)
   } as unknown as Parking // the part of it that acceptance uses
-  const queue: TurnQueue = {
+  const queue: Acceptance.Dependencies["queue"] = {
     parking,
     add: (_, turn) =>
       Effect.sync(() => {
         done.push(`add ${turn}`)
         has.add(turn)
       }),
-    begin: () => {},
-    abortQueued: () => undefined,
-    draft: () => Effect.never,
-    settle: () => true,
-    release: () => Effect.void,
-    giveUp: () => Effect.succeed([]),
-    readmit: () => {},
-    seals: { await: () => Effect.never, awaitHere: () => Effect.never },
     has: ({ turnId }) => has.has(turnId)
   }
   const dependencies = (): Acceptance.Dependencies => ({
