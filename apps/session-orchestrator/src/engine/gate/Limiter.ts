@@ -3,8 +3,9 @@
  *
  * Limiter.L1. Calls begin in the order in which they asked, first attempts and retries alike.
  * Limiter.L2. A permit is held from the beginning of a call to the end of its connection, and given back once.
- * Limiter.L3. An attempt that waits for a permit has not begun: no time limit counts, and an abort ends the wait.
  * Limiter.L4. The last known use of other processes counts too.
+ *
+ * An attempt that waits for a permit has not begun: no time limit counts, and an abort ends the wait.
  */
 import { Allowance } from "@holdfast/policy"
 import { Clock, Effect } from "effect"

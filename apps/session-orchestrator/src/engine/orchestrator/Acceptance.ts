@@ -4,12 +4,11 @@
  * Acceptance.A1. Accepting and queueing are one step per conversation: turns run in the order in which they were accepted.
  * Acceptance.A2. A turn that can run at once is written together with its opening events. A turn behind others writes them when the others
  *     have ended, because its events would otherwise stand between theirs.
- * Acceptance.A3. The same turn again is accepted again, and run once.
  * Acceptance.A4. A turn can be on disk without its client having received an answer (the database went away right after the commit). It is
  *     run when the client sends it again, or sends another one, which stands behind it: its first events are on disk.
- * Acceptance.A5. A database that is away fails all acceptances that wait in line together (`Session`).
- * Acceptance.A7. No turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand
- *     before them.
+ *
+ * The same turn again is accepted again, and run once. A database that is away fails all acceptances that wait in line together (`Session`). No
+ * turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand before them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -106,7 +105,7 @@ export const acceptDraft = (
     if (isStopping()) return Effect.fail(new ShuttingDown())
     return sessions.using(conversationId, (session) =>
       Effect.gen(function* () {
-        yield* started // Acceptance.A7
+        yield* started
         yield* store.createConversation(conversation)
         const accepted = yield* log.accept(turn, { isOpened: true, isNew: true })
         const opening = accepted._tag === "Accepted" ? (accepted.opening ?? []) : []
@@ -347,13 +346,10 @@ const accept = (dependencies: Dependencies, wanted: Wanted): Accepted =>
     return dependencies.sessions.using(wanted.conversationId, (session) =>
       session.inOrder(
         // Read while a session exists: a change of the auto-retry switch then reaches it.
-        Effect.flatMap(
-          Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), // Acceptance.A7
-          (found) => {
-            session.conversation = found
-            return inOrder(dependencies, wanted, session, found)
-          }
-        )
+        Effect.flatMap(Effect.andThen(dependencies.started, dependencies.find(wanted.conversationId)), (found) => {
+          session.conversation = found
+          return inOrder(dependencies, wanted, session, found)
+        })
       )
     )
   })

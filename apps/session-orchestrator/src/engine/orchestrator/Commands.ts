@@ -1,14 +1,15 @@
 /**
  * Delivers commands to a conversation's head turn, in memory or parked, and aborts to queued turns (rules P14, X4).
  *
- * Commands.M1. A command is answered when its effect is on disk: the record of the wait that carries it, or the seal of an abort. A process
- *     that dies right after that has lost nothing that it promised.
  * Commands.M2. A command with nothing to do is answered at once. A command that came too late for a wait is answered when the end of that
  *     wait is on disk.
  * Commands.M3. No client waits longer than `ANSWER_LIMIT`. Then the answer is an error with the state of the disk. A command that its turn has
  *     is not withdrawn: it takes effect once it can be recorded, and the same id again is the same command.
  * Commands.M4. A command for one turn does nothing to another. A command that names no turn is for the first turn of the conversation. Sent
  *     again, it is answered as done and reaches no turn, if a turn has it on record.
+ *
+ * A command is answered when its effect is on disk: the record of the wait that carries it, or the seal of an abort. A process that dies right
+ * after that has lost nothing that it promised.
  */
 import { StorageError } from "@holdfast/journal"
 import type { RetryStrategy, TurnStopped } from "@holdfast/kernel"

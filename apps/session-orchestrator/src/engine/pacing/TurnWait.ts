@@ -1,15 +1,15 @@
 /**
  * Delivers commands to the wait of one turn.
  *
- * TurnWait.W1. Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a
- *     question (rule X11) ends a sleep and begins another, and the wait is still the same.
  * TurnWait.W2. A command id that was taken once is never taken again (rule X4): a client that sends it again gets the result of the first.
  * TurnWait.W3. A person's command comes before the clock, and an end that was moved does not end the wait any more.
  * TurnWait.W4. The sender of a command gets its result when it is on record. If the command came too late, the sender gets that result when the
  *     event that overtook it is on record; if a defect keeps it from being recorded, the sender gets the error. Commands in memory when the
  *     process dies have not been answered.
- * TurnWait.W5. A question about tool calls takes answers to its calls, a change of its deadline, and giving up; any other wait takes no
- *     answers. A command that does not fit has nothing to do.
+ *
+ * Commands are taken in order, and none is lost between two parts of one wait: moving its end, extending the budget, or a question (rule X11)
+ * ends a sleep and begins another, and the wait is still the same. A question about tool calls takes answers to its calls, a change of its
+ * deadline, and giving up; any other wait takes no answers. A command that does not fit has nothing to do.
  */
 import { RetryStrategy, type TurnStopped } from "@holdfast/kernel"
 import { Deferred, Effect, Exit } from "effect"
@@ -54,7 +54,7 @@ export class TurnWait {
     this.report()
   }
 
-  /** The turn is about to wait: for answers about these tool calls, or for a retry (TurnWait.W5). */
+  /** The turn is about to wait: for answers about these tool calls, or for a retry. */
   expect(calls: ReadonlyArray<string> | undefined): void {
     this.expected = { calls }
     for (const pending of this.inbox.splice(0)) {

@@ -1,13 +1,13 @@
 /**
  * Keeps the turns that wait on disk alone, and wakes them.
  *
- * Parking.P1. A parked turn is an entry here, its row and its records: no fiber, no messages, no session. It costs what a small row
- *     costs, however long its conversation is.
  * Parking.P2. It leaves exactly once: when its time has come or when a command arrives, whichever is first.
- * Parking.P3. A conversation has at most one, the turn at its head; the turns behind it stay in its session's queue.
  * Parking.P4. A turn that waits for an endpoint with a gate leaves when the gate admits it: before its time, or after it (rule X5).
  * Parking.P5. A turn whose time is near is parked as before: its wake and its time stay here, whatever part of it is in memory already
  *     (`Waking`). A turn that the gate would hold is not reported as near.
+ *
+ * A parked turn is an entry here, its row and its records: no fiber, no messages, no session. It costs what a small row costs, however long its
+ * conversation is. A conversation has at most one, the turn at its head; the turns behind it stay in its session's queue.
  */
 import type { Timer } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"

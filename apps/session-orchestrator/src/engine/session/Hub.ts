@@ -3,13 +3,13 @@
  *
  * Hub.H1. Every subscriber gets every event after its subscription, in order, or the error `SubscriberTooSlow`. A slow subscriber never
  *     delays the turn or the others.
- * Hub.H2. An event is encoded once, however many subscribers there are, and not encoded without subscribers.
- * Hub.H3. Events from one read of the provider reach a subscriber as one chunk: a microtask resumes the subscriber or pushes to it (`Push`)
- *     after that read is processed, and the chunk is written when the microtask returns. With many subscribers that holds for the first; the others follow in
- *     later turns of the event loop.
  * Hub.H4. A turn that is run again emits its events again: an event that has passed here once does not pass again.
  * Hub.H5. Content counts as received as soon as a subscriber of its turn has been given it, read or not; so does a runner that passes it on.
  *     Content that was withdrawn is given to no later subscriber (rule X7).
+ *
+ * An event is encoded once, however many subscribers there are, and not encoded without subscribers. Events from one read of the provider reach
+ * a subscriber as one chunk: a microtask resumes the subscriber or pushes to it (`Push`) after that read is processed, and the chunk is written
+ * when the microtask returns. With many subscribers that holds for the first; the others follow in later turns of the event loop.
  */
 import type { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"

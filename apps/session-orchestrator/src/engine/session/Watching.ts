@@ -1,14 +1,15 @@
 /**
  * Joins stored and live events for a watcher, without gap or duplicate (rule X3).
  *
- * Watching.V1. It subscribes first and reads second, so no event falls between.
  * Watching.V2. A frame of the subscription that is on disk too was read from there: it is dropped, and with it the transient events of its
  *     turn before it, which it replaces.
  * Watching.V3. An event that is on disk and has not passed the hub yet is left to the hub. Read from the disk it would precede the
  *     transient events that it replaces, and arrive again after them.
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
- * Watching.V5. Events in memory (`Recent`) are not read from the disk. They have passed the hub, so Watching.V3 and Watching.V4 do not apply.
+ *
+ * It subscribes first and reads second, so no event falls between. Events in memory (`Recent`) are not read from the disk. They have passed the
+ * hub, so Watching.V3 and Watching.V4 do not apply.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
@@ -61,7 +62,7 @@ export const watch = <E>(
           )
         const stored =
           recent !== undefined
-            ? Stream.fromArray<Frame>(recent) // Watching.V5
+            ? Stream.fromArray<Frame>(recent)
             : // Includes the event that the watcher has, which proves that it exists.
               fromDisk(Math.max(0, after - 1)).pipe(
                 Stream.filter((frame) => !isKnown(frame, after)),

@@ -5,9 +5,10 @@
  *     so the sum of a turn is that of its `turn-end`.
  * SpendAccount.A2. An answer to a question lets the turn pass that limit until its end, and raises it for the others. They go on below it, and ask
  *     again where it is reached again: what makes them go on is no answer.
- * SpendAccount.A3. Turns that have ended are remembered for `REMEMBERED_MS`: a turn that is read from the database again counts once.
  * SpendAccount.A4. A conversation runs one turn at a time. Before its first step a turn gets what the earlier turns of its conversation have spent; its own
  *     calls are added to that.
+ *
+ * Turns that have ended are remembered for `REMEMBERED_MS`: a turn that is read from the database again counts once.
  */
 import type { Observer } from "@holdfast/kernel"
 import { Prices, Durations, SpendGuard } from "@holdfast/policy"
@@ -96,7 +97,7 @@ export class SpendAccount {
     this.sums.add(use, turn.tags ?? [])
   }
 
-  /** Adds the tokens of a turn that has ended, once (SpendAccount.A3). */
+  /** Adds the tokens of a turn that has ended, once. */
   enterEnded(
     { labels: { tags = [] }, model, turn: { end, turnId } }: TurnRow,
     uses: ReadonlyArray<SpendSums.Use>
@@ -243,7 +244,7 @@ export class SpendAccount {
     if (this.conversations.size > MOST_CONVERSATIONS && first !== undefined) this.conversations.delete(first)
   }
 
-  /** SpendAccount.A3 */
+  /** A turn that is read from the database again counts once. */
   private noteEnd(turnId: Ids.TurnId, endedAt: number): void {
     this.ended.set(turnId, endedAt)
     for (const [id, at] of this.ended) {

@@ -2,14 +2,15 @@
  * Applies the limits of spending (`spend`) to turns: before the first call of each step.
  *
  * Spending.P1. A step is checked once, before its first call; its retries are not. Nothing is done per token.
- * Spending.P2. The day is read from the database once, when the service starts. From then on this process counts what its own turns use. Calls of the
- *     gateway that were answered at once are on disk without tags, and those of other runners count after a start.
  * Spending.P3. Where runners share a database, the turns that other runners have ended are read before a step, once in `REREAD_MS` at most. A
  *     turn of another runner counts when it has ended. While the database is away, a turn that is not on disk is checked by what is in memory.
- * Spending.P4. A refused step is a failed attempt without a call. No gate, router or standing of an endpoint gets it.
- * Spending.P5. A conversation is read before the first step of a turn, if a limit is on conversations and its sum is not in memory. Where
- *     runners share a database, a limit on turns needs it too: the turn may have begun at another runner.
  * Spending.P6. A limit that is raised is on disk, and in force here, when `raise` succeeds. A runner reads what others have raised before it refuses.
+ *
+ * The day is read from the database once, when the service starts. From then on this process counts what its own turns use. Calls of the
+ * gateway that were answered at once are on disk without tags, and those of other runners count after a start. A refused step is a failed
+ * attempt without a call. No gate, router or standing of an endpoint gets it. A conversation is read before the first step of a turn, if a
+ * limit is on conversations and its sum is not in memory. Where runners share a database, a limit on turns needs it too: the turn may have
+ * begun at another runner.
  */
 import type { StorageError } from "@holdfast/journal"
 import { Directive, type Observer, type Provider, RetryStrategy, type Router } from "@holdfast/kernel"
@@ -78,7 +79,7 @@ export interface Sources {
   readonly raises?: SpendRaises["Service"] | undefined
 }
 
-/** The limits of this process, which the conversations of a runner share. The first call reads the day (Spending.P2). */
+/** The limits of this process, which the conversations of a runner share. The first call reads the day. */
 export const shared = (settings: SpendSettings, sources: Sources): Effect.Effect<Spending, StorageError> =>
   Effect.suspend(() => {
     const known = made.get(settings)
@@ -94,7 +95,7 @@ export const shared = (settings: SpendSettings, sources: Sources): Effect.Effect
     return making
   })
 
-/** Reads the day (Spending.P2). */
+/** Reads the day. */
 export const make = Effect.fn("Spending.make")(function* (
   { isShared, limits, prices }: SpendSettings,
   { answered, log, lists, raises }: Sources
@@ -291,7 +292,7 @@ export const deciding = <S extends RetryStrategy.Deciding>(strategy: S): S => ({
       : RetryStrategy.decide(strategy, attempt, failure, spent)
 })
 
-/** Returns a router that gets no failure of a limit of spending (Spending.P4). */
+/** Returns a router that gets no failure of a limit of spending. */
 export const routed = (
   router: Router.Router["Service"],
   strategy: RetryStrategy.Deciding

@@ -5,10 +5,10 @@
  *     person ordered calls in any case (rule X4), also in another life of its turn. A first attempt is never held. It shares a failure that is
  *     beyond doubt, if its turn will wait and try again: no turn fails without its own call.
  * Admission.A2. A ticket is valid for one gate. A turn that goes to another endpoint gives it back, and calls there.
- * Admission.A3. The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its
- *     last event.
  * Admission.A4. If the provider has limits, a call begins when it has a permit (`Limiter`). The gate may have changed by then, so it is
  *     asked again.
+ *
+ * The gate gets at most three reports of a call: content arrived, failed, ended. A read in between costs one look at its last event.
  */
 import { Provider, Records, RetryStrategy, type Router } from "@holdfast/kernel"
 import { CallFailure, ProviderCall } from "@holdfast/kernel/host"
@@ -212,7 +212,7 @@ class Reported implements ProviderCall.Listener {
     this.listener.end(end)
   }
 
-  /** Admission.A3 */
+  /** At most three reports of a call. */
   private report(events: ProviderCall.Events, call: Call): void {
     if (!this.hasAnswered && events.some(isAnswer)) {
       this.hasAnswered = true

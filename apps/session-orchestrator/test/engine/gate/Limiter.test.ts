@@ -39,7 +39,7 @@ describe("Limiter", () => {
       })
   )
 
-  it.effect("Limiter.L3: a call that is interrupted while it waits is skipped", () =>
+  it.effect("a call that is interrupted while it waits is skipped", () =>
     Effect.gen(function* () {
       const limiter = new Limiter({ calls: 1 }, new ManualClock())
       const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])

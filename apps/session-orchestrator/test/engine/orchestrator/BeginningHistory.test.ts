@@ -25,7 +25,7 @@ describe("a prompt", () => {
     )
   )
 
-  it.effect("Acceptance.A7: has the answer of a turn that the start takes up, though its prompt arrives before", () => {
+  it.effect("has the answer of a turn that the start takes up, though its prompt arrives before", () => {
     const read = Deferred.makeUnsafe<void>()
     const isEnded = (real: Store["Service"]) =>
       Effect.map(real.turn(NumberedData.turnId(1)), (turn) => Option.getOrThrow(turn).end !== undefined)

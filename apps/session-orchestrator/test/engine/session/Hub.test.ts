@@ -55,7 +55,7 @@ const endOf = async (subscriber: Subscriber): Promise<unknown> => {
 }
 
 describe("a hub", () => {
-  it("Hub.H2: encodes an event once, however many subscribers there are", () => {
+  it("encodes an event once, however many subscribers there are", () => {
     const hub = new Hub()
     let encoded = 0
     const event = { ...delta("x"), toJSON: () => ({ times: ++encoded }) }
@@ -220,7 +220,7 @@ describe("a hub", () => {
     assert.deepStrictEqual(textsOf(hub.subscribe().take()), ["b"])
   })
 
-  it("Hub.H3: wakes 64 in a turn of the event loop, the first of them at once, and each gets all frames so far", async () => {
+  it("wakes 64 in a turn of the event loop, the first of them at once, and each gets all frames so far", async () => {
     const hub = new Hub()
     const listeners = Array.from({ length: 150 }, () => listening(hub.subscribe()))
     await microtasks()

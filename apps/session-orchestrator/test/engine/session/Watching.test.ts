@@ -178,7 +178,7 @@ describe("a watcher", () => {
   )
 
   Property.prop(
-    "Watching.V5: reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
+    "reads nothing of a turn that was accepted here, at any point of subscription, and misses no event",
     fc.tuple(turn, fc.nat(40), fc.nat(10), fc.boolean(), fc.boolean()),
     ([events, a, b, isOfTurn, isPushed]) =>
       Effect.gen(function* () {
@@ -247,7 +247,7 @@ describe("between the disk and the hub", () => {
     assert.deepStrictEqual(hub.inProgress.events(), [retry])
   })
 
-  it.effect("Watching.V5: a turn that has stopped is read from disk, where another process may have continued it", () =>
+  it.effect("a turn that has stopped is read from disk, where another process may have continued it", () =>
     Effect.gen(function* () {
       const session = new Session(conversationId)
       session.hub.recent.accepted(turnId)

@@ -109,7 +109,7 @@ it.effect(
 )
 
 describe("a call to a provider with limits", () => {
-  it.effect("Limiter.L3: waits for its permit without a time limit, and no limit on silence counts meanwhile", () =>
+  it.effect("waits for its permit without a time limit, and no limit on silence counts meanwhile", () =>
     Effect.gen(function* () {
       const gates = yield* Gates.Gates
       const { calls, service } = provider()
