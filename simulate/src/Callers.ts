@@ -25,7 +25,7 @@ const PAUSE_MS = 1_500
 /** A program gives up after so many connections that broke off. */
 const MOST_CONNECTIONS = 12
 
-/** A client is held by a head after 20 s, and a heartbeat each 10 s (ClientAnswer.A1); a slow disk stops the thread for 3 s. */
+/** A client is held by a head after 20 s, and a heartbeat each 10 s; a slow disk stops the thread for 3 s. */
 const FIRST_MS = 20_000 + 3_001
 const BEAT_MS = 10_000 + 3_001
 

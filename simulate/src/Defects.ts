@@ -252,9 +252,9 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     replace: "message: failure.message,"
   },
   {
-    name: "one call more than the limit is made (Allowance.A1)",
+    name: "one call more than the limit is made",
     path: "packages/policy/src/gate/Allowance.ts",
-    find: ">= calls) return Infinity // Allowance.A1",
+    find: ">= calls) return Infinity",
     replace: "> calls) return Infinity"
   },
   {
@@ -278,7 +278,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a wait above the longest is waited for (P6)",
     path: "packages/policy/src/decision/RetryPolicy.ts",
-    find: 'if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs })',
+    find: 'if (baseMs > capMs) return RetryDecision.Refused({ because: "max-delay", delayMs: baseMs })',
     replace: ""
   },
   {
@@ -296,7 +296,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     needs: "programs"
   },
   {
-    name: "a client that waits gets one heartbeat (ClientAnswer.A1)",
+    name: "a client that waits gets one heartbeat",
     path: `${SERVICE}/gateway/ClientAnswer.ts`,
     find: "cancel = wait(BEAT_MS)\n",
     replace: "\n",
@@ -325,7 +325,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   },
   {
     name: "a client that leaves keeps its endpoint's connection (X13)",
-    path: `${SERVICE}/gateway/Attempt.ts`,
+    path: `${SERVICE}/gateway/Relay.ts`,
     find: "readonly cancel = (): void => {\n    this.close()",
     replace: "readonly cancel = (): void => {",
     needs: "programs"

@@ -36,7 +36,7 @@ import * as ServiceDeliveries from "./ops/delivery/ServiceDeliveries.ts"
 import * as TurnWebhooks from "./ops/delivery/TurnWebhooks.ts"
 import * as Inspection from "./insight/inspection/Inspection.ts"
 import * as HealthReports from "./insight/inspection/endpoints/HealthReports.ts"
-import * as BulkCommands from "./http/BulkCommands.ts"
+import * as BulkRun from "./http/BulkRun.ts"
 import * as RaisedLimits from "./http/RaisedLimits.ts"
 import * as PeriodReports from "./insight/inspection/period/PeriodReports.ts"
 import * as Removal from "./engine/orchestrator/Removal.ts"
@@ -253,7 +253,7 @@ export const inspection = Layer.mergeAll(PeriodReports.layer, StoredTurns.layer)
 const reports = HealthReports.layer.pipe(Layer.provide([Secrets.layer, connected]))
 
 /** Lists and states of turns, and commands for many of them. */
-export const manyTurns = Layer.provideMerge(BulkCommands.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
+export const manyTurns = Layer.provideMerge(BulkRun.layer, Layer.mergeAll(TurnLists.layer, StoredTurns.layer))
 
 /** States, explanations and lists of turns, and submissions, for any process that runs them. */
 const lookups = Layer.mergeAll(

@@ -14,7 +14,7 @@ import * as Commands from "../src/engine/orchestrator/Commands.ts"
 import * as MissingTools from "../src/engine/turn/MissingTools.ts"
 import * as Quarantine from "../src/engine/pacing/Quarantine.ts"
 import * as Parking from "../src/engine/parking/Parking.ts"
-import * as Progress from "../src/base/system/Progress.ts"
+import * as TaskProgress from "../src/base/system/TaskProgress.ts"
 import * as GateTable from "../src/storage/tables/GateTable.ts"
 import * as Causes from "../src/ops/telemetry/incidents/Causes.ts"
 import * as Incidents from "../src/ops/telemetry/incidents/Incidents.ts"
@@ -60,7 +60,7 @@ const promises: Readonly<
     [/at most ([\d,]+) are read at once/, 1, Intake.UNREQUESTED.burst],
     [/read at once and ([\d,]+) a second/, 1, Intake.UNREQUESTED.perSecond],
     [/`retries\.jsonl` and its older files \| (\d+) MB at most/, 1_000_000, (retryLog.keep + 1) * retryLog.maxBytes],
-    [/the progress of operations longer than (\d+) s/, SECOND, Progress.PATIENCE_MS]
+    [/the progress of operations longer than (\d+) s/, SECOND, TaskProgress.PATIENCE_MS]
   ],
   api: [
     [/a client that is more than (\d+) MiB behind/, MIB, Backlog.MAX_BEHIND],

@@ -31,7 +31,7 @@ export const ofLines = (page: string): string =>
 
 // --- internal
 
-const DATA: Readonly<Record<Commands.Kind, string>> = {
+const DATA: Readonly<Record<Commands.CommandKind, string>> = {
   turn: "`turnId`",
   abort: "`applied`",
   steering: "`applied`",

@@ -3,20 +3,21 @@
  *
  * Leaving ends the connection and nothing else: turns belong to the service.
  *
- * OpenConversation.O1. A new conversation is opened with its first prompt (`Watching.W2`).
- * OpenConversation.O2. A prompt that the service did not accept goes back into the editor.
+ * A new conversation is opened with its first prompt. A prompt that the service did not accept goes back into the
+ * editor.
+ *
  * OpenConversation.O3. An abort follows the prompts and retries under way. If it overtook them, it would find no turn.
  */
 import { ClientError, type Conversation, type HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
 import * as Editor from "./editor/Editor.ts"
-import type { Key } from "./editor/Key.ts"
-import * as Keyboard from "./editor/Keyboard.ts"
+import type { KeyPress } from "./editor/Key.ts"
+import * as KeyBindings from "./editor/KeyBindings.ts"
 import * as SentPrompts from "./SentPrompts.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as Transcript from "./transcript/Transcript.ts"
 import * as TypedCommands from "./TypedCommands.ts"
-import { Watching } from "./Watching.ts"
+import { Watching } from "./ConversationWatch.ts"
 
 /** What a conversation needs. */
 export interface Options {
@@ -38,9 +39,9 @@ export interface OpenConversation {
   /** Calls the listener after each change. Returns the function that ends this. */
   readonly subscribe: (listener: () => void) => () => void
   /** Applies a key; `width` is that of the editor's rows. */
-  readonly press: (key: Key, width: number) => void
+  readonly press: (key: KeyPress, width: number) => void
   /** Does what a key or a line of the plain screen asked for. */
-  readonly act: (action: Keyboard.Action) => void
+  readonly act: (action: KeyBindings.KeyAction) => void
   /** Resolves when the person leaves. */
   readonly left: Promise<void>
   /** Ends the connection. */
@@ -92,7 +93,7 @@ export const make = (options: Options): OpenConversation => {
     await call(client.conversation(conversationId))
   }
 
-  const commands: TypedCommands.Target = {
+  const commands: TypedCommands.CommandTarget = {
     client,
     cell,
     watching,
@@ -101,7 +102,7 @@ export const make = (options: Options): OpenConversation => {
     explanationLines: options.explanationLines
   }
 
-  const act = (action: Keyboard.Action): void => {
+  const act = (action: KeyBindings.KeyAction): void => {
     switch (action.type) {
       case "prompt":
         asked = Promise.all([asked, send(action.text)])
@@ -142,13 +143,13 @@ export const make = (options: Options): OpenConversation => {
     press: (key, width) => {
       const at = now()
       const snapshot = cell.read()
-      const situation: Keyboard.Situation = {
+      const situation: KeyBindings.EditorSituation = {
         phase: Snapshot.phaseOf(snapshot, at),
         lastEnd: Snapshot.lastEndOf(snapshot.view),
         width,
         now: new Date(at)
       }
-      const [keyboard, actions] = Keyboard.press(snapshot.keyboard, situation, key)
+      const [keyboard, actions] = KeyBindings.press(snapshot.keyboard, situation, key)
       set({ keyboard, notice: undefined })
       for (const action of actions) act(action)
     },

@@ -1,6 +1,6 @@
 /** What the screen is drawn from, and its changes. */
 import { ConversationView } from "@holdfast/client"
-import * as Keyboard from "./editor/Keyboard.ts"
+import * as KeyBindings from "./editor/KeyBindings.ts"
 import type * as Transcript from "./transcript/Transcript.ts"
 import type * as WaitText from "./wait/WaitText.ts"
 
@@ -10,7 +10,7 @@ export interface Snapshot {
   readonly view: ConversationView.ConversationView
   /** Permanent entries; the list only grows. */
   readonly entries: ReadonlyArray<Transcript.Entry>
-  readonly keyboard: Keyboard.Keyboard
+  readonly keyboard: KeyBindings.KeyState
   /** Prompts that were sent and are not in the history yet. */
   readonly sent: ReadonlyArray<string>
   /** `provider/model` of the next step, where it is known. */
@@ -44,7 +44,7 @@ export const make = (model: string | undefined): Cell => {
     conversationId: undefined,
     view: ConversationView.empty,
     entries: [],
-    keyboard: Keyboard.initial,
+    keyboard: KeyBindings.initial,
     sent: [],
     model,
     budgetLeftMs: undefined,
@@ -74,7 +74,7 @@ export const make = (model: string | undefined): Cell => {
 export const phaseOf = (
   { isOpening, sent, view }: Pick<Snapshot, "isOpening" | "sent" | "view">,
   now: number
-): Keyboard.Situation["phase"] => {
+): KeyBindings.EditorSituation["phase"] => {
   if (view.retry !== undefined) return ConversationView.remainingMs(view.retry, now) > 0 ? "retrying" : "trying"
   return view.status !== "idle" || sent.length > 0 || isOpening ? "running" : "idle"
 }
@@ -84,5 +84,5 @@ export const waitOf = ({ retry }: ConversationView.ConversationView): WaitText.W
   retry && { ...retry, retryAt: retry.dueAt }
 
 /** How the last turn ended; absent before the first end. */
-export const lastEndOf = ({ turn }: ConversationView.ConversationView): Keyboard.Situation["lastEnd"] =>
+export const lastEndOf = ({ turn }: ConversationView.ConversationView): KeyBindings.EditorSituation["lastEnd"] =>
   turn === undefined || turn.status === "running" ? undefined : turn.status

@@ -1,16 +1,16 @@
 /** Carries out the commands that a person types: each is a call of the service, and its words on the screen. */
 import type { Conversation, HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
-import { type Command, COMMANDS } from "./editor/Command.ts"
-import * as Keyboard from "./editor/Keyboard.ts"
+import { type Command, COMMANDS } from "./editor/SlashCommand.ts"
+import * as KeyBindings from "./editor/KeyBindings.ts"
 import * as Explained from "./Explained.ts"
 import type { Cell } from "./Snapshot.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
-import type { Watching } from "./Watching.ts"
+import type { Watching } from "./ConversationWatch.ts"
 
 /** What commands act on. */
-export interface Target {
+export interface CommandTarget {
   readonly client: HoldfastClient
   readonly cell: Cell
   readonly watching: Watching
@@ -21,7 +21,7 @@ export interface Target {
 }
 
 /** Carries a command out. Fails with the error of its call. */
-export const run = async (target: Target, command: Command): Promise<void> => {
+export const run = async (target: CommandTarget, command: Command): Promise<void> => {
   const { cell, client, watching } = target
   const { write } = cell
   const { view } = cell.read()
@@ -85,14 +85,14 @@ const MOST_CHOICES = 50
 type Call = (conversation: Conversation) => Promise<void>
 
 /** The commands of rule X4 need a wait. */
-const onWait = async ({ cell, client }: Target, call: Call): Promise<void> => {
+const onWait = async ({ cell, client }: CommandTarget, call: Call): Promise<void> => {
   const { conversationId, view } = cell.read()
   if (conversationId === undefined || view.retry === undefined) return cell.set({ notice: "No turn waits." })
   return call(client.conversation(conversationId))
 }
 
 const onTurn = async (
-  { cell, client }: Target,
+  { cell, client }: CommandTarget,
   call: (conversation: Conversation, turnId: string) => Promise<void>
 ): Promise<void> => {
   const { conversationId, view } = cell.read()
@@ -100,7 +100,7 @@ const onTurn = async (
   return call(client.conversation(conversationId), view.turn.turnId)
 }
 
-const switched = async (target: Target, model: string): Promise<void> => {
+const switched = async (target: CommandTarget, model: string): Promise<void> => {
   const { cell, client, watching } = target
   const { conversationId, view } = cell.read()
   if (view.retry !== undefined) return onWait(target, (conversation) => conversation.switchTarget(model))
@@ -112,7 +112,7 @@ const switched = async (target: Target, model: string): Promise<void> => {
 
 /** Answers the question about tool calls: the first call, or all of them. */
 const answered = async (
-  { cell, client }: Target,
+  { cell, client }: CommandTarget,
   command: Extract<Command, { readonly type: "approve" | "refuse" }>
 ): Promise<void> => {
   const { conversationId, view } = cell.read()
@@ -133,7 +133,7 @@ const answered = async (
 }
 
 /** The last error, word for word, and the provider's whole response where it has more. */
-const showError = async ({ cell, watching }: Target, conversation: Conversation): Promise<void> => {
+const showError = async ({ cell, watching }: CommandTarget, conversation: Conversation): Promise<void> => {
   const error = watching.lastError
   if (error === undefined) return cell.set({ notice: "There was no error." })
   const turn = conversation.turn(error.turnId)
@@ -144,15 +144,15 @@ const showError = async ({ cell, watching }: Target, conversation: Conversation)
   )
 }
 
-const listed = async ({ cell, client }: Target): Promise<void> => {
-  const choices: Array<Keyboard.Choice> = []
+const listed = async ({ cell, client }: CommandTarget): Promise<void> => {
+  const choices: Array<KeyBindings.Choice> = []
   for await (const { conversationId, isBusy, lastTurnId, title } of client.listConversations()) {
     const name = title ?? (lastTurnId === undefined ? "(empty)" : conversationId)
     choices.push({ id: conversationId, title: `${isBusy ? "● " : "  "}${Foreign.oneLine(name)}` })
     if (choices.length === MOST_CHOICES) break
   }
   if (choices.length === 0) return cell.set({ notice: "There is no conversation yet." })
-  return cell.set({ keyboard: Keyboard.choosing(cell.read().keyboard, choices) })
+  return cell.set({ keyboard: KeyBindings.choosing(cell.read().keyboard, choices) })
 }
 
 /** The text of `/help`: keys, and all commands. */

@@ -1,9 +1,9 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import * as Command from "../src/editor/Command.ts"
+import * as SlashCommand from "../src/editor/SlashCommand.ts"
 import * as Editor from "../src/editor/Editor.ts"
 import * as Key from "../src/editor/Key.ts"
-import * as Keyboard from "../src/editor/Keyboard.ts"
+import * as KeyBindings from "../src/editor/KeyBindings.ts"
 import * as Width from "../src/text/Width.ts"
 import * as Hostile from "./Hostile.ts"
 
@@ -30,7 +30,7 @@ const control = fc.constantFrom<Key.Control>(
   "end-of-input"
 )
 
-const key: fc.Arbitrary<Key.Key> = fc.oneof(
+const key: fc.Arbitrary<Key.KeyPress> = fc.oneof(
   { weight: 3, arbitrary: control.map((type) => ({ type })) },
   { weight: 2, arbitrary: Hostile.text.map((text) => ({ type: "paste" as const, text })) },
   {
@@ -100,14 +100,14 @@ describe("Editor", () => {
 
 const at = new Date(2031, 3, 1, 12, 0, 0)
 const situation = (
-  phase: Keyboard.Situation["phase"],
-  lastEnd: Keyboard.Situation["lastEnd"] = undefined
-): Keyboard.Situation => ({ phase, lastEnd, width: 40, now: at })
-const phase = fc.constantFrom<Keyboard.Situation["phase"]>("idle", "running", "trying", "retrying")
-const lastEnd = fc.constantFrom<Keyboard.Situation["lastEnd"]>(undefined, "completed", "failed", "aborted")
-const withText = (text: string): Keyboard.Keyboard => ({ ...Keyboard.initial, editor: typed(text) })
-const actionsOf = (state: Keyboard.Keyboard, situation: Keyboard.Situation, type: Key.Control) =>
-  Keyboard.press(state, situation, { type })[1]
+  phase: KeyBindings.EditorSituation["phase"],
+  lastEnd: KeyBindings.EditorSituation["lastEnd"] = undefined
+): KeyBindings.EditorSituation => ({ phase, lastEnd, width: 40, now: at })
+const phase = fc.constantFrom<KeyBindings.EditorSituation["phase"]>("idle", "running", "trying", "retrying")
+const lastEnd = fc.constantFrom<KeyBindings.EditorSituation["lastEnd"]>(undefined, "completed", "failed", "aborted")
+const withText = (text: string): KeyBindings.KeyState => ({ ...KeyBindings.initial, editor: typed(text) })
+const actionsOf = (state: KeyBindings.KeyState, situation: KeyBindings.EditorSituation, type: Key.Control) =>
+  KeyBindings.press(state, situation, { type })[1]
 
 describe("Keyboard", () => {
   it("rule M2: Enter on an empty editor asks again only while idle after an error or an abort", () => {
@@ -126,7 +126,7 @@ describe("Keyboard", () => {
   it("rule P17: Esc cancels the retry of a wait, aborts a turn, and sends nothing otherwise", () => {
     fc.assert(
       fc.property(phase, lastEnd, Hostile.text, (phase, lastEnd, text) => {
-        const [{ editor }, actions] = Keyboard.press(withText(text), situation(phase, lastEnd), { type: "escape" })
+        const [{ editor }, actions] = KeyBindings.press(withText(text), situation(phase, lastEnd), { type: "escape" })
         const expected = { retrying: ["abort-retry"], trying: ["abort"], running: ["abort"], idle: [] }
         expect(actions.map(({ type }) => type)).toEqual(expected[phase])
         expect(editor.text).toBe(phase === "idle" ? "" : typed(text).text)
@@ -143,7 +143,7 @@ describe("Keyboard", () => {
         fc.lorem(),
         fc.constantFrom<Key.Control>("escape", "cancel", "enter"),
         (phase, lastEnd, text, type) => {
-          const [{ editor }, actions] = Keyboard.press(withText(text), situation(phase, lastEnd), { type })
+          const [{ editor }, actions] = KeyBindings.press(withText(text), situation(phase, lastEnd), { type })
           const isSent = actions.some((action) => action.type === "prompt" && action.text === text)
           expect(editor.text === text || isSent || editor.history.includes(text)).toBe(true)
         }
@@ -152,27 +152,27 @@ describe("Keyboard", () => {
   })
 
   it("Ctrl-C clears, and leaves when it is pressed twice on an empty editor", () => {
-    const [cleared, none] = Keyboard.press(withText("text"), situation("idle"), { type: "cancel" })
+    const [cleared, none] = KeyBindings.press(withText("text"), situation("idle"), { type: "cancel" })
     expect(none).toEqual([])
-    const [armed, [notice]] = Keyboard.press(cleared, situation("idle"), { type: "cancel" })
+    const [armed, [notice]] = KeyBindings.press(cleared, situation("idle"), { type: "cancel" })
     expect(notice?.type).toBe("notice")
     expect(actionsOf(armed, situation("idle"), "cancel")).toEqual([{ type: "leave" }])
-    const [disarmed] = Keyboard.press(armed, situation("idle"), { type: "left" })
+    const [disarmed] = KeyBindings.press(armed, situation("idle"), { type: "left" })
     expect(actionsOf(disarmed, situation("idle"), "cancel")[0]?.type).toBe("notice")
   })
 
   it("a backslash before Enter begins a new line", () => {
-    expect(Keyboard.press(withText("one\\"), situation("idle"), { type: "enter" })[0].editor.text).toBe("one\n")
+    expect(KeyBindings.press(withText("one\\"), situation("idle"), { type: "enter" })[0].editor.text).toBe("one\n")
   })
 
   it("a list is chosen from, and Esc closes it without another effect", () => {
-    const list = Keyboard.choosing(Keyboard.initial, [
+    const list = KeyBindings.choosing(KeyBindings.initial, [
       { id: "a", title: "A" },
       { id: "b", title: "B" }
     ])
-    const [second] = Keyboard.press(list, situation("retrying"), { type: "down" })
+    const [second] = KeyBindings.press(list, situation("retrying"), { type: "down" })
     expect(actionsOf(second, situation("retrying"), "enter")).toEqual([{ type: "choose", id: "b" }])
-    expect(Keyboard.press(second, situation("retrying"), { type: "escape" })).toEqual([Keyboard.initial, []])
+    expect(KeyBindings.press(second, situation("retrying"), { type: "escape" })).toEqual([KeyBindings.initial, []])
   })
 
   it("/retry after an answer, or during a turn, explains why it does nothing", () => {
@@ -184,7 +184,7 @@ describe("Keyboard", () => {
 
 describe("Command", () => {
   const commandOf = (line: string): unknown => {
-    const read = Command.read(line, at)
+    const read = SlashCommand.read(line, at)
     return read._tag === "Command" ? read.command : read.message
   }
 
@@ -202,7 +202,7 @@ describe("Command", () => {
     expect(commandOf("/approve all")).toEqual({ type: "approve", of: "all" })
     expect(commandOf("/refuse not now")).toEqual({ type: "refuse", of: "first", reason: "not now" })
     expect(commandOf("/refuse always")).toEqual({ type: "refuse", of: "always", reason: undefined })
-    for (const { name } of Command.COMMANDS.filter(({ name }) => name !== "refuse"))
+    for (const { name } of SlashCommand.COMMANDS.filter(({ name }) => name !== "refuse"))
       expect(commandOf(`/${name} ?`)).toContain(`/${name}`)
   })
 
@@ -216,7 +216,7 @@ describe("Command", () => {
   it("any text is a command or a mistake", () => {
     fc.assert(
       fc.property(Hostile.text, (text) => {
-        expect(["Command", "Mistake"]).toContain(Command.read(`/${text}`, at)._tag)
+        expect(["Command", "Mistake"]).toContain(SlashCommand.read(`/${text}`, at)._tag)
       }),
       Hostile.RUNS
     )

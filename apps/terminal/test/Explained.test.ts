@@ -2,7 +2,7 @@ import type { TurnExplanation } from "@holdfast/wire"
 import { expect, it } from "vitest"
 import * as Explained from "../src/Explained.ts"
 
-type Attempt = TurnExplanation.Attempt
+type Attempt = TurnExplanation.ExplainedAttempt
 
 const attempt = (more: Partial<Attempt>): Attempt =>
   ({ attempt: 0, target: "test/m", outcome: "failed", hasContent: false, rules: [], words: "", ...more }) as Attempt
@@ -19,10 +19,10 @@ const decision = {
   rules: [],
   words: "",
   spending: { measure: "scheduled", spentMs: 5_000, totalMs: 60_000 }
-} as const satisfies TurnExplanation.Retry
+} as const satisfies TurnExplanation.ExplainedRetry
 
 const changed = (...changes: ReadonlyArray<object>) => ({
-  wait: { retryAt: 0, changes } as unknown as TurnExplanation.Wait
+  wait: { retryAt: 0, changes } as unknown as TurnExplanation.ExplainedWait
 })
 
 it("the budget that is left is the total, with extensions, without what was spent and the wait itself", () => {

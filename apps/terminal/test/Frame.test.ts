@@ -3,7 +3,7 @@ import { Ids, type TurnEvent } from "@holdfast/wire"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import * as Editor from "../src/editor/Editor.ts"
-import * as Keyboard from "../src/editor/Keyboard.ts"
+import * as KeyBindings from "../src/editor/KeyBindings.ts"
 import type * as Snapshot from "../src/Snapshot.ts"
 import * as Frame from "../src/screen/Frame.ts"
 import * as Line from "../src/text/Line.ts"
@@ -118,7 +118,7 @@ const snapshotOf = (
     conversationId: ids.conversationId,
     view: ConversationView.applyAll(ConversationView.empty, events),
     entries,
-    keyboard: { ...Keyboard.initial, editor: Editor.insert(Editor.empty, typed) },
+    keyboard: { ...KeyBindings.initial, editor: Editor.insert(Editor.empty, typed) },
     sent: [],
     model: undefined,
     budgetLeftMs: undefined,

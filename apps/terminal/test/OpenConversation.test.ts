@@ -1,7 +1,7 @@
 import { HoldfastClient } from "@holdfast/client"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { describe, expect, it } from "vitest"
-import type { Key } from "../src/editor/Key.ts"
+import type { KeyPress } from "../src/editor/Key.ts"
 import * as OpenConversation from "../src/OpenConversation.ts"
 import type * as Snapshot from "../src/Snapshot.ts"
 
@@ -61,7 +61,7 @@ const open = (service: ReturnType<typeof fakeService>, options: Partial<OpenConv
       const unsubscribe = conversation.subscribe(check)
       check()
     })
-  const press = (...keys: ReadonlyArray<Key | string>): void => {
+  const press = (...keys: ReadonlyArray<KeyPress | string>): void => {
     for (const key of keys) conversation.press(typeof key === "string" ? { type: "text", text: key } : key, 80)
   }
   return { conversation, press, until }
@@ -72,7 +72,7 @@ const ESC = { type: "escape" } as const
 const textsOf = ({ entries }: Snapshot.Snapshot): ReadonlyArray<string> => entries.map(({ text }) => text)
 
 describe("OpenConversation", () => {
-  it("OpenConversation.O1: a new conversation is opened with its first prompt, and not before", async () => {
+  it("a new conversation is opened with its first prompt, and not before", async () => {
     const service = fakeService()
     const { conversation, press, until } = open(service, { model: "test/m" })
     expect(service.calls).toEqual([])
@@ -86,7 +86,7 @@ describe("OpenConversation", () => {
     conversation.close()
   })
 
-  it("OpenConversation.O2: a prompt that the service refuses goes back into the editor, with the service's words", async () => {
+  it("a prompt that the service refuses goes back into the editor, with the service's words", async () => {
     const service = fakeService((path) =>
       path.endsWith("/turns")
         ? { type: "/docs/problems#x", title: "No", status: 409, detail: "This is not possible." }

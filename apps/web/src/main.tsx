@@ -8,7 +8,7 @@ import * as Conversations from "./list/useConversations.ts"
 import { ACCESS, App } from "./shell/App.tsx"
 import { ErrorScreen } from "./shell/ErrorScreen.tsx"
 import * as Parts from "./shell/Parts.ts"
-import * as Route from "./shell/Route.ts"
+import * as PageRoute from "./shell/PageRoute.ts"
 import * as Focus from "./shell/Focus.ts"
 
 const place = document.querySelector("#page")
@@ -19,11 +19,11 @@ const queries = new QueryClient({
   defaultOptions: { queries: { retry: false, networkMode: "always" }, mutations: { networkMode: "always" } }
 })
 
-const route = Route.parse(location.hash)
+const route = PageRoute.parse(location.hash)
 Parts.loadAhead(route)
 // The list does not wait for the answer of the first call, nor either for React.
 void queries.prefetchQuery(ACCESS)
-if (Route.hasList(route)) void queries.prefetchQuery(Conversations.list(Conversations.FIRST))
+if (PageRoute.hasList(route)) void queries.prefetchQuery(Conversations.list(Conversations.FIRST))
 
 Focus.keep()
 createRoot(place).render(

@@ -4,9 +4,8 @@
  * A call resolves when its response has content; the attempts that failed before it give nothing (rule D4). After content there is no
  * other call. A stream that ends without its `finish` part, or with that of a closed connection, was cut, and has failed (rule C6).
  *
- * PatientCalls.M2. The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call.
- * PatientCalls.M4. With `park` the same prompt, tools and settings of the same model are the same call: it goes on when it is made again
- *     after a `CallParked`.
+ * The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call. With `park` the same
+ * prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
  *
  * **Example** (Any model of the AI SDK, with hours of patience)
  *
@@ -36,7 +35,7 @@ import { isCut } from "./internal/FinishPart.ts"
 /** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
 export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middleware => {
   const patient = patience(options)
-  /** With `park` the call has a name, by which it is found again (PatientCalls.M4). */
+  /** With `park` the call has a name, by which it is found again. */
   const named = async (model: LanguageModelV4, params: LanguageModelV4CallOptions) =>
     options.park === undefined ? undefined : { id: await CallId.idOf(model, params) }
   return {
@@ -108,7 +107,7 @@ async function* partsOf(
   }
 }
 
-/** PatientCalls.M2: what the AI SDK takes for a reason to call again is marked as none. */
+/** What the AI SDK takes for a reason to call again is marked as none. */
 const settled = async <A>(promise: Promise<A>): Promise<A> => {
   try {
     return await promise

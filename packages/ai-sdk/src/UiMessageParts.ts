@@ -4,10 +4,9 @@
  * An event that is neither text, tool nor end is a transient part `data-TYPE` with the event's fields. The AI SDK gives it to `onData`
  * and keeps it in no message.
  *
- * UiMessageParts.U1. When an assistant `message` has been passed on, text, reasoning and files of its step on the screen are those of
- *     the message, whatever deltas came before it: missing ones are added, and others are voided.
- * UiMessageParts.U2. `reset-step` voids what was shown of a step: after `step-discarded`, and where `step-start` begins a step's text
- *     anew.
+ * When an assistant `message` has been passed on, text, reasoning and files of its step on the screen are those of the message, whatever
+ * deltas came before it: missing ones are added, and others are voided. `reset-step` voids what was shown of a step: after
+ * `step-discarded`, and where `step-start` begins a step's text anew.
  */
 import type { Failure, Json, Message, ModelFile, TurnEvent, Usage } from "holdfast"
 
@@ -103,7 +102,7 @@ export const next = (
     case "error": // with the end of the turn
       break
     case "step-start":
-      screen.void() // UiMessageParts.U2
+      screen.void()
       break
     case "step-discarded":
       screen.void()
@@ -198,7 +197,6 @@ class Screen {
     this.change({ shown: joined })
   }
 
-  /** UiMessageParts.U1 */
   close({ content, finishReason }: Extract<Message, { readonly role: "assistant" }>): void {
     const wanted = blocksOf(content)
     if (!isPrefix(this.state.shown, wanted)) this.void()
@@ -214,7 +212,6 @@ class Screen {
     this.change({ isOpen: false, shown: [], ...(finishReason === undefined ? undefined : { finishReason }) })
   }
 
-  /** UiMessageParts.U2 */
   void(): void {
     if (this.state.shown.length > 0) this.emit({ type: "reset-step" })
     this.change({ shown: [], id: undefined })

@@ -1,5 +1,5 @@
 export { holdfast } from "./PatientCalls.ts"
 export { CallParked, type ParkOptions, type PatienceOptions, type Retry } from "holdfast"
-export { type AnyModel, type CallOptions, model, provider, providerOf } from "./Model.ts"
+export { type AnyModel, type ModelCallOptions, model, provider, providerOf } from "./AiSdkModel.ts"
 export { uiMessageResponse, type UiMessageResponseOptions, uiMessageStream } from "./UiMessageStream.ts"
 export type { UiMessageData, UiMessageMetadata, UiMessagePart } from "./UiMessageParts.ts"

@@ -135,7 +135,7 @@ describe("streamText", () => {
     assert.include(JSON.stringify(server?.requests.at(-1)?.messages), "Bergen 1")
   })
 
-  it("PatientCalls.M2: the AI SDK makes no further call for an error that was given up", async () => {
+  it("the AI SDK makes no further call for an error that was given up", async () => {
     const errors: Array<unknown> = []
     const model = await patient([401, { text: ["Never"] }])
     const { textStream } = streamText({ model, prompt: "Hello", onError: ({ error }) => void errors.push(error) })
@@ -203,7 +203,7 @@ describe("generateText", () => {
 describe("with park", () => {
   afterEach(() => void vi.useRealTimers())
 
-  it("PatientCalls.M4: a wait ends the call, and the same call made again goes on, by generateText and streamText", async () => {
+  it("a wait ends the call, and the same call made again goes on, by generateText and streamText", async () => {
     vi.useFakeTimers({ toFake: ["Date"] })
     const store = memoryStore()
     const hourly = { schedule: { type: "steps", delays: ["1 hour"], tail: "1 hour" } } as const

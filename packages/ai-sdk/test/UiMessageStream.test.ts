@@ -333,13 +333,13 @@ describe("a file of the model", () => {
     }
   })
 
-  it("UiMessageParts.U1: is taken back where its message has another file that begins alike", async () => {
+  it("is taken back where its message has another file that begins alike", async () => {
     const { errors, message } = await read([begun, shown, messageOf([{ ...file, data: "AAAABBBB" }])])
     assert.deepStrictEqual<unknown>(errors, [])
     expect(filesOf(message)).toEqual([expect.objectContaining({ url: `${url}BBBB` })])
   })
 
-  it("UiMessageParts.U2: that was shown is taken back where its step is void", async () => {
+  it("that was shown is taken back where its step is void", async () => {
     const voided: TurnEvent = { type: "step-discarded", ...ids, step: 0, message: "It broke off." }
     const types = (await partsOf([begun, shown, voided])).map(({ type }) => type)
     assert.include(types, "reset-step")

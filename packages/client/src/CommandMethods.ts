@@ -11,17 +11,17 @@ import type { RpcLines } from "@holdfast/wire/rpc"
 export type Sent = Commands.NameOf<"abort" | "setting" | "steering">
 
 /** A command as it is sent. */
-export type Line = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" | "prompt" | "retry" }>
+export type SentLine = Exclude<RpcLines.RpcCommand, { readonly type: "get_state" | "prompt" | "retry" }>
 
 /** Options and results of the methods, by the kind of their command. */
-export type Shape = Readonly<Record<Exclude<Commands.Kind, "turn">, readonly [options: object, result: unknown]>>
+export type Shape = Readonly<Record<Exclude<Commands.CommandKind, "turn">, readonly [options: object, result: unknown]>>
 
 /** What is done with a command: the method of an object that sends it. */
 export const deliver: unique symbol = Symbol("deliver")
 
 /** An object that sends commands. */
 export interface Sender<S extends Shape> {
-  [deliver](command: Line, options: S[keyof Shape][0], kind: keyof Shape): unknown
+  [deliver](command: SentLine, options: S[keyof Shape][0], kind: keyof Shape): unknown
 }
 
 type Table = Pick<typeof Commands.commands, Sent>
@@ -63,7 +63,7 @@ export type Methods<S extends Shape> = {
  */
 export const base = <S extends Shape>(): new () => Methods<S> => {
   abstract class Base {
-    abstract [deliver](command: Line, options: object, kind: keyof Shape): unknown
+    abstract [deliver](command: SentLine, options: object, kind: keyof Shape): unknown
   }
   for (const name of Commands.names()) {
     const { fields, kind } = Commands.rowOf(name)
@@ -76,7 +76,7 @@ export const base = <S extends Shape>(): new () => Methods<S> => {
         : others.length > 0
           ? Object(first)
           : { [key]: first instanceof Date ? Number(first) : first }
-      return this[deliver]({ type: Commands.snake(name), ...own } as Line, Object(options ?? {}), kind)
+      return this[deliver]({ type: Commands.snake(name), ...own } as SentLine, Object(options ?? {}), kind)
     }
     Object.defineProperty(Base.prototype, name, { value, writable: true })
   }

@@ -2,7 +2,7 @@
 import type { ConversationState, Labels, Message, Prompt, TurnEvent } from "@holdfast/wire"
 import * as CommandMethods from "./CommandMethods.ts"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
-import type { ConversationCommand } from "./transport/Transport.ts"
+import type { ConversationCommand } from "./transport/ServiceTransport.ts"
 import { randomId } from "./transport/Waiting.ts"
 import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
 
@@ -119,12 +119,12 @@ export class Conversation extends CommandMethods.base<Calls>() implements Comman
 
   /** Sends the command of a method. With an id of its own it can be sent again when its response is lost. */
   async [CommandMethods.deliver](
-    command: CommandMethods.Line,
+    command: CommandMethods.SentLine,
     { commandId = randomId(), signal }: SteerOptions,
     kind: keyof Calls
   ): Promise<void> {
     const once = kind === "steering" ? { commandId } : {}
-    await this.command({ ...command, ...once } as CommandMethods.Line, signal)
+    await this.command({ ...command, ...once } as CommandMethods.SentLine, signal)
   }
 
   get #path(): string {

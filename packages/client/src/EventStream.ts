@@ -7,7 +7,7 @@
 import type { TurnEvent } from "@holdfast/wire"
 import { ClientError } from "./ClientError.ts"
 import * as Cursor from "./stream/Cursor.ts"
-import { ConnectionLost, type Subscription, type Transport } from "./transport/Transport.ts"
+import { ConnectionLost, type Subscription, type Transport } from "./transport/ServiceTransport.ts"
 import { sleep } from "./transport/Waiting.ts"
 import * as ConversationView from "./view/ConversationView.ts"
 import * as ClockSkew from "./stream/ClockSkew.ts"
@@ -135,7 +135,7 @@ export class EventStream implements AsyncIterable<TurnEvent.TurnEvent> {
 
 interface Read {
   readonly connection: number
-  readonly frames: ReadonlyArray<Cursor.Frame>
+  readonly frames: ReadonlyArray<Cursor.EventFrame>
 }
 
 const NEVER = new AbortController().signal

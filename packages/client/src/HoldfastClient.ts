@@ -32,7 +32,7 @@ import type {
 import { Conversation, type TurnOptions } from "./Conversation.ts"
 import * as Cursor from "./stream/Cursor.ts"
 import { type Fetch, make as makeHttp } from "./transport/HttpTransport.ts"
-import type { ChosenTransport } from "./transport/Transport.ts"
+import type { ChosenTransport } from "./transport/ServiceTransport.ts"
 import { randomId } from "./transport/Waiting.ts"
 import { ask, type CallOptions, type Shared, Turn } from "./Turn.ts"
 

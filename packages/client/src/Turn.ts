@@ -2,7 +2,7 @@
 import type { TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type * as Cursor from "./stream/Cursor.ts"
-import type { Transport } from "./transport/Transport.ts"
+import type { Transport } from "./transport/ServiceTransport.ts"
 import { answerOf, resultOf, type TurnResult } from "./TurnResult.ts"
 
 /** Options of a call. */

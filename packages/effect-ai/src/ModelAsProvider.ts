@@ -14,7 +14,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import { fileOf, type PartNames, ResponseReader, usageOf } from "holdfast/bridge"
-import * as Prompts from "./Prompts.ts"
+import * as EffectPrompts from "./EffectPrompts.ts"
 import * as SingleResponse from "./SingleResponse.ts"
 
 /** The port `Provider` over a model, for `Turn.runTurn` and every other use of the port. */
@@ -37,7 +37,7 @@ const eventsOf = (
 ): Stream.Stream<Provider.ProviderEvent, Failure.ProviderFailure> =>
   Stream.suspend(() => {
     const reader = new ResponseReader(NAMES)
-    const request = { prompt: Prompts.promptOf(system, messages), tools: tools.map(toolOf) }
+    const request = { prompt: EffectPrompts.promptOf(system, messages), tools: tools.map(toolOf) }
     return SingleResponse.streamed(model, request).pipe(
       Stream.flatMap((part) => Stream.fromIterable(reader.read(part))),
       Stream.mapError(({ at, error }) => new Failure.ProviderFailure({ failure: Classification.ofThrown(error, at) }))

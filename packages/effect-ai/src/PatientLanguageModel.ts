@@ -8,7 +8,7 @@
  * Attempts that failed before content give nothing; after content there is no other call (rule D4). Services that read a provider's
  * requests and responses (`ResponseIdTracker`, `CurrentSpanTransformer`) see those of the given model alone.
  *
- * PatientLanguageModel.M3. The value of an object is the given model's: it alone knows the provider's own form of the schema.
+ * The value of an object is the given model's: it alone knows the provider's own form of the schema.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -44,7 +44,7 @@ export const holdfast = <ROut, E, RIn>(
 
 // --- internal
 
-const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, patient: PatientResponses.Patient) {
+const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, patient: PatientResponses.Responder) {
   const outer = yield* LanguageModel.make({
     supportsSystemMessagesInHistory: given.supportsSystemMessagesInHistory,
     codecTransformer: () => ({ codec: VALUE as never, jsonSchema: {} }),

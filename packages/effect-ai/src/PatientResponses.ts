@@ -15,7 +15,7 @@ import { type BridgeOptions, policyOf } from "holdfast/bridge"
 import { errorOf } from "./FailureAsError.ts"
 
 /** Makes one response, by as many calls as the policy allows. */
-export type Patient = ReturnType<typeof make>
+export type Responder = ReturnType<typeof make>
 
 /** Reads the options once. Throws a `HoldfastError` that names what is wrong. */
 export const make = ({ onRetry, retry, signal }: BridgeOptions) => {

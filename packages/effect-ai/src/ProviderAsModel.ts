@@ -15,7 +15,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Model from "effect/ai/Model"
 import * as Tool from "effect/ai/Tool"
 import { errorOf } from "./FailureAsError.ts"
-import * as Prompts from "./Prompts.ts"
+import * as EffectPrompts from "./EffectPrompts.ts"
 import * as ResponseParts from "./ResponseParts.ts"
 
 /** The model `target.model` of a provider. */
@@ -62,10 +62,10 @@ const requestOf = (
   const mode = typeof toolChoice === "object" ? ("tool" in toolChoice ? "required" : toolChoice.mode) : toolChoice
   if (mode === "required")
     throw new Error("toolChoice: a provider of Holdfast cannot be made to call a tool, expected auto, none or oneOf.")
-  const { messages, system } = Prompts.messagesOf(prompt, target, now)
+  const { messages, system } = EffectPrompts.messagesOf(prompt, target, now)
   return {
-    conversationId: Ids.ConversationId.make(Prompts.TURN),
-    turnId: Prompts.TURN,
+    conversationId: Ids.ConversationId.make(EffectPrompts.TURN),
+    turnId: EffectPrompts.TURN,
     step: 0,
     attempt: 0,
     target,

@@ -5,10 +5,10 @@ import type * as Response from "effect/ai/Response"
 import { argumentsOf, countsOf, Metadata } from "holdfast/bridge"
 
 /** Parts of a stream. */
-export type Parts = ReadonlyArray<Response.StreamPartEncoded>
+type Parts = ReadonlyArray<Response.StreamPartEncoded>
 
 /** An event; a failure has no part. */
-export type Event = Exclude<Provider.ProviderEvent, { readonly type: "error" }>
+export type PartEvent = Exclude<Provider.ProviderEvent, { readonly type: "error" }>
 
 /** Writes the parts of a stream, with the blocks that Effect AI has. */
 export class Writer {
@@ -17,7 +17,7 @@ export class Writer {
   private usage: Message.Usage = {}
 
   /** The parts of the next event. */
-  partsOf(event: Event): Parts {
+  partsOf(event: PartEvent): Parts {
     switch (event.type) {
       case "text-delta":
       case "reasoning-delta":

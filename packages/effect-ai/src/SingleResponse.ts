@@ -16,7 +16,7 @@ import { cut } from "holdfast/bridge"
 type Options = LanguageModel.ProviderOptions
 
 /** What is asked for. */
-export interface Request extends Pick<Options, "tools">, Partial<Pick<Options, "responseFormat" | "toolChoice">> {
+interface Request extends Pick<Options, "tools">, Partial<Pick<Options, "responseFormat" | "toolChoice">> {
   readonly prompt: Prompt.RawInput
 }
 

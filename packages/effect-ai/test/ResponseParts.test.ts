@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ResponseParts from "../src/ResponseParts.ts"
 
-const EVENTS: ReadonlyArray<ResponseParts.Event> = [
+const EVENTS: ReadonlyArray<ResponseParts.PartEvent> = [
   { type: "reasoning-delta", delta: "We" },
   { type: "reasoning-delta", delta: "ll" },
   { type: "reasoning-end", signature: "s" },

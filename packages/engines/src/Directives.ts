@@ -31,7 +31,7 @@ export type EngineDirective = {
   | {
       readonly fatal: true
       /** The limit that ended it; `not-retryable`: no time mends the error. */
-      readonly because: "not-retryable" | RetryPolicy.Because
+      readonly because: "not-retryable" | RetryPolicy.RefusalReason
     }
   | {
       readonly fatal: false

@@ -7,6 +7,7 @@ import type {
   Failure as WireFailure,
   Ids,
   Message as Messages,
+  Prompt as Prompts,
   Target as Targets,
   TurnEvent as Events
 } from "@holdfast/wire"
@@ -17,7 +18,7 @@ export type Json = null | boolean | number | string | ReadonlyArray<Json> | { re
 type Id = Ids.CommandId | Ids.ConversationId | Ids.MessageId | Ids.TurnId
 
 /** A type of the wire with ids as texts. */
-export type Plain<A> = Json extends A
+type Plain<A> = Json extends A
   ? Json
   : A extends Id
     ? string
@@ -40,21 +41,15 @@ export type FilePart = Messages.FilePart
 /** A file that a model returned. */
 export type ModelFile = Messages.ModelFile
 /** A prompt: text, or a list of texts and files. */
-export type Prompt = string | readonly [TextPart | FilePart, ...ReadonlyArray<TextPart | FilePart>]
+export type Prompt = Prompts.Prompt
 /** Reasoning of a model. */
 export type ReasoningPart = Messages.ReasoningPart
 /** A call of a tool by the model. */
 export type ToolCallPart = Plain<Messages.ToolCallPart>
 /** The answer to a tool call. */
 export type ToolResultPart = Plain<Messages.ToolResultPart>
-/** A prompt, or a message that Holdfast wrote for the model. */
-export type UserMessage = Plain<Messages.UserMessage>
-/** One response of a model. */
-export type AssistantMessage = Plain<Messages.AssistantMessage>
-/** The answers to the tool calls of one response. */
-export type ToolMessage = Plain<Messages.ToolMessage>
-/** A message of a conversation. */
-export type Message = UserMessage | AssistantMessage | ToolMessage
+/** A message of a conversation, by its `role`: of the user, of the model, or the answers to its tool calls. */
+export type Message = Plain<Messages.Message>
 /** A tool call that needs approval. */
 export type AskedCall = Events.AskedCall
 /** A wait begins: the next attempt is at `retryAt`. */

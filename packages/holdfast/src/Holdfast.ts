@@ -26,7 +26,7 @@ import * as EngineJournal from "./internal/EngineJournal.ts"
 import type { Facts, KeptBy, KeptTurn } from "./internal/KeptTurn.ts"
 import * as TurnStorage from "./internal/TurnStorage.ts"
 import * as NamedModels from "./internal/NamedModels.ts"
-import { type Place, RunningTurn, type Services } from "./internal/RunningTurn.ts"
+import { type TurnPlace, RunningTurn, type TurnHost } from "./internal/RunningTurn.ts"
 import * as ProgramPorts from "./internal/ProgramPorts.ts"
 import { type Model, providerOf } from "./Model.ts"
 import type { RetryChoice } from "./RetryChoice.ts"
@@ -121,7 +121,7 @@ class Library implements Holdfast {
   private readonly retrying = new Set<string>()
   /** The last turn of each conversation that runs, to be waited for. */
   private readonly last = new Map<string, Promise<unknown>>()
-  private readonly services: Services
+  private readonly services: TurnHost
   private readonly store: Store
   private readonly target: string
   private readonly onListenerError: Options["onListenerError"]
@@ -241,7 +241,7 @@ class Library implements Holdfast {
   private start(
     id: string,
     conversationId: string,
-    place: Place,
+    place: TurnPlace,
     keep: (turn: KeptBy) => Promise<KeptTurn>
   ): RunningTurn {
     if (this.isClosed) throw new HoldfastError("closed", "This Holdfast was closed.")
@@ -280,7 +280,7 @@ class Library implements Holdfast {
     return turn
   }
 
-  private async kept(id: string, stored: TurnStorage.Stored, turn: KeptBy): Promise<KeptTurn> {
+  private async kept(id: string, stored: TurnStorage.TurnInStore, turn: KeptBy): Promise<KeptTurn> {
     const conversationId = stored.facts?.conversationId
     const history = conversationId === undefined ? [] : await this.historyOf(conversationId, id)
     return TurnStorage.keep(this.store, id, stored, history, turn)
@@ -308,8 +308,8 @@ class Library implements Holdfast {
   }
 }
 
-const IN_STORE: Place = { signal: undefined, isInEngine: false }
-const IN_ENGINE: Place = { signal: undefined, isInEngine: true }
+const IN_STORE: TurnPlace = { signal: undefined, isInEngine: false }
+const IN_ENGINE: TurnPlace = { signal: undefined, isInEngine: true }
 
 /** Throws where the runtime has no `Iterator`, such as Node 20: tools and retries use its methods. */
 export const checkRuntime = (world: { readonly Iterator?: unknown }): void => {
@@ -328,8 +328,8 @@ const providerFor = (model: unknown, target: string, env: Options["env"]) => {
 }
 
 /** The variables of the process, where the runtime has them. */
-const environment = (): NamedModels.Environment =>
-  (globalThis as { readonly process?: { readonly env?: NamedModels.Environment } }).process?.env ?? {}
+const environment = (): NamedModels.Variables =>
+  (globalThis as { readonly process?: { readonly env?: NamedModels.Variables } }).process?.env ?? {}
 
 const decodePrompt = Schema.decodeUnknownResult(WirePrompt.Prompt, { onExcessProperty: "error", errors: "all" })
 

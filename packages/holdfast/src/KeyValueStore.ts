@@ -1,7 +1,8 @@
 /**
  * Where turns are kept: any object with `get`, `put` and `list`, such as a table of a database or the storage of a Durable Object.
  *
- * KeyValueStore.S1. A `put` that has resolved survives the process. Keys and values are strings; keys have at most 300 characters.
+ * A `put` that has resolved survives the process. Keys and values are strings; keys have at most 300 characters.
+ *
  * KeyValueStore.S2. One process writes a turn's keys at a time: two that run the same turn call its model twice.
  */
 

@@ -7,8 +7,8 @@
  * Attempts that failed before content give nothing, to callbacks neither; after content there is no other call (rule D4). A stream
  * without an end was cut, and has failed (rule C6). Where models of a kind report no end, only one without content was.
  *
- * LangChainModel.M2. There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a
- *     warning, and an error that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
+ * There is one patience: the retries of the model's callers are set to 0, a client that makes its own is named by a warning, and an error
+ * that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
  */
 import { type BridgeOptions, cut, type Patient, patience, view, whole } from "holdfast/bridge"
 import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
@@ -16,14 +16,14 @@ import { HeldTokens } from "./HeldTokens.ts"
 import { withoutRetries } from "./UnderlyingRetries.ts"
 
 /** A chat model: `BaseChatModel` of `@langchain/core`. */
-export interface AnyModel {
+export interface AnyLangChainModel {
   _llmType(): string
   _generate(messages: never, options: never, runManager?: never): Promise<unknown>
   _streamResponseChunks(messages: never, options: never, runManager?: never): AsyncIterable<unknown>
 }
 
 /** Returns the same model with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyModel>(model: M, options: BridgeOptions = {}): M =>
+export const holdfast = <M extends AnyLangChainModel>(model: M, options: BridgeOptions = {}): M =>
   patientOf(model, marking(patience(options)))
 
 // --- internal
@@ -31,7 +31,7 @@ export const holdfast = <M extends AnyModel>(model: M, options: BridgeOptions = 
 const patientModels = new WeakSet<object>()
 
 /** The model, whose methods that call the provider run on the given model itself, so that none of them meets a patient one. */
-const patientOf = <M extends AnyModel>(model: M, patient: Patient): M => {
+const patientOf = <M extends AnyLangChainModel>(model: M, patient: Patient): M => {
   if (patientModels.has(model)) return model
   withoutRetries(model)
   const patientModel = view(model, {
@@ -47,7 +47,7 @@ const patientOf = <M extends AnyModel>(model: M, patient: Patient): M => {
 
 type Method<A> = (messages: unknown, options: { readonly signal?: AbortSignal }, runManager?: object) => A
 
-const generating = (model: AnyModel, patient: Patient): Method<Promise<unknown>> => {
+const generating = (model: AnyLangChainModel, patient: Patient): Method<Promise<unknown>> => {
   const generate: Method<Promise<unknown>> = model._generate.bind(model) as never
   return (messages, { signal, ...options }, runManager) => {
     const call = async function* (signal: AbortSignal) {
@@ -66,7 +66,7 @@ const generating = (model: AnyModel, patient: Patient): Method<Promise<unknown>>
 }
 
 /** A method that streams. LangChain's own stands for "cannot stream", or streams by another of these, and stays. */
-const streaming = (model: AnyModel, patient: Patient, name: keyof typeof CONTENT): object => {
+const streaming = (model: AnyLangChainModel, patient: Patient, name: keyof typeof CONTENT): object => {
   const method: unknown = Reflect.get(model, name)
   if (typeof method !== "function" || method === inherited(model, name)) return {}
   const stream: Method<AsyncIterable<unknown>> = method.bind(model)
@@ -96,13 +96,13 @@ const inherited = (model: object, name: string): unknown => {
 }
 
 /** A method that may return another model, which is made patient too. */
-const copying = (model: AnyModel, patient: Patient, name: "bindTools" | "withConfig"): object => {
+const copying = (model: AnyLangChainModel, patient: Patient, name: "bindTools" | "withConfig"): object => {
   const method: unknown = Reflect.get(model, name)
   if (typeof method !== "function") return {}
   return {
     [name](this: object, ...args: ReadonlyArray<unknown>): unknown {
       const made: unknown = Reflect.apply(method, this, args)
-      return Reflect.has(Object(made), "_streamResponseChunks") ? patientOf(made as AnyModel, patient) : made
+      return Reflect.has(Object(made), "_streamResponseChunks") ? patientOf(made as AnyLangChainModel, patient) : made
     }
   }
 }

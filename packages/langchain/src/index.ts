@@ -1,3 +1,3 @@
-export { holdfast, type AnyModel } from "./LangChainModel.ts"
+export { holdfast, type AnyLangChainModel } from "./LangChainModel.ts"
 export type { Retry } from "holdfast"
 export type { BridgeOptions as PatienceOptions } from "holdfast/bridge"

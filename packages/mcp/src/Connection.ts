@@ -3,9 +3,10 @@
  *
  * An interrupted call is cancelled at the server.
  *
+ * Of a server's unrequested messages only pings are answered, and none is kept. A list of tools is read up to `MAX_PAGES` pages and
+ * `MAX_LISTED_BYTES`.
+ *
  * Connection.C1. A connection ends once: `lost` has the reason, and from then on every call fails.
- * Connection.C3. Of a server's unrequested messages only pings are answered, and none is kept.
- * Connection.C4. A list of tools is read up to `MAX_PAGES` pages and `MAX_LISTED_BYTES`.
  *
  * The SDK implements the protocol and supports servers of every revision. `effect/ai/McpClient` supports the latest two only, does not
  * report that a list of tools has changed, and drops a server that prints a stray line.
@@ -40,12 +41,12 @@ export class StartError extends Data.TaggedError("StartError")<{ readonly messag
 /** The list of a server's tools. */
 interface Listing {
   readonly tools: ReadonlyArray<Offers.Offer>
-  /** The list was not read to its end (Connection.C4). */
+  /** The list was not read to its end. */
   readonly isCut: boolean
 }
 
 /** A running server. */
-export interface Connection {
+export interface ServerConnection {
   /** Lists all tools of the server. */
   readonly list: Effect.Effect<Listing, CallError>
   /** Calls a tool, without a time limit: the caller sets one. */
@@ -76,10 +77,10 @@ const NO_LIMIT = 2_147_483_647
 /** How long closing may take. */
 const CLOSE_LIMIT = "2 seconds"
 
-/** Connection.C4. The SDK's own limit. */
+/** The SDK's own limit. */
 const MAX_PAGES = 64
 
-/** Connection.C4. A hundred times the size that may be offered to models. */
+/** A hundred times the size that may be offered to models. */
 const MAX_LISTED_BYTES = 32 * 1_048_576
 
 /** The transport's own error code for an answer that broke off. No server sends it. */
@@ -89,7 +90,7 @@ export const BROKE_OFF = -32_799
 export const make = Effect.fnUntraced(function* ({
   lost,
   transport
-}: ServerTransport): Effect.fn.Return<Connection, StartError, Scope.Scope> {
+}: ServerTransport): Effect.fn.Return<ServerConnection, StartError, Scope.Scope> {
   const changed = yield* Queue.sliding<void>(1)
   const doubts = yield* Queue.sliding<void>(1)
   const over = Deferred.await(lost)
@@ -143,7 +144,7 @@ export const make = Effect.fnUntraced(function* ({
 
 // --- internal
 
-/** All pages, up to the limits (Connection.C4). */
+/** All pages, up to the limits. */
 const listed = Effect.fnUntraced(function* (
   page: (cursor: string | undefined) => Effect.Effect<ListToolsResult, CallError>
 ): Effect.fn.Return<Listing, CallError> {

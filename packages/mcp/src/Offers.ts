@@ -24,7 +24,7 @@ export const MAX_DEFINITION_BYTES = 32_768
 export const MAX_DEFINITIONS_BYTES = 262_144
 
 /** The tools within the limits. */
-export interface Selection {
+interface Selection {
   readonly kept: ReadonlyArray<Offer>
   /** Names of the other tools. */
   readonly leftOut: ReadonlyArray<string>

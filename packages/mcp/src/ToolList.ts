@@ -3,12 +3,11 @@
  *
  * Names and descriptions are kept without the server's secrets.
  *
- * ToolList.L1. Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged
- *     once.
+ * Tools beyond the limits of a request (`Offers`) are left out, with a warning that names them. The same warning is logged once.
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import type { CallError, Connection } from "./Connection.ts"
+import type { CallError, ServerConnection } from "./Connection.ts"
 import type { Offer } from "./Offers.ts"
 import * as Offers from "./Offers.ts"
 import * as ToolNames from "./ToolNames.ts"
@@ -19,28 +18,28 @@ export interface ToolList {
   /** The last list, filtered by `allow`, `deny` and the limits; empty before the first one. */
   readonly known: () => ReadonlyArray<Offer>
   /** Reads the list from the server. */
-  readonly read: (connection: Connection) => Effect.Effect<void, CallError>
+  readonly read: (connection: ServerConnection) => Effect.Effect<void, CallError>
   /** The same after a start: warns about configured names that match no tool. */
-  readonly readFirst: (connection: Connection) => Effect.Effect<void, CallError>
+  readonly readFirst: (connection: ServerConnection) => Effect.Effect<void, CallError>
 }
 
 /** An empty list. `conceal` redacts the server's secrets. */
 export const make = (config: ToolServerConfig, conceal: (text: string) => string): ToolList => {
   let known: ReadonlyArray<Offer> = []
   let warned: string | undefined
-  const list = Effect.fnUntraced(function* (connection: Connection) {
+  const list = Effect.fnUntraced(function* (connection: ServerConnection) {
     const { isCut, tools } = yield* connection.list
     const selection = Offers.select(tools.filter(({ name }) => isAllowed(config, name)))
     known = selection.kept.map((tool) => concealed(tool, conceal))
     const warning = Offers.warningOf(config.name, selection, isCut)
-    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning)) // ToolList.L1
+    if (warning !== undefined && warning !== warned) yield* Effect.logWarning(conceal(warning))
     warned = warning
     return tools
   })
   return {
     known: () => known,
     read: (connection) => Effect.asVoid(list(connection)),
-    readFirst: Effect.fnUntraced(function* (connection: Connection) {
+    readFirst: Effect.fnUntraced(function* (connection: ServerConnection) {
       for (const warning of unknownNames(config, yield* list(connection))) yield* Effect.logWarning(warning)
     })
   }

@@ -14,7 +14,7 @@ const LONGEST = 64
 const SEPARATOR = "__"
 
 /** A tool and its name. */
-export interface Named<T> {
+export interface NamedTool<T> {
   /** The name for the model. */
   readonly name: string
   readonly server: string
@@ -24,7 +24,7 @@ export interface Named<T> {
 /** Names the tools of each server, in order. */
 export const assign = <T extends { readonly name: string }>(
   servers: ReadonlyArray<{ readonly server: string; readonly tools: ReadonlyArray<T> }>
-): ReadonlyArray<Named<T>> => {
+): ReadonlyArray<NamedTool<T>> => {
   const all = servers.flatMap(({ server, tools }) => tools.map((tool) => ({ server, tool, plain: legal(tool.name) })))
   const owners = new Map<string, Set<string>>()
   for (const { plain, server } of all) owners.set(plain, (owners.get(plain) ?? new Set()).add(server))

@@ -22,7 +22,7 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { identity } from "effect/Function"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"
-import { CallError, type Connection, StartError } from "./Connection.ts"
+import { CallError, type ServerConnection, StartError } from "./Connection.ts"
 import type { Offer } from "./Offers.ts"
 import * as ToolList from "./ToolList.ts"
 import * as ToolOutput from "./ToolOutput.ts"
@@ -62,14 +62,14 @@ export interface ToolServer {
 /** Keeps a server running while the scope is open. Does not wait for its start. `conceal` redacts secrets in its texts. */
 export const make = Effect.fnUntraced(function* (
   config: ToolServerConfig,
-  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  connect: Effect.Effect<ServerConnection, StartError, Scope.Scope>,
   conceal: (text: string) => string = identity
 ): Effect.fn.Return<ToolServer, never, Scope.Scope> {
   const { name } = config
   const tried = Latch.makeUnsafe()
   const up = Latch.makeUnsafe()
   const tools = ToolList.make(config, conceal)
-  let connection: Connection | undefined
+  let connection: ServerConnection | undefined
   let isOffered = false
   let failures = 0
   /** Why there is no connection. */
@@ -120,7 +120,7 @@ export const make = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(lives)
 
-  const connected: Effect.Effect<Connection, CallError> = up.await.pipe(
+  const connected: Effect.Effect<ServerConnection, CallError> = up.await.pipe(
     Effect.timeoutOption(PATIENCE),
     Effect.flatMap(() =>
       connection === undefined
@@ -166,9 +166,9 @@ const count = (tools: number): string => (tools === 1 ? "1 tool" : `${tools} too
 /** Connects and lists the tools, within the time limit of a start. */
 const startOf = (
   { startTimeout }: ToolServerConfig,
-  connect: Effect.Effect<Connection, StartError, Scope.Scope>,
+  connect: Effect.Effect<ServerConnection, StartError, Scope.Scope>,
   tools: ToolList.ToolList
-): Effect.Effect<Connection, StartError, Scope.Scope> =>
+): Effect.Effect<ServerConnection, StartError, Scope.Scope> =>
   Effect.gen(function* () {
     const connection = yield* connect
     yield* Effect.mapError(tools.readFirst(connection), ({ message }) => new StartError({ message }))
@@ -183,7 +183,7 @@ const startOf = (
 /** Calls a tool, within the time limit. A call that fails without a refusal casts doubt on the server. */
 const answerOf = (
   { name, timeout }: ToolServerConfig,
-  connection: Connection,
+  connection: ServerConnection,
   tool: string,
   input: Readonly<Record<string, unknown>>
 ): Effect.Effect<CallToolResult, CallError> =>
@@ -204,7 +204,7 @@ const isObject = (input: Schema.Json): input is { readonly [key: string]: Schema
   typeof input === "object" && input !== null && !Array.isArray(input)
 
 /** Lists the tools again after each change. Ends when a list cannot be read. */
-const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>): Effect.Effect<string> =>
+const follow = (connection: ServerConnection, list: Effect.Effect<unknown, CallError>): Effect.Effect<string> =>
   Queue.take(connection.changed).pipe(
     Effect.andThen(Effect.timeoutOption(list, PING)),
     Effect.andThen(Effect.sleep(PAUSE)),
@@ -213,7 +213,7 @@ const follow = (connection: Connection, list: Effect.Effect<unknown, CallError>)
   )
 
 /** Pings the server after each doubt. Ends when it does not answer. */
-const pingAfterDoubts = (connection: Connection): Effect.Effect<string> =>
+const pingAfterDoubts = (connection: ServerConnection): Effect.Effect<string> =>
   Queue.take(connection.doubts).pipe(
     Effect.andThen(
       Effect.timeoutOrElse(connection.ping, {

@@ -4,8 +4,9 @@
  * The toolbox is available at once; servers start and stop behind it. Each step reads the offered tools when it begins. A tool that
  * needs approval does not run without it, even if its server was down when the question would have been due.
  *
- * ToolServers.V2. Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is
- *     cut: half a secret is not recognised.
+ * Secrets of a server do not reach a model, a history or a client through its texts. They are redacted before a text is cut: half a secret
+ * is not recognised.
+ *
  * ToolServers.V3. Processes end with the scope. If this process exits without closing the scope, it kills them; after `kill -9` their
  *     standard input ends, which ends a server that follows the protocol.
  */
@@ -21,7 +22,7 @@ import { ChildProcessSpawner } from "effect/process"
 import type { ToolServerConfig } from "./ToolServerConfig.ts"
 import * as Connection from "./Connection.ts"
 import type { Offer } from "./Offers.ts"
-import * as HttpTransport from "./transport/HttpTransport.ts"
+import * as StreamableHttp from "./transport/StreamableHttp.ts"
 import * as StdioTransport from "./transport/StdioTransport.ts"
 import * as ToolNames from "./ToolNames.ts"
 import * as ToolServer from "./ToolServer.ts"
@@ -33,7 +34,7 @@ import * as ToolServer from "./ToolServer.ts"
 export const FIRST_PATIENCE = Duration.seconds(10)
 
 /** Makes a function that removes these secrets from a text. */
-export type Conceal = (secrets: ReadonlyArray<Redacted.Redacted>) => (text: string) => string
+type Conceal = (secrets: ReadonlyArray<Redacted.Redacted>) => (text: string) => string
 
 /** A tool server that is not up. */
 export interface MissingServer {
@@ -80,7 +81,7 @@ export const start = (
     const connect = ({ reach, secrets }: ToolServerConfig) =>
       Effect.flatMap(
         reach.type === "http"
-          ? HttpTransport.make(reach)
+          ? StreamableHttp.make(reach)
           : Effect.provideService(
               StdioTransport.make(reach, children, conceal(secrets)),
               ChildProcessSpawner.ChildProcessSpawner,
@@ -94,12 +95,12 @@ export const start = (
 /** The same with any way to connect. */
 export const make = Effect.fnUntraced(function* (
   configs: ReadonlyArray<ToolServerConfig>,
-  connect: (config: ToolServerConfig) => Effect.Effect<Connection.Connection, Connection.StartError, Scope.Scope>,
+  connect: (config: ToolServerConfig) => Effect.Effect<Connection.ServerConnection, Connection.StartError, Scope.Scope>,
   concealing: Conceal
 ): Effect.fn.Return<ToolServers, never, Scope.Scope> {
   // At a shutdown the servers end in parallel, and not each after the grace period of the one before it.
   const together = yield* Scope.fork(yield* Scope.Scope, "parallel")
-  const conceal = concealing(configs.flatMap(({ secrets }) => secrets)) // ToolServers.V2
+  const conceal = concealing(configs.flatMap(({ secrets }) => secrets))
   const servers = yield* Effect.forEach(configs, (config) =>
     Scope.provide(ToolServer.make(config, connect(config), conceal), together)
   )
@@ -108,7 +109,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** Recently offered tools, the latest last: a step uses the names from its beginning, even if other servers start meanwhile. */
   const offered = new Map<string, Tool>()
-  const remember = (named: ToolNames.Named<Offer>): void => {
+  const remember = (named: ToolNames.NamedTool<Offer>): void => {
     offered.delete(named.name)
     offered.set(named.name, { server: named.server, name: named.tool.name })
     for (const name of offered.keys()) {
@@ -195,7 +196,7 @@ interface Tool {
 const MOST_OFFERED = 1_000
 
 const definitionOf = (
-  { name, tool }: ToolNames.Named<Offer>,
+  { name, tool }: ToolNames.NamedTool<Offer>,
   { answerWithin, confirm, idempotent }: ToolServerConfig
 ): Toolbox.ToolDefinition => ({
   name,

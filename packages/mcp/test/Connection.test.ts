@@ -48,7 +48,7 @@ const server = Effect.fnUntraced(function* (answers: Answers, capabilities: Reco
 const tool = (name: string, over: Record<string, unknown> = {}) => ({ name, inputSchema: { type: "object" }, ...over })
 
 describe("a connection to a tool server", () => {
-  it.effect("Connection.C4: reads every page of the list, in order, up to the last or the limit", () =>
+  it.effect("reads every page of the list, in order, up to the last or the limit", () =>
     Effect.gen(function* () {
       const listing = Effect.fnUntraced(function* (pages: number, last?: string) {
         const { way } = yield* server((method, { cursor }) => {
@@ -71,7 +71,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("Connection.C4: reads a limited number of bytes of the list", () =>
+  it.effect("reads a limited number of bytes of the list", () =>
     Effect.gen(function* () {
       const mebibyte = "x".repeat(1_048_576)
       const { way } = yield* server((method, { cursor }) => {
@@ -122,7 +122,7 @@ describe("a connection to a tool server", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("Connection.C3: reports a changed list, and an error, once", () =>
+  it.effect("reports a changed list, and an error, once", () =>
     Effect.gen(function* () {
       const { ears, says, way } = yield* server(() => undefined)
       const { changed, doubts } = yield* Connection.make(way)

@@ -1,7 +1,7 @@
 /** Tests when a tool server's HTTP stream is opened again, on a fake network and fake timers. */
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
-import * as HttpTransport from "../src/transport/HttpTransport.ts"
+import * as StreamableHttp from "../src/transport/StreamableHttp.ts"
 
 afterEach(() => void vi.unstubAllGlobals())
 
@@ -22,7 +22,7 @@ const delaysOf = (openings: number): Effect.Effect<ReadonlyArray<number>> =>
       delays.push(ms)
       return setImmediate(resume)
     })
-    const { transport } = yield* HttpTransport.make({ type: "http", url: "http://tools.test/mcp", headers: {} })
+    const { transport } = yield* StreamableHttp.make({ type: "http", url: "http://tools.test/mcp", headers: {} })
     yield* Effect.promise(() => transport.start())
     yield* Effect.promise(() => transport.send({ jsonrpc: "2.0", method: "notifications/initialized" }))
     yield* Effect.promise(() => done.promise)
@@ -36,7 +36,7 @@ it.effect("a stream that breaks is opened again after growing delays, without a 
 )
 
 it.effect(
-  "HttpTransport.H5: opening a stream costs 500 messages, so the 101st at once waits until the rate allows it",
+  "StreamableHttp.H5: opening a stream costs 500 messages, so the 101st at once waits until the rate allows it",
   () =>
     Effect.gen(function* () {
       const delays = yield* delaysOf(102)

@@ -1,6 +1,6 @@
 /** Fakes a connection that the test controls, on the test clock. */
 import { Deferred, Effect, Queue, type Scope } from "effect"
-import { CallError, type Connection, StartError } from "../src/Connection.ts"
+import { CallError, type ServerConnection, StartError } from "../src/Connection.ts"
 import type { Offer } from "../src/Offers.ts"
 
 export const offer = (name: string): Offer => ({ name, description: undefined, inputSchema: { type: "object" } })
@@ -30,7 +30,7 @@ export class Life {
     return Effect.suspend(() => (this.changed === undefined ? Effect.void : Queue.offer(this.changed, undefined)))
   }
 
-  get begin(): Effect.Effect<Connection, never, Scope.Scope> {
+  get begin(): Effect.Effect<ServerConnection, never, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       yield* Effect.addFinalizer(() => Effect.sync(() => void (this.isClosed = true)))
       const changed = yield* Queue.sliding<void>(1)
@@ -70,7 +70,7 @@ export class Life {
 /** Starts, one after another: each succeeds, fails with a message, or never ends. After the last one a start never ends. */
 export const connect = (
   starts: ReadonlyArray<Life | string | "never">
-): Effect.Effect<Connection, StartError, Scope.Scope> => {
+): Effect.Effect<ServerConnection, StartError, Scope.Scope> => {
   let next = 0
   return Effect.suspend(() => {
     const start = starts[next++] ?? "never"

@@ -23,7 +23,7 @@ describe("a tool's result for the model", () => {
     assert.strictEqual(ToolOutput.of({ content: [text("1")], structuredContent: { n: 1 } }, 1_000).output, "1")
   })
 
-  it("ToolServers.V2: has a secret redacted before it is cut: half a secret would not be recognised", () => {
+  it("has a secret redacted before it is cut: half a secret would not be recognised", () => {
     const conceal = concealing([Redacted.make("hunter2-hunter2")])
     const said = { content: [text(`The password is hunter2-hunter2.`)] }
     assert.notInclude(String(ToolOutput.of(said, 24, conceal).output), "hunter2")

@@ -263,7 +263,7 @@ describe("a tool server", () => {
     }).pipe(Effect.provide(said), Effect.scoped)
   )
 
-  it.effect("ToolList.L1: that offers too much is warned about once, and again if the offer changes", () =>
+  it.effect("that offers too much is warned about once, and again if the offer changes", () =>
     Effect.gen(function* () {
       const many = (count: number) => Array.from({ length: count }, (_, n) => offer(`t${n}`))
       const life = new Life()

@@ -144,7 +144,7 @@ describe("the toolbox of all servers", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ToolServers.V2: describes its tools without its servers' secrets", () =>
+  it.effect("describes its tools without its servers' secrets", () =>
     Effect.gen(function* () {
       const one = new Life()
       const url = "postgres://me:hunter2-hunter2@db/notes"

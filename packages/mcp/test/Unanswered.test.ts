@@ -2,7 +2,7 @@
 import { afterEach, assert, it, vi } from "@effect/vitest"
 import type { JSONRPCMessage } from "@modelcontextprotocol/client"
 import { Effect } from "effect"
-import * as HttpTransport from "../src/transport/HttpTransport.ts"
+import * as StreamableHttp from "../src/transport/StreamableHttp.ts"
 
 afterEach(() => void vi.unstubAllGlobals())
 
@@ -21,7 +21,7 @@ const heard = (isRefused: boolean): Effect.Effect<ReadonlyArray<JSONRPCMessage>>
         ? Promise.reject(new TypeError("fetch failed"))
         : Promise.resolve(new Response(null, { status: 202 }))
     })
-    const { transport } = yield* HttpTransport.make({ type: "http", url: "http://tools.test/mcp", headers: {} })
+    const { transport } = yield* StreamableHttp.make({ type: "http", url: "http://tools.test/mcp", headers: {} })
     const messages: Array<JSONRPCMessage> = []
     const last = Promise.withResolvers<void>()
     Object.assign(transport, {
@@ -40,11 +40,9 @@ const heard = (isRefused: boolean): Effect.Effect<ReadonlyArray<JSONRPCMessage>>
     return messages
   }).pipe(Effect.scoped)
 
-it.effect(
-  "HttpTransport.H3: an answer on the server's own stream is received, and none to a call that has failed",
-  () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* heard(false), [answer, changed])
-      assert.deepStrictEqual(yield* heard(true), [changed])
-    })
+it.effect("an answer on the server's own stream is received, and none to a call that has failed", () =>
+  Effect.gen(function* () {
+    assert.deepStrictEqual(yield* heard(false), [answer, changed])
+    assert.deepStrictEqual(yield* heard(true), [changed])
+  })
 )

@@ -6,13 +6,13 @@
  * Attempts that failed before content give nothing; after content there is no other call (rule D4). A stream without its
  * `response_done`, or of chat chunks without a finish reason, was cut and has failed (rule C6).
  *
- * PatientModel.M2. There is one patience: the OpenAI client's own retries are off for each call, and the runner makes none of an error
- *     that Holdfast gave up, whatever `modelSettings.retry` is (rule C9).
+ * There is one patience: the OpenAI client's own retries are off for each call, and the runner makes none of an error that Holdfast gave
+ * up, whatever `modelSettings.retry` is (rule C9).
  */
 import { type BridgeOptions, cut, isContentPart, isFilled, type Patient, patience, view, whole } from "holdfast/bridge"
 
 /** A model: `Model` of `@openai/agents-core`. */
-export interface AnyModel {
+export interface AnyAgentModel {
   getResponse(request: never): Promise<unknown>
   getStreamedResponse(request: never): AsyncIterable<unknown>
   getRetryAdvice?(args: never): unknown
@@ -20,11 +20,11 @@ export interface AnyModel {
 
 /** A provider of models: `ModelProvider` of `@openai/agents-core`. */
 export interface AnyModelProvider {
-  getModel(modelName?: string): Promise<AnyModel> | AnyModel
+  getModel(modelName?: string): Promise<AnyAgentModel> | AnyAgentModel
 }
 
 /** Returns the same model, or provider of models, with patience. Throws a `HoldfastError` where an option is wrong. */
-export const holdfast = <M extends AnyModel | AnyModelProvider>(model: M, options: BridgeOptions = {}): M => {
+export const holdfast = <M extends AnyAgentModel | AnyModelProvider>(model: M, options: BridgeOptions = {}): M => {
   const patient = patience(options)
   return view(model, "getModel" in model ? patientProvider(model, patient) : patientModel(model, patient), "bound")
 }
@@ -59,7 +59,7 @@ const patientProvider = (provider: AnyModelProvider, patient: Patient): AnyModel
   }
 })
 
-const patientModel = (model: AnyModel, patient: Patient): AnyModel => ({
+const patientModel = (model: AnyAgentModel, patient: Patient): AnyAgentModel => ({
   getResponse: (request: Request) =>
     whole(patient, {
       signal: request.signal,

@@ -1,8 +1,8 @@
 /**
  * A binary heap: finds the item with the least key; removes any item in logarithmic time.
  *
- * Heap.H1. Items with equal keys come out in the order in which they went in.
- * Heap.H2. An item is in the heap at most once. The heap keeps no reference to a removed item.
+ * Items with equal keys come out in the order in which they went in. An item is in the heap at most once. The heap keeps no reference to a
+ * removed item.
  */
 
 interface Entry<A> {
@@ -37,7 +37,7 @@ export class Heap<A extends object> {
 
   /** Adds an item. Does nothing if the heap has it. */
   add(item: A): void {
-    if (this.#entries.has(item)) return // H2
+    if (this.#entries.has(item)) return
     const entry = { item, key: this.#keyOf(item), order: this.#order++, index: this.#tree.length }
     this.#entries.set(item, entry)
     this.#tree.push(entry)

@@ -3,8 +3,8 @@ import * as fc from "fast-check"
 import { Budget } from "../src/index.ts"
 
 const hour = 3_600_000
-const strict: Budget.Budget = { totalMs: 8 * hour, measure: "scheduled", clip: false }
-const clipping: Budget.Budget = { ...strict, clip: true }
+const strict: Budget.WaitBudget = { totalMs: 8 * hour, measure: "scheduled", clip: false }
+const clipping: Budget.WaitBudget = { ...strict, clip: true }
 
 describe("Budget", () => {
   it("rule D2: by default it counts scheduled sleep, by wall-clock the time since the first failure", () => {
@@ -62,7 +62,7 @@ it("rule X4: a person's extension of a step's budget is part of it", () => {
 })
 
 it("rule D2: attempts that took longer than the whole budget leave no retry, not even one without a wait", () => {
-  const budget: Budget.Budget = { totalMs: 1_000, measure: "wall-clock", clip: false }
+  const budget: Budget.WaitBudget = { totalMs: 1_000, measure: "wall-clock", clip: false }
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_000 })).toBe(false)
   expect(Budget.isExceeded(budget, { sleptMs: 0, elapsedMs: 1_001 })).toBe(true)
 })

@@ -16,7 +16,7 @@ const drain = (heap: Heap<Item>): Array<Item> => {
   return items
 }
 
-it("Heap.H1: after any additions and removals items come in the order of their keys, equal keys in the order of arrival", () => {
+it("after any additions and removals items come in the order of their keys, equal keys in the order of arrival", () => {
   const actions = fc.array(
     fc.oneof(fc.record({ add: fc.integer({ min: 0, max: 20 }) }), fc.record({ remove: fc.nat() }))
   )
@@ -41,7 +41,7 @@ it("Heap.H1: after any additions and removals items come in the order of their k
   )
 })
 
-it("Heap.H2: an item that is added twice comes out once, and removing an absent item does nothing", () => {
+it("an item that is added twice comes out once, and removing an absent item does nothing", () => {
   const heap = new Heap<Item>((item) => item.key)
   const item = { key: 1, turn: 0 }
   heap.add(item)

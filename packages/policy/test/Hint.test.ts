@@ -69,7 +69,7 @@ describe("Google's RetryInfo", () => {
     expect(ofDetails({ "@type": info["@type"] }, info)).toBe(34_000)
   })
 
-  it("Envelope.N4: is searched among the first 50 details", () => {
+  it("is searched among the first 50 details", () => {
     const others = (n: number) => Array.from({ length: n }, () => ({ "@type": "type.googleapis.com/google.rpc.Help" }))
     expect(ofDetails(...others(49), info)).toBe(34_000)
     expect(ofDetails(...others(50), info)).toBeUndefined()
@@ -133,7 +133,7 @@ describe("words of an error", () => {
     expect(ofMessage(message)).toBeUndefined()
   })
 
-  it("Envelope.N4: are searched from the first character, up to about 2,000", () => {
+  it("are searched from the first character, up to about 2,000", () => {
     expect(ofMessage("Retry after 5s")?.retryAfterMs).toBe(5_000)
     expect(ofMessage(`${". ".repeat(900)}Retry after 5s`)?.retryAfterMs).toBe(5_000)
     expect(ofMessage(`${". ".repeat(1_500)}Retry after 5s`)).toBeUndefined()

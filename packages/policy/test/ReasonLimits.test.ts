@@ -20,12 +20,12 @@ describe("the limits of a reason", () => {
   it("rule X11: end the step when failures of that reason reach them, and do not affect other reasons", () => {
     const tooMuch = spent({ sleptMs: 10 * MINUTE })
     expect(RetryPolicy.decide(own, 0, failure("rate-limited"), tooMuch)).toEqual(
-      RetryPolicy.Decision.Refused({ because: "budget", delayMs: 5_000, byReason: true })
+      RetryPolicy.RetryDecision.Refused({ because: "budget", delayMs: 5_000, byReason: true })
     )
     expect(RetryPolicy.delay(own, 0, failure("overloaded"), tooMuch)).toBe(5_000)
     const tooMany = spent({ retries: 4 })
     expect(RetryPolicy.decide(own, 9, failure("rate-limited"), tooMany)).toEqual(
-      RetryPolicy.Decision.Refused({ because: "max-retries", byReason: true })
+      RetryPolicy.RetryDecision.Refused({ because: "max-retries", byReason: true })
     )
     expect(RetryPolicy.delay(own, 9, failure("overloaded"), tooMany)).toBe(30 * MINUTE)
   })
@@ -133,7 +133,7 @@ const run = (policy: RetryPolicy.RetryPolicy, all: ReadonlyArray<Failed>) => {
   const decided: Array<{
     readonly reason: Failure.Reason
     readonly spent: RetryStrategy.Spent
-    readonly decision: RetryPolicy.Decision
+    readonly decision: RetryPolicy.RetryDecision
   }> = []
   let now = 0
   for (const { reason, retryAfterMs, spread, tookMs } of all) {

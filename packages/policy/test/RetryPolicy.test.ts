@@ -47,7 +47,7 @@ describe("overnight", () => {
     expect(delays).toHaveLength(21)
     expect(sum(delays)).toBe(27_105_000)
     expect(RetryPolicy.decide(overnight, 21, failure(), spent({ sleptMs: 27_105_000 }))).toEqual(
-      RetryPolicy.Decision.Refused({ because: "budget", delayMs: 1_800_000 })
+      RetryPolicy.RetryDecision.Refused({ because: "budget", delayMs: 1_800_000 })
     )
   })
 
@@ -78,7 +78,7 @@ describe("overnight", () => {
   it("rule P5: a hint beyond the rest of the budget ends the step at once, clipped or not", () => {
     for (const policy of [overnight, clipping]) {
       expect(RetryPolicy.decide(policy, 0, failure(403_973_000), spent())).toEqual(
-        RetryPolicy.Decision.Refused({ because: "budget", delayMs: 403_973_000 })
+        RetryPolicy.RetryDecision.Refused({ because: "budget", delayMs: 403_973_000 })
       )
       expect(RetryPolicy.delay(policy, 0, failure(8 * hour), spent())).toBe(8 * hour)
     }
@@ -89,13 +89,13 @@ describe("interactive", () => {
   it("rule P3: 3 retries after the first attempt", () => {
     expect(exhaust(interactive)).toHaveLength(3)
     expect(RetryPolicy.decide(interactive, 3, failure(), spent())).toEqual(
-      RetryPolicy.Decision.Refused({ because: "max-retries" })
+      RetryPolicy.RetryDecision.Refused({ because: "max-retries" })
     )
   })
 
   it("rule P3: with enabled false there is no retry", () => {
     expect(RetryPolicy.decide({ ...interactive, enabled: false }, 0)).toEqual(
-      RetryPolicy.Decision.Refused({ because: "disabled" })
+      RetryPolicy.RetryDecision.Refused({ because: "disabled" })
     )
   })
 
@@ -106,7 +106,7 @@ describe("interactive", () => {
   it("rule P6: a wait above maxDelayMs fails at once instead of sleeping", () => {
     expect(RetryPolicy.delay(interactive, 0, failure(300_000), spent())).toBe(300_000)
     expect(RetryPolicy.decide(interactive, 0, failure(300_001), spent())).toEqual(
-      RetryPolicy.Decision.Refused({ because: "max-delay", delayMs: 300_001 })
+      RetryPolicy.RetryDecision.Refused({ because: "max-delay", delayMs: 300_001 })
     )
   })
 
@@ -142,7 +142,7 @@ describe("hints and jitter", () => {
   it("rule P5: jitter is added on top of the hint, as a share of the schedule's delay", () => {
     const jittered = { ...interactive, jitter: { factor: 0.5 } }
     expect(RetryPolicy.decide(jittered, 1, failure(60_000), spent({ spread: 0.5 }))).toEqual(
-      RetryPolicy.Decision.Delay({
+      RetryPolicy.RetryDecision.Delay({
         delayMs: 61_000,
         scheduledMs: 4_000,
         hintMs: 60_000,
@@ -320,7 +320,7 @@ describe("a failure that is another turn's", () => {
 })
 
 describe("the last wait of a policy", () => {
-  const isLast = (budget: Budget.Budget, attempt: number, sleptMs: number) =>
+  const isLast = (budget: Budget.WaitBudget, attempt: number, sleptMs: number) =>
     RetryPolicy.isLast(
       { ...overnight, budget },
       attempt,

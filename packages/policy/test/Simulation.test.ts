@@ -8,7 +8,7 @@ const primary = target("a/a")
 
 /** An outage of every target until a moment. */
 const until =
-  (ms: number): Simulation.Outage =>
+  (ms: number): Simulation.OutagePlan =>
   (_, at) =>
     at < ms ? overloaded : undefined
 
@@ -83,7 +83,7 @@ describe("Simulation", () => {
 
   it("has a request without tokens: it fits a window of any size, even 0", () => {
     const policy = policyOf({ profile: "cycling", routing: { type: "round-robin", targets: ["a/a", "b/b"] } })
-    const outage: Simulation.Outage = ({ target: { provider } }) =>
+    const outage: Simulation.OutagePlan = ({ target: { provider } }) =>
       provider === "a" ? failure("auth", { status: 401 }) : undefined
     const run = Simulation.run({ policy, primary, outage, models: { "b/b": { contextWindow: 0 } } })
     expect(run.calls.map(({ route }) => route.target.provider)).toEqual(["a", "b"])

@@ -289,7 +289,7 @@ class Play {
   }
 }
 
-/** Events of the simulation by their time; of events at one time the first that was added comes first (`Heap.H1`). */
+/** Events of the simulation by their time; of events at one time the first that was added comes first. */
 class Agenda {
   private readonly heap = new Heap<Moment>(({ at }) => at)
 

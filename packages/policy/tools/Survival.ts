@@ -28,7 +28,7 @@ const SMALL: Target.Target = { provider: "first", model: "small" }
 
 interface Row {
   readonly title: string
-  readonly outage: Simulation.Outage
+  readonly outage: Simulation.OutagePlan
 }
 
 interface Section {
@@ -63,30 +63,30 @@ const usedUp = failure("quota-exhausted", 429, false)
 
 /** An outage of every target, for a time. */
 const lasting =
-  (ms: number, of: Failure.Failure): Simulation.Outage =>
+  (ms: number, of: Failure.Failure): Simulation.OutagePlan =>
   (_, at) =>
     at < ms ? of : undefined
 
 /** The same, with its remaining time as a hint. */
 const announced =
-  (ms: number, of: Failure.Failure): Simulation.Outage =>
+  (ms: number, of: Failure.Failure): Simulation.OutagePlan =>
   (_, at) =>
     at < ms ? { ...of, retryable: true, hint: { retryAfterMs: ms - at, source: "retry-after" } } : undefined
 
 /** An outage of one provider. */
 const only =
-  (provider: string, outage: Simulation.Outage): Simulation.Outage =>
+  (provider: string, outage: Simulation.OutagePlan): Simulation.OutagePlan =>
   (route, at, n) =>
     route.target.provider === provider ? outage(route, at, n) : undefined
 
 /** An outage of one model. */
 const onlyModel =
-  (model: string, outage: Simulation.Outage): Simulation.Outage =>
+  (model: string, outage: Simulation.OutagePlan): Simulation.OutagePlan =>
   (route, at, n) =>
     route.target.model === model ? outage(route, at, n) : undefined
 
 const both =
-  (first: Simulation.Outage, second: Simulation.Outage): Simulation.Outage =>
+  (first: Simulation.OutagePlan, second: Simulation.OutagePlan): Simulation.OutagePlan =>
   (route, at, n) =>
     (route.target.provider === PRIMARY.provider ? first : second)(route, at, n)
 
@@ -211,7 +211,7 @@ const among = (policy: RetryPolicy.RetryPolicy, targets: ReadonlyArray<Target.Ta
   return { ...policy, routing: { ...routing, chains } }
 }
 
-const cell = ({ because, calls, endedAt, outcome, sleptMs }: Simulation.Run): string => {
+const cell = ({ because, calls, endedAt, outcome, sleptMs }: Simulation.SimulatedRun): string => {
   const effort = `${calls.length} ${calls.length === 1 ? "call" : "calls"}`
   if (outcome !== "answered")
     return `**${because ?? "never ends"}** (${effort}${sleptMs === 0 ? "" : `, ${span(sleptMs)}`})`

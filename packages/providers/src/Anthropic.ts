@@ -1,7 +1,7 @@
 /**
  * The provider for Anthropic's Messages API and compatible servers.
  *
- * The format's quirks are in `anthropic/Request.ts` and `anthropic/Response.ts`; one attempt over HTTP is in `transport/Attempt.ts`.
+ * The format's quirks are in `anthropic/Request.ts` and `anthropic/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import * as Files from "./anthropic/Files.ts"
 import * as Request from "./anthropic/Request.ts"

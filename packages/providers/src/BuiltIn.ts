@@ -10,14 +10,14 @@
  */
 
 /** The formats that an endpoint may have. */
-export type Format = "openai-compatible" | "anthropic" | "openai-responses" | "gemini"
+export type ApiFormat = "openai-compatible" | "anthropic" | "openai-responses" | "gemini"
 
 /** A provider with a known address, key variable and default model. */
 export interface BuiltIn {
   readonly name: string
   /** The name for people. */
   readonly title: string
-  readonly type: Format
+  readonly type: ApiFormat
   readonly baseUrl: string
   /** The SDK's variable for a proxy's address. If it is set, the key may be valid for that proxy only, so requests go there. */
   readonly baseUrlEnv?: string
@@ -157,5 +157,5 @@ export const otherFormats: ReadonlyArray<BuiltIn> = [
 export const find = (name: string) => builtIns.find((builtIn) => builtIn.name === name)
 
 /** The only built-in provider of a format; `undefined` for chat completions, which many have. */
-export const ofFormat = (type: Format): BuiltIn | undefined =>
+export const ofFormat = (type: ApiFormat): BuiltIn | undefined =>
   type === "openai-compatible" ? undefined : [...builtIns, ...otherFormats].find((builtIn) => builtIn.type === type)

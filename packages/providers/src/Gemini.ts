@@ -1,7 +1,7 @@
 /**
  * The provider for Google's Gemini API, and for Gemini on Vertex AI.
  *
- * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `transport/Attempt.ts`.
+ * The format's quirks are in `gemini/Request.ts` and `gemini/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import * as Files from "./gemini/Files.ts"
 import * as Request from "./gemini/Request.ts"

@@ -1,8 +1,8 @@
 /**
  * Holds a provider to the files that its models take.
  *
- * ModelFiles.M1. A prompt with another file fails before the call, for good (`requests/Files.ts`).
- * ModelFiles.M2. Another file in a tool's result or of a model is sent as its placeholder.
+ * A prompt with another file fails before the call, for good (`requests/Files.ts`). Another file in a tool's result or of a model is sent
+ * as its placeholder.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
@@ -38,7 +38,7 @@ const refusesOf =
     return accepted.length === 0 ? "this model takes no files" : `of files this model takes ${accepted.join(", ")}`
   }
 
-/** ModelFiles.M2. A message without files stays the same object: its size is remembered by it. */
+/** A message without files stays the same object: its size is remembered by it. */
 const shown = (message: Message.Message, refuses: Files.Refuses): Message.Message => {
   if (message.role !== "tool" || !message.content.some((result) => hasRefused(result, refuses))) return message
   return {

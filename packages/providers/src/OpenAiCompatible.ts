@@ -3,7 +3,7 @@
  *
  * Compatible servers are those of DeepSeek, xAI, Groq, Mistral, OpenRouter and Azure, vLLM, Ollama and others.
  *
- * The format's quirks are in `openai/Request.ts` and `openai/Response.ts`; one attempt over HTTP is in `transport/Attempt.ts`.
+ * The format's quirks are in `openai/Request.ts` and `openai/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import type * as Endpoint from "./http/Endpoint.ts"
 import * as Files from "./openai/Files.ts"

@@ -2,7 +2,7 @@
  * The provider for OpenAI's Responses API.
  *
  * The conversation's state stays with Holdfast: nothing is stored at OpenAI, and a model's encrypted reasoning is sent back to it. The format's
- * quirks are in `responses/Request.ts` and `responses/Response.ts`; one attempt over HTTP is in `transport/Attempt.ts`.
+ * quirks are in `responses/Request.ts` and `responses/Response.ts`; one attempt over HTTP is in `transport/HttpAttempt.ts`.
  */
 import type * as Endpoint from "./http/Endpoint.ts"
 import * as Files from "./responses/Files.ts"

@@ -1,5 +1,5 @@
 /**
- * Makes a provider of a wire format: what its files, body and endpoint are. One attempt is one request (C9), over `transport/Attempt.ts`.
+ * Makes a provider of a wire format: what its files, body and endpoint are. One attempt is one request (C9), over `transport/HttpAttempt.ts`.
  *
  * Its failures are classified there, and nowhere else (C1).
  */
@@ -10,11 +10,11 @@ import type { Machine } from "./decoding/Protocol.ts"
 import * as Endpoint from "./http/Endpoint.ts"
 import * as Http from "./http/Http.ts"
 import * as Files from "./requests/Files.ts"
-import * as Prompt from "./requests/Prompt.ts"
-import * as Attempt from "./transport/Attempt.ts"
+import * as PromptParts from "./requests/PromptParts.ts"
+import * as HttpAttempt from "./transport/HttpAttempt.ts"
 
 /** A wire format. */
-export interface Format {
+interface Format {
   readonly refuses: Files.Refuses
   readonly bodyOf: (request: Provider.ProviderRequest) => unknown
   /** `idOf` gives an id to the nth tool call where the endpoint gave none. */
@@ -59,10 +59,10 @@ export const provider = (
     const options = {
       conceal,
       post: (listener: Http.Listener) => post(bodyOf(request), listener),
-      machine: machineWith(machineOf, Prompt.callId(request)),
+      machine: machineWith(machineOf, PromptParts.callId(request)),
       most: ResponseLimit.of(request)
     }
-    return Attempt.begin(options, world, listener)
+    return HttpAttempt.begin(options, world, listener)
   })
 
 // --- internal

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import * as PlainBody from "../src/http/PlainBody.ts"
 import * as OpenAi from "../src/openai/Response.ts"
 import * as KeyRedaction from "../src/KeyRedaction.ts"
-import * as Attempt from "../src/transport/Attempt.ts"
+import * as HttpAttempt from "../src/transport/HttpAttempt.ts"
 import { KEY, openAiCompatible as dialect, request } from "./harness/Dialect.ts"
 import { calls, run, text, usage } from "./harness/AttemptRun.ts"
 import * as HeardCall from "./harness/HeardCall.ts"
@@ -35,9 +35,9 @@ const play = async ({ broken, data, end, head, read }: ReturnType<typeof given>,
   if (after === "endless") for (let n = 0; n < 100; n++) data(new Uint8Array(1_000_000))
 }
 
-const providerOf = (post: Attempt.Options["post"], most = ResponseLimit.MOST_CHARACTERS) =>
+const providerOf = (post: HttpAttempt.Options["post"], most = ResponseLimit.MOST_CHARACTERS) =>
   ProviderCall.provider((_request, world, listener) =>
-    Attempt.begin(
+    HttpAttempt.begin(
       {
         post,
         machine: () => OpenAi.make((n) => `id${n}`),
@@ -382,12 +382,12 @@ describe("a text that comes", () => {
       })
   )
 
-  it.live("Attempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
+  it.live("HttpAttempt.A2: a body that always brings more behind its terminal frame is closed in time", () =>
     Effect.gen(function* () {
       const connection = { isOpen: true }
       const provider = providerOf((listener) => {
         const fill = () => {
-          while (connection.isOpen && listener.data(new Uint8Array(Attempt.SLICE_BYTES)));
+          while (connection.isOpen && listener.data(new Uint8Array(HttpAttempt.SLICE_BYTES)));
         }
         queueMicrotask(() => {
           listener.head({ status: 200, headers: {} })

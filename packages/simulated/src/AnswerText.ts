@@ -7,7 +7,7 @@
 import { durationInWords } from "./script/Description.ts"
 
 /** A prompt, split into directive and text. */
-export interface Prompt {
+interface Prompt {
   /** The script of the last line `simulate: ...`. */
   readonly directive: string | undefined
   /** The prompt without such lines. */
@@ -28,7 +28,7 @@ export const readPrompt = (prompt: string): Prompt => {
 }
 
 /** The facts of a turn that an answer states. */
-export interface TurnFacts {
+export interface AnswerFacts {
   readonly prompt: string
   /** Requests of this turn that failed. */
   readonly failures: number
@@ -39,13 +39,13 @@ export interface TurnFacts {
 }
 
 /** The tokens of an answer; exactly `count`, where given. */
-export const answer = (facts: TurnFacts, count?: number): ReadonlyArray<string> => {
+export const answer = (facts: AnswerFacts, count?: number): ReadonlyArray<string> => {
   const text = [happened(facts), echo(facts), HINT].join(" ")
   return count === undefined ? tokens(text) : fill(tokens(text), count)
 }
 
 /** The reasoning of a simulated model. */
-export const reasoning = (facts: TurnFacts): ReadonlyArray<string> =>
+export const reasoning = (facts: AnswerFacts): ReadonlyArray<string> =>
   tokens(
     facts.failures === 0
       ? "Nothing has failed so far. I will say so and repeat what I was asked."
@@ -72,13 +72,13 @@ const HINT =
   "I am a simulated model: what fails, and how, is part of my name. " +
   "Give Holdfast a provider's key and a real model answers instead."
 
-const happened = ({ failures, elapsedMs }: TurnFacts): string =>
+const happened = ({ failures, elapsedMs }: AnswerFacts): string =>
   failures === 0
     ? "Nothing failed this time."
     : `You have just seen a turn outlive ${failures === 1 ? "a failure" : `${failures} failures`}` +
       (elapsedMs < 1000 ? "." : ` in ${durationInWords(elapsedMs)}.`)
 
-const echo = ({ prompt, afterTool }: TurnFacts): string => {
+const echo = ({ prompt, afterTool }: AnswerFacts): string => {
   const characters = Array.from(prompt.slice(0, READ_LENGTH).replaceAll(/\s+/g, " ").trim())
   const short =
     characters.length > ECHO_LENGTH || prompt.length > READ_LENGTH

@@ -14,7 +14,7 @@ import type { ResponseAction } from "./ResponseAction.ts"
 import type * as TurnProgress from "./TurnProgress.ts"
 
 /** One request of a turn to one endpoint. */
-export interface Request {
+interface Request {
   /** The same for every request of a turn. */
   readonly turn: string
   /** When the turn was prompted, in epoch milliseconds. */

@@ -8,7 +8,7 @@
 import type * as Schema from "effect/Schema"
 
 /** The two wire formats. */
-export type Format = "openai" | "anthropic"
+export type ErrorFormat = "openai" | "anthropic"
 
 interface Wording {
   /** A short description of the error, for people. */
@@ -136,23 +136,23 @@ const wordings = {
 } as const satisfies Record<string, Wording>
 
 /** The errors with a provider's own wording. */
-export type Name = keyof typeof wordings
+export type ErrorName = keyof typeof wordings
 
 /** A body that a script can name: a provider's error, a gateway's page, an empty body, or any text. */
-export type ErrorBody = Name | "html" | "empty" | { readonly text: string }
+export type ErrorBody = ErrorName | "html" | "empty" | { readonly text: string }
 
 /** Whether a text is the name of an error. */
-export const isName = (name: string): name is Name => Object.hasOwn(wordings, name)
+export const isName = (name: string): name is ErrorName => Object.hasOwn(wordings, name)
 
 /** The values of `body=`. */
 export const NAMES: ReadonlyArray<string> = [...Object.keys(wordings), "html", "empty"]
 
 /** Parses a value of `body=`. */
-export const fromName = (name: string): Name | "html" | "empty" | undefined =>
+export const fromName = (name: string): ErrorName | "html" | "empty" | undefined =>
   name === "html" || name === "empty" || isName(name) ? name : undefined
 
 /** The default body of a status. */
-export const ofStatus = (status: number): Name | "html" => {
+export const ofStatus = (status: number): ErrorName | "html" => {
   switch (status) {
     case 401:
       return "auth"
@@ -181,7 +181,7 @@ export const ofStatus = (status: number): Name | "html" => {
 }
 
 /** The status of an error outside a stream. */
-export const statusOf = (name: Name): number => wordings[name].status
+export const statusOf = (name: ErrorName): number => wordings[name].status
 
 /** A description of a body, for `Description`. */
 export const words = (body: ErrorBody): string => {
@@ -191,7 +191,7 @@ export const words = (body: ErrorBody): string => {
 }
 
 /** A provider's error object, as sent alone or inside a stream; `message` replaces the wording. */
-export const envelope = (name: Name, format: Format, message?: string): Schema.JsonObject => {
+export const envelope = (name: ErrorName, format: ErrorFormat, message?: string): Schema.JsonObject => {
   const { anthropic, openai } = wordings[name]
   return format === "anthropic"
     ? { type: "error", error: { type: anthropic[0], message: message ?? anthropic[1] } }
@@ -214,7 +214,7 @@ export interface Rendered {
 }
 
 /** Renders the body of a response with this status. */
-export const render = (body: ErrorBody, status: number, format: Format): Rendered => {
+export const render = (body: ErrorBody, status: number, format: ErrorFormat): Rendered => {
   if (typeof body === "object") {
     return { contentType: /^\s*[[{]/.test(body.text) ? "application/json" : "text/plain", text: body.text }
   }

@@ -1,5 +1,5 @@
 /**
- * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown (Simulated.V1).
+ * Makes the failure of a response as an adapter would: classified from the same bodies, emitted or thrown.
  */
 import type { ProviderCall } from "@holdfast/kernel/host"
 import { Classification } from "@holdfast/policy"
@@ -57,7 +57,7 @@ const ofResponse = (
 ): Failure.Failure => Classification.ofResponse({ status, headers: Object.fromEntries(headers), body, now })
 
 /** The provider whose wording an error has in this process: the one known for that error. */
-const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.Format => (body === "overloaded" ? "anthropic" : "openai")
+const formatOf = (body: ErrorBody.ErrorBody): ErrorBody.ErrorFormat => (body === "overloaded" ? "anthropic" : "openai")
 
 /** The error that Node throws when a connection breaks. */
 class BrokenConnection extends Error {

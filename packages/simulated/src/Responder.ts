@@ -12,7 +12,7 @@ import type { NotUnderstood } from "./script/Syntax.ts"
 import * as TurnProgress from "./TurnProgress.ts"
 
 /** The parts of a request that a simulated provider reads. */
-export interface Request {
+export interface SimulatedRequest {
   /** The same for every request of a turn. */
   readonly turn: string
   readonly model: string
@@ -24,17 +24,17 @@ export interface Request {
   readonly inputTokens: () => number
   /** The size of the request; called only where the script depends on it. */
   readonly bytes: () => number
-  readonly origin: TurnProgress.Origin
+  readonly origin: TurnProgress.TurnOrigin
 }
 
 /** The response to a request. */
-export interface Response {
+interface Response {
   readonly outcome: Outcome
   readonly actions: Iterable<ResponseAction>
 }
 
 /** Counts a request and returns its response; fails where the model or the directive is no script. */
-export type Responder = (request: Request, now: number) => Result.Result<Response, NotUnderstood>
+export type Responder = (request: SimulatedRequest, now: number) => Result.Result<Response, NotUnderstood>
 
 /** A responder that has no turns yet. */
 export const make = (options?: TurnProgress.Options): Responder => {

@@ -9,7 +9,7 @@
 import * as Data from "effect/Data"
 import type { Message } from "@holdfast/wire"
 import * as AnswerText from "./AnswerText.ts"
-import type { ErrorBody, Name } from "./ErrorBody.ts"
+import type { ErrorBody, ErrorName } from "./ErrorBody.ts"
 import type { Outcome, Delivery } from "./script/Script.ts"
 
 /** One step of a response. */
@@ -33,7 +33,7 @@ export type ResponseAction = Data.TaggedEnum<{
   /** Sends the beginning of a tool call that never ends. */
   HalfToolCall: { readonly name: string }
   /** Ends the stream with an error inside it. */
-  Fail: { readonly error: Name }
+  Fail: { readonly error: ErrorName }
   /** Cuts the connection. */
   Cut: {}
   /** Ends the body properly, without the terminal event. */
@@ -47,7 +47,7 @@ export const ResponseAction = Data.taggedEnum<ResponseAction>()
 /** The facts of a request that its response depends on. */
 export interface ResponseContext {
   readonly delivery: Delivery
-  readonly facts: AnswerText.TurnFacts
+  readonly facts: AnswerText.AnswerFacts
   /** Names of the tools that the request offers. */
   readonly tools: ReadonlyArray<string>
   /** The number of tokens of the request. */

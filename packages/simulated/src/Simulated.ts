@@ -4,8 +4,8 @@
  * Only the Clock delays tokens. An outage begins when the prompt was submitted, a time that the request contains, so it continues over a
  * restart.
  *
- * Simulated.V1. It fails as an adapter does: error statuses and errors inside a stream are emitted, broken connections fail the stream.
- *     Both are classified by the same classifier, from the same bodies, as for a real provider.
+ * It fails as an adapter does: error statuses and errors inside a stream are emitted, broken connections fail the stream. Both are
+ * classified by the same classifier, from the same bodies, as for a real provider.
  */
 import { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
@@ -64,7 +64,7 @@ export const layer: Layer.Layer<Provider.Provider> = Layer.effect(Provider.Provi
 
 // --- internal
 
-const readRequest = (request: Provider.ProviderRequest, now: number): Responder.Request => {
+const readRequest = (request: Provider.ProviderRequest, now: number): Responder.SimulatedRequest => {
   const prompt = request.messages.findLast((message) => message.role === "user")
   return {
     turn: `${request.conversationId}/${request.turnId}`,

@@ -5,10 +5,9 @@
  * that switches between two models continues each where it was. The chance of a request is a function of the script, the turn and the
  * number of its request: one course for one script.
  *
- * TurnProgress.G1. Where a turn has no id and is identified by its text, it is forgotten once its last phase has answered it: the same
- *     text later gets the same script again. Turns with an id never start again.
- * TurnProgress.G4. The clock of a script with spans begins with the earliest turn that has called it, so an outage by the clock
- *     continues over a restart once a turn of that time calls again.
+ * Where a turn has no id and is identified by its text, it is forgotten once its last phase has answered it: the same text later gets the
+ * same script again. Turns with an id never start again. The clock of a script with spans begins with the earliest turn that has called it,
+ * so an outage by the clock continues over a restart once a turn of that time calls again.
  */
 import { type Outcome, isClocked, isFailure, next, resume, type Script } from "./script/Script.ts"
 
@@ -19,7 +18,7 @@ const MAX_TURNS = 10_000
 const MAX_CLOCKS = 1_000
 
 /** The state of a turn before its first request in this process. */
-export interface Origin {
+export interface TurnOrigin {
   /** Epoch milliseconds. */
   readonly startedAt: number
   /** Requests made before this process counted any; more than 0 after a restart. */
@@ -40,7 +39,7 @@ export interface TurnProgress {
     turn: string,
     name: string,
     script: Script,
-    origin: Origin,
+    origin: TurnOrigin,
     now: number,
     bytes: () => number
   ) => CurrentRequest
@@ -50,10 +49,9 @@ export interface TurnProgress {
 
 /** How turns are forgotten. */
 export interface Options {
-  /** TurnProgress.G1 */
   readonly forgetsAnswered?: boolean
   readonly maxTurns?: number
-  /** When the clock of all scripts began, in epoch milliseconds; absent: TurnProgress.G4. */
+  /** When the clock of all scripts began, in epoch milliseconds; absent: with the earliest turn that has called a script. */
   readonly openedAt?: number
 }
 
@@ -61,7 +59,6 @@ export interface Options {
 export const make = ({ forgetsAnswered = false, maxTurns = MAX_TURNS, openedAt }: Options = {}): TurnProgress => {
   const turns = new Map<string, Turn>()
   const clocks = new Map<string, number>()
-  /** TurnProgress.G4 */
   const clockOf = (name: string, script: Script, startedAt: number): number => {
     if (openedAt !== undefined || !isClocked(script)) return openedAt ?? startedAt
     if (clocks.size >= MAX_CLOCKS && !clocks.has(name)) clocks.clear()

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as AnswerText from "../src/AnswerText.ts"
 
-const facts: AnswerText.TurnFacts = { prompt: "Hello", failures: 0, elapsedMs: 0, afterTool: false }
-const textOf = (about: Partial<AnswerText.TurnFacts>) => AnswerText.answer({ ...facts, ...about }).join("")
+const facts: AnswerText.AnswerFacts = { prompt: "Hello", failures: 0, elapsedMs: 0, afterTool: false }
+const textOf = (about: Partial<AnswerText.AnswerFacts>) => AnswerText.answer({ ...facts, ...about }).join("")
 
 describe("Conversation", () => {
   it("an answer states what happened, and the time where it was at least a second", () => {

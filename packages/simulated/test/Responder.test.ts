@@ -5,7 +5,7 @@ import * as Responder from "../src/Responder.ts"
 /** Performs a request of one turn to its end; returns the last action's tag, and the number of token counts. */
 const run = (respond: Responder.Responder, model: string) => {
   let counted = 0
-  const request: Responder.Request = {
+  const request: Responder.SimulatedRequest = {
     turn: "a",
     model,
     prompt: "Hello",

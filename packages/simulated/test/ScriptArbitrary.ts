@@ -1,7 +1,7 @@
 /** Generates scripts of every kind for property tests. */
 import * as fc from "fast-check"
 import * as ErrorBody from "../src/ErrorBody.ts"
-import { Only, Outcome, make, type Phase, type Script, Until } from "../src/script/Script.ts"
+import { Only, Outcome, make, type ScriptPhase, type Script, Until } from "../src/script/Script.ts"
 
 const names = ErrorBody.NAMES.filter(ErrorBody.isName)
 const after = fc.integer({ min: 0, max: 100_000 })
@@ -47,7 +47,7 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
 
 const times = fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.constant(Infinity))
 
-const counted: fc.Arbitrary<Phase> = fc
+const counted: fc.Arbitrary<ScriptPhase> = fc
   .record({ outcome, times })
   .map(({ outcome, times }) => ({ outcome, times: outcome._tag === "Down" ? 1 : times }))
 
@@ -66,12 +66,12 @@ const only = fc.oneof(
 const endless = (outcome: Outcome): Outcome =>
   outcome._tag === "Down" ? Outcome.Down({ until: Until.Never() }) : outcome
 
-const clocked: fc.Arbitrary<Phase> = fc
+const clocked: fc.Arbitrary<ScriptPhase> = fc
   .record({ outcome, span })
   .map(({ outcome, span }) => ({ outcome: endless(outcome), times: 1, span }))
 
 /** A share or a size is of a failure. */
-const partial: fc.Arbitrary<Phase> = fc
+const partial: fc.Arbitrary<ScriptPhase> = fc
   .record({ outcome: outcome.filter(({ _tag }) => _tag !== "Answer"), span: fc.option(span, { nil: undefined }), only })
   .map(({ only, outcome, span }) =>
     span === undefined

@@ -13,7 +13,7 @@ const answers = (
   progress: TurnProgress.TurnProgress,
   turn: string,
   count: number,
-  origin: TurnProgress.Origin = begun
+  origin: TurnProgress.TurnOrigin = begun
 ) =>
   Array.from(
     { length: count },

@@ -29,7 +29,7 @@ import type * as Scope from "effect/Scope"
 import * as AnthropicDialect from "../src/server/AnthropicDialect.ts"
 import * as AnswerText from "../src/AnswerText.ts"
 import { ResponseAction } from "../src/ResponseAction.ts"
-import type { StreamAction } from "../src/server/Dialect.ts"
+import type { StreamAction } from "../src/server/ServerDialect.ts"
 import type * as ErrorBody from "../src/ErrorBody.ts"
 import {
   type Exchange,
@@ -45,7 +45,7 @@ export * as ErrorBody from "../src/ErrorBody.ts"
 export type { ListenOptions, RecordedRequest } from "../src/server/LoopbackServer.ts"
 
 /** A point in a response that is passed only after the test opens it. */
-export interface Gate {
+export interface ResponseGate {
   /** Waits until a response has reached the gate; everything before it has been written. */
   readonly reached: Effect.Effect<void>
   /** Lets every response pass, now and later. */
@@ -55,7 +55,7 @@ export interface Gate {
 }
 
 /** Makes a closed gate. */
-export const gate = (): Gate => {
+export const gate = (): ResponseGate => {
   const arrival = Latch.makeUnsafe()
   const way = Latch.makeUnsafe()
   return {
@@ -66,18 +66,18 @@ export const gate = (): Gate => {
 }
 
 /** A response as a whole. */
-export interface WholeResponse {
+export interface PreparedResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   /** A string is sent as text, any other value as JSON. */
   readonly body?: string | Schema.Json
   /** The response is sent after this gate is open. */
-  readonly hold?: Gate
+  readonly hold?: ResponseGate
 }
 
 /** A response as a stream; by default 200 and `text/event-stream`. */
 export interface StreamedResponse {
-  readonly frames: ReadonlyArray<string | Gate>
+  readonly frames: ReadonlyArray<string | ResponseGate>
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** Cuts the connection when this many frames, gates not counted, have been written. */
@@ -85,14 +85,14 @@ export interface StreamedResponse {
   /** Sends nothing more after this many frames, gates not counted, and keeps the connection open. */
   readonly stallAfter?: number
   /** The response is sent after this gate is open. */
-  readonly hold?: Gate
+  readonly hold?: ResponseGate
 }
 
 /** A connection that is reset before any response, or that never gets one. */
 export type NoResponse = "reset" | "never"
 
 /** Any prepared response. */
-export type ScriptedResponse = WholeResponse | StreamedResponse | NoResponse
+export type ScriptedResponse = PreparedResponse | StreamedResponse | NoResponse
 
 /** A running server with its queue of responses. */
 export interface ScriptedServer extends RunningServer {
@@ -149,7 +149,7 @@ export const anthropicFrames = (chunks: ReadonlyArray<string>): ReadonlyArray<st
   chunks.map((chunk) => `event: ${/"type"\s*:\s*"([^"]*)"/.exec(chunk)?.[1] ?? "message"}\ndata: ${chunk}\n\n`)
 
 /** A complete answer: the first frame is the preamble, each word has a frame, and the last one ends the stream. */
-export const answerFrames = (format: ErrorBody.Format, text: string): ReadonlyArray<string> => {
+export const answerFrames = (format: ErrorBody.ErrorFormat, text: string): ReadonlyArray<string> => {
   const tokens = AnswerText.tokens(text)
   const usage = { inputTokens: 1, outputTokens: tokens.length }
   return render(format, [
@@ -161,7 +161,7 @@ export const answerFrames = (format: ErrorBody.Format, text: string): ReadonlyAr
 
 /** A complete response that calls a tool: preamble, call, end. `inputTokens` is the reported size of the request. */
 export const toolCallFrames = (
-  format: ErrorBody.Format,
+  format: ErrorBody.ErrorFormat,
   name: string,
   input: Schema.Json,
   inputTokens = 1
@@ -177,13 +177,13 @@ export const toolCallFrames = (
   )
 
 /** An error inside a stream, as one frame (C3). */
-export const errorFrame = (format: ErrorBody.Format, error: ErrorBody.Name): string =>
+export const errorFrame = (format: ErrorBody.ErrorFormat, error: ErrorBody.ErrorName): string =>
   render(format, [ResponseAction.Fail({ error })]).join("")
 
 // --- internal
 
 const render = (
-  format: ErrorBody.Format,
+  format: ErrorBody.ErrorFormat,
   actions: ReadonlyArray<StreamAction>,
   inputTokens = 1
 ): ReadonlyArray<string> => {
@@ -193,7 +193,7 @@ const render = (
 }
 
 /** ScriptedServer.R2 */
-const noneLeft = ({ request }: Exchange, nth: number): WholeResponse => ({
+const noneLeft = ({ request }: Exchange, nth: number): ScriptedResponse => ({
   status: 400,
   body: { error: { message: `No response is scripted for request ${nth}, ${request.method} ${request.path}.` } }
 })
@@ -205,7 +205,7 @@ const send = (exchange: Exchange, response: ScriptedResponse): Effect.Effect<voi
   return Effect.andThen(held, "frames" in response ? stream(exchange, response) : whole(exchange, response))
 }
 
-const whole = (exchange: Exchange, { status, headers, body }: WholeResponse): Effect.Effect<void> => {
+const whole = (exchange: Exchange, { status, headers, body }: PreparedResponse): Effect.Effect<void> => {
   const text = typeof body === "string" ? body : body === undefined ? "" : JSON.stringify(body)
   const contentType = typeof body === "string" ? "text/plain" : "application/json"
   return exchange

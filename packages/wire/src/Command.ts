@@ -74,7 +74,7 @@ const schemasOf = (fields: Readonly<Record<string, string>>, isDescribed: boolea
 
 /** The fields of a command that are its own. */
 export type Own<N extends Commands.Name> = {
-  readonly [F in keyof Commands.Fields<N>]: FieldOf<Commands.Fields<N>[F]>
+  readonly [F in keyof Commands.FieldTypes<N>]: FieldOf<Commands.FieldTypes<N>[F]>
 }
 
 /** The fields of a command, over any transport. */
@@ -100,7 +100,7 @@ const make = <N extends Commands.Name>(name: N) =>
 
 type Made<N extends Commands.Name> = { [K in N]: ReturnType<typeof make<K>> }[N]
 
-const some = <K extends Commands.Kind>(kind?: K) => {
+const some = <K extends Commands.CommandKind>(kind?: K) => {
   const made: ReadonlyArray<unknown> = Commands.names(kind).map(make)
   return Schema.Union(made as ReadonlyArray<Made<Commands.NameOf<K>>>)
 }
@@ -110,13 +110,13 @@ export const Steering = some("steering")
 export type Steering = typeof Steering.Type
 
 /** The commands that change a conversation. */
-export const Setting = some("setting")
-export type Setting = typeof Setting.Type
+export const SettingCommand = some("setting")
+export type SettingCommand = typeof SettingCommand.Type
 
 const settings: ReadonlySet<string> = new Set(Commands.names("setting").map(Commands.kebab))
 
 /** Whether a command changes the conversation. */
-export const isSetting = (command: Command): command is Setting => settings.has(command.type)
+export const isSetting = (command: Command): command is SettingCommand => settings.has(command.type)
 
 /** Any command. */
 export const Command = some()

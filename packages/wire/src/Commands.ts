@@ -13,7 +13,7 @@
  * - `steering`: steers a turn that waits, and is answered with whether one did. A repeated `commandId` marks the same command: it has no
  *   second effect, not even on a later wait (X4).
  */
-export type Kind = "turn" | "abort" | "setting" | "steering"
+export type CommandKind = "turn" | "abort" | "setting" | "steering"
 
 /** The fields of a command; those that may be absent end in `?`. */
 export type FieldType =
@@ -30,7 +30,7 @@ export type FieldType =
   | "always"
 
 interface Row {
-  readonly kind: Kind
+  readonly kind: CommandKind
   readonly fields: Readonly<Record<string, FieldType | `${FieldType}?`>>
   /** The end of its path; by default its name, that of a setting without `set-`. */
   readonly path?: string
@@ -163,10 +163,10 @@ type Commands = typeof commands
 export type Name = keyof Commands
 
 /** The fields of a command, with their types. */
-export type Fields<N extends Name> = Commands[N]["fields"]
+export type FieldTypes<N extends Name> = Commands[N]["fields"]
 
 /** The names of the commands of some kinds. */
-export type NameOf<K extends Kind> = { [N in Name]: Commands[N]["kind"] extends K ? N : never }[Name]
+export type NameOf<K extends CommandKind> = { [N in Name]: Commands[N]["kind"] extends K ? N : never }[Name]
 
 /** A name as its words, with a sign between them. */
 type Separated<Text extends string, Sign extends string> = Text extends `${infer First}${infer Rest}`
@@ -191,7 +191,7 @@ export const hasFields = (name: Name): boolean =>
   Object.values(commands[name].fields).some((type) => !type.endsWith("?"))
 
 /** The names of all commands, or of those of one kind, in the order of the table. */
-export const names = <K extends Kind = Kind>(kind?: K): ReadonlyArray<NameOf<K>> =>
+export const names = <K extends CommandKind = CommandKind>(kind?: K): ReadonlyArray<NameOf<K>> =>
   (Object.keys(commands) as Array<NameOf<K>>).filter((name) => kind === undefined || rowOf(name).kind === kind)
 
 /** The method and the end of the path of its call. */

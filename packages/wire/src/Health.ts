@@ -76,14 +76,14 @@ export const PART_MS = 300_000
 export const PARTS = 12
 
 /** The calls of the last hour. */
-export const CallCounts = Schema.Struct({
+export const HourlyCalls = Schema.Struct({
   calls: Count,
   failed: Count.annotate({ description: "Of those, calls that failed." }),
   parts: Schema.Struct({ calls: Schema.Array(Count), failed: Schema.Array(Count) }).annotate({
     description: `The same in ${PARTS} parts of ${PART_MS / 60_000} minutes, the oldest first; the last one ends in this minute.`
   })
 })
-export type CallCounts = typeof CallCounts.Type
+export type HourlyCalls = typeof HourlyCalls.Type
 
 /** One endpoint. */
 export const EndpointReport = Schema.Struct({
@@ -97,7 +97,7 @@ export const EndpointReport = Schema.Struct({
     GateReport.annotate({ description: "Absent: it has none, as it is simulated or `gate.enabled` is false." })
   ),
   pauses: Schema.Array(PauseReport),
-  lastHour: CallCounts,
+  lastHour: HourlyCalls,
   lastAnswerAt: Schema.optionalKey(Timestamp),
   lastFailure: Schema.optionalKey(LastFailure),
   elsewhere: Schema.optionalKey(

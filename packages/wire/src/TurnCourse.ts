@@ -3,7 +3,7 @@
  *
  * It follows from the turn's explanation: `step` and `attempt` are those of it. The time of a tool is between two attempts.
  *
- * TurnCourse.C2. Spans are in order and do not overlap.
+ * Spans are in order and do not overlap.
  */
 import * as Schema from "effect/Schema"
 import { TurnId } from "./Ids.ts"

@@ -19,7 +19,7 @@ const Timestamp = Schema.Finite
 const explained = { rules: Schema.Array(Schema.String), words: Schema.String }
 
 /** The waiting time that a step had used when a decision was made. Limits are absent where there are none. */
-export const Spending = Schema.Struct({
+export const ExplainedSpending = Schema.Struct({
   /** Whether waits are counted, or the time since the first failure (D2). */
   measure: Schema.Literals(["scheduled", "wall-clock"]),
   /** Milliseconds used before the wait that was decided on. */
@@ -29,10 +29,10 @@ export const Spending = Schema.Struct({
   /** The sum of the extensions until then, in milliseconds (X4). */
   extendedMs: Schema.optionalKey(Schema.Finite)
 })
-export type Spending = typeof Spending.Type
+export type ExplainedSpending = typeof ExplainedSpending.Type
 
 /** Another attempt follows after a wait. */
-export const Retry = Schema.Struct({
+export const ExplainedRetry = Schema.Struct({
   type: Schema.tag("retry"),
   /** 0-based, as in `provider-retry`. */
   retry: Schema.Int,
@@ -59,12 +59,12 @@ export const Retry = Schema.Struct({
   clipped: Schema.optionalKey(Schema.Literal(true)),
   /** The attempt had content, which is void by this setting (X7). Absent: it had none. */
   midStream: Schema.optionalKey(Schema.Literals(["discard", "unseen"])),
-  spending: Schema.optionalKey(Spending),
+  spending: Schema.optionalKey(ExplainedSpending),
   /** The waiting time that failures of this reason alone had used, where the reason has its own limit (X11). */
-  onReason: Schema.optionalKey(Spending),
+  onReason: Schema.optionalKey(ExplainedSpending),
   ...explained
 })
-export type Retry = typeof Retry.Type
+export type ExplainedRetry = typeof ExplainedRetry.Type
 
 /** Why no further attempt is made. */
 export const GaveUpBecause = Schema.Literals([
@@ -93,9 +93,9 @@ export const GaveUp = Schema.Struct({
   refusedMs: Schema.optionalKey(Schema.Finite),
   /** The limit that refused it: of retries, or of milliseconds. */
   limit: Schema.optionalKey(Schema.Finite),
-  spending: Schema.optionalKey(Spending),
+  spending: Schema.optionalKey(ExplainedSpending),
   /** As in `retry`. */
-  onReason: Schema.optionalKey(Spending),
+  onReason: Schema.optionalKey(ExplainedSpending),
   /** The limit that refused it belongs to the failure's reason (X11). */
   byReason: Schema.optionalKey(Schema.Literal(true)),
   ...explained
@@ -103,8 +103,8 @@ export const GaveUp = Schema.Struct({
 export type GaveUp = typeof GaveUp.Type
 
 /** The decision after a failed attempt. */
-export const Decision = Schema.Union([Retry, GaveUp])
-export type Decision = typeof Decision.Type
+export const ExplainedDecision = Schema.Union([ExplainedRetry, GaveUp])
+export type ExplainedDecision = typeof ExplainedDecision.Type
 
 /** The command that changed or ended a wait (X4). */
 export const By = Schema.Struct({
@@ -146,13 +146,13 @@ export const WaitEnd = Schema.Struct({
 export type WaitEnd = typeof WaitEnd.Type
 
 /** At its end the wait asked a person instead of waking the turn (X11). */
-export const Asked = Schema.Struct({
+export const ExplainedQuestion = Schema.Struct({
   /** The deadline for an answer. */
   until: Timestamp,
   asks: Asks,
   ...changedBy
 })
-export type Asked = typeof Asked.Type
+export type ExplainedQuestion = typeof ExplainedQuestion.Type
 
 /** The process of the service died during the wait; the next one went on with it (X1). */
 export const WaitDeath = Schema.Struct({
@@ -163,17 +163,17 @@ export const WaitDeath = Schema.Struct({
 export type WaitDeath = typeof WaitDeath.Type
 
 /** The wait before a retry, with the commands that changed it. */
-export const Wait = Schema.Struct({
+export const ExplainedWait = Schema.Struct({
   /** The scheduled end, as moved by commands and by a question. */
   retryAt: Timestamp,
   changes: Schema.Array(WaitChange),
-  asked: Schema.optionalKey(Asked),
+  asked: Schema.optionalKey(ExplainedQuestion),
   /** Absent: there was none, or an older version recorded none. */
   deaths: Schema.optionalKey(Schema.Array(WaitDeath)),
   /** Absent while it lasts. */
   end: Schema.optionalKey(WaitEnd)
 })
-export type Wait = typeof Wait.Type
+export type ExplainedWait = typeof ExplainedWait.Type
 
 /**
  * The outcome of an attempt.
@@ -182,8 +182,8 @@ export type Wait = typeof Wait.Type
  * - `cut-short`: the turn was sealed during the attempt.
  * - `under-way`: it has not ended.
  */
-export const AttemptOutcome = Schema.Literals(["completed", "failed", "lost", "cut-short", "under-way"])
-export type AttemptOutcome = typeof AttemptOutcome.Type
+export const ExplainedOutcome = Schema.Literals(["completed", "failed", "lost", "cut-short", "under-way"])
+export type ExplainedOutcome = typeof ExplainedOutcome.Type
 
 /**
  * The outcome of a call for a summary.
@@ -192,15 +192,15 @@ export type AttemptOutcome = typeof AttemptOutcome.Type
  * - `nothing`: there was no message to leave out.
  * - `failed`: there is no summary; see the failure.
  */
-export const Compaction = Schema.Literals(["compacted", "nothing", "failed"])
-export type Compaction = typeof Compaction.Type
+export const ExplainedCompaction = Schema.Literals(["compacted", "nothing", "failed"])
+export type ExplainedCompaction = typeof ExplainedCompaction.Type
 
 /** One call of a provider: its outcome, and the decision and wait that followed. */
-export const Attempt = Schema.Struct({
+export const ExplainedAttempt = Schema.Struct({
   attempt: Schema.Int,
   /** `provider/model`. */
   target: Schema.String,
-  outcome: AttemptOutcome,
+  outcome: ExplainedOutcome,
   /** For a lost attempt: when the loss was found. Absent where the attempt has no outcome. */
   endedAt: Schema.optionalKey(Timestamp),
   /** Content of it had been emitted (D4). */
@@ -214,16 +214,16 @@ export const Attempt = Schema.Struct({
   usage: Schema.optionalKey(Usage),
   finishReason: Schema.optionalKey(FinishReason),
   /** Set where the call was made for a summary, to shorten a context that was too long (P19). */
-  compaction: Schema.optionalKey(Compaction),
-  decision: Schema.optionalKey(Decision),
-  wait: Schema.optionalKey(Wait),
+  compaction: Schema.optionalKey(ExplainedCompaction),
+  decision: Schema.optionalKey(ExplainedDecision),
+  wait: Schema.optionalKey(ExplainedWait),
   ...explained
 })
-export type Attempt = typeof Attempt.Type
+export type ExplainedAttempt = typeof ExplainedAttempt.Type
 
 /** The outcome of a tool call. `unknown`: its process died while it ran, and it was not run again (X8). */
-export const ToolOutcome = Schema.Literals(["answered", "failed", "unknown", "cut-short", "under-way"])
-export type ToolOutcome = typeof ToolOutcome.Type
+export const ExplainedToolOutcome = Schema.Literals(["answered", "failed", "unknown", "cut-short", "under-way"])
+export type ExplainedToolOutcome = typeof ExplainedToolOutcome.Type
 
 /**
  * A question about a tool call, and its answer.
@@ -233,7 +233,7 @@ export type ToolOutcome = typeof ToolOutcome.Type
  * - `unanswered`: no answer came in time, which refuses.
  * - `cut-short`: the turn was sealed before there was an answer.
  */
-export const Approval = Schema.Struct({
+export const ExplainedApproval = Schema.Struct({
   outcome: Schema.Literals(["open", "approved", "refused", "unanswered", "cut-short"]),
   askedAt: Timestamp,
   /** The deadline for an answer. */
@@ -242,34 +242,34 @@ export const Approval = Schema.Struct({
   reason: Schema.optionalKey(Schema.String),
   ...changedBy
 })
-export type Approval = typeof Approval.Type
+export type ExplainedApproval = typeof ExplainedApproval.Type
 
 /** One tool call of a step. */
-export const Tool = Schema.Struct({
+export const ExplainedTool = Schema.Struct({
   /** Its index among the calls of the step. */
   tool: Schema.Int,
   toolCallId: Schema.String,
   toolName: Schema.String,
-  outcome: ToolOutcome,
+  outcome: ExplainedToolOutcome,
   /** Absent where no person was asked. */
-  approval: Schema.optionalKey(Approval),
+  approval: Schema.optionalKey(ExplainedApproval),
   endedAt: Schema.optionalKey(Timestamp),
   ...explained
 })
-export type Tool = typeof Tool.Type
+export type ExplainedTool = typeof ExplainedTool.Type
 
 /** One step: its attempts and tool calls. */
-export const Step = Schema.Struct({
+export const ExplainedStep = Schema.Struct({
   step: Schema.Int,
   /** Why it was the last possible step (A11), as in `final-turn`. */
   final: Schema.optionalKey(Schema.String),
-  attempts: Schema.Array(Attempt),
-  tools: Schema.Array(Tool)
+  attempts: Schema.Array(ExplainedAttempt),
+  tools: Schema.Array(ExplainedTool)
 })
-export type Step = typeof Step.Type
+export type ExplainedStep = typeof ExplainedStep.Type
 
 /** How the turn ended. */
-export const Seal = Schema.Struct({
+export const ExplainedSeal = Schema.Struct({
   status: TurnStatus,
   endedAt: Timestamp,
   attempts: Schema.Int,
@@ -280,15 +280,15 @@ export const Seal = Schema.Struct({
   error: Schema.optionalKey(Failure),
   ...explained
 })
-export type Seal = typeof Seal.Type
+export type ExplainedSeal = typeof ExplainedSeal.Type
 
 /** Interruptions of the turn: deaths of its process in a row (X14), and defects of the service that ran it (C10). */
-export const Interruption = Schema.Struct({
+export const ExplainedInterruption = Schema.Struct({
   deaths: Schema.Int,
   defects: Schema.Int,
   ...explained
 })
-export type Interruption = typeof Interruption.Type
+export type ExplainedInterruption = typeof ExplainedInterruption.Type
 
 /** Everything that happened in a turn, and why. */
 export const TurnExplanation = Schema.Struct({
@@ -296,11 +296,11 @@ export const TurnExplanation = Schema.Struct({
   turnId: TurnId,
   status: Schema.Literals(["queued", "running", "waiting", ...TurnStatus.literals]),
   acceptedAt: Timestamp,
-  steps: Schema.Array(Step),
+  steps: Schema.Array(ExplainedStep),
   /** Absent where there was none, or only one death, which can happen to any turn. */
-  interruption: Schema.optionalKey(Interruption),
+  interruption: Schema.optionalKey(ExplainedInterruption),
   /** Absent while the turn is not sealed. */
-  seal: Schema.optionalKey(Seal),
+  seal: Schema.optionalKey(ExplainedSeal),
   /** The turn is sealed and its journal was deleted (`database.retention`), so there are no steps. */
   isForgotten: Schema.Boolean,
   /** Records that this version cannot read, because a later version wrote them. */

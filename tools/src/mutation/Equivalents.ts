@@ -91,7 +91,7 @@ export const listed: ReadonlyArray<Listed> = [
     path: "packages/policy/src/decision/Budget.ts",
     operator: "constant",
     before: "false",
-    line: 'export const unlimited: Budget = { measure: "scheduled", clip: false }',
+    line: 'export const unlimited: WaitBudget = { measure: "scheduled", clip: false }',
     reason: "where there is no total nothing is clipped"
   },
   {
@@ -284,7 +284,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "no JSON begins with a colon"
   },
   {
-    path: "packages/providers/src/decoding/EventStream.ts",
+    path: "packages/providers/src/decoding/SseParser.ts",
     operator: "constant",
     before: "0",
     line: 'if (held.length > 0) read("\\n")',

@@ -5,13 +5,18 @@
  * Exports.E2. Declarations of one name (a type and its schema, overloads) are one export; one doc comment is enough for it, also on
  *     a declaration of that name that is not exported.
  */
-import type { Directive, Node, Statement } from "oxc-parser"
+import type { Directive, Node, Statement, TSTypeAliasDeclaration } from "oxc-parser"
 import { lineAt, type Parsed } from "./Source.ts"
+
+type Kind = "type" | "value" | "re-export"
 
 export interface Export {
   readonly name: string
-  /** A type is an interface, a type alias or a class, also when a value has the same name. */
-  readonly kind: "type" | "value"
+  /**
+   * A type is an interface, a type alias or a class, also when a value has the same name. A type that is another module's of the same name
+   * (`type Failure = Failures.Failure`) is a `re-export`: it declares nothing.
+   */
+  readonly kind: Kind
   readonly path: string
   /** From 1. */
   readonly line: number
@@ -32,7 +37,7 @@ export const exportsOf = (parsed: Parsed): ReadonlyArray<Export> => {
       const before = found.get(name)
       found.set(name, {
         name,
-        kind: before?.kind === "type" ? "type" : kind,
+        kind: before === undefined || before.kind === "value" ? kind : before.kind,
         path: parsed.path,
         line: before?.line ?? lineAt(parsed.text, statement.start),
         isDocumented: false
@@ -58,7 +63,7 @@ export const importsOf = ({ program, text }: Parsed): ReadonlyArray<{ readonly f
 
 interface Named {
   readonly name: string
-  readonly kind: "type" | "value"
+  readonly kind: Kind
 }
 
 const namesOf = (node: Statement | Directive | Node): ReadonlyArray<Named> => {
@@ -71,12 +76,19 @@ const namesOf = (node: Statement | Directive | Node): ReadonlyArray<Named> => {
     case "ClassDeclaration":
       return node.id === null ? [] : [{ name: node.id.name, kind: "type" }]
     case "TSInterfaceDeclaration":
-    case "TSTypeAliasDeclaration":
       return [{ name: node.id.name, kind: "type" }]
+    case "TSTypeAliasDeclaration":
+      return [{ name: node.id.name, kind: isReexport(node) ? "re-export" : "type" }]
     default:
       return []
   }
 }
+
+const isReexport = ({ id, typeAnnotation: type }: TSTypeAliasDeclaration): boolean =>
+  type.type === "TSTypeReference" &&
+  type.typeArguments === null &&
+  type.typeName.type === "TSQualifiedName" &&
+  type.typeName.right.name === id.name
 
 /** Local names in `export { a, b }` without `from` (Exports.E1). */
 const namesExportedApart = ({ program }: Parsed): ReadonlySet<string> =>

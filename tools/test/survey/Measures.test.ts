@@ -99,13 +99,15 @@ describe("names", () => {
     )
   })
 
-  it("of types occur twice in two files; those of values do not count", () => {
+  it("of types occur twice in two files; those of values, and re-exports, do not count", () => {
     const at = (path: string, text: string) => exportsOf(parse({ path, text }))
     const exports = [
       ...at("a.ts", "export type Kite = 1; export const make = 1"),
-      ...at("b.ts", "export interface Kite {}; export const make = 2")
+      ...at("b.ts", "export interface Kite {}; export const make = 2"),
+      ...at("c.ts", "export type Kite = Kites.Kite"),
+      ...at("d.ts", "export type Kite = Light<Kites.Kite>")
     ]
-    assert.deepStrictEqual(Measures.homonyms(exports), ["Kite: a.ts, b.ts"])
+    assert.deepStrictEqual(Measures.homonyms(exports), ["Kite: a.ts, b.ts, d.ts"])
   })
 
   it("of folders with more files than a room has", () => {

@@ -1,10 +1,10 @@
 /**
  * Serves the Agent Client Protocol over a pair of streams: one agent, any number of sessions.
  *
- * AcpAgent.A1. A session is a conversation; its id is the conversation's, so any process can load it that reaches the service.
- * AcpAgent.A2. Loading sends the history, then answers. Turns that have not ended continue without a prompt.
- * AcpAgent.A3. The model of a session is an option of it, for prompts from then on.
- * AcpAgent.A4. The end of the input ends the connection.
+ * - A session is a conversation; its id is the conversation's, so any process can load it that reaches the service.
+ * - Loading sends the history, then answers. Turns that have not ended continue without a prompt.
+ * - The model of a session is an option of it, for prompts from then on.
+ * - The end of the input ends the connection.
  */
 import { agent, methods, PROTOCOL_VERSION, RequestError, type SessionConfigOption } from "@agentclientprotocol/sdk"
 import type { Client, Conversation } from "@holdfast/client/effect"
@@ -28,7 +28,7 @@ export interface Options {
   readonly output: WritableStream<Uint8Array>
 }
 
-/** Serves one client to the end of the input (AcpAgent.A4). */
+/** Serves one client to the end of the input. */
 export const run: (options: Options) => Effect.Effect<void, never, Scope.Scope> = Effect.fnUntraced(function* ({
   input,
   models,

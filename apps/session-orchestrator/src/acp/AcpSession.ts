@@ -1,9 +1,10 @@
 /**
  * One conversation as an ACP session: its events to the client, prompts from it, and its answers about tool calls.
  *
+ * The session ends with the process. Its turns stay on disk, unsealed, and continue when it is loaded again.
+ *
  * AcpSession.S1. Updates are sent in the order of the events, one after the other. A prompt is answered after the last update of its turn.
  * AcpSession.S2. A tool call that needs approval is a permission request, once. The request is withdrawn when the call was answered elsewhere.
- * AcpSession.S3. The session ends with the process. Its turns stay on disk, unsealed, and continue when it is loaded again.
  */
 import {
   type AgentContext,

@@ -32,7 +32,7 @@ export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<U
     await writer.write(encoder.encode(`${JSON.stringify(message)}\n`))
   }
 
-  async function* read(line: LineSplitter.Line): AsyncGenerator<AnyMessage> {
+  async function* read(line: LineSplitter.SplitLine): AsyncGenerator<AnyMessage> {
     const message = messageOf(line)
     if (message === undefined) return
     if (message instanceof RequestError)
@@ -59,7 +59,7 @@ export const make = (output: WritableStream<Uint8Array>, input: ReadableStream<U
 // --- internal
 
 /** The message of a line, the error that answers it, or nothing for an empty line. */
-const messageOf = (line: LineSplitter.Line): AnyMessage | RequestError | undefined => {
+const messageOf = (line: LineSplitter.SplitLine): AnyMessage | RequestError | undefined => {
   if (line._tag === "TooLong") return invalid(`The line is longer than ${MOST_BYTES} bytes, and was not read.`)
   if (line._tag === "NotUtf8") return new RequestError(PARSE, "The line is not UTF-8, and was not read.")
   if (line.text.trim() === "") return undefined

@@ -1,10 +1,10 @@
 /**
  * Turns the events of a conversation into session updates of the Agent Client Protocol, and the content of a request into a prompt. Pure.
  *
- * AcpUpdates.U1. A wait is a tool call: the one kind of update that has a status, is changed in place and ends. The first `provider-retry` of a
- *     chain begins it, the next ones change its title, `retry-end` completes or fails it.
- * AcpUpdates.U2. Text is sent once: as deltas, or, where a step was not watched live, from its message.
- * AcpUpdates.U3. A client's own prompt is not repeated to it. The protocol cannot withdraw text, so void text is followed by a line with the reason.
+ * - A wait is a tool call: the one kind of update that has a status, is changed in place and ends. The first `provider-retry` of a chain
+ *   begins it, the next ones change its title, `retry-end` completes or fails it.
+ * - Text is sent once: as deltas, or, where a step was not watched live, from its message.
+ * - A client's own prompt is not repeated to it. The protocol cannot withdraw text, so void text is followed by a line with the reason.
  */
 import type { ContentBlock, SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk"
 import { FilePart, type Ids, type Message, Prompt, type TurnEvent } from "@holdfast/wire"
@@ -109,14 +109,13 @@ const chunk = (sessionUpdate: ChunkKind, text: string): SessionUpdate => ({ sess
 
 const content = (text: string): Array<ToolCallContent> => [{ type: "content", content: textOf(text) }]
 
-/** AcpUpdates.U2 */
 const messageOf = (
   before: Transcript,
   { message }: TurnEvent.MessageEvent,
   { isOwn }: World
 ): readonly [Transcript, ReadonlyArray<SessionUpdate>] => {
   if (message.role === "user") {
-    const isShown = message.synthetic !== true && !isOwn(message.turnId) // AcpUpdates.U3
+    const isShown = message.synthetic !== true && !isOwn(message.turnId)
     return [before, isShown ? [chunk("user_message_chunk", Prompt.textOf(message.content))] : []]
   }
   if (message.role === "tool") return [before, []]
@@ -164,7 +163,6 @@ const resultOf = (event: TurnEvent.ToolResult): SessionUpdate => ({
   rawOutput: event.output
 })
 
-/** AcpUpdates.U1 */
 const waitOf = (
   before: Transcript,
   event: TurnEvent.ProviderRetry,

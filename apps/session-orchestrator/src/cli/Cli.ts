@@ -21,7 +21,7 @@ import * as ConnectCommand from "./ConnectCommand.ts"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
 import * as DryRunCommand from "./DryRunCommand.ts"
-import type { Parts } from "./Parts.ts"
+import type { CommandParts } from "./CommandParts.ts"
 import * as Reports from "./Reports.ts"
 import * as ProtocolCommands from "./ProtocolCommands.ts"
 import * as RunCommand from "./RunCommand.ts"
@@ -33,7 +33,7 @@ import * as WatchCommand from "./client/WatchCommand.ts"
 import * as WithCommand from "./WithCommand.ts"
 
 /** The root command with every command. */
-export const root = (parts: Parts) =>
+export const root = (parts: CommandParts) =>
   Command.make("holdfast").pipe(
     Command.withDescription(
       "Keeps LLM agent turns alive through provider outages. Without a command it starts the service, as serve does."
@@ -91,7 +91,7 @@ export const root = (parts: Parts) =>
 
 /** Runs a command line to its exit code; without arguments, the service. Never fails. */
 export const make = (
-  parts: Parts,
+  parts: CommandParts,
   args: ReadonlyArray<string>
 ): Effect.Effect<ExitCode, never, Terminal | Command.Environment> =>
   Effect.gen(function* () {

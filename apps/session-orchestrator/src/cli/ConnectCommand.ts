@@ -10,7 +10,7 @@ import { Argument } from "effect/cli"
 import { isDeepStrictEqual } from "node:util"
 import * as Environment from "../config/reading/Environment.ts"
 import { causeOf } from "../base/system/PlatformFailure.ts"
-import * as Service from "./client/Service.ts"
+import * as RunningService from "./client/RunningService.ts"
 import * as ClientFile from "./connect/ClientFile.ts"
 import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./Pointing.ts"
@@ -44,7 +44,7 @@ export const command = Setup.command(
     const client = Clients.table.find((client) => client.name === name)
     if (client === undefined) return
     const home = Environment.get(parts.environment, "HOME")
-    const { url: service } = yield* Service.addressOf(url, parts.environment, config.server)
+    const { url: service } = yield* RunningService.addressOf(url, parts.environment, config.server)
     const pointing = yield* Pointing.of(client, { config, home, profile, provider: wanted, service })
     const { provider, url: base, variables } = pointing
     const known = client.place?.(provider)
@@ -75,12 +75,12 @@ export const command = Setup.command(
 /** The end of the name of the file that keeps the former text. */
 const BEFORE = ".before-holdfast"
 
-const setting = (place: ClientFile.Place, base: string): string => `${place.key.join(".")} is ${base}`
+const setting = (place: ClientFile.FilePlace, base: string): string => `${place.key.join(".")} is ${base}`
 
 const refuse = Refused.usage
 
 /** A client with a file of JSON with comments, which it reads as well, has its settings there. */
-const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: string | undefined) {
+const present = Effect.fnUntraced(function* (place: ClientFile.FilePlace, home: string | undefined) {
   const files = yield* FileSystem.FileSystem
   const other = { ...place, file: `${place.file}c` }
   const isThere = (file: string) => Effect.orElseSucceed(files.exists(`${home}/${file}`), () => false)
@@ -90,7 +90,7 @@ const present = Effect.fnUntraced(function* (place: ClientFile.Place, home: stri
 
 /** A value, and where it is. */
 interface Value {
-  readonly place: ClientFile.Place
+  readonly place: ClientFile.FilePlace
   readonly value: ClientFile.Value
   /** A value that is there stays. */
   readonly yields?: boolean
@@ -98,10 +98,10 @@ interface Value {
 
 /** The base URL, then the variables beside it, and then what is elsewhere. */
 const valuesOf = (
-  place: ClientFile.Place,
+  place: ClientFile.FilePlace,
   base: string,
   variables: ReadonlyArray<Clients.Variable>,
-  settings: Required<Clients.Client>["settings"]
+  settings: Required<Clients.Program>["settings"]
 ): readonly [Value, ...Array<Value>] => [
   { place, value: base },
   ...variables.map(({ name, value }) => ({ place: { ...place, key: [...place.key.slice(0, -1), name] }, value })),
@@ -207,5 +207,5 @@ const takeBack = Effect.fnUntraced(function* (values: readonly [Value, ...Array<
   yield* Effect.ignore(files.remove(path + BEFORE))
 })
 
-const unreadable = (path: string, { format, key }: ClientFile.Place): string =>
+const unreadable = (path: string, { format, key }: ClientFile.FilePlace): string =>
   `${path} is not valid ${format.toUpperCase()} with a place for ${key.join(".")}. Nothing was changed: correct the file first.`

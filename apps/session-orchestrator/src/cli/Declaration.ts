@@ -5,7 +5,7 @@ import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import * as Load from "../config/Load.ts"
 import * as DurationText from "../base/text/DurationText.ts"
-import type { Failure, Parts } from "./Parts.ts"
+import type { CommandFailure, CommandParts } from "./CommandParts.ts"
 
 /** The options of a command. */
 export type Options = Command.Command.Config
@@ -25,19 +25,19 @@ export interface Declaration<Own> {
 export type Given<Own extends Options> = Command.Command.Config.Infer<Own>
 
 /** What a command does, with its options and with what it runs on. */
-export type Body<Own extends Options, On extends ReadonlyArray<unknown>, R> = (
+export type CommandBody<Own extends Options, On extends ReadonlyArray<unknown>, R> = (
   given: Given<Own>,
   ...on: On
-) => Effect.Effect<void, Failure, R>
+) => Effect.Effect<void, CommandFailure, R>
 
 /** Declares a command. `shared` are options that it has with others. */
 export const command =
   <const Own extends Options, const Shared extends Options, E, R>(
     { does, examples, name, options, short = does }: Declaration<Own>,
-    run: (given: Given<Own>, shared: Given<Shared>, parts: Parts) => Effect.Effect<void, E, R>,
+    run: (given: Given<Own>, shared: Given<Shared>, parts: CommandParts) => Effect.Effect<void, E, R>,
     shared: Shared
   ) =>
-  (parts: Parts) =>
+  (parts: CommandParts) =>
     // The library infers both, which the compiler cannot follow over type parameters.
     Command.make(name, { options, shared }, (given) =>
       run(given.options as Given<Own>, given.shared as Given<Shared>, parts)

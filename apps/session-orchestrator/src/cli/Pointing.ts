@@ -1,7 +1,7 @@
 /** Points a client at Holdfast: the provider that its calls go to, its base URL there, and what it is started with. */
 import { Effect, FileSystem, Option } from "effect"
 import type { Values } from "../config/Config.ts"
-import * as Endpoints from "../gateway/Endpoints.ts"
+import * as Upstreams from "../gateway/Upstreams.ts"
 import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
 import type * as Clients from "./connect/Clients.ts"
@@ -33,7 +33,7 @@ interface Wanted {
 }
 
 /** Points a client at a provider of the configuration. One of a format that the client does not call in is refused. */
-export const of = Effect.fnUntraced(function* (client: Clients.Client, wanted: Wanted) {
+export const of = Effect.fnUntraced(function* (client: Clients.Program, wanted: Wanted) {
   const { config, home, profile, service } = wanted
   const { formats, name, path = "", variables = [] } = client
   const provider = wanted.provider ?? (yield* providerOf(client, home))
@@ -54,8 +54,8 @@ export const of = Effect.fnUntraced(function* (client: Clients.Client, wanted: W
 })
 
 /** The endpoint of a provider of the configuration; another name is refused. */
-export const endpointOf = (config: Wanted["config"], provider: string): Effect.Effect<Endpoints.Endpoint, Refused> => {
-  const endpoints = Endpoints.of(config)
+export const endpointOf = (config: Wanted["config"], provider: string): Effect.Effect<Upstreams.Upstream, Refused> => {
+  const endpoints = Upstreams.of(config)
   const known = Array.from(endpoints.keys()).join(", ")
   const words = `The configuration has no provider ${JSON.stringify(provider)} with a base URL. It has ${known}.`
   return Effect.mapError(Effect.fromNullishOr(endpoints.get(provider)), () => Refused.usage(words))
@@ -63,16 +63,16 @@ export const endpointOf = (config: Wanted["config"], provider: string): Effect.E
 
 /** What a client is started with; `undefined`: it has its base URL in its own configuration alone. */
 export const startOf = (
-  { start }: Clients.Client,
+  { start }: Clients.Program,
   { provider, url, variables }: Pointing
-): Required<Clients.Start> | undefined => {
+): Required<Clients.ProgramStart> | undefined => {
   const { args = [], environment = {} } = start?.(url, provider) ?? {}
   const beside = Object.fromEntries(variables.map(({ name, value }) => [name, value]))
   return start && { args, environment: { ...beside, ...environment } }
 }
 
 /** The line that starts a client in a shell; `undefined`: there is none. */
-export const line = (client: Clients.Client, pointing: Pointing): string | undefined => {
+export const line = (client: Clients.Program, pointing: Pointing): string | undefined => {
   const start = startOf(client, pointing)
   if (start === undefined) return undefined
   const set = Object.entries(start.environment).map(([name, value]) => `${name}=${quoted(value)}`)
@@ -86,7 +86,7 @@ const originOf = (url: string): string | undefined => (URL.canParse(url) ? new U
 const quoted = (value: string): string => (/^[\w:/.@%~-]*$/u.test(value) ? value : `'${value}'`)
 
 /** The provider that a client calls with the login that it has. A login that cannot be read is none. */
-const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Client, home: string | undefined) {
+const providerOf = Effect.fnUntraced(function* ({ login, provider }: Clients.Program, home: string | undefined) {
   if (login === undefined || home === undefined) return provider
   const files = yield* FileSystem.FileSystem
   const text = yield* Effect.orElseSucceed(files.readFileString(`${home}/${login.file}`), () => "")

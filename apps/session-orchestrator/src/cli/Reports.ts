@@ -7,7 +7,7 @@ import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
 import * as PeriodText from "../insight/inspection/period/PeriodText.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
 import * as LocalTime from "../base/text/LocalTime.ts"
-import * as Service from "./client/Service.ts"
+import * as RunningService from "./client/RunningService.ts"
 import * as Declaration from "./Declaration.ts"
 import { Refused } from "./Ended.ts"
 import * as Setup from "./Setup.ts"
@@ -15,7 +15,7 @@ import * as Since from "./Since.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** The command `explain`. */
-export const explain = Service.reading(
+export const explain = RunningService.reading(
   {
     name: "explain",
     does: "Print why a turn waited, retried or gave up: every decision and its numbers",
@@ -51,7 +51,7 @@ export const explain = Service.reading(
 )
 
 /** The command `report`. */
-export const report = Service.reading(
+export const report = RunningService.reading(
   {
     name: "report",
     does: "Print what happened since a moment: turns that were answered or failed, outages, what mends the failures, and what it cost",
@@ -86,7 +86,7 @@ export const report = Service.reading(
 )
 
 /** The command `health`. */
-export const health = Service.command(
+export const health = RunningService.command(
   {
     name: "health",
     does: "Print what the running service knows of each endpoint: gate, pauses with their ends, calls and failures of the last hour",

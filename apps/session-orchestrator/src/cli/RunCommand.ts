@@ -11,10 +11,10 @@ import * as Remedies from "../insight/inspection/period/Remedies.ts"
 import * as TurnIds from "../storage/TurnIds.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode } from "./Ended.ts"
-import type { Failure } from "./Parts.ts"
+import type { CommandFailure } from "./CommandParts.ts"
 import * as Attachments from "./Attachments.ts"
 import * as RunInput from "./RunInput.ts"
-import * as Screen from "./terminal/Screen.ts"
+import * as TurnScreen from "./terminal/TurnScreen.ts"
 import * as Signals from "./Signals.ts"
 import { note, Terminal, writeJson } from "./terminal/Terminal.ts"
 import * as NearService from "./client/NearService.ts"
@@ -83,7 +83,7 @@ export const command = NearService.command(
 /** The events of a turn; each change of the connection is reported. */
 type Events = (options: {
   readonly onConnection: (connection: Connection) => void
-}) => Stream.Stream<TurnEvent.TurnEvent, Failure>
+}) => Stream.Stream<TurnEvent.TurnEvent, CommandFailure>
 
 /** A turn to show: its frames, the terminal, and how to end it. */
 interface Showing {
@@ -92,7 +92,7 @@ interface Showing {
   /** Ends when the person wants the turn to end; absent: a person leaves, and the turn goes on. */
   readonly interrupted?: Effect.Effect<unknown>
   /** Asks for that end. */
-  readonly abort?: Effect.Effect<unknown, Failure>
+  readonly abort?: Effect.Effect<unknown, CommandFailure>
   readonly timeOfDay?: (epochMs: number) => string
   /** The first line, once the service has the turn: it names it, for `holdfast explain`. */
   readonly head?: string
@@ -103,7 +103,7 @@ interface Showing {
 /** Shows a turn until it ends, and returns its end. */
 export const show = Effect.fnUntraced(function* (showing: Showing) {
   const { abort = Effect.void, advice, head, interrupted = Effect.never, terminal, timeOfDay = hereAt } = showing
-  const screen = Screen.make(terminal)
+  const screen = TurnScreen.make(terminal)
   const plain = makePlainWaits(terminal, timeOfDay)
   let state = TurnView.initial
   const apply = ([next, outputs]: ReturnType<typeof TurnView.update>): void => {

@@ -17,7 +17,7 @@ import { causeOf } from "../base/system/PlatformFailure.ts"
 import * as Prose from "../base/text/Prose.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
-import type { Failure, Parts } from "./Parts.ts"
+import type { CommandFailure, CommandParts } from "./CommandParts.ts"
 import { Terminal } from "./terminal/Terminal.ts"
 
 /** Prints lines for a person. */
@@ -44,7 +44,7 @@ export const draw = Effect.fnUntraced(function* (path: string | undefined, svg: 
  */
 export const command = <const Own extends Declaration.Options, R>(
   declaration: Declaration.Declaration<Own>,
-  run: Declaration.Body<Own, [config: Values, parts: Parts], R>,
+  run: Declaration.CommandBody<Own, [config: Values, parts: CommandParts], R>,
   { flags, isService }: { readonly flags?: (given: Declaration.Given<Own>) => Flags; readonly isService?: boolean } = {}
 ) =>
   Declaration.command(
@@ -56,9 +56,9 @@ export const command = <const Own extends Declaration.Options, R>(
 
 /** Runs a body under a configuration. */
 export const withConfig = <A, R>(
-  parts: Pick<Parts, "environment" | "simulated">,
+  parts: Pick<CommandParts, "environment" | "simulated">,
   options: Load.Wanted,
-  body: (config: Values) => Effect.Effect<A, Failure, R>
+  body: (config: Values) => Effect.Effect<A, CommandFailure, R>
 ): Effect.Effect<
   A,
   Ended | Refused,
@@ -88,7 +88,7 @@ export const withConfig = <A, R>(
 
 const refusedBy =
   (secrets: Secrets.Secrets["Service"]) =>
-  (error: Failure): Refused =>
+  (error: CommandFailure): Refused =>
     new Refused({
       message: secrets.redact(error.message),
       exitCode:

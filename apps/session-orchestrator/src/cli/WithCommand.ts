@@ -16,12 +16,12 @@ import type { Values } from "../config/Config.ts"
 import * as Environment from "../config/reading/Environment.ts"
 import * as LocalTime from "../base/text/LocalTime.ts"
 import * as NearService from "./client/NearService.ts"
-import * as Service from "./client/Service.ts"
+import * as RunningService from "./client/RunningService.ts"
 import * as Clients from "./connect/Clients.ts"
 import * as Pointing from "./Pointing.ts"
 import * as Declaration from "./Declaration.ts"
 import { Ended, ExitCode, Refused } from "./Ended.ts"
-import type { Parts } from "./Parts.ts"
+import type { CommandParts } from "./CommandParts.ts"
 import * as Setup from "./Setup.ts"
 import * as Signals from "./Signals.ts"
 import { note, Terminal } from "./terminal/Terminal.ts"
@@ -46,7 +46,7 @@ export const command = Declaration.command(
   },
   (given, { config, url }, parts) =>
     Setup.withConfig(parts, { config }, (config) => Effect.scoped(run(parts, { ...given, url }, config))),
-  Service.flags
+  RunningService.flags
 )
 
 /** The command line for `effect/cli`: what follows the program is the program's own, options included. */
@@ -100,7 +100,7 @@ const LOOK_EVERY = "2 seconds"
 /** Of turns that wait: beyond them the title has this number. */
 const MOST_COUNTED = 100
 
-const run = Effect.fnUntraced(function* (parts: Parts, given: Given, config: Values) {
+const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, config: Values) {
   const terminal = yield* Terminal
   const logged = NearService.logged(parts, terminal, "with.log")
   const find = (config: Values) => NearService.find(parts, given.url, config, logged, true)
@@ -109,11 +109,11 @@ const run = Effect.fnUntraced(function* (parts: Parts, given: Given, config: Val
   const start = yield* startOf(parts, given, config, url)
   // The program keeps its base URL: the next service has the same port.
   const again = find({ ...config, server: { ...config.server, port: Number(new URL(url).port) } })
-  const isNamed = Service.isNamed(given.url, parts.environment)
+  const isNamed = RunningService.isNamed(given.url, parts.environment)
   const prints = isPrinting(given, { stdin: process.stdin.isTTY === true, stdout: terminal.isStdoutTerminal })
   let printed: number | undefined
   const titled = Effect.gen(function* () {
-    const client = yield* Service.connect(service.address, { retryForMs: 0 })
+    const client = yield* RunningService.connect(service.address, { retryForMs: 0 })
     const turns = yield* Stream.runCollect(Stream.take(client.listTurns({ status: "waiting" }), MOST_COUNTED))
     const now = yield* Clock.currentTimeMillis
     const calls = Array.from(turns).filter(({ conversationId }) => HeldCall.isHeld(conversationId))
@@ -125,7 +125,7 @@ const run = Effect.fnUntraced(function* (parts: Parts, given: Given, config: Val
     return true
   }).pipe(
     Effect.scoped,
-    Effect.catch((error) => Effect.succeed(!(error instanceof ClientError) || !Service.isAway(error)))
+    Effect.catch((error) => Effect.succeed(!(error instanceof ClientError) || !RunningService.isAway(error)))
   )
   const look = Effect.gen(function* () {
     const isThere =
@@ -142,7 +142,7 @@ const run = Effect.fnUntraced(function* (parts: Parts, given: Given, config: Val
 
 /** What the program is started with. A program that `holdfast connect` does not know gets the base URLs of all SDKs. */
 const startOf = Effect.fnUntraced(function* (
-  { environment }: Parts,
+  { environment }: CommandParts,
   { profile, program, provider }: Given,
   config: Values,
   service: string
@@ -160,7 +160,7 @@ const startOf = Effect.fnUntraced(function* (
   }
   const format = provider === undefined ? undefined : (yield* Pointing.endpointOf(config, provider)).config.type
   // A library calls the named provider if it has its format.
-  const providerFor = ({ formats }: Clients.Client) =>
+  const providerFor = ({ formats }: Clients.Program) =>
     format !== undefined && formats?.includes(format) === true ? provider : undefined
   const starts = yield* Effect.forEach(
     Clients.table.filter(({ isLibrary }) => isLibrary === true),
@@ -210,10 +210,10 @@ const ended = ({ args, program }: Given, env: Environment.Environment, first: Re
  * again. Only the calls of other programs that do not ask again end with their connections.
  */
 const staying = Effect.fnUntraced(
-  function* (address: Service.Address) {
+  function* (address: RunningService.ServiceAddress) {
     const terminal = yield* Terminal
     const signals = yield* Signals.Signals
-    const client = yield* Service.connect(address)
+    const client = yield* RunningService.connect(address)
     const open = Effect.gen(function* () {
       const lists = yield* Effect.forEach(["waiting", "running", "queued"] as const, (status) =>
         Stream.runCollect(Stream.take(client.listTurns({ status }), MOST_COUNTED))

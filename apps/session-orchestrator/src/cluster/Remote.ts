@@ -75,7 +75,7 @@ export const Remote = Entity.make("Runner", [
     error: Schema.Union([...Missing, Stopped, InvalidRequest])
   }),
   Rpc.make("Change", {
-    payload: { command: Command.Setting, ifOther: Schema.optionalKey(Schema.Boolean) },
+    payload: { command: Command.SettingCommand, ifOther: Schema.optionalKey(Schema.Boolean) },
     error: Schema.Union([...Missing, InvalidRequest])
   }),
   Rpc.make("State", { payload: { id }, success: ConversationState.ConversationState, error: missing }),

@@ -12,9 +12,9 @@ import type { Target } from "@holdfast/wire"
 import { Context, Data, type Redacted } from "effect"
 import * as ConfigProblem from "./reading/ConfigProblem.ts"
 import type { Proxy } from "./reading/Environment.ts"
-import type { Defaults, Plain, RequestSettings, Settings } from "./reading/Settings.ts"
-import type { Body, NoticeFormat } from "./reading/SettingTypes.ts"
-import type { Origin } from "./reading/Sources.ts"
+import type { DefaultSettings, Plain, RequestSettings, Settings } from "./reading/Settings.ts"
+import type { BodyFields, NoticeFormat } from "./reading/SettingTypes.ts"
+import type { SettingOrigin } from "./reading/Sources.ts"
 
 /** One of a provider's keys, under the name of its variable. */
 export interface Credential {
@@ -41,7 +41,7 @@ interface RemoteProvider {
 
 /** A provider that is reached over HTTP. */
 interface HttpProvider extends RemoteProvider {
-  readonly type: BuiltIn.Format
+  readonly type: BuiltIn.ApiFormat
   readonly baseUrl: string
 }
 
@@ -55,7 +55,7 @@ export interface AiSdkProvider extends RemoteProvider {
   /** Absent: the package's own address. */
   readonly baseUrl?: string
   /** What the factory is called with besides key, address and headers, with variables expanded. */
-  readonly options: Redacted.Redacted<Body>
+  readonly options: Redacted.Redacted<BodyFields>
   /** The names in `options`. */
   readonly optionNames: ReadonlyArray<string>
 }
@@ -63,7 +63,7 @@ export interface AiSdkProvider extends RemoteProvider {
 /** An operator's additions to a provider's requests. */
 export interface RequestOptions extends RequestSettings {
   /** By model, merged after `body`. */
-  readonly modelBody: ReadonlyMap<string, Body>
+  readonly modelBody: ReadonlyMap<string, BodyFields>
 }
 
 /** The provider that simulates outages in this process. */
@@ -84,19 +84,19 @@ export class Config extends Context.Service<
   Plain & {
     /** The file that was read, as an absolute path; absent when there was none. */
     readonly file: string | undefined
-    readonly server: Defaults["server"] & {
+    readonly server: DefaultSettings["server"] & {
       /** The bearer token that clients must send; `undefined` only on a loopback address. */
       readonly token: Redacted.Redacted | undefined
       /** The variable of the token, if it came from one. */
       readonly tokenVariable?: string | undefined
     }
     /** The path is absolute, or `:memory:`, and not used if there is a `url`. */
-    readonly database: Defaults["database"] & {
+    readonly database: DefaultSettings["database"] & {
       /** The PostgreSQL database that runners share. It may contain a password. */
       readonly url: Redacted.Redacted | undefined
     }
     /** How runners that share a `database.url` find each other. */
-    readonly cluster: Omit<Defaults["cluster"], "runner"> & {
+    readonly cluster: Omit<DefaultSettings["cluster"], "runner"> & {
       /** The address of this runner for the others. */
       readonly runner: { readonly host: string; readonly port: number }
     }
@@ -118,11 +118,11 @@ export class Config extends Context.Service<
     readonly retry: Profile.RetrySettings
     /** Telemetry. An absent part is off; metrics are always on. */
     readonly telemetry: {
-      readonly retryLog: (Defaults["retryLog"] & { readonly path: string }) | undefined
+      readonly retryLog: (DefaultSettings["retryLog"] & { readonly path: string }) | undefined
       /** The collector of traces. */
       readonly otlp: { readonly url: string; readonly headers: Headers } | undefined
       readonly notifications:
-        | (Pick<Defaults["notifications"], "after"> &
+        | (Pick<DefaultSettings["notifications"], "after"> &
             Pick<NotificationSettings, "report" | "quiet"> & {
               readonly webhook: { readonly url: Redacted.Redacted; readonly headers: Headers } | undefined
               /** A program and its arguments. */
@@ -140,7 +140,7 @@ export class Config extends Context.Service<
     /** The proxies of the environment; absent: every server is reached directly. */
     readonly proxy?: Proxy | undefined
     /** The origin of each value, by path. A path that is missing here has its default. */
-    readonly origins: ReadonlyMap<string, Origin>
+    readonly origins: ReadonlyMap<string, SettingOrigin>
     /** The lines of the file's keys, by path; absent: there was no file. */
     readonly lines?: ReadonlyMap<string, number>
     /** Why no service can run on it: a secret that is not set; absent: a service can. */
@@ -159,7 +159,7 @@ export type Values = Config["Service"]
 export class ConfigError extends Data.TaggedError("ConfigError")<{
   /** The source: a file's name, or `The configuration`. */
   readonly subject: string
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.ConfigProblem>
 }> {
   override get message(): string {
     const count = this.problems.length === 1 ? "a problem" : `${this.problems.length} problems`

@@ -4,7 +4,7 @@
  * A file that was named must exist; the default file need not. A file that cannot be read stops the start. Its cause is in one
  * `ConfigError` together with all other problems.
  *
- * Load.L3. A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
+ * A problem of the file has the line and the column of its key. If the key is missing, they are those of the object around it.
  */
 import { defined, Text } from "@holdfast/wire"
 import { Effect, FileSystem, Path, Result } from "effect"
@@ -31,7 +31,7 @@ export interface Wanted {
   /** The file that it names. */
   readonly config?: string | undefined
   readonly flags?: Flags | undefined
-  /** The process runs turns or the service, and needs all secrets of them (Resolve.V4). */
+  /** The process runs turns or the service, and needs all secrets of them. */
   readonly isService?: boolean | undefined
 }
 
@@ -78,7 +78,7 @@ interface Read extends File {
   readonly places?: Places
 }
 
-/** The error with the positions of its problems (Load.L3). */
+/** The error with the positions of its problems. */
 const located = (error: ConfigError, places: Places = []): ConfigError => {
   const positions = new Map(places.map(({ path, position }) => [ConfigProblem.formatPath(path), position]))
   const problems = error.problems.map((problem) => ({
@@ -89,9 +89,9 @@ const located = (error: ConfigError, places: Places = []): ConfigError => {
 }
 
 const positionOf = (
-  positions: ReadonlyMap<string, JsonText.Position>,
+  positions: ReadonlyMap<string, JsonText.TextPosition>,
   place: string
-): JsonText.Position | undefined => {
+): JsonText.TextPosition | undefined => {
   if (place === "") return undefined
   const outer = place.slice(0, Math.max(place.lastIndexOf("."), place.lastIndexOf("["), 0))
   return positions.get(place) ?? positionOf(positions, outer)

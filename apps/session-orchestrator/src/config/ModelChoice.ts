@@ -6,7 +6,7 @@
  * simulated model answers. With a configured provider there is no model: its operator does not want a simulation, and calls through the
  * gateway name their own.
  *
- * ModelChoice.M4. With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
+ * With targets in turn (`round-robin`) the first target is used. The check of `retry` finds targets that cannot be used.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
@@ -14,11 +14,11 @@ import { Result } from "effect"
 import { BuiltIn } from "@holdfast/providers"
 import type { Values } from "./Config.ts"
 import * as ProviderTable from "./ProviderTable.ts"
-import { formatPath, type Problem } from "./reading/ConfigProblem.ts"
+import { formatPath, type ConfigProblem } from "./reading/ConfigProblem.ts"
 import type { Findings } from "./reading/Expansion.ts"
 import { question } from "./reading/Nearest.ts"
 import type { Settings } from "./reading/Settings.ts"
-import type { Origin } from "./reading/Sources.ts"
+import type { SettingOrigin } from "./reading/Sources.ts"
 
 /** The models of the simulated provider. Their names are scripts. */
 export interface SimulatedModels {
@@ -45,7 +45,7 @@ export const choose = (
   { model, models = {}, providers: own = {}, retry = {} }: Settings,
   providers: Values["providers"],
   simulated: SimulatedModels,
-  origin: Origin,
+  origin: SettingOrigin,
   { isRead, problems }: Findings
 ): ModelChoice => {
   const check = (target: Target.Target | undefined, place: string): void => {
@@ -65,7 +65,7 @@ export const choose = (
   if (written !== undefined) return { model: written }
   const [turns] = retry.routing?.type === "round-robin" ? (retry.routing.targets ?? []) : []
   const inTurn = turns === undefined ? undefined : Target.parse(turns)
-  if (inTurn !== undefined) return { model: inTurn } // ModelChoice.M4
+  if (inTurn !== undefined) return { model: inTurn }
   const [first, ...others] = BuiltIn.builtIns.filter(({ name }) => ProviderTable.hasKey(providers.get(name)))
   if (first !== undefined) {
     const model = { provider: first.name, model: first.defaultModel }
@@ -104,7 +104,7 @@ export const refusalOf = (
   model: Target.Target,
   providers: Values["providers"],
   { describe }: SimulatedModels
-): Omit<Problem, "place"> | undefined => {
+): Omit<ConfigProblem, "place"> | undefined => {
   const provider = providers.get(model.provider)
   if (provider === undefined) {
     const known = `Known: ${[...providers.keys()].join(", ")}; others can be added under "providers".`

@@ -3,8 +3,8 @@
  *
  * Built-in providers are always in the table; an entry of the file with the same name replaces a built-in one as a whole.
  *
- * ProviderTable.T2. An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address
- *     gets only keys that it names: a key belongs to the host it was issued for.
+ * An entry with nothing but `type`, under a built-in name, is that built-in provider. An entry with its own address gets only keys that it
+ * names: a key belongs to the host it was issued for.
  */
 import { BuiltIn } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
@@ -54,7 +54,7 @@ export const make = (
       const usual = known && builtIn.includes(known) ? addressOf(known, findings) : fallback?.baseUrl
       const { baseUrl = usual } = entry
       problems.push(...addressProblems(`${place}.baseUrl`, type, baseUrl))
-      const keys = named ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : []) // ProviderTable.T2
+      const keys = named ?? (entry.baseUrl === undefined ? (fallback?.apiKeyEnv ?? []) : [])
       const shared = remote(name, entry, keys, models, findings)
       providers.set(name, { type, baseUrl: baseUrl ?? "", headers: expandHeaders(), secrets, ...shared })
     }
@@ -106,7 +106,7 @@ const remote = (
   const { body, limits, maxTokens, promptCaching } = entry
   const added = defined({ body, maxTokens, promptCaching })
   const modelBody = new Map(
-    Object.entries(models).flatMap(([target, { body }]): ReadonlyArray<[string, SettingTypes.Body]> => {
+    Object.entries(models).flatMap(([target, { body }]): ReadonlyArray<[string, SettingTypes.BodyFields]> => {
       const { model, provider } = Target.parse(target) ?? {}
       return body === undefined || model === undefined || provider !== name ? [] : [[model, body]]
     })
@@ -157,9 +157,9 @@ const ENDPOINTS = [
  */
 const addressProblems = (
   place: string,
-  type: BuiltIn.Format,
+  type: BuiltIn.ApiFormat,
   baseUrl: string | undefined
-): ReadonlyArray<ConfigProblem.Problem> => {
+): ReadonlyArray<ConfigProblem.ConfigProblem> => {
   if (baseUrl === undefined)
     return [{ place, message: 'missing. Expected an address such as "http://localhost:11434/v1".' }]
   const url = URL.parse(baseUrl)
@@ -189,7 +189,7 @@ const FOREIGN = new Map<string, { readonly type: string; readonly message: strin
 const misplaced = (
   place: string,
   { type, ...entry }: Settings.ProviderSettings
-): ReadonlyArray<ConfigProblem.Problem> =>
+): ReadonlyArray<ConfigProblem.ConfigProblem> =>
   Object.keys(entry).flatMap((key) => {
     const foreign = FOREIGN.get(key)
     if (type !== "simulated" && (foreign === undefined || foreign.type === type)) return []
@@ -236,7 +236,7 @@ const NO_RETRIES = "Holdfast makes the retries, and a second chain below it woul
 const packageProblems = (
   place: string,
   { options, package: name }: Settings.ProviderSettings
-): ReadonlyArray<ConfigProblem.Problem> => {
+): ReadonlyArray<ConfigProblem.ConfigProblem> => {
   const given = options === undefined ? {} : Redacted.value(options)
   const message = 'missing. Expected a package of the AI SDK, such as "@ai-sdk/google".'
   return [
@@ -256,7 +256,10 @@ const CALL_OPTIONS =
   )
 
 /** The problems of fields that are no option of a call of the AI SDK. */
-const callProblems = (path: ReadonlyArray<string>, body: SettingTypes.Body): ReadonlyArray<ConfigProblem.Problem> =>
+const callProblems = (
+  path: ReadonlyArray<string>,
+  body: SettingTypes.BodyFields
+): ReadonlyArray<ConfigProblem.ConfigProblem> =>
   Object.keys(body)
     .filter((field) => !CALL_OPTIONS.includes(field))
     .map((field) => ({

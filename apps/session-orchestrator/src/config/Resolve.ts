@@ -5,8 +5,8 @@
  * it. Relations between keys (a model and its provider, an address and its token) are checked on the valid parts, and all problems are
  * reported together. A problem that may result from another mistake is not reported beside it.
  *
- * Resolve.V4. Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys. They are in
- *     `missing` of the configuration, for a command that runs a service after all.
+ * Secrets that only a service needs may be missing where none is run: a shell that reads a report has no keys. They are in `missing` of the
+ * configuration, for a command that runs a service after all.
  */
 import { Target } from "@holdfast/wire"
 import { type Redacted, Result } from "effect"
@@ -38,10 +38,10 @@ interface Given extends Sources.Sources {
 export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   const { environment, isService, simulated } = given
   const { missing, origins, problems: unsound, settings } = Sources.read(given)
-  const originOf = (path: string): Sources.Origin => origins.get(path) ?? "default"
+  const originOf = (path: string): Sources.SettingOrigin => origins.get(path) ?? "default"
   const { models = {}, retry = {} } = settings
 
-  const problems: Array<ConfigProblem.Problem> = []
+  const problems: Array<ConfigProblem.ConfigProblem> = []
   const findings: Findings = {
     environment,
     absolute: (path) => given.absolute(path, "file"),
@@ -80,7 +80,7 @@ export const resolve = (given: Given): Result.Result<Values, ConfigError> => {
   ]
   const refusal = (problems: ConfigError["problems"]) =>
     new ConfigError({ subject: given.file?.name ?? "The configuration", problems })
-  const stopping = found.filter(({ isOfService }) => isService || isOfService !== true) // Resolve.V4
+  const stopping = found.filter(({ isOfService }) => isService || isOfService !== true)
   if (stopping.length > 0) return Result.fail(refusal(stopping))
 
   const cluster = { ...Settings.DEFAULTS.cluster, ...settings.cluster }
@@ -156,7 +156,7 @@ const webhooksOf = (
 }
 
 /** The path is relative to the source that has it; the default to the file, if there is one. */
-const databasePath = ({ absolute, file }: Given, path: string, origin: Sources.Origin): string =>
+const databasePath = ({ absolute, file }: Given, path: string, origin: Sources.SettingOrigin): string =>
   path === ":memory:"
     ? path
     : absolute(path, file !== undefined && (origin === file.name || origin === "default") ? "file" : "here")
@@ -169,14 +169,14 @@ const capabilitiesOf = (models: NonNullable<Settings.Settings["models"]>): Value
     )
   )
 
-const alone = (origin: Sources.Origin): string =>
+const alone = (origin: Sources.SettingOrigin): string =>
   `cluster.runner is set (${origin}), and database.url is not: this service runs alone, on its own file.`
 
 const exposed = (host: string): string =>
   `Runners reach this one at ${host}, over connections that are not encrypted and ask for no token: ` +
   "keep them in a network of their own."
 
-const unprotected = (host: string, origin: Sources.Origin): ConfigProblem.Problem => ({
+const unprotected = (host: string, origin: Sources.SettingOrigin): ConfigProblem.ConfigProblem => ({
   place: origin.startsWith("HOLDFAST_") || origin.startsWith("--") ? origin : "server.host",
   message:
     `${host} can be reached from other machines, and there is no token. Set HOLDFAST_TOKEN (or server.tokenEnv) ` +

@@ -41,7 +41,7 @@ export const make = (
 // --- internal
 
 /** The problems of keys that do not apply beside the others. */
-const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<ConfigProblem.Problem> => {
+const misplaced = (place: string, entry: Settings.ToolServerSettings): ReadonlyArray<ConfigProblem.ConfigProblem> => {
   if (entry.command !== undefined && entry.url !== undefined) {
     return [{ place: `${place}.url`, message: "there is a command too. Keep one of them." }]
   }

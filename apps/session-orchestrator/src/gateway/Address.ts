@@ -10,7 +10,7 @@ import * as Loopback from "../base/system/Loopback.ts"
 const PREFIX = "/to/"
 
 /** The address of a call. */
-export interface Address {
+export interface CallAddress {
   readonly provider: string
   /** The retry profile that the address names; absent: the configured one. */
   readonly profile: RetrySettings.ProfileName | undefined
@@ -38,7 +38,7 @@ export const hasDotSegment = (url: string): boolean =>
 export const pathOf = (rest: string): string => rest.split("?", 1)[0] ?? rest
 
 /** Reads the address; `providers` are the names of those that have a base URL. */
-export const read = (url: string, providers: ReadonlyArray<string>): Address | Unknown => {
+export const read = (url: string, providers: ReadonlyArray<string>): CallAddress | Unknown => {
   const [, name = "", profile, rest = ""] = /^\/to\/([^/?@]*)(?:@([^/?]*))?([/?].*)?$/su.exec(url) ?? []
   const provider = decoded(name)
   if (!providers.includes(provider)) {

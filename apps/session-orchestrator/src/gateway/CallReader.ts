@@ -8,7 +8,7 @@ import { JsonShape } from "@holdfast/wire"
 import { Effect, Semaphore } from "effect"
 import type { IncomingMessage } from "node:http"
 import { Worker } from "node:worker_threads"
-import type { Share } from "../base/system/BodyBudget.ts"
+import type { BodyShare } from "../base/system/BodyBudget.ts"
 import * as CallBody from "./CallBody.ts"
 
 /** A body that was read. */
@@ -29,13 +29,13 @@ interface Unread {
 }
 
 /** Why a body was not read: it is larger than the limit, as it came or decoded, or there is no room for it now. */
-export type Refused = "too-large" | "no-room"
+type Refused = "too-large" | "no-room"
 
 /** Reads a whole body. It never ends if the client disconnects: its call is interrupted then. */
 export const read = (
   request: IncomingMessage,
   mostBytes: number,
-  share: Share
+  share: BodyShare
 ): Effect.Effect<Body | Unread | Refused> =>
   Effect.callback((resume) => {
     const coding = ContentCoding.of(request.headers["content-encoding"], 200)

@@ -3,11 +3,12 @@
  *
  * Nothing of a failed attempt is written, unless the call gives up: then the endpoint's last refusal as it came, head and body.
  *
- * ClientAnswer.A1. A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for
- *     one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space.
- *     All of it at whole seconds: a crowd is written to together, and the process sleeps between.
+ * A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for one
+ * JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space. All of it at whole seconds: a crowd
+ * is written to together, and the process sleeps between. After a head of ours a refusal is written as the format writes it in a stream, or
+ * the connection is cut.
+ *
  * ClientAnswer.A2. Heartbeats come before the first byte of an answer, so they stand between whole frames.
- * ClientAnswer.A3. After a head of ours a refusal is written as the format writes it in a stream, or the connection is cut.
  */
 import { type Dialect, ErrorAnswer, Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
@@ -33,7 +34,7 @@ interface Asked {
 
 /** The answer by which an endpoint refused an attempt. */
 export interface Refusal {
-  readonly head: RawCall.Head
+  readonly head: RawCall.RawHead
   readonly body: ReadonlyArray<Uint8Array>
   /** The body without its content coding; absent: it has none. */
   readonly decoded?: ReadonlyArray<Uint8Array>
@@ -78,7 +79,7 @@ export class ClientAnswer {
     return this.hasBegun
   }
 
-  /** Holds the connection until the answer begins (ClientAnswer.A1), without a fiber. Returns a function that ends that. */
+  /** Holds the connection until the answer begins, without a fiber. Returns a function that ends that. */
   hold({ at, now }: HoldClock): () => void {
     const isDocument = this.call.framing === "document"
     const later = (ms: number): number => Math.floor((now() + ms) / TICK_MS) * TICK_MS
@@ -95,7 +96,7 @@ export class ClientAnswer {
   }
 
   /** The answer begins, with the endpoint's head unless ours has left: then `false`. `own` are headers of ours. */
-  begin(head: RawCall.Head, own: RawCall.RawHeaders): boolean {
+  begin(head: RawCall.RawHead, own: RawCall.RawHeaders): boolean {
     const isAsItCame = this.writeHead(head, true, own)
     this.state = "answering"
     this.hasBegun = true
@@ -144,7 +145,7 @@ export class ClientAnswer {
     return true
   }
 
-  /** The call gave up, after `failure` of its last attempt (ClientAnswer.A3). `why`: a limit of ours ended it. */
+  /** The call gave up, after `failure` of its last attempt. `why`: a limit of ours ended it. */
   giveUp(failure: Failure.Failure, why?: string): void {
     if (why !== undefined) this.name = { ...this.name, "x-holdfast-gave-up": why }
     const refusal = this.last
@@ -177,7 +178,7 @@ export class ClientAnswer {
 
   /** Writes the endpoint's head, unless ours has left: then `false`. */
   private writeHead(
-    { headers, status, statusText }: RawCall.Head,
+    { headers, status, statusText }: RawCall.RawHead,
     isWhole: boolean,
     own: RawCall.RawHeaders = []
   ): boolean {

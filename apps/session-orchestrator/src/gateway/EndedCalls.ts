@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function* (config: Config["Service"], reda
   const context = yield* Effect.context<never>()
   const known = MetricLabels.ofConfig(config, redact)
   // Clients make up names: beyond so many they are kept as one.
-  const names = new MetricLabels.Labels(
+  const names = new MetricLabels.LabelValues(
     known.targets.map(({ model }) => model),
     redact,
     MOST_NAMES

@@ -10,7 +10,7 @@ import * as Address from "./Address.ts"
 import * as CallBody from "./CallBody.ts"
 import * as Credentials from "../config/redaction/Credentials.ts"
 import * as Secrets from "../config/redaction/Secrets.ts"
-import * as Endpoints from "./Endpoints.ts"
+import * as Upstreams from "./Upstreams.ts"
 import * as Headers from "./Headers.ts"
 import { createHash } from "node:crypto"
 import { CALL_LENGTH, KEY_LENGTH } from "../storage/HeldCallIds.ts"
@@ -23,7 +23,7 @@ export interface GatedCall {
   readonly rest: string
   /** As they came. */
   readonly headers: RawCall.RawHeaders
-  readonly key: Exclude<Endpoints.Decision, { readonly _tag: "Refused" }>
+  readonly key: Exclude<Upstreams.CredentialOwner, { readonly _tag: "Refused" }>
   readonly dialect: Dialect.Dialect
   readonly asked: Dialect.Call
   /** Without its content coding. */
@@ -71,7 +71,7 @@ export const title = (call: GatedCall): string => `${clientOf(call) || "a client
 
 /** The name of the credential of an attempt for a report: that of Holdfast's key, or of the client's account. */
 export const credentialName = (
-  endpoints: Endpoints.Endpoints,
+  endpoints: Upstreams.Endpoints,
   { credential, target: { provider } }: Pick<Provider.ProviderRequest, "credential" | "target">,
   account: string | undefined
 ): string =>
@@ -94,7 +94,7 @@ export const tags = (call: Pick<GatedCall, "headers">, account: string | undefin
 /** The request of an attempt at a target; `undefined` if the target has no key. */
 export const requestFor = (
   call: GatedCall,
-  endpoints: Endpoints.Endpoints,
+  endpoints: Upstreams.Endpoints,
   target: Target.Target,
   credential: string | undefined
 ): RawCall.Request | undefined => {
@@ -105,7 +105,7 @@ export const requestFor = (
   const own = Headers.without(Headers.ofRequest(call.headers), left)
   const headers = ProviderName.hasClientKey(target.provider)
     ? own
-    : Endpoints.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
+    : Upstreams.keyed(endpoint, call.key._tag === "Holdfast" ? call.key.in : "authorization", own, credential)
   if (headers === undefined) return undefined
   const { body, target: rest } = isAsItCame
     ? { body: call.coded ?? call.body, target: call.rest }
@@ -114,7 +114,7 @@ export const requestFor = (
 }
 
 /** Whether the request can be sent to another target: the provider has the same wire format. */
-export const fits = (call: GatedCall, endpoints: Endpoints.Endpoints, target: Target.Target): boolean => {
+export const fits = (call: GatedCall, endpoints: Upstreams.Endpoints, target: Target.Target): boolean => {
   const [from, to] = [endpoints.get(call.provider), endpoints.get(ProviderName.configured(target.provider))]
   return (
     to !== undefined &&

@@ -30,7 +30,7 @@ import * as Address from "./Address.ts"
 import * as CallReader from "./CallReader.ts"
 import { ClientAnswer, type HoldClock } from "./ClientAnswer.ts"
 import * as EndedCalls from "./EndedCalls.ts"
-import * as Endpoints from "./Endpoints.ts"
+import * as Upstreams from "./Upstreams.ts"
 import type { GatedCall } from "./GatedCall.ts"
 import * as Headers from "./Headers.ts"
 import { Holding } from "./Holding.ts"
@@ -56,11 +56,11 @@ export const layer = (send: RawCall.Send) =>
     Effect.gen(function* () {
       const { gateway, server, ...config } = yield* Config
       const clock = yield* Clock.Clock
-      const endpoints = Endpoints.of(config)
+      const endpoints = Upstreams.of(config)
       const parts: Parts = {
         send,
         endpoints,
-        keyOf: Endpoints.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
+        keyOf: Upstreams.deciding({ isLoopback: Loopback.isLoopback(server.host), token: server.token }),
         maxBodyBytes: gateway.maxBodyBytes,
         bodies: yield* BodyBudget.Bodies,
         drain: yield* Drain,
@@ -76,8 +76,8 @@ export const layer = (send: RawCall.Send) =>
 
 interface Parts {
   readonly send: RawCall.Send
-  readonly endpoints: Endpoints.Endpoints
-  readonly keyOf: ReturnType<typeof Endpoints.deciding>
+  readonly endpoints: Upstreams.Endpoints
+  readonly keyOf: ReturnType<typeof Upstreams.deciding>
   readonly maxBodyBytes: number
   readonly bodies: BodyBudget.BodyBudget
   readonly drain: Drain["Service"]
@@ -90,7 +90,7 @@ interface Parts {
 }
 
 /** The calls that this process holds. */
-const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Endpoints.Endpoints) {
+const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Upstreams.Endpoints) {
   const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
   if (turns === undefined) return undefined
   const config = yield* Config
@@ -147,8 +147,8 @@ const answer = (parts: Parts, request: HttpServerRequest.HttpServerRequest): Eff
 
 /** A call whose client may call. */
 interface Admitted extends Pick<GatedCall, "provider" | "rest" | "key" | "retry"> {
-  readonly client: Passage.Client
-  readonly endpoint: Endpoints.Endpoint
+  readonly client: Passage.ClientConnection
+  readonly endpoint: Upstreams.Upstream
   /** That go up. */
   readonly headers: RawCall.RawHeaders
 }
@@ -186,7 +186,7 @@ const admitted = Effect.fnUntraced(function* (
   if (Descriptors.areFew()) return yield* refuse(503, Descriptors.FEW_LEFT)
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) return yield* refuse(413, tooLarge(maxBodyBytes))
   const passed = Headers.ofRequest(rawHeaders)
-  const headers = key._tag === "Client" ? passed : Endpoints.keyed(endpoint, key.in, passed, undefined)
+  const headers = key._tag === "Client" ? passed : Upstreams.keyed(endpoint, key.in, passed, undefined)
   if (headers === undefined) {
     const names = endpoint.config.apiKeyEnv.join(", ")
     return yield* refuse(401, `Holdfast has no key of ${provider}: none of ${names} is set.`)
@@ -200,7 +200,7 @@ const admitted = Effect.fnUntraced(function* (
 const read = Effect.fnUntraced(function* (
   { holding, maxBodyBytes }: Parts,
   { client: { request, response }, key, provider, rest, retry }: Admitted,
-  share: BodyBudget.Share
+  share: BodyBudget.BodyShare
 ): Effect.fn.Return<{ readonly body?: Buffer; readonly call?: GatedCall }, Response> {
   if (request.headers.expect !== undefined) response.writeContinue()
   const dialect = request.method === "POST" ? Dialects.of(rest) : undefined
@@ -222,7 +222,7 @@ const read = Effect.fnUntraced(function* (
 const held = (
   { clock, drain }: Parts,
   holding: Holding,
-  client: Passage.Client,
+  client: Passage.ClientConnection,
   call: GatedCall
 ): Effect.Effect<Response> =>
   Effect.suspend(() => {
@@ -273,11 +273,12 @@ const formatOf = (path: string): Dialect.Format =>
   (/\/messages(?:[/?]|$)/u.test(path) ? "messages" : /\/v1(?:alpha|beta)\/models/u.test(path) ? "gemini" : "chat")
 
 /** The response that was written to the socket. */
-const written = ({ response }: Passage.Client): Response => HttpServerResponse.empty({ status: response.statusCode })
+const written = ({ response }: Passage.ClientConnection): Response =>
+  HttpServerResponse.empty({ status: response.statusCode })
 
 /** The `retry` settings of a call; a text where they are not valid. */
 const retryOf = (
-  { profile }: Address.Address,
+  { profile }: Address.CallAddress,
   { headers }: IncomingMessage
 ): Schema.JsonObject | string | undefined => {
   const named = headers["x-holdfast-retry-profile"]
@@ -299,7 +300,7 @@ const named = (call: Dialect.Call): Dialect.Call =>
 /** Twice the longest that is known. */
 const LONGEST_NAME = 200
 
-const clientOf = (request: HttpServerRequest.HttpServerRequest): Passage.Client => {
+const clientOf = (request: HttpServerRequest.HttpServerRequest): Passage.ClientConnection => {
   const source = NodeHttpServerRequest.toIncomingMessage(request)
   const response = NodeHttpServerRequest.toServerResponse(request)
   // The service speaks HTTP/1.1 alone.

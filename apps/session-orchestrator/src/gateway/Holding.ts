@@ -25,9 +25,9 @@ import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Conversation } from "../storage/Stored.ts"
 import * as ProviderName from "../base/text/ProviderName.ts"
 import { Accounts } from "./Accounts.ts"
-import * as Attempt from "./Attempt.ts"
+import * as Relay from "./Relay.ts"
 import type { ClientAnswer, Refusal } from "./ClientAnswer.ts"
-import type * as Endpoints from "./Endpoints.ts"
+import type * as Upstreams from "./Upstreams.ts"
 import * as Headers from "./Headers.ts"
 import * as GatedCall from "./GatedCall.ts"
 import * as GaveUp from "./GaveUp.ts"
@@ -35,7 +35,7 @@ import * as GaveUp from "./GaveUp.ts"
 /** The services that holding uses. */
 export interface Dependencies {
   readonly send: RawCall.Send
-  readonly endpoints: Endpoints.Endpoints
+  readonly endpoints: Upstreams.Endpoints
   readonly calls: HeldCalls.HeldCalls["Service"]
   readonly turns: HeldTurns["Service"]
   readonly waits: HeldWaits.HeldWaits
@@ -178,7 +178,7 @@ export class Holding {
       }
       const waitedMs = waiting && Math.max(0, world.now() - waiting.since)
       const own = () => ownHeaders(call, { attempt, target, waitedMs })
-      return Attempt.begin(
+      return Relay.begin(
         { send, request: sent, dialect, call: asked, conceal, client, own, answered, refused },
         world,
         listener

@@ -31,8 +31,8 @@ export const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const fork = Effect.runForkWith(context)
-  const credentials = new MetricLabels.Labels([], redact)
-  const windows = new MetricLabels.Labels([], redact)
+  const credentials = new MetricLabels.LabelValues([], redact)
+  const windows = new MetricLabels.LabelValues([], redact)
   const receivers = NoticeMessages.receiversOf(notifications)
   const notify = (taken: Taken, now: number): Effect.Effect<void> => {
     const messages = NoticeMessages.of(receivers, "notices", bodyOf(taken), now)

@@ -11,7 +11,7 @@ import { Transform } from "node:stream"
 import * as Headers from "./Headers.ts"
 
 /** The connection to the client. */
-export interface Client {
+export interface ClientConnection {
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }
@@ -26,7 +26,7 @@ type Unanswered =
 /** Sends the client's request to the endpoint, and the endpoint's answer to the client. Interruption ends both. */
 export const through = (
   send: RawCall.Send,
-  { request, response }: Client,
+  { request, response }: ClientConnection,
   upstream: Omit<RawCall.Request, "body">,
   maxBodyBytes: number,
   /** The body, if it was read before. */

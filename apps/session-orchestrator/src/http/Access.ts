@@ -3,19 +3,19 @@
  *
  * The decision is made before any of the body is read.
  *
- * Access.A1. A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the
- *     service's own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does
- *     not have. An address as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
- * Access.A2. If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
- *     sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a session (`PageSession`), which begins no
- *     other session. A comparison takes the same time wherever two tokens differ. A page
- *     cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
- * Access.A3. A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is
- *     refused.
+ * - A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the service's
+ *   own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does not have. An address
+ *   as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
+ * - If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
+ *   sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a session (`PageSession`), which
+ *   begins no other session. A comparison takes the same time wherever two tokens differ. A page cannot set a header on a WebSocket, so
+ *   there the token may be a subprotocol; it is never read from an address.
+ * - A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is refused.
  *
- * Access.A4. A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Endpoints.ts`). An answer from
- *     below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused whatever is no
- *     call of a page that may call. Agents send no such headers, `cors` alone (Node's `fetch`), or those of a call of no page (Electron).
+ * A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Upstreams.ts`). An answer from
+ * below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused
+ * whatever is no call of a page that may call. Agents send no such headers, `cors` alone (Node's `fetch`), or those of a call of no page
+ * (Electron).
  *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
@@ -71,7 +71,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
 
   return (head, now) => {
     const { headers } = head
-    // Access.A1
+
     const authority = headers["host"]
     const host = authority === undefined ? undefined : Loopback.hostOf(authority)
     if (authority === undefined || host === undefined || !isOurs(host)) {
@@ -88,8 +88,8 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
       })
     }
     if (isForeign && isPreflight(head)) return undefined // answered by `Cors`, it reaches no call
-    if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined // Access.A4
-    // Access.A2
+    if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined
+
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
     const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
     const credential = tokenOf(headers["authorization"])
@@ -109,7 +109,7 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
             : "")
       })
     }
-    // Access.A3
+
     if (!BODY_METHODS.has(head.method)) return undefined
     const length = Number(headers["content-length"] ?? 0)
     const type = headers["content-type"]
@@ -198,7 +198,7 @@ export const isPreflight = ({ headers, method }: Pick<Head, "method" | "headers"
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
-/** Whether a browser requests a page or a part of one, or calls for a page that may not call (Access.A4). */
+/** Whether a browser requests a page or a part of one, or calls for a page that may not call. */
 const isPart = (headers: Headers.Headers, isAllowed: boolean): boolean => {
   const { "sec-fetch-dest": dest = "empty", "sec-fetch-mode": mode, "sec-fetch-site": site = "none" } = headers
   return (

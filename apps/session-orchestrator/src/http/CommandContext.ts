@@ -8,7 +8,7 @@ import { FilePart, type Prompt } from "@holdfast/wire"
 import { DEFAULTS } from "../config/reading/Settings.ts"
 
 /** The gates of a group of handlers. */
-export interface Gates {
+export interface StartGates {
   readonly drain: Drain["Service"]
   /** Fails what would begin a turn while the service goes down. */
   readonly unlessGoingDown: Effect.Effect<void, ShuttingDown>
@@ -19,7 +19,7 @@ export interface Gates {
 }
 
 /** The gates of this service. */
-export const gates: Effect.Effect<Gates, never, Drain> = Effect.gen(function* () {
+export const gates: Effect.Effect<StartGates, never, Drain> = Effect.gen(function* () {
   const drain = yield* Drain
   const mostFileBytes = yield* FileLimit
   return {

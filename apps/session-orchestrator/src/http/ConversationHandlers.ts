@@ -11,7 +11,7 @@ import { orProblem } from "../engine/conversation/DomainProblems.ts"
 import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
-import { BulkCommands } from "./BulkCommands.ts"
+import { BulkCommands } from "./BulkRun.ts"
 import { RaisedLimits } from "./RaisedLimits.ts"
 import { Removal } from "../engine/orchestrator/Removal.ts"
 import { Submissions } from "../engine/orchestrator/Submissions.ts"
@@ -52,7 +52,7 @@ export const conversations = HttpApiBuilder.group(
 const derived = <K extends "steering" | "setting", E>(
   kind: K,
   carryOut: (
-    command: K extends "steering" ? Command.Steering : Command.Setting,
+    command: K extends "steering" ? Command.Steering : Command.SettingCommand,
     request: HttpServerRequest.HttpServerRequest
   ) => Effect.Effect<void, E>
 ) => {

@@ -1,8 +1,9 @@
 /**
  * Runs the HTTP server: binds, checks access, and dispatches requests to the API's calls.
  *
- * HttpServer.H1. Without a token the server binds to a loopback address only; any other address is refused before the socket opens.
- * HttpServer.H2. A request has a time limit for its head and for its body. Its answer may take hours.
+ * Without a token the server binds to a loopback address only; any other address is refused before the socket opens. A request has a time
+ * limit for its head and for its body. Its answer may take hours.
+ *
  * HttpServer.H3. A shutdown accepts no new turns, begins no answer, gives those that have begun `ANSWER_GRACE`, ends requests that wait, and gives the other
  *     connections `SHUTDOWN_GRACE`.
  * HttpServer.H4. The socket is bound before the service behind it is ready. Requests that arrive before that wait, and none is lost.
@@ -293,7 +294,6 @@ const QUIET_INTERVAL = Duration.millis(50)
 const bind = (host: string, port: number, options: Options) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      // HttpServer.H1
       if (options.token === undefined && !Loopback.isLoopback(host)) {
         return yield* refusal(host, port)
       }
@@ -308,7 +308,7 @@ const bind = (host: string, port: number, options: Options) =>
     })
   )
 
-/** A socket that was handed over has an address of its own (HttpServer.H1). */
+/** A socket that was handed over has an address of its own. */
 const own = Effect.fnUntraced(function* ({ token }: Options) {
   const { address } = yield* HttpServer.HttpServer
   if (token !== undefined || address._tag === "UnixPathAddress") return
@@ -334,7 +334,7 @@ const makeServer = (options: Options): Server => {
   const headersTimeout = options.headTimeoutMs ?? HEAD_TIMEOUT_MS
   const requestTimeout = Math.max(headersTimeout, options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS)
   const server = createServer({
-    // HttpServer.H2. Neither limit includes the answer.
+    // Neither limit includes the answer.
     headersTimeout,
     requestTimeout,
     connectionsCheckingInterval: Math.min(5_000, Math.ceil(headersTimeout / 2)),

@@ -4,8 +4,8 @@
  * The expected failures of handlers are problems already. This file handles the others: requests that do not decode, unknown paths,
  * bodies that broke off, heads that are no HTTP, and bugs.
  *
- * ProblemResponse.R1. A client receives nothing of a defect but an incident id; the log has the details under that id.
- * ProblemResponse.R2. An interruption is not an error: it is passed on.
+ * A client receives nothing of a defect but an incident id; the log has the details under that id. An interruption is not an error: it is
+ * passed on.
  */
 import { Quote } from "@holdfast/wire"
 import { Problem } from "@holdfast/wire/api"
@@ -44,13 +44,13 @@ export const fromCause = Effect.fnUntraced(function* <E>(
   cause: Cause.Cause<E>,
   request: HttpServerRequest.HttpServerRequest
 ) {
-  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause) // ProblemResponse.R2
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause)
   for (const reason of cause.reasons) {
     const error = reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
     const problem = problemOf(error, request)
     if (problem !== undefined) return yield* toResponse(problem, request)
   }
-  // ProblemResponse.R1
+
   const incident = randomUUID()
   yield* Effect.logError("A call failed unexpectedly.", cause).pipe(
     Effect.annotateLogs({ incident, method: request.method, path: request.url.split("?", 1)[0] })

@@ -9,7 +9,7 @@ import type { Lists } from "../storage/Lists.ts"
 import type { TurnLog } from "../storage/TurnLog.ts"
 import type * as Spending from "../engine/spend/Spending.ts"
 import * as TurnServices from "../engine/turn/TurnServices.ts"
-import { BulkCommands } from "./BulkCommands.ts"
+import { BulkCommands } from "./BulkRun.ts"
 
 /** Raises limits. */
 export class RaisedLimits extends Context.Service<

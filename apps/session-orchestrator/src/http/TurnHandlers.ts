@@ -1,8 +1,9 @@
 /**
  * Handles the API's calls that run, watch or explain a turn.
  *
+ * A client that disconnects does not affect the turn.
+ *
  * TurnHandlers.T1. The head of an answer leaves after the turn is on disk, never before.
- * TurnHandlers.T2. A client that disconnects does not affect the turn.
  */
 import { defined, type Ids, Labels, LongJson, Ndjson, Sse, type TurnExplanation } from "@holdfast/wire"
 import { Api, Problem, TurnsGroup } from "@holdfast/wire/api"

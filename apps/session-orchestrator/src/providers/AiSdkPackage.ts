@@ -1,9 +1,9 @@
 /**
  * Loads packages of the AI SDK, and makes providers of them.
  *
- * AiSdkPackage.A1. A package is looked for from the configuration file's folder, then from where the service is installed. It is loaded only when a
- *     provider names it, and never by `check`: loading runs its code.
- * AiSdkPackage.A2. One attempt is one call of a model of the package. The retries of the AI SDK stand above its models and are not used (rule C9).
+ * A package is looked for from the configuration file's folder, then from where the service is installed. It is loaded only when a provider
+ * names it, and never by `check`: loading runs its code. One attempt is one call of a model of the package. The retries of the AI SDK stand
+ * above its models and are not used (rule C9).
  */
 import type * as AiSdk from "@holdfast/ai-sdk"
 import type { Provider } from "@holdfast/kernel"
@@ -42,7 +42,7 @@ export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
 ): Effect.fn.Return<ReadonlyMap<string, AiSdkPackage>, ConfigError> {
   const folder = folderOf(config)
   const loaded = new Map<string, AiSdkPackage>()
-  const problems: Array<ConfigProblem.Problem> = []
+  const problems: Array<ConfigProblem.ConfigProblem> = []
   for (const provider of config.providers.values()) {
     if (provider.type !== "ai-sdk") continue
     const result = yield* Effect.result(load(provider, folder, surroundings))
@@ -56,7 +56,7 @@ export const loadAll = Effect.fn("AiSdkPackage.loadAll")(function* (
   return yield* Effect.fail(refused(config, problems))
 })
 
-/** Checks that the packages of a configuration are installed, without running their code (AiSdkPackage.A1). */
+/** Checks that the packages of a configuration are installed, without running their code. */
 export const check = (config: Values): Effect.Effect<void, ConfigError> => {
   const folder = folderOf(config)
   const problems = Array.from(config.providers.values()).flatMap((provider) =>
@@ -69,10 +69,10 @@ export const check = (config: Values): Effect.Effect<void, ConfigError> => {
 
 const folderOf = ({ file }: Values): string => (file === undefined ? process.cwd() : dirname(file))
 
-const refused = ({ file }: Values, problems: ReadonlyArray<ConfigProblem.Problem>): ConfigError =>
+const refused = ({ file }: Values, problems: ReadonlyArray<ConfigProblem.ConfigProblem>): ConfigError =>
   new ConfigError({ subject: file ?? "The configuration", problems })
 
-const missing = (config: AiSdkProvider, folder: string): ConfigProblem.Problem => ({
+const missing = (config: AiSdkProvider, folder: string): ConfigProblem.ConfigProblem => ({
   place: ConfigProblem.formatPath(["providers", config.name, "package"]),
   message: notInstalled(config.package, folder)
 })
@@ -82,8 +82,8 @@ const load = Effect.fnUntraced(function* (
   config: AiSdkProvider,
   folder: string,
   { conceal, fetch }: Surroundings
-): Effect.fn.Return<AiSdkPackage, ConfigProblem.Problem> {
-  const problem = (key: string, message: string): ConfigProblem.Problem => ({
+): Effect.fn.Return<AiSdkPackage, ConfigProblem.ConfigProblem> {
+  const problem = (key: string, message: string): ConfigProblem.ConfigProblem => ({
     place: ConfigProblem.formatPath(["providers", config.name, key]),
     message: conceal(message)
   })
@@ -129,7 +129,6 @@ type Factory = (options: Readonly<Record<string, unknown>>) => unknown
 /** The models of a provider of the AI SDK, by name. It throws where there is none. */
 type Models = (model: string) => AiSdk.AnyModel
 
-/** AiSdkPackage.A1 */
 const find = (name: string, folder: string): string | undefined => {
   for (const from of isPath(name) ? [join(folder, "-")] : [join(folder, "-"), import.meta.filename]) {
     try {

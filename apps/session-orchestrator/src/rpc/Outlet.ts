@@ -1,10 +1,11 @@
 /**
  * Writes to a client that may read slowly, or not at all: a response, a WebSocket, or lines on a stream.
  *
+ * All clients on the network share a budget of writes in each turn of the event loop (`LoopBudget`).
+ *
  * Outlet.O1. Writes leave whole, in the order in which they were asked for.
  * Outlet.O2. Memory is bounded: while the client has not taken what was written, nothing more is written, and each writer waits with its one text.
  *     A client that takes nothing for `STALL_LIMIT` is given up (`stalled`), where it is not a process that runs this one.
- * Outlet.O3. All clients on the network share a budget of writes in each turn of the event loop (`LoopBudget`).
  */
 import { Duration, Effect, Semaphore } from "effect"
 import type { LoopBudget } from "../engine/pacing/LoopBudget.ts"

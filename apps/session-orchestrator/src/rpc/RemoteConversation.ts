@@ -8,7 +8,7 @@ import * as TurnIds from "../storage/TurnIds.ts"
 import type * as RpcSession from "./RpcSession.ts"
 
 /** Its commands and events. */
-export const make = (conversation: Conversation): RpcSession.Service<ClientError> => ({
+export const make = (conversation: Conversation): RpcSession.ConversationService<ClientError> => ({
   answer: (command) => {
     const head = { ...defined({ id: command.id }), type: "response", command: command.type } as const
     return dataOf(conversation, command).pipe(

@@ -32,7 +32,7 @@ interface Frame {
 }
 
 /** The service, for one conversation. */
-export interface Service<E> {
+export interface ConversationService<E> {
   /** Carries a command out. Never fails: a refusal is a response. */
   readonly answer: (command: RpcLines.RpcCommand) => Effect.Effect<RpcLines.RpcResponse>
   /** Passes on the events after an id, without end. Fails where the conversation is deleted, or the service is gone. */
@@ -44,7 +44,7 @@ export interface Service<E> {
 
 /** The conversation, and the two ends of the session. */
 export interface Options<E, E2> {
-  readonly service: Service<E2>
+  readonly service: ConversationService<E2>
   /** The id of the last event that the client has; 0 for none. */
   readonly after: number
   readonly input: Stream.Stream<Uint8Array, E>
@@ -73,7 +73,7 @@ export const run = Effect.fnUntraced(function* <E, E2>({ after, input, service, 
 
   // A queue, because the reader must not wait for the output: it would not receive the end of the input.
   const waiting = yield* Queue.bounded<Effect.Effect<void>, Cause.Done>(MOST_WAITING)
-  const execute = (line: LineSplitter.Line): Effect.Effect<void> | undefined => {
+  const execute = (line: LineSplitter.SplitLine): Effect.Effect<void> | undefined => {
     if (line._tag !== "Text") return respond(RpcLines.unreadable(UNREADABLE[line._tag]))
     if (line.text.trim() === "") return undefined
     const decoded = RpcLines.decode(line.text)
@@ -82,7 +82,7 @@ export const run = Effect.fnUntraced(function* <E, E2>({ after, input, service, 
       send(Effect.suspend(() => lineOf(withPosition(response, lastEventId))))
     )
   }
-  const receive = (line: LineSplitter.Line): Effect.Effect<unknown> => {
+  const receive = (line: LineSplitter.SplitLine): Effect.Effect<unknown> => {
     const execution = execute(line)
     return execution === undefined ? Effect.void : Queue.offer(waiting, execution)
   }

@@ -171,7 +171,7 @@ describe("a file of the model", () => {
     ])
   })
 
-  it("AcpUpdates.U2: is sent once: live, or from its message", () => {
+  it("is sent once: live, or from its message", () => {
     const message: TurnEvent.MessageEvent = {
       type: "message",
       ...ids,

@@ -267,7 +267,7 @@ describe("holdfast connect --write", () => {
 })
 
 describe("a client's file", () => {
-  const texts: Readonly<Record<ClientFile.Place["format"], ReadonlyArray<string>>> = {
+  const texts: Readonly<Record<ClientFile.FilePlace["format"], ReadonlyArray<string>>> = {
     json: [
       "",
       "{}",
@@ -301,12 +301,12 @@ describe("a client's file", () => {
 
 describe("a line of a client's file", () => {
   it("keeps its quotes' kind of value, its comment and its line ending", () => {
-    const toml: ClientFile.Place = { file: "f", format: "toml", key: ["openai_base_url"] }
+    const toml: ClientFile.FilePlace = { file: "f", format: "toml", key: ["openai_base_url"] }
     const text = "# mine\r\nopenai_base_url = 'https://x' # why\r\n[a]\r\n"
     expect(ClientFile.get(toml, text)).toBe("https://x")
     expect(ClientFile.set(toml, text, "http://a")).toBe(text.replace("'https://x'", '"http://a"'))
     expect(ClientFile.set(toml, text, undefined)).toBe("# mine\r\n[a]\r\n")
-    const env: ClientFile.Place = { file: "f", format: "env", key: ["URL"] }
+    const env: ClientFile.FilePlace = { file: "f", format: "env", key: ["URL"] }
     expect(ClientFile.set(env, "A=1\r\nexport URL=x\r\nB=2", "y")).toBe("A=1\r\nexport URL=y\r\nB=2")
     expect(ClientFile.set(env, "MY_URL=x", "y")).toBe("MY_URL=x\nURL=y\n")
   })

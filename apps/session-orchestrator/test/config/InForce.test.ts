@@ -9,7 +9,7 @@ describe("the configuration in force", () => {
     expect(Configurations.config({ file: { gate: {} } }).gate).toEqual({ enabled: true })
   })
 
-  it("ModelChoice.M4: the first of targets in turn is the model, with any keys", () => {
+  it("the first of targets in turn is the model, with any keys", () => {
     const environment = { ANTHROPIC_API_KEY: "sk-test-0123456789", GROQ_API_KEY: "sk-test-9876543210" }
     const routing = { type: "round-robin", targets: ["groq/a/b", "anthropic/c"] }
     expect(Configurations.config({ environment, file: { retry: { routing } } }).model).toEqual({

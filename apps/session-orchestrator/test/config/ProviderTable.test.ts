@@ -244,7 +244,7 @@ describe("providers", () => {
       return provider?.type === "simulated" ? undefined : provider?.credentials.map(({ name }) => name)
     }
 
-    it("ProviderTable.T2: are those of the built-in provider if an entry names no address", () => {
+    it("are those of the built-in provider if an entry names no address", () => {
       expect(keysOf("openai")).toEqual(["OPENAI_API_KEY"])
       expect(keysOf("openai", { openai: { type: "openai-compatible" } })).toEqual(["OPENAI_API_KEY"])
       expect(keysOf("openai", { openai: { type: "openai-compatible", baseUrl: ADDRESS } })).toEqual([])
@@ -256,7 +256,7 @@ describe("providers", () => {
       ])
     })
 
-    it("ProviderTable.T2: an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
+    it("an Anthropic of another name has Anthropic's address and keys; another type under a built-in name has not", () => {
       expect(keysOf("claude", { claude: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
       expect(keysOf("claude", { claude: { type: "anthropic", baseUrl: ADDRESS } })).toEqual([])
       expect(keysOf("openai", { openai: { type: "anthropic" } })).toEqual(["ANTHROPIC_API_KEY"])
@@ -265,7 +265,7 @@ describe("providers", () => {
       ).toMatchObject({ baseUrl: "https://api.anthropic.com" })
     })
 
-    it("ProviderTable.T2: OpenAI and Google by another format have the same keys, under any name", () => {
+    it("OpenAI and Google by another format have the same keys, under any name", () => {
       const openAi = { baseUrl: "https://api.openai.com/v1", type: "openai-responses" }
       const gemini = { baseUrl: "https://generativelanguage.googleapis.com", type: "gemini" }
       const { providers } = Configurations.config({

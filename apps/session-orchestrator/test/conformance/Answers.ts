@@ -7,7 +7,7 @@ const { ErrorBody, answerFrames, toolCallFrames } = ScriptedServer
 
 /** The surroundings of a response. */
 export interface Wire {
-  readonly format: ScriptedServer.ErrorBody.Format
+  readonly format: ScriptedServer.ErrorBody.ErrorFormat
   /** Shortens a duration in milliseconds as the runner does. */
   readonly ms: (ms: number) => number
 }
@@ -25,7 +25,7 @@ export const isInside = (response: ReturnType<Answer>): response is Inside =>
   typeof response === "object" && ("throws" in response || "takesMs" in response)
 
 /** The points at which a response waits for the test. */
-export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedServer.Gate> =>
+export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedServer.ResponseGate> =>
   typeof response === "object" && "frames" in response
     ? response.frames.filter((frame) => typeof frame !== "string")
     : []
@@ -76,7 +76,7 @@ export const justEnds =
 
 /** The events that a provider sends before its output, and then an error in the stream. */
 export const failsInStream =
-  (error: ScriptedServer.ErrorBody.Name, words = ""): Answer =>
+  (error: ScriptedServer.ErrorBody.ErrorName, words = ""): Answer =>
   ({ format }) => ({ frames: [...begun(format, words), ScriptedServer.errorFrame(format, error)] })
 
 /** The same with an error in the provider's own words, and no code. */
@@ -121,7 +121,7 @@ export const OVERLOADED = "The service is temporarily overloaded. Please retry."
 
 /** An error in a provider's words, with any status. */
 export const status =
-  (status: number, name: ScriptedServer.ErrorBody.Name): Answer =>
+  (status: number, name: ScriptedServer.ErrorBody.ErrorName): Answer =>
   ({ format }) => ({ status, body: ErrorBody.envelope(name, format) })
 
 /** An error with the given words; its type has no information. */
@@ -226,5 +226,5 @@ export const takes =
 // --- internal
 
 /** The frames of a stream up to the end of these words. */
-const begun = (format: ScriptedServer.ErrorBody.Format, words: string): ReadonlyArray<string> =>
+const begun = (format: ScriptedServer.ErrorBody.ErrorFormat, words: string): ReadonlyArray<string> =>
   answerFrames(format, words).slice(0, -1)

@@ -1,6 +1,6 @@
 /** Shortens all delays of a retry configuration. */
 import { defined } from "@holdfast/wire"
-import { type Backoff, Profile, RetrySettings, type Waits } from "@holdfast/policy"
+import { type Backoff, Profile, RetrySettings, type WaitRules } from "@holdfast/policy"
 import { Result } from "effect"
 
 type Settings = typeof Profile.RetrySettings.Encoded
@@ -31,7 +31,7 @@ export const settings = (given: Settings, scale: number): Settings => {
         return schedule satisfies never
     }
   }
-  const reasonOf = ({ hint, leastMs, mostMs, schedule }: Waits.ReasonWait): Reason => ({
+  const reasonOf = ({ hint, leastMs, mostMs, schedule }: WaitRules.ReasonWait): Reason => ({
     ...defined({
       schedule: schedule === undefined || schedule === "none" ? schedule : scheduleOf(schedule),
       hint,

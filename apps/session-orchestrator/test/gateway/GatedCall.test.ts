@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { defined } from "@holdfast/wire"
 import * as CallBody from "../../src/gateway/CallBody.ts"
-import * as Endpoints from "../../src/gateway/Endpoints.ts"
+import * as Upstreams from "../../src/gateway/Upstreams.ts"
 import * as GatedCall from "../../src/gateway/GatedCall.ts"
 import * as Configurations from "../config/Configurations.ts"
 
@@ -80,7 +80,7 @@ describe("the credential of an attempt", () => {
   })
   const of = (provider: string, credential?: string) =>
     GatedCall.credentialName(
-      Endpoints.of({ providers }),
+      Upstreams.of({ providers }),
       { target: { provider, model: "m" }, ...defined({ credential }) },
       undefined
     )

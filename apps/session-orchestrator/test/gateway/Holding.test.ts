@@ -8,9 +8,9 @@ import { TestClock } from "effect/testing"
 import * as Configurations from "../config/Configurations.ts"
 import type * as HeldCalls from "../../src/engine/conversation/HeldCalls.ts"
 import type { Conversations, TurnResult } from "../../src/engine/conversation/Conversations.ts"
-import * as Attempt from "../../src/gateway/Attempt.ts"
+import * as Relay from "../../src/gateway/Relay.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
-import * as Endpoints from "../../src/gateway/Endpoints.ts"
+import * as Upstreams from "../../src/gateway/Upstreams.ts"
 import type { GatedCall } from "../../src/gateway/GatedCall.ts"
 import { Holding } from "../../src/gateway/Holding.ts"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
@@ -73,7 +73,7 @@ const rig = Effect.gen(function* () {
   })
   const holding = new Holding({
     send,
-    endpoints: Endpoints.of(config),
+    endpoints: Upstreams.of(config),
     calls,
     waits: new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope),
     turns: {
@@ -82,7 +82,7 @@ const rig = Effect.gen(function* () {
       choose: (make) => make(),
       begin: ({ conversationId }, turn) =>
         Effect.as(
-          Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Attempt.UNREAD, target: TARGET })),
+          Stream.runDrain((calls.get(conversationId) ?? assert.fail()).stream({ ...Relay.UNREAD, target: TARGET })),
           { _tag: "Failed" as const, turn, records: [], report: () => {}, drop: () => void done.push("drop") }
         ).pipe(Effect.orDie),
       accept: () => Effect.sync(() => void done.push("accept")),
@@ -136,7 +136,7 @@ describe("a held call whose login ends after a head of ours", () => {
       yield* until("accept")
       endpoint.status = 401
       const [provider = assert.fail()] = calls.values()
-      const attempt = { ...Attempt.UNREAD, attempt: 1, target: TARGET }
+      const attempt = { ...Relay.UNREAD, attempt: 1, target: TARGET }
       const read = yield* Effect.forkChild(Effect.exit(Stream.runCollect(provider.stream(attempt))))
       yield* Effect.promise(async () => {
         while (ends.length === 0) await new Promise(setImmediate)

@@ -122,7 +122,7 @@ export const withSession = <E>(
 const serviceOf = (
   conversations: Conversations["Service"],
   conversationId: Ids.ConversationId
-): RpcSession.Service<ConversationNotFound> => ({
+): RpcSession.ConversationService<ConversationNotFound> => ({
   answer: (command) =>
     command.type === "get_state"
       ? SocketCommands.respond(

@@ -50,7 +50,7 @@ const fails = ({ chance, provider }: CrashHarness.Harness, times: number): void 
 }
 
 /** An answer that stops at a gate after so many of its frames; the first is a preamble. */
-const gated = ({ provider }: CrashHarness.Harness, behind: number): ScriptedServer.Gate => {
+const gated = ({ provider }: CrashHarness.Harness, behind: number): ScriptedServer.ResponseGate => {
   const { gate, response } = ProcessSetup.gated(CUT, behind)
   provider.respond(response)
   return gate

@@ -10,7 +10,7 @@ const frame = (json: object): string => `data: ${JSON.stringify(json)}\n\n`
 /** Runs two turns; the first waits for one refusal. Returns the paths, and the body of the last request. */
 const twoTurns = Effect.fnUntraced(function* (
   type: string,
-  refusal: ScriptedServer.WholeResponse,
+  refusal: ScriptedServer.PreparedResponse,
   frames: ReadonlyArray<string>
 ) {
   const provider = yield* ScriptedServer.start()

@@ -6,7 +6,7 @@
  */
 import * as Foreign from "../text/Foreign.ts"
 import * as Width from "../text/Width.ts"
-import type { Key } from "./Key.ts"
+import type { KeyPress } from "./Key.ts"
 
 /** The editor's contents. */
 export interface Editor {
@@ -54,7 +54,7 @@ export const remembering = (editor: Editor, prompts: ReadonlyArray<string>): Edi
 })
 
 /** Applies a key that edits; any other key changes nothing. `width` is that of the text's rows. */
-export const press = (editor: Editor, key: Key, width: number): Editor => {
+export const press = (editor: Editor, key: KeyPress, width: number): Editor => {
   const { cursor, text } = editor
   switch (key.type) {
     case "text":

@@ -26,20 +26,20 @@ export type Control =
   | "stop"
 
 /** A key, typed text, or a text that was pasted. */
-export type Key =
+export type KeyPress =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "paste"; readonly text: string }
   | { readonly type: Control }
 
 /** The keys of one input of Ink. Text that was typed faster than it was read arrives at once, with its line ends. */
-export const ofInk = (input: string, key: Partial<InkKey>): ReadonlyArray<Key> => {
+export const ofInk = (input: string, key: Partial<InkKey>): ReadonlyArray<KeyPress> => {
   if (key.eventType === "release") return []
   const control = controlOf(input, key)
   if (control !== undefined) return [{ type: control }]
   if (key.ctrl === true || key.meta === true || key.super === true || input === "") return []
   // Before the terminal was read key by key, it made a line feed of Enter.
   const keys = input.length > 1 ? input.replace(/\n$/, "\r") : input
-  return keys.split(/(\r|\n|\t)/).flatMap((text): ReadonlyArray<Key> => {
+  return keys.split(/(\r|\n|\t)/).flatMap((text): ReadonlyArray<KeyPress> => {
     if (text === "") return []
     if (text === "\r") return [{ type: "enter" }]
     if (text === "\n") return [{ type: "newline" }]

@@ -4,9 +4,9 @@
  * A frame has fewer rows than the terminal, and no line is wider than it: repainting relies on both. The countdown and the loader are
  * there while a turn waits or runs, and at no other time.
  */
-import { COMMANDS, completions } from "../editor/Command.ts"
+import { COMMANDS, completions } from "../editor/SlashCommand.ts"
 import * as Editor from "../editor/Editor.ts"
-import * as Keyboard from "../editor/Keyboard.ts"
+import * as KeyBindings from "../editor/KeyBindings.ts"
 import * as Snapshot from "../Snapshot.ts"
 import * as Foreign from "../text/Foreign.ts"
 import * as Line from "../text/Line.ts"
@@ -24,7 +24,7 @@ interface Display {
 }
 
 /** Lines with the place of the cursor, both from 0. */
-export interface Frame {
+interface Frame {
   readonly lines: ReadonlyArray<Line.Line>
   readonly cursor: { readonly x: number; readonly y: number } | undefined
 }
@@ -71,7 +71,7 @@ const clipped = (lines: ReadonlyArray<Line.Line>, most: number): ReadonlyArray<L
 /** A line cut to the width. */
 const within = (line: Line.Line, width: number): Line.Line => {
   if (Line.widthOf(line) <= width) return line
-  const spans: Array<Line.Span> = []
+  const spans: Array<Line.StyledText> = []
   let left = width
   for (const span of line) {
     const text = Line.clip(span.text, left)
@@ -175,7 +175,7 @@ const belowOf = (snapshot: Snapshot.Snapshot, width: number, now: number): Reado
       .map(({ does, usage }) => Line.of(Line.clip(`${usage}  ${does}`, width), { dim: true }))
   }
   const phase = Snapshot.phaseOf(snapshot, now)
-  const isRetryable = text === "" && Keyboard.isRetryable({ phase, lastEnd: Snapshot.lastEndOf(view) })
+  const isRetryable = text === "" && KeyBindings.isRetryable({ phase, lastEnd: Snapshot.lastEndOf(view) })
   const hint = isRetryable ? "Enter asks again" : "/help"
   const name = model === undefined ? "" : Foreign.oneLine(model)
   const gap = width - Width.of(hint) - Width.of(name)

@@ -77,7 +77,7 @@ const Row = ({ hasColors, line }: { readonly line: Line.Line; readonly hasColors
     ...(line.every(({ text }) => text === "") ? [" "] : line.map((span) => (hasColors ? styled(span) : span.text)))
   )
 
-const styled = ({ bold, color, dim, inverse, italic, text, underline }: Line.Span): ReactNode =>
+const styled = ({ bold, color, dim, inverse, italic, text, underline }: Line.StyledText): ReactNode =>
   createElement(
     Text,
     {

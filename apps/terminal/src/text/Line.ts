@@ -16,12 +16,12 @@ export interface Style {
 }
 
 /** A piece of text in one style. */
-export interface Span extends Style {
+export interface StyledText extends Style {
   readonly text: string
 }
 
 /** One row of a terminal. */
-export type Line = ReadonlyArray<Span>
+export type Line = ReadonlyArray<StyledText>
 
 /** A line in one style. */
 export const of = (text: string, style: Style = {}): Line => [{ ...style, text }]
@@ -43,14 +43,14 @@ export const wrap = (spans: Line, width: number, margin: Margin = {}): ReadonlyA
   const { first = [], rest = first } = margin
   const room = Math.max(1, width - Math.max(widthOf(first), widthOf(rest)))
   const lines: Array<Line> = []
-  let line: Array<Span> = []
+  let line: Array<StyledText> = []
   let used = 0
   const end = (): void => {
     lines.push([...(lines.length === 0 ? first : rest), ...line])
     line = []
     used = 0
   }
-  const put = (span: Span, columns: number): void => {
+  const put = (span: StyledText, columns: number): void => {
     const last = line.at(-1)
     if (last !== undefined && isSame(last, span)) line[line.length - 1] = { ...last, text: last.text + span.text }
     else line.push(span)
@@ -122,15 +122,15 @@ export const clip = (text: string, width: number): string => {
 
 /** Letters without a blank between them, in all their styles, and the blank before them. */
 interface Word {
-  readonly blank: Span | undefined
-  readonly pieces: ReadonlyArray<Span>
+  readonly blank: StyledText | undefined
+  readonly pieces: ReadonlyArray<StyledText>
   readonly columns: number
 }
 
 const wordsOf = (spans: Line): ReadonlyArray<Word> => {
   const words: Array<Word> = []
-  let blank: Span | undefined
-  let pieces: Array<Span> = []
+  let blank: StyledText | undefined
+  let pieces: Array<StyledText> = []
   const end = (): void => {
     if (pieces.length === 0 && blank === undefined) return
     words.push({ blank, pieces, columns: pieces.reduce((sum, { text }) => sum + Width.of(text), 0) })
@@ -151,7 +151,7 @@ const wordsOf = (spans: Line): ReadonlyArray<Word> => {
   return words
 }
 
-const isSame = (a: Span, b: Span): boolean =>
+const isSame = (a: StyledText, b: StyledText): boolean =>
   a.color === b.color &&
   a.bold === b.bold &&
   a.dim === b.dim &&

@@ -36,7 +36,7 @@ export const lines = (text: string, width: number): ReadonlyArray<Line.Line> => 
 /** The marks within a row: bold, italic, code and links. */
 export const inline = (text: string, base: Line.Style = {}): Line.Line => {
   if (text.length > MOST_MARKED) return [{ ...base, text }]
-  const spans: Array<Line.Span> = []
+  const spans: Array<Line.StyledText> = []
   let plain = ""
   let isBold = false
   let isItalic = false

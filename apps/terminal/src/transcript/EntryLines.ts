@@ -2,7 +2,7 @@
 import * as Line from "../text/Line.ts"
 import * as Markdown from "../text/Markdown.ts"
 import * as Width from "../text/Width.ts"
-import type { Entry, Tone } from "./Transcript.ts"
+import type { Entry, NoteTone } from "./Transcript.ts"
 
 /** The lines of an entry in `width` columns, with the empty line before it, if any. */
 export const of = (entry: Entry, width: number): ReadonlyArray<Line.Line> => {
@@ -41,7 +41,7 @@ const READABLE = 100
 /** More of an error page would not help; `/error` shows all of it. */
 const MOST_NOTE_LINES = 3
 
-const TONES: { readonly [T in Tone]: Line.Style } = {
+const TONES: { readonly [T in NoteTone]: Line.Style } = {
   wait: { color: "yellow" },
   notice: { color: "yellow" },
   failure: { color: "red" },
@@ -49,7 +49,7 @@ const TONES: { readonly [T in Tone]: Line.Style } = {
 }
 
 /** Lines of a note; a long one loses its middle, so that its end can still be read. */
-const noteLines = (text: string, tone: Tone, width: number): ReadonlyArray<Line.Line> => {
+const noteLines = (text: string, tone: NoteTone, width: number): ReadonlyArray<Line.Line> => {
   const style = TONES[tone]
   const lines = Line.wrap([{ ...style, text }], width)
   if (lines.length <= MOST_NOTE_LINES) return lines

@@ -12,12 +12,12 @@ import * as WaitText from "../wait/WaitText.ts"
 export type Entry =
   | { readonly type: "prompt"; readonly text: string }
   | { readonly type: "answer"; readonly text: string }
-  | { readonly type: "note"; readonly tone: Tone; readonly text: string }
+  | { readonly type: "note"; readonly tone: NoteTone; readonly text: string }
   /** Text as it is, such as an explanation. */
   | { readonly type: "verbatim"; readonly text: string }
 
 /** The kind of a note: a wait, a change, a failure, a remark. */
-export type Tone = "wait" | "notice" | "failure" | "aside"
+export type NoteTone = "wait" | "notice" | "failure" | "aside"
 
 /** What the next entries depend on. */
 export interface Seen {
@@ -79,7 +79,7 @@ export const take = (seen: Seen, event: TurnEvent.TurnEvent): readonly [Seen, Re
 }
 
 /** A note on one line. */
-export const note = (tone: Tone, text: string): Entry => ({ type: "note", tone, text: Foreign.oneLine(text) })
+export const note = (tone: NoteTone, text: string): Entry => ({ type: "note", tone, text: Foreign.oneLine(text) })
 
 /** A file of the model on one line: its kind, type, size and name. */
 export const fileLine = (file: Message.ModelFile): string => Foreign.oneLine(FilePart.placeholderOf(file))

@@ -8,7 +8,7 @@ import type { FilePart, Prompt } from "@holdfast/wire"
 import * as Sizes from "../text/Sizes.ts"
 
 /** The limits of the service. */
-export interface Limits {
+export interface AttachmentLimits {
   /** The most bytes of one file (`server.maxFileBytes`). */
   readonly fileBytes: number
   /** The most bytes of a call (`server.maxBodyBytes`). */
@@ -25,7 +25,7 @@ interface Sized {
 export const admit = <A extends Sized>(
   there: ReadonlyArray<Sized>,
   added: ReadonlyArray<A>,
-  limits: Limits
+  limits: AttachmentLimits
 ): { readonly fitting: ReadonlyArray<A>; readonly problems: ReadonlyArray<string> } => {
   const fitting: Array<A> = []
   const problems: Array<string> = []
@@ -91,7 +91,7 @@ const BESIDE_BYTES = 65_536
 const problemOf = (
   there: ReadonlyArray<Sized>,
   { size }: Sized,
-  { bodyBytes, fileBytes }: Limits
+  { bodyBytes, fileBytes }: AttachmentLimits
 ): string | undefined => {
   if (size === 0) return "is empty."
   if (size > fileBytes) return `has ${Sizes.bytes(size)}. A file may have ${Sizes.bytes(fileBytes)} at most.`

@@ -3,20 +3,20 @@ import type { Prompt } from "@holdfast/wire"
 import * as Attached from "./Attached.ts"
 
 /** The text and the files of a prompt. */
-export interface Draft {
+export interface PromptDraft {
   readonly text: string
   readonly files: ReadonlyArray<File>
 }
 
 /** Whether there is nothing to send. */
-export const isEmpty = ({ files, text }: Draft): boolean => text === "" && files.length === 0
+export const isEmpty = ({ files, text }: PromptDraft): boolean => text === "" && files.length === 0
 
 /** Whether two drafts are the same prompt: then the second one is sent with the id of the first, and runs once. */
-export const isSame = (a: Draft, b: Draft): boolean =>
+export const isSame = (a: PromptDraft, b: PromptDraft): boolean =>
   a.text === b.text && a.files.length === b.files.length && a.files.every((file, index) => file === b.files[index])
 
 /** The prompt of a draft, once its files are read. */
-export const promptOf = async ({ files, text }: Draft): Promise<Prompt.Prompt> => {
+export const promptOf = async ({ files, text }: PromptDraft): Promise<Prompt.Prompt> => {
   const prompt = Attached.promptOf(text, await Promise.all(files.map(Attached.partOf)))
   if (prompt === undefined) throw new Error("An empty prompt is not sent.")
   return prompt

@@ -3,33 +3,33 @@ import { useEffect, useId, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import { CopyButton } from "../conversation/CopyButton.tsx"
 import * as Problems from "../service/Problems.ts"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import { useSettled } from "../time/useSettled.ts"
 import { DryRunResult } from "./DryRunResult.tsx"
 import { SchedulePicture } from "./SchedulePicture.tsx"
-import * as Trial from "./Trial.ts"
+import * as TrialForm from "./TrialForm.ts"
 import { OutageFields, SettingFields } from "./TrialFields.tsx"
 import { faultsOf, useDryRun, useSchedule } from "./useTrial.ts"
 import "./before.css"
 
 /** The page before the night. */
 export const BeforePage = () => {
-  const [fields, setFields] = useState(() => ({ ...Trial.initial, since: lastEvening(Date.now()) }))
-  const candidate = Trial.candidateOf(useSettled(fields))
-  const hasChanges = !Trial.isEmpty(candidate)
+  const [fields, setFields] = useState(() => ({ ...TrialForm.initial, since: lastEvening(Date.now()) }))
+  const candidate = TrialForm.candidateOf(useSettled(fields))
+  const hasChanges = !TrialForm.isEmpty(candidate)
   const present = useSchedule({})
   const changed = useSchedule(candidate)
   const dryRun = useDryRun()
   // The service's errors of both calls have the same keys.
-  const faults = Trial.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
+  const faults = TrialForm.faultsByField([...faultsOf(changed.error), ...faultsOf(dryRun.error)])
   useTokenCheck(Problems.codeOf(present.error))
   useEffect(() => {
     document.title = "Dry runs · Holdfast"
   }, [])
   const configured = new Map(present.data?.settings.map(({ name, value }) => [name, value]))
   if (present.data !== undefined) configured.set("model", present.data.model).set("profile", present.data.profile)
-  const change = (fields: Trial.Fields): void => {
+  const change = (fields: TrialForm.TrialValues): void => {
     setFields(fields)
     // Its faults may be mended now.
     if (dryRun.error !== null) dryRun.forget()
@@ -49,7 +49,7 @@ export const BeforePage = () => {
           noValidate
           onSubmit={(event) => {
             event.preventDefault()
-            if (!dryRun.isRunning) dryRun.start(Trial.requestOf(fields))
+            if (!dryRun.isRunning) dryRun.start(TrialForm.requestOf(fields))
           }}
         >
           <OutageFields {...shown} />
@@ -66,7 +66,7 @@ export const BeforePage = () => {
                 type="button"
                 onClick={() => {
                   const { hours, isReplay, outages, since, turns } = fields
-                  change({ ...Trial.initial, hours, isReplay, outages, since, turns })
+                  change({ ...TrialForm.initial, hours, isReplay, outages, since, turns })
                 }}
               >
                 Undo the changes
@@ -79,7 +79,7 @@ export const BeforePage = () => {
             )}
           </div>
           {dryRun.isRunning && dryRun.request !== undefined && (
-            <Running beganAt={dryRun.beganAt} words={Trial.wordsOf(dryRun.request)} />
+            <Running beganAt={dryRun.beganAt} words={TrialForm.wordsOf(dryRun.request)} />
           )}
         </form>
         <div className="tried">
@@ -93,7 +93,7 @@ export const BeforePage = () => {
             />
           )}
           {hasChanges && changed.data !== undefined && changed.error === null && (
-            <Configuration text={Trial.configurationOf(changed.data, candidate)} />
+            <Configuration text={TrialForm.configurationOf(changed.data, candidate)} />
           )}
         </div>
       </div>
@@ -110,7 +110,7 @@ const lastEvening = (now: number): string => {
   const evening = new Date(now)
   evening.setHours(EVENING_HOUR, 0, 0, 0)
   if (evening.getTime() > now) evening.setDate(evening.getDate() - 1)
-  return Durations.forField(evening.getTime())
+  return Moments.forField(evening.getTime())
 }
 
 const Running = ({ beganAt, words }: { readonly beganAt: number; readonly words: string }) => {
@@ -120,7 +120,7 @@ const Running = ({ beganAt, words }: { readonly beganAt: number; readonly words:
       <progress aria-label="The dry run" />
       <p>
         <span role="status">{words}.</span>{" "}
-        <span className="quiet">{Durations.countdown(Math.max(0, now - beganAt))} so far</span>
+        <span className="quiet">{Moments.countdown(Math.max(0, now - beganAt))} so far</span>
       </p>
     </div>
   )

@@ -1,7 +1,7 @@
 /** The figures of dry runs side by side, as rows of a table. Pure. */
 import { Count, DryRunFigures, type DryRunReport } from "@holdfast/wire"
 import type { DryRunGroup } from "@holdfast/wire/api"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 
 /** A dry run and its name. */
 interface Column {
@@ -18,7 +18,7 @@ export const columnsOf = ({ against, replay, report }: DryRunGroup.DryRunAnswer)
 
 /** The rows of a comparison. */
 export const rowsOf = (columns: ReadonlyArray<Column>): ReadonlyArray<DryRunFigures.Row> =>
-  DryRunFigures.rowsOf(reportsOf(columns), { duration: Durations.duration, money: (usd) => `$${usd.toFixed(2)}` })
+  DryRunFigures.rowsOf(reportsOf(columns), { duration: Moments.duration, money: (usd) => `$${usd.toFixed(2)}` })
 
 /** The ends of all runs in one sentence, for people who do not see the table. */
 export const sentenceOf = (columns: ReadonlyArray<Column>): string =>

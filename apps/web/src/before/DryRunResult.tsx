@@ -1,6 +1,6 @@
 /** The result of a dry run: the figures side by side, why turns failed, and the picture. */
 import type { DryRunGroup } from "@holdfast/wire/api"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Comparison from "./Comparison.ts"
 
 /** The result. */
@@ -55,7 +55,7 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
       )}
       <p className="quiet">
         {answer.outages.join(" ")} Assumed: {answer.assumptions.join(" ")} The turns took{" "}
-        {Durations.duration(Math.max(...columns.map(({ report }) => report.endedAt - report.startedAt)))} of simulated
+        {Moments.duration(Math.max(...columns.map(({ report }) => report.endedAt - report.startedAt)))} of simulated
         time.
       </p>
     </section>

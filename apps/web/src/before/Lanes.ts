@@ -1,7 +1,7 @@
 /** The waits of policies as lanes of one line of time. Pure. */
 import { Count } from "@holdfast/wire"
 import type { SchedulePreview } from "@holdfast/wire/api"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 
 /** One lane: the calls after a first failure, in milliseconds after it. */
 interface Lane {
@@ -47,7 +47,7 @@ export const wordsOf = ({ because, calls, label }: Lane): string => {
   const retries = calls.length - 1
   const switches = new Set(calls.flatMap(({ switchedTo }) => switchedTo ?? []))
   return [
-    `${label}: ${Count.of(retries, "retry", "retries")} within ${Durations.duration(calls.at(-1)?.atMs ?? 0)}`,
+    `${label}: ${Count.of(retries, "retry", "retries")} within ${Moments.duration(calls.at(-1)?.atMs ?? 0)}`,
     ...(switches.size === 0 ? [] : [`over ${[...switches].join(", ")}`]),
     ...(because === undefined ? ["and so on"] : ["then the turn fails"])
   ].join(", ")

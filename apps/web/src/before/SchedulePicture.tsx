@@ -1,7 +1,7 @@
 /** The waits of the configuration, and of the changed settings, on one line of time. */
 import type { SchedulePreview } from "@holdfast/wire/api"
 import { useId, useState } from "react"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Lanes from "./Lanes.ts"
 
 interface SchedulePictureProps {
@@ -73,7 +73,7 @@ export const SchedulePicture = ({ changed, present }: SchedulePictureProps) => {
       <div className="lane-axis" aria-hidden="true">
         {Lanes.ticksOf(length).map((ms) => (
           <span key={ms} style={{ left: x(ms) }}>
-            {ms === 0 ? "0" : Durations.duration(ms)}
+            {ms === 0 ? "0" : Moments.duration(ms)}
           </span>
         ))}
       </div>
@@ -117,7 +117,7 @@ const Mark = ({ call: { atMs, switchedTo }, isEnd, x }: MarkProps) => (
     y1={isEnd ? 3 : 6}
     y2={isEnd ? 21 : 18}
   >
-    <title>{`${Durations.duration(atMs)}${switchedTo === undefined ? "" : `, ${switchedTo}`}`}</title>
+    <title>{`${Moments.duration(atMs)}${switchedTo === undefined ? "" : `, ${switchedTo}`}`}</title>
   </line>
 )
 
@@ -156,7 +156,7 @@ const Table = ({ changed, present }: SchedulePictureProps) => {
 
 const Cells = ({ row }: { readonly row: SchedulePreview.RetryRow | undefined }) => (
   <>
-    <td>{row === undefined ? "–" : `${Durations.duration(row.delayMs)}${row.clipped ? " (cut)" : ""}`}</td>
-    <td>{row === undefined ? "–" : Durations.duration(row.atMs)}</td>
+    <td>{row === undefined ? "–" : `${Moments.duration(row.delayMs)}${row.clipped ? " (cut)" : ""}`}</td>
+    <td>{row === undefined ? "–" : Moments.duration(row.atMs)}</td>
   </>
 )

@@ -1,12 +1,12 @@
 /** The fields of a dry run: outages, and the settings to change. Errors of the service are beside them. */
 import { type ReactNode, useId } from "react"
 import { ModelList } from "../conversation/ModelList.tsx"
-import type * as Trial from "./Trial.ts"
+import type * as TrialForm from "./TrialForm.ts"
 
 interface TrialFieldsProps {
-  readonly fields: Trial.Fields
-  readonly onChange: (fields: Trial.Fields) => void
-  readonly faults: ReadonlyMap<Trial.Field | "form", ReadonlyArray<string>>
+  readonly fields: TrialForm.TrialValues
+  readonly onChange: (fields: TrialForm.TrialValues) => void
+  readonly faults: ReadonlyMap<TrialForm.Field | "form", ReadonlyArray<string>>
   /** The configured value of each setting, in words. */
   readonly configured: ReadonlyMap<string, string>
 }
@@ -17,7 +17,7 @@ const EXAMPLES = ["529 for 7h", "429 for 1h;retry-after=60", "503 for 20m,ok for
 /** The fields of outages, or of the record. */
 export const OutageFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps, "configured">) => {
   const id = useId()
-  const set = (change: Partial<Trial.Fields>): void => onChange({ ...fields, ...change })
+  const set = (change: Partial<TrialForm.TrialValues>): void => onChange({ ...fields, ...change })
   const input = inputOf({ id, faults, fields, onChange })
   return (
     <fieldset>
@@ -84,7 +84,7 @@ export const OutageFields = ({ faults, fields, onChange }: Omit<TrialFieldsProps
 export const SettingFields = ({ configured, faults, fields, onChange }: TrialFieldsProps) => {
   const id = useId()
   const input = inputOf({ id, faults, fields, onChange })
-  const select = (name: Trial.Field, words: string, choices: ReadonlyArray<string>, present?: string) => (
+  const select = (name: TrialForm.Field, words: string, choices: ReadonlyArray<string>, present?: string) => (
     <Labelled id={`${id}-${name}`} words={words} faults={faults.get(name)} isWide={present !== undefined}>
       {(described) => (
         <select
@@ -166,7 +166,7 @@ interface InputOptions {
 
 const inputOf =
   ({ faults, fields, id, onChange }: Omit<TrialFieldsProps, "configured"> & { readonly id: string }) =>
-  (name: Trial.Field, words: string, options: InputOptions) => (
+  (name: TrialForm.Field, words: string, options: InputOptions) => (
     <Labelled id={`${id}-${name}`} words={words} faults={faults.get(name)}>
       {(described) => (
         <input

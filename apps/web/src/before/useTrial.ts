@@ -4,12 +4,12 @@ import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query"
 import { useRef, useState } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
-import type * as Trial from "./Trial.ts"
+import type * as TrialForm from "./TrialForm.ts"
 
 const AGAIN_MS = 5_000
 
 /** The waits of the configuration with settings over it. */
-export const useSchedule = (candidate: Trial.Candidate) =>
+export const useSchedule = (candidate: TrialForm.Candidate) =>
   useQuery({
     queryKey: ["schedule", candidate],
     queryFn: ({ signal }) => Service.client.schedule(candidate, { signal }),
@@ -50,7 +50,7 @@ export const useDryRun = () => {
 }
 
 /** The mistakes that an error of the service names; one sentence for any other error. */
-export const faultsOf = (error: unknown): ReadonlyArray<Trial.Fault> => {
+export const faultsOf = (error: unknown): ReadonlyArray<TrialForm.Fault> => {
   if (error === null || error === undefined) return []
   return Problems.mistakesOf(error) ?? [{ path: "", message: Problems.wordsOf(error) }]
 }

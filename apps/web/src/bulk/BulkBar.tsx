@@ -6,7 +6,7 @@ import { useBulk } from "./useBulk.ts"
 import "./bulk.css"
 
 /** The buttons that fit the turns; nothing where none does. `turns` are newest first. */
-export const BulkBar = ({ turns }: { readonly turns: ReadonlyArray<BulkChoice.ShownTurn> }) => {
+export const BulkBar = ({ turns }: { readonly turns: ReadonlyArray<BulkChoice.ChosenTurn> }) => {
   // The choice stays as it was counted, while the list changes.
   const [asked, setAsked] = useState<BulkChoice.BulkChoice | undefined>(undefined)
   const { progress, result, send, stop } = useBulk()

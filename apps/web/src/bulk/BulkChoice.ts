@@ -3,7 +3,7 @@ import { Count, type TurnState } from "@holdfast/wire"
 import type { BulkCommands } from "@holdfast/wire/api"
 
 /** The part of a turn that decides which commands fit. */
-export type ShownTurn = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | "status" | "model">
+export type ChosenTurn = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | "status" | "model">
 
 /** A command for many turns. */
 export type Verb = "retry" | "abort-retry" | "switch-target"
@@ -14,7 +14,7 @@ export const VERBS: ReadonlyArray<Verb> = ["retry", "abort-retry", "switch-targe
 /** The turns that a command is for. */
 export interface BulkChoice {
   readonly verb: Verb
-  readonly turns: ReadonlyArray<ShownTurn>
+  readonly turns: ReadonlyArray<ChosenTurn>
 }
 
 /**
@@ -22,7 +22,7 @@ export interface BulkChoice {
  *
  * Only the newest turn of a conversation is retried, as in the service: the model would answer another prompt otherwise.
  */
-export const choicesOf = (turns: ReadonlyArray<ShownTurn>): ReadonlyArray<BulkChoice> => {
+export const choicesOf = (turns: ReadonlyArray<ChosenTurn>): ReadonlyArray<BulkChoice> => {
   const seen = new Set<string>()
   const newest = turns.filter(({ conversationId }) => !seen.has(conversationId) && seen.add(conversationId))
   const waiting = turns.filter(({ status }) => status === "waiting")
@@ -34,7 +34,7 @@ export const choicesOf = (turns: ReadonlyArray<ShownTurn>): ReadonlyArray<BulkCh
 
 /** The endpoints of turns with the number of turns of each, most turns first. */
 export const endpointsOf = (
-  turns: ReadonlyArray<ShownTurn>
+  turns: ReadonlyArray<ChosenTurn>
 ): ReadonlyArray<readonly [model: string, count: number]> => {
   const counts = new Map<string, number>()
   for (const { model } of turns) counts.set(model, (counts.get(model) ?? 0) + 1)

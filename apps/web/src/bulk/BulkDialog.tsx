@@ -2,12 +2,12 @@
 import { useId, useLayoutEffect, useRef, useState } from "react"
 import { ModelList } from "../conversation/ModelList.tsx"
 import * as BulkChoice from "./BulkChoice.ts"
-import type { Progress } from "./useBulk.ts"
+import type { BulkProgress } from "./useBulk.ts"
 
 interface BulkDialogProps {
   readonly asked: BulkChoice.BulkChoice
   /** Set while the command goes out. */
-  readonly progress: Progress | undefined
+  readonly progress: BulkProgress | undefined
   readonly onSend: (choice: BulkChoice.BulkChoice, model: string) => void
   readonly onStop: () => void
   readonly onClose: () => void

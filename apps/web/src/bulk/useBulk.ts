@@ -14,7 +14,7 @@ import { type BulkChoice, resultOf } from "./BulkChoice.ts"
 const PART = 50
 
 /** A command in progress. */
-export interface Progress {
+export interface BulkProgress {
   readonly done: number
   readonly of: number
 }
@@ -23,7 +23,7 @@ export interface Progress {
 export const useBulk = () => {
   const queries = useQueryClient()
   const stopping = useRef<AbortController>(undefined)
-  const [progress, setProgress] = useState<Progress | undefined>(undefined)
+  const [progress, setProgress] = useState<BulkProgress | undefined>(undefined)
   const [result, setResult] = useState("")
   const send = async ({ turns, verb }: BulkChoice, model: string): Promise<void> => {
     const controller = new AbortController()

@@ -4,8 +4,8 @@
  * The text has no countdown, so it changes with the state and never each second.
  */
 import type { ConversationView } from "@holdfast/client"
-import * as Durations from "../text/Durations.ts"
-import * as Reasons from "../text/Reasons.ts"
+import * as Moments from "../text/Moments.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 import type { Link } from "./ConversationStore.ts"
 
 interface AnnouncementProps {
@@ -24,9 +24,9 @@ export const Announcement = (props: AnnouncementProps) => (
 export const wordsOf = ({ link, view: { retry, status, turn, voided } }: AnnouncementProps): string => {
   if (link.state === "lost") return "The connection to the service is lost. The page connects again by itself."
   if (retry !== undefined) {
-    const at = Durations.moment(retry.dueAt, retry.dueAt)
+    const at = Moments.moment(retry.dueAt, retry.dueAt)
     return retry.asks === undefined
-      ? `${Reasons.wordsOf(retry.reason)}. Retry ${retry.attempt + 1} at ${at}.`
+      ? `${ReasonText.wordsOf(retry.reason)}. Retry ${retry.attempt + 1} at ${at}.`
       : `${retry.asks.message} The turn waits for your answer until ${at}.`
   }
   if (voided !== undefined) return "Text that was shown was taken back."

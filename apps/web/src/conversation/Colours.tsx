@@ -1,7 +1,7 @@
 /**
  * Code with syntax colours. Loaded when a message has code of a language.
  *
- * Its parts become elements of React with classes, so neither HTML nor styles come from the text (Markdown.M1).
+ * Its parts become elements of React with classes, so neither HTML nor styles come from the text.
  */
 import bash from "highlight.js/lib/languages/bash"
 import cpp from "highlight.js/lib/languages/cpp"

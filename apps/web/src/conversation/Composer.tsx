@@ -27,7 +27,7 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
   const queries = useQueryClient()
   const sending = useMutation({
     // The same id again is the same turn: a prompt whose response was lost is sent again.
-    mutationFn: async ({ turnId, ...draft }: Sending.Draft & { readonly turnId: string }) =>
+    mutationFn: async ({ turnId, ...draft }: Sending.PromptDraft & { readonly turnId: string }) =>
       Service.client.conversation(conversationId).prompt(await Sending.promptOf(draft), { turnId }),
     onSuccess: () => {
       Draft.keep(conversationId, "")

@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useEffect, useMemo, useRef, useState } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import { Announcement } from "./Announcement.tsx"
 import { Composer } from "./Composer.tsx"
 import { History } from "./History.tsx"
@@ -46,7 +46,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
       <div className="pad">
         <h1>{link.code === "conversation-not-found" ? "There is no such conversation" : "It cannot be shown"}</h1>
         <p role="alert">{link.message}</p>
-        <a href={Route.format({ page: "conversations" })}>All conversations</a>
+        <a href={PageRoute.format({ page: "conversations" })}>All conversations</a>
       </div>
     )
   }

@@ -16,7 +16,7 @@ export type Link =
   | { readonly state: "refused"; readonly code: string | undefined; readonly message: string }
 
 /** What the page knows of a conversation. */
-export interface Snapshot {
+export interface ConversationSnapshot {
   readonly view: ConversationView.ConversationView
   readonly link: Link
   /** An event has been received: what the view has is the conversation's beginning, or all of it. */
@@ -25,14 +25,14 @@ export interface Snapshot {
 
 /** The state of one conversation, for `useSyncExternalStore`. */
 export interface ConversationStore {
-  readonly read: () => Snapshot
+  readonly read: () => ConversationSnapshot
   /** The first listener opens the stream; without listeners it is closed. */
   readonly subscribe: (listener: () => void) => () => void
 }
 
 /** Makes the store of a conversation. */
 export const make = (conversationId: string): ConversationStore => {
-  let shown: Snapshot = { view: ConversationView.empty, link: { state: "connecting" }, isLoaded: false }
+  let shown: ConversationSnapshot = { view: ConversationView.empty, link: { state: "connecting" }, isLoaded: false }
   let latest = shown
   let closing: AbortController | undefined = undefined
   let isDue = false
@@ -43,7 +43,7 @@ export const make = (conversationId: string): ConversationStore => {
     shown = latest
     for (const listener of listeners) listener()
   }
-  const change = (changed: Partial<Snapshot>): void => {
+  const change = (changed: Partial<ConversationSnapshot>): void => {
     latest = { ...latest, ...changed }
     if (isDue) return
     isDue = true

@@ -4,8 +4,8 @@
  * The entries in sight are drawn, and a few around them: ten thousand messages scroll like a few. The others have an estimated height
  * until they are drawn once.
  *
- * History.H2. Where the page follows the end, the list never moves it: a list that is loaded grows while its entries are measured, and a
- *     correction from before would take the page back.
+ * Where the page follows the end, the list never moves it: a list that is loaded grows while its entries are measured, and a correction
+ * from before would take the page back.
  */
 import type { ConversationView } from "@holdfast/client"
 import { useVirtualizer } from "@tanstack/react-virtual"
@@ -36,7 +36,7 @@ export const History = ({ history, isAtEnd, results, scroller }: HistoryProps) =
     estimateSize: () => ESTIMATE_PX,
     overscan: AROUND
   })
-  // History.H2
+
   rows.shouldAdjustScrollPositionOnItemSizeChange = isAtEnd.current ? never : undefined
   if (history.length === 0) return null
   const drawn = rows.getVirtualItems()

@@ -2,8 +2,8 @@
 import type { ConversationView } from "@holdfast/client"
 import { Count, HeldCall } from "@holdfast/wire"
 import { memo } from "react"
-import * as Durations from "../text/Durations.ts"
-import * as Reasons from "../text/Reasons.ts"
+import * as Moments from "../text/Moments.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 import { CopyButton } from "./CopyButton.tsx"
 import { Markdown } from "./Markdown.tsx"
 import { Reasoning } from "./Reasoning.tsx"
@@ -54,7 +54,7 @@ export const HistoryEntry = memo(({ event, results }: HistoryEntryProps) => {
     case "error":
       return (
         <div className="failure" role="group" aria-label="Error">
-          <strong>{Reasons.wordsOf(event.reason)}</strong>
+          <strong>{ReasonText.wordsOf(event.reason)}</strong>
           {event.code !== undefined && <code className="code-tag">{event.code}</code>}
           <p className="verbatim">{event.message}</p>
         </div>
@@ -78,7 +78,7 @@ const TurnEnd = ({ end }: { readonly end: Of<"turn-end"> }) => {
   const parts = [
     end.status === "aborted" ? "Stopped" : undefined,
     end.attempts > Math.max(1, end.steps) ? Count.of(end.attempts, "call") : undefined,
-    waitedMs > 0 ? `waited ${Durations.duration(waitedMs)}` : undefined,
+    waitedMs > 0 ? `waited ${Moments.duration(waitedMs)}` : undefined,
     end.usage.outputTokens === undefined ? undefined : `${end.usage.outputTokens} tokens of output`
   ].filter((part) => part !== undefined)
   return parts.length === 0 ? null : <p className="quiet line turn-end">{parts.join(" · ")}</p>

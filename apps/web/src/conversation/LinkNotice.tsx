@@ -1,5 +1,5 @@
 /** How the page is connected, when it is not: it comes back by itself. */
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import type { Link } from "./ConversationStore.ts"
 
@@ -14,7 +14,7 @@ const Lost = ({ link }: { readonly link: Extract<Link, { readonly state: "lost" 
   return (
     <div className="link-lost">
       The connection to the service is lost. The turn runs on without this page.{" "}
-      {left > 0 ? `Connecting again in ${Durations.countdown(left)} …` : "Connecting …"}
+      {left > 0 ? `Connecting again in ${Moments.countdown(left)} …` : "Connecting …"}
     </div>
   )
 }

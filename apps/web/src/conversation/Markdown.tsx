@@ -5,10 +5,10 @@
  * when it is finished, and its pieces are kept for some time: the page does not stand still when a long answer ends, or comes into sight
  * again. Only a text whose pieces refer to each other (footnotes, addresses at its end) is rendered whole.
  *
- * Markdown.M1. The text is untrusted. It becomes elements of React, never HTML: tags in it are shown as the text that they are.
- *     `rehype-sanitize` keeps known elements and attributes alone, which have no script, no style and no event.
- * Markdown.M2. Nothing in it loads by itself: an image is shown as its description and its address. A link opens only when a person
- *     follows it, in a new tab that learns nothing of this page, and names its host where its text does not.
+ * The text is untrusted. It becomes elements of React, never HTML: tags in it are shown as the text that they are. `rehype-sanitize` keeps
+ * known elements and attributes alone, which have no script, no style and no event. Nothing in it loads by itself: an image is shown as its
+ * description and its address. A link opens only when a person follows it, in a new tab that learns nothing of this page, and names its
+ * host where its text does not.
  */
 import {
   type ComponentPropsWithoutRef,
@@ -119,7 +119,7 @@ interface Node {
   children?: Array<Node>
 }
 
-/** Markdown.M1. A tag is shown, not dropped: an answer about HTML may have forgotten its code marks. */
+/** A tag is shown, not dropped: an answer about HTML may have forgotten its code marks. */
 const htmlAsText = () => (tree: Node) => {
   const change = (node: Node, isInline: boolean): void => {
     for (const [index, child] of (node.children ?? []).entries()) {
@@ -176,7 +176,6 @@ const Link = ({ children, href = "" }: Of<"a">) => {
   )
 }
 
-/** Markdown.M2 */
 const Image = ({ alt = "", src }: Of<"img">) => (
   <span className="image-box">
     Image{alt === "" ? "" : ` “${alt}”`}, not loaded{typeof src === "string" && src !== "" ? `: ${src}` : ""}

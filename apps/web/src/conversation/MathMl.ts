@@ -2,7 +2,7 @@
  * Draws a formula as MathML, which the browser lays out. Loaded when a message has one.
  *
  * Temml is a KaTeX whose MathML is what browsers have of it: letters of other alphabets are characters, and frames are styles. It makes
- * elements, and sets their styles one by one, as the page's policy allows; it never makes HTML from text (Markdown.M1). Commands that load,
+ * elements, and sets their styles one by one, as the page's policy allows; it never makes HTML from text. Commands that load,
  * link or name are refused.
  */
 import temml from "temml"

@@ -3,9 +3,9 @@ import type { Conversation } from "@holdfast/client"
 import { useQueryClient } from "@tanstack/react-query"
 import { useRef } from "react"
 import * as Actions from "../palette/Actions.ts"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import { CommandFailure } from "./CommandFailure.tsx"
-import * as Transcript from "./Transcript.ts"
+import * as MarkdownTranscript from "./MarkdownTranscript.ts"
 import { useCommand } from "./useCommand.ts"
 
 interface MenuProps {
@@ -22,7 +22,8 @@ export const Menu = ({ conversationId, title }: MenuProps) => {
     menu.current?.removeAttribute("open")
     menu.current?.querySelector("summary")?.focus()
   }
-  const markdownOf = async (conversation: Conversation) => Transcript.markdown(title, await conversation.getMessages())
+  const markdownOf = async (conversation: Conversation) =>
+    MarkdownTranscript.markdown(title, await conversation.getMessages())
   const actions = [
     // Pages that are not on this machine and without TLS have no clipboard.
     ...(navigator.clipboard === undefined
@@ -46,7 +47,7 @@ export const Menu = ({ conversationId, title }: MenuProps) => {
         if (!confirm(`Delete “${title}” with all its turns? A turn that runs or waits is ended.`)) return
         send(async (conversation) => {
           await conversation.delete()
-          Route.go({ page: "conversations" })
+          PageRoute.go({ page: "conversations" })
           await queries.invalidateQueries({ queryKey: ["conversations"] })
         })
       }

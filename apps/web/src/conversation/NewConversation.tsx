@@ -8,7 +8,7 @@ import { useAttached } from "../attach/useAttached.ts"
 import { useConfiguration } from "../health/useHealth.ts"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import { ModelList } from "./ModelList.tsx"
 import "./new.css"
 
@@ -26,7 +26,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
       Draft.keep(NEW, "")
       const { conversationId } = await turn.getState()
       void queries.invalidateQueries({ queryKey: ["conversations"] })
-      Route.go({ page: "conversation", conversationId })
+      PageRoute.go({ page: "conversation", conversationId })
     }
   })
   useEffect(() => {
@@ -93,7 +93,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
 /** The draft of the first prompt: no conversation has this id. */
 const NEW = "+"
 
-interface Opening extends Sending.Draft {
+interface Opening extends Sending.PromptDraft {
   readonly turnId: string
   readonly model?: string
   readonly tags?: ReadonlyArray<string>

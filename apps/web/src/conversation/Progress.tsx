@@ -1,6 +1,6 @@
 /** The answer that is arriving, and text that was shown and is void. */
 import type { ConversationView } from "@holdfast/client"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import { FileBox } from "./FileBox.tsx"
 import { MarkdownInProgress } from "./Markdown.tsx"
@@ -74,7 +74,7 @@ const MissingTools = ({ missing: { servers, until } }: { readonly missing: Missi
       <p>
         {until === undefined
           ? "The turn runs without these tool servers:"
-          : `The turn waits for tool servers, until ${Durations.moment(until, now)}:`}
+          : `The turn waits for tool servers, until ${Moments.moment(until, now)}:`}
       </p>
       <ul>
         {servers.map(({ message, server }) => (

@@ -3,13 +3,13 @@ import type { ConversationView } from "@holdfast/client"
 import type { Message } from "@holdfast/wire"
 
 /** What is known of a call. */
-export interface Result {
+export interface CallResult {
   readonly state: "running" | "succeeded" | "failed"
   readonly output: unknown
 }
 
 /** The results by turn and call. An id that two calls of one turn have stands for the later one. */
-export type Results = ReadonlyMap<string, Result>
+export type Results = ReadonlyMap<string, CallResult>
 
 /** The results of a view. The same history and calls have the same map. */
 export const of = ({
@@ -17,7 +17,7 @@ export const of = ({
   toolCalls
 }: Pick<ConversationView.ConversationView, "history" | "toolCalls">): Results => {
   if (last !== undefined && last.history === history && last.toolCalls === toolCalls) return last.results
-  const results = new Map<string, Result>()
+  const results = new Map<string, CallResult>()
   for (const event of history) {
     if (event.type !== "message" || event.message.role !== "tool") continue
     for (const part of event.message.content) {
@@ -40,7 +40,7 @@ export const find = (
   results: Results,
   turnId: string,
   { toolCallId }: Pick<Message.ToolCallPart, "toolCallId">
-): Result | undefined => results.get(keyOf(turnId, toolCallId))
+): CallResult | undefined => results.get(keyOf(turnId, toolCallId))
 
 // --- internal
 

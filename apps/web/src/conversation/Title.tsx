@@ -6,8 +6,8 @@ import { useEffect, useRef, useState } from "react"
 import { flushSync } from "react-dom"
 import * as Service from "../service/Service.ts"
 import * as Actions from "../palette/Actions.ts"
-import * as Route from "../shell/Route.ts"
-import * as Durations from "../text/Durations.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import { LineForm } from "./LineForm.tsx"
 import { Menu } from "./Menu.tsx"
@@ -23,7 +23,7 @@ interface TitleProps {
   /** Answers of a person that hold for every call of a tool. */
   readonly toolAnswers: ConversationState.ToolAnswers | undefined
   /** The wait of its turn. */
-  readonly retry: ConversationView.PendingRetry | undefined
+  readonly retry: ConversationView.ShownRetry | undefined
   /** Shown until the title is there. */
   readonly prompt: string | undefined
 }
@@ -61,7 +61,7 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
   return (
     <div className="title">
       {retry === undefined ? <TabTitle text={shown} /> : <WaitingTabTitle retry={retry} text={shown} />}
-      <a className="back" href={Route.format({ page: "conversations" })}>
+      <a className="back" href={PageRoute.format({ page: "conversations" })}>
         <span aria-hidden="true">←</span> <span className="hidden">All conversations</span>
       </a>
       {isEdited ? (
@@ -113,9 +113,9 @@ const TabTitle = ({ text }: { readonly text: string }) => {
 }
 
 /** The title of a tab that is not looked at: when its turn goes on, or that it asks. */
-const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.PendingRetry; readonly text: string }) => {
+const WaitingTabTitle = ({ retry, text }: { readonly retry: ConversationView.ShownRetry; readonly text: string }) => {
   const left = ConversationView.remainingMs(retry, useNow())
-  const wait = retry.asks !== undefined ? "asks" : left > 0 ? Durations.countdown(left) : "now"
+  const wait = retry.asks !== undefined ? "asks" : left > 0 ? Moments.countdown(left) : "now"
   return <TabTitle text={`(${wait}) ${text}`} />
 }
 

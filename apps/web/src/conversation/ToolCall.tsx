@@ -1,12 +1,12 @@
 /** A tool call, folded: its name and state, and inside its arguments and its result, as text. */
-import type { Result } from "./Results.ts"
+import type { CallResult } from "./Results.ts"
 
 interface ToolCallProps {
   readonly toolName: string
   readonly input: unknown
   /** Why the arguments could not be read. */
   readonly malformed?: string | undefined
-  readonly result: Result | undefined
+  readonly result: CallResult | undefined
 }
 
 /** A folded call. */

@@ -2,7 +2,7 @@
 import { type Conversation, ConversationView } from "@holdfast/client"
 import type { TurnEvent } from "@holdfast/wire"
 import { useId } from "react"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
 import { CommandFailure } from "./CommandFailure.tsx"
@@ -12,7 +12,7 @@ interface ToolQuestionProps {
   readonly conversationId: string
   /** Those without an answer. */
   readonly calls: ReadonlyArray<TurnEvent.AskedCall>
-  readonly retry: ConversationView.PendingRetry
+  readonly retry: ConversationView.ShownRetry
 }
 
 /** The yellow message of a question. */
@@ -33,7 +33,7 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
       }
     ])
   )
-  const left = Durations.countdown(ConversationView.remainingMs(retry, now))
+  const left = Moments.countdown(ConversationView.remainingMs(retry, now))
   return (
     <section className="wait asks" aria-labelledby={id}>
       <h2 id={id}>{calls.length === 1 ? "A tool call needs your approval" : "Tool calls need your approval"}</h2>
@@ -41,7 +41,7 @@ export const ToolQuestion = ({ calls, conversationId, retry }: ToolQuestionProps
         <AskedCall key={call.toolCallId} call={call} isPending={isPending} send={send} />
       ))}
       <p className="countdown" role="timer">
-        {`${left} left to answer; refused without an answer at ${Durations.moment(retry.dueAt, now)}`}
+        {`${left} left to answer; refused without an answer at ${Moments.moment(retry.dueAt, now)}`}
       </p>
       {calls.length > 1 && <p className="facts">Approved calls run when each has its answer.</p>}
       <CommandFailure failure={failure} />

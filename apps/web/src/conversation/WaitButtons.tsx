@@ -2,7 +2,7 @@
 import type { ConversationView } from "@holdfast/client"
 import { useId, useRef, useState } from "react"
 import * as Actions from "../palette/Actions.ts"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { LineForm } from "./LineForm.tsx"
 import { ModelForm } from "./ModelForm.tsx"
 import { useModels } from "./useModels.ts"
@@ -11,7 +11,7 @@ import { useCommand } from "./useCommand.ts"
 
 interface WaitButtonsProps {
   readonly conversationId: string
-  readonly retry: ConversationView.PendingRetry
+  readonly retry: ConversationView.ShownRetry
   readonly hasBudget: boolean
 }
 
@@ -87,7 +87,7 @@ export const WaitButtons = ({ conversationId, hasBudget, retry: { asks } }: Wait
             field={{
               type: "datetime-local",
               required: true,
-              defaultValue: Durations.forField(Date.now() + HOUR_MS)
+              defaultValue: Moments.forField(Date.now() + HOUR_MS)
             }}
             onGiven={(until) => {
               close()

@@ -7,8 +7,8 @@ import { ConversationView } from "@holdfast/client"
 import { useQuery } from "@tanstack/react-query"
 import { useId } from "react"
 import * as Service from "../service/Service.ts"
-import * as Durations from "../text/Durations.ts"
-import * as Reasons from "../text/Reasons.ts"
+import * as Moments from "../text/Moments.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 import { useNow } from "../time/Now.ts"
 import { WaitButtons } from "./WaitButtons.tsx"
 import * as WaitCourse from "./WaitCourse.ts"
@@ -17,7 +17,7 @@ import "./wait.css"
 
 interface WaitNoticeProps {
   readonly conversationId: string
-  readonly retry: ConversationView.PendingRetry
+  readonly retry: ConversationView.ShownRetry
 }
 
 /** The yellow message of a wait. */
@@ -41,7 +41,7 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
   return (
     <section className={asks === undefined ? "wait" : "wait asks"} aria-labelledby={id}>
       <h2 id={id}>
-        {asks === undefined ? Reasons.wordsOf(reason) : "Holdfast asks before it goes on"}
+        {asks === undefined ? ReasonText.wordsOf(reason) : "Holdfast asks before it goes on"}
         {asks === undefined && code !== undefined && <code className="code-tag">{code}</code>}
       </h2>
       {asks !== undefined && <p>{asks.message}</p>}
@@ -60,7 +60,7 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
       {course?.deaths.map((at) => (
         <p key={at} className="facts">
           The service’s process died. The next one went on with this wait at{" "}
-          {Durations.moment(at - (retry.retryAt - retry.dueAt), Date.now())}.
+          {Moments.moment(at - (retry.retryAt - retry.dueAt), Date.now())}.
         </p>
       ))}
       {course !== undefined && asks === undefined && <WaitPicture course={course} retry={retry} upcoming={upcoming} />}
@@ -74,23 +74,23 @@ export const WaitNotice = ({ conversationId, retry }: WaitNoticeProps) => {
 const AGAIN_MS = 15_000
 
 /** A timer is not a live region: a screen reader reads it when it is asked to. */
-const Countdown = ({ retry }: { readonly retry: ConversationView.PendingRetry }) => {
+const Countdown = ({ retry }: { readonly retry: ConversationView.ShownRetry }) => {
   const now = useNow()
   const left = ConversationView.remainingMs(retry, now)
-  const at = Durations.moment(retry.dueAt, now)
+  const at = Moments.moment(retry.dueAt, now)
   return (
     <p className="countdown" role="timer">
       {retry.asks !== undefined
-        ? `${Durations.countdown(left)} left to answer; without an answer the turn ends at ${at}`
+        ? `${Moments.countdown(left)} left to answer; without an answer the turn ends at ${at}`
         : left > 0
-          ? `Next attempt in ${Durations.countdown(left)}, at ${at}`
+          ? `Next attempt in ${Moments.countdown(left)}, at ${at}`
           : "The next attempt is due; it starts as soon as the endpoint admits it."}
     </p>
   )
 }
 
 const factsOf = (
-  { attempt, maxAttempts }: ConversationView.PendingRetry,
+  { attempt, maxAttempts }: ConversationView.ShownRetry,
   course: WaitCourse.WaitCourse | undefined
 ): ReadonlyArray<string> => [
   `Retry ${attempt + 1}${maxAttempts === undefined ? "" : ` of ${maxAttempts}`}`,
@@ -99,6 +99,6 @@ const factsOf = (
     : course.budget.totalMs === undefined
       ? ["no limit of waiting time"]
       : [
-          `${Durations.duration(Math.max(0, course.budget.totalMs - course.budget.usedMs))} of ${Durations.duration(course.budget.totalMs)} waiting time left after this wait`
+          `${Moments.duration(Math.max(0, course.budget.totalMs - course.budget.usedMs))} of ${Moments.duration(course.budget.totalMs)} waiting time left after this wait`
         ])
 ]

@@ -2,11 +2,11 @@
  * The attempts of the waiting step in a row: those that failed, the next one, and those behind it.
  *
  * The places are even, because waits of one night are seconds and hours. A solid line is a wait whose length is fixed, a dashed line leads to an attempt that
- * comes not before its time (WaitSchedule.W1).
+ * comes not before its time.
  */
 import type { ConversationView } from "@holdfast/client"
 import { Count, type ConversationState } from "@holdfast/wire"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
 import * as WaitSchedule from "./WaitSchedule.ts"
@@ -14,7 +14,7 @@ import "./wait-picture.css"
 
 interface WaitPictureProps {
   readonly course: WaitCourse
-  readonly retry: ConversationView.PendingRetry
+  readonly retry: ConversationView.ShownRetry
   readonly upcoming: ConversationState.Upcoming | undefined
 }
 
@@ -34,7 +34,7 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
       <div
         className="attempts"
         role="img"
-        aria-label={`${failed}; the next one is due at ${Durations.moment(retry.dueAt, now)}`}
+        aria-label={`${failed}; the next one is due at ${Moments.moment(retry.dueAt, now)}`}
       >
         {past.map(({ at, code }, index) => {
           const before = past[index - 1] ?? failures[failures.length - past.length - 1]
@@ -43,24 +43,24 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
             <AttemptMark
               key={index}
               kind="failed"
-              wait={before === undefined ? undefined : Durations.duration(at - before.at)}
-              moment={Durations.after(at - skewMs, Math.min(gap, (past[index + 1]?.at ?? at + retry.delayMs) - at))}
+              wait={before === undefined ? undefined : Moments.duration(at - before.at)}
+              moment={Moments.after(at - skewMs, Math.min(gap, (past[index + 1]?.at ?? at + retry.delayMs) - at))}
               code={code}
             />
           )
         })}
         <AttemptMark
           kind="next"
-          wait={Durations.duration(retry.delayMs)}
-          moment={Durations.after(retry.dueAt, retry.delayMs)}
+          wait={Moments.duration(retry.delayMs)}
+          moment={Moments.after(retry.dueAt, retry.delayMs)}
           passed={passed}
         />
         {shown.map(({ delayMs, mostMs, notBefore }, index) => (
           <AttemptMark
             key={`later ${index}`}
             kind="later"
-            wait={mostMs > delayMs ? `${Durations.duration(delayMs)} +` : Durations.duration(delayMs)}
-            moment={Durations.after(notBefore, delayMs)}
+            wait={mostMs > delayMs ? `${Moments.duration(delayMs)} +` : Moments.duration(delayMs)}
+            moment={Moments.after(notBefore, delayMs)}
           />
         ))}
         {later.length > shown.length && <span className="attempts-more">+ {later.length - shown.length}</span>}

@@ -1,11 +1,11 @@
 /**
  * The attempts behind the next one, as the service expects them. Pure.
  *
- * WaitSchedule.W1. The next attempt's time is fixed. A later one comes not before its time: attempts take time of their own, and a part
- *     of its wait may be drawn at random.
+ * The next attempt's time is fixed. A later one comes not before its time: attempts take time of their own, and a part of its wait may be
+ * drawn at random.
  */
 import { Count, type ConversationState } from "@holdfast/wire"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 
 /** An attempt behind the next one. */
 interface Later {
@@ -39,7 +39,7 @@ export const wordsOf = (
   const end =
     because === undefined
       ? "."
-      : `, ${later.length === 1 ? "" : "the last one "}not before ${Durations.moment(last.notBefore, now)}; then ${ENDS[because]}.`
+      : `, ${later.length === 1 ? "" : "the last one "}not before ${Moments.moment(last.notBefore, now)}; then ${ENDS[because]}.`
   return `If it keeps failing, ${count} ${later.length === 1 ? "follows" : "follow"}${end}${random}`
 }
 

@@ -4,8 +4,8 @@ import { useQuery } from "@tanstack/react-query"
 import { useEffect, useLayoutEffect, useRef } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
-import * as Durations from "../text/Durations.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
+import * as Moments from "../text/Moments.ts"
 import "./explanation.css"
 
 interface ExplanationProps {
@@ -54,7 +54,7 @@ export const Explanation = ({ at, isHere = false, onClose, turn }: ExplanationPr
           Why
         </h2>
         {!isHere && (
-          <a href={Route.format({ page: "conversation", conversationId: turn.conversationId })}>Conversation</a>
+          <a href={PageRoute.format({ page: "conversation", conversationId: turn.conversationId })}>Conversation</a>
         )}
         <button type="button" className="small" onClick={onClose}>
           Close
@@ -71,7 +71,7 @@ export const Explanation = ({ at, isHere = false, onClose, turn }: ExplanationPr
 
 // --- internal
 
-const local = (words: string): string => Durations.local(words, Date.now())
+const local = (words: string): string => Moments.local(words, Date.now())
 
 interface RecordsProps {
   readonly explanation: TurnExplanation.TurnExplanation
@@ -107,7 +107,7 @@ const Records = ({ at, explanation: { interruption, isForgotten, seal, steps } }
 )
 
 interface AttemptRecordProps {
-  readonly attempt: TurnExplanation.Attempt
+  readonly attempt: TurnExplanation.ExplainedAttempt
   /** Set where a person asked about this attempt; another value: asked again. */
   readonly asked: Place | undefined
 }

@@ -8,7 +8,7 @@ const HEIGHT = 36
 const STEP = 12
 
 /** The picture, with its sum in words. */
-export const CallsPicture = ({ counts }: { readonly counts: Health.CallCounts }) => {
+export const CallsPicture = ({ counts }: { readonly counts: Health.HourlyCalls }) => {
   const hatch = useId()
   return (
     <svg

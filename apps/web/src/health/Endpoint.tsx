@@ -1,8 +1,8 @@
 /** One endpoint: its state as colour, shape and word, its gate, pauses, calls of the last hour, and last failure. */
 import type { Health } from "@holdfast/wire"
 import * as Service from "../service/Service.ts"
-import * as Durations from "../text/Durations.ts"
-import * as Reasons from "../text/Reasons.ts"
+import * as Moments from "../text/Moments.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 import { useNow } from "../time/Now.ts"
 import { CallsPicture } from "./CallsPicture.tsx"
 import * as Endpoints from "./Endpoints.ts"
@@ -42,7 +42,7 @@ export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
             <Pause
               key={`${pause.of} ${pause.credential} ${pause.until}`}
               words={Endpoints.pausedOf(pause)}
-              because={pause.isAsked ? "the provider named this time" : Reasons.wordsOf(pause.reason)}
+              because={pause.isAsked ? "the provider named this time" : ReasonText.wordsOf(pause.reason)}
               pause={pause}
               at={at}
             />
@@ -50,7 +50,7 @@ export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
           {pauses.length === 0 && lastFailure?.askedUntil !== undefined && lastFailure.askedUntil > at && (
             <Pause
               words="The provider asked for no call"
-              because={Reasons.wordsOf(lastFailure.reason)}
+              because={ReasonText.wordsOf(lastFailure.reason)}
               pause={{ since: lastFailure.at, until: lastFailure.askedUntil }}
               at={at}
             />
@@ -63,7 +63,7 @@ export const Endpoint = ({ at, endpoint, since }: EndpointProps) => {
           <p>
             {Endpoints.callsInWords(lastHour)} <span className="quiet">since {since}</span>
           </p>
-          {lastAnswerAt !== undefined && <p className="quiet">last answer {Durations.moment(lastAnswerAt, at)}</p>}
+          {lastAnswerAt !== undefined && <p className="quiet">last answer {Moments.moment(lastAnswerAt, at)}</p>}
         </div>
       </div>
     </li>
@@ -82,8 +82,8 @@ const NextTry = ({ at, until }: { readonly until: number; readonly at: number })
   return (
     <>
       {" "}
-      The next call is at {Durations.time(until, at)} at the latest
-      {left > 0 && <span aria-hidden="true">, in {Durations.countdown(left)}</span>}.
+      The next call is at {Moments.time(until, at)} at the latest
+      {left > 0 && <span aria-hidden="true">, in {Moments.countdown(left)}</span>}.
     </>
   )
 }
@@ -101,8 +101,8 @@ const Pause = ({ at, because, pause, words }: PauseProps) => {
   return (
     <div>
       <p>
-        <strong>{words}</strong> until {Durations.time(pause.until, at)}
-        {pause.until > now && <span aria-hidden="true">, for another {Durations.countdown(pause.until - now)}</span>}
+        <strong>{words}</strong> until {Moments.time(pause.until, at)}
+        {pause.until > now && <span aria-hidden="true">, for another {Moments.countdown(pause.until - now)}</span>}
         <span className="quiet"> · {because}</span>
       </p>
       {passed !== undefined && (
@@ -128,7 +128,7 @@ const Failed = ({
 }) => (
   <div>
     <p>
-      {words} {Durations.time(failedAt, at)}: {Reasons.wordsOf(reason)}
+      {words} {Moments.time(failedAt, at)}: {ReasonText.wordsOf(reason)}
       {code !== undefined && <code className="code-tag">{code}</code>}
     </p>
     <p className="quiet verbatim endpoint-message">{message}</p>

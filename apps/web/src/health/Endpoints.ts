@@ -56,7 +56,7 @@ interface Bar {
 }
 
 /** The bars of the last hour, the oldest first. */
-export const barsOf = ({ parts: { calls, failed } }: Pick<Health.CallCounts, "parts">): ReadonlyArray<Bar> => {
+export const barsOf = ({ parts: { calls, failed } }: Pick<Health.HourlyCalls, "parts">): ReadonlyArray<Bar> => {
   const most = Math.max(1, ...calls)
   return calls.map((count, part) => {
     const bad = Math.min(count, failed[part] ?? 0)
@@ -65,7 +65,7 @@ export const barsOf = ({ parts: { calls, failed } }: Pick<Health.CallCounts, "pa
 }
 
 /** `41 calls, 38 failed`. */
-export const callsInWords = ({ calls, failed }: Pick<Health.CallCounts, "calls" | "failed">): string =>
+export const callsInWords = ({ calls, failed }: Pick<Health.HourlyCalls, "calls" | "failed">): string =>
   `${Count.of(calls, "call")}${calls === 0 ? "" : `, ${failed} failed`}`
 
 // --- internal

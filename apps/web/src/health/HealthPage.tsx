@@ -2,7 +2,7 @@
 import { useEffect } from "react"
 import { useTokenCheck } from "../access/useTokenCheck.ts"
 import * as Problems from "../service/Problems.ts"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { ConfigurationTable } from "./ConfigurationTable.tsx"
 import { Endpoint } from "./Endpoint.tsx"
 import * as Endpoints from "./Endpoints.ts"
@@ -44,7 +44,7 @@ export const HealthPage = () => {
                   key={`${endpoint.target} ${endpoint.credential}`}
                   endpoint={endpoint}
                   at={health.data.at}
-                  since={Durations.moment(health.data.countedSince, health.data.at)}
+                  since={Moments.moment(health.data.countedSince, health.data.at)}
                 />
               ))}
             </ul>

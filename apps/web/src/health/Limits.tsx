@@ -1,6 +1,6 @@
 /** The limits of providers, configured and of their answers, and their use. */
 import { Count, type Health } from "@holdfast/wire"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Endpoints from "./Endpoints.ts"
 import { Meter } from "./Meter.tsx"
 
@@ -38,7 +38,7 @@ export const Limits = ({ at, limits, windows }: Pick<Health.Health, "at" | "limi
               {provider} <span className="quiet">· {credential}</span>
             </h3>
             <Use
-              text={`${Math.floor(used * 100)} % of ${name}${resetAt === undefined ? "" : `, begins anew ${Durations.moment(resetAt, at)}`}`}
+              text={`${Math.floor(used * 100)} % of ${name}${resetAt === undefined ? "" : `, begins anew ${Moments.moment(resetAt, at)}`}`}
               share={Math.min(1, used)}
               label={`${provider}, ${credential}: ${name}`}
             />

@@ -1,8 +1,8 @@
 /** The list of conversations: what each is doing, with search and tags. */
 import { useDeferredValue, useId, useRef, useState } from "react"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import * as Service from "../service/Service.ts"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Actions from "../palette/Actions.ts"
 import { useNow } from "../time/Now.ts"
 import { BulkBar } from "../bulk/BulkBar.tsx"
@@ -33,7 +33,7 @@ export const ConversationList = ({ selected }: { readonly selected: string | und
     <section className="list" aria-label="Conversations" tabIndex={-1}>
       <h1 className="hidden">Conversations</h1>
       <div className="list-head">
-        <a className="button primary" href={Route.format({ page: "new" })}>
+        <a className="button primary" href={PageRoute.format({ page: "new" })}>
           New conversation
         </a>
         <label className="hidden" htmlFor={searchId}>
@@ -125,14 +125,14 @@ const Item = ({ entry: { conversation, turn }, isSelected, onTag }: ItemProps) =
   return (
     <li className={isSelected ? "entry selected" : "entry"}>
       <a
-        href={Route.format({ page: "conversation", conversationId: conversation.conversationId })}
+        href={PageRoute.format({ page: "conversation", conversationId: conversation.conversationId })}
         aria-current={isSelected ? "page" : undefined}
       >
         <span className="entry-title">{conversation.title ?? "Untitled"}</span>
         <span className="entry-line">
           <span className={`status ${status.kind}`}>{ConversationStatus.wordsOf(status, now)}</span>
           <span className="quiet">
-            {conversation.model} · {Durations.moment(conversation.createdAt, now)}
+            {conversation.model} · {Moments.moment(conversation.createdAt, now)}
           </span>
         </span>
         {status.kind === "failed" && status.message !== "" && <span className="entry-error">{status.message}</span>}

@@ -1,6 +1,6 @@
 /** What a conversation is doing, in the words of the list. Pure. */
 import type { ConversationState, TurnState } from "@holdfast/wire"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 
 /** What a conversation is doing. */
 export type ConversationStatus =
@@ -52,9 +52,9 @@ export const compare = (one: Active, other: Active): number => {
 export const wordsOf = (status: ConversationStatus, now: number): string => {
   switch (status.kind) {
     case "waiting":
-      return status.dueAt > now ? `waits ${Durations.countdown(status.dueAt - now)}` : "about to retry"
+      return status.dueAt > now ? `waits ${Moments.countdown(status.dueAt - now)}` : "about to retry"
     case "asking":
-      return `asks you · ${Durations.countdown(status.dueAt - now)} left`
+      return `asks you · ${Moments.countdown(status.dueAt - now)} left`
     case "failed":
       return "failed"
     case "streaming":

@@ -1,8 +1,8 @@
 /** The calls of other programs that wait for an answer, above the conversations (X13). */
 import { useQuery } from "@tanstack/react-query"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
-import * as Durations from "../text/Durations.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
+import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import * as ConversationStatus from "./ConversationStatus.ts"
 
@@ -29,7 +29,7 @@ export const HeldCalls = ({ selected }: { readonly selected: string | undefined 
         {data.slice(0, MOST).map(({ acceptedAt, conversationId, model, prompt, wait }) => (
           <li key={conversationId} className={conversationId === selected ? "entry selected" : "entry"}>
             <a
-              href={Route.format({ page: "conversation", conversationId })}
+              href={PageRoute.format({ page: "conversation", conversationId })}
               aria-current={conversationId === selected ? "page" : undefined}
             >
               <span className="entry-title">{prompt}</span>
@@ -40,7 +40,7 @@ export const HeldCalls = ({ selected }: { readonly selected: string | undefined 
                   </span>
                 )}
                 <span className="quiet">
-                  {model} · {Durations.moment(acceptedAt, now)}
+                  {model} · {Moments.moment(acceptedAt, now)}
                 </span>
               </span>
             </a>

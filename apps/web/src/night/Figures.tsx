@@ -1,8 +1,8 @@
 /** The report of a period: its line, figures, outages, and causes of failures with what mends each (X12). */
 import { Count, type PeriodReport } from "@holdfast/wire"
 import { CopyButton } from "../conversation/CopyButton.tsx"
-import * as Durations from "../text/Durations.ts"
-import * as Reasons from "../text/Reasons.ts"
+import * as Moments from "../text/Moments.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 
 /** The report, with the line to send on. */
 export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport }) => {
@@ -36,7 +36,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
         <Figure name="stopped" value={turns.aborted} />
         <Figure name="waiting now" value={turns.waiting} />
         <Figure name="running or queued" value={turns.running + turns.queued} />
-        <Figure name="waited" value={Durations.duration(waitedMs)} note={Count.of(waited, "turn")} />
+        <Figure name="waited" value={Moments.duration(waitedMs)} note={Count.of(waited, "turn")} />
         <Figure name="calls" value={calls} note={savedCalls > 0 ? `${savedCalls} saved` : undefined} />
         {answeredCalls > 0 && <Figure name="through the gateway" value={answeredCalls} note="answered at once" />}
         <Figure
@@ -52,13 +52,13 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
             {outages.map(({ beganAt, code, endedAt, failures, hasUnknownEnd, lastFailureAt, reason, target }) => (
               <li key={`${target} ${beganAt}`}>
                 <strong>{target}</strong> {code !== undefined && <code className="code-tag">{code}</code>} from{" "}
-                {Durations.moment(beganAt, until)}{" "}
+                {Moments.moment(beganAt, until)}{" "}
                 {endedAt === undefined
-                  ? `on; it has answered no turn since${hasUnknownEnd === true ? `, and was not called after ${Durations.moment(lastFailureAt, until)}` : ""}`
-                  : `to ${Durations.moment(endedAt, until)}, ${Durations.duration(endedAt - beganAt)}`}
+                  ? `on; it has answered no turn since${hasUnknownEnd === true ? `, and was not called after ${Moments.moment(lastFailureAt, until)}` : ""}`
+                  : `to ${Moments.moment(endedAt, until)}, ${Moments.duration(endedAt - beganAt)}`}
                 <span className="quiet">
                   {" "}
-                  · {Reasons.wordsOf(reason)} · {Count.of(failures, "failed call")}
+                  · {ReasonText.wordsOf(reason)} · {Count.of(failures, "failed call")}
                 </span>
               </li>
             ))}
@@ -74,7 +74,7 @@ export const Figures = ({ report }: { readonly report: PeriodReport.PeriodReport
                 <strong>
                   {failed} × {target}
                 </strong>{" "}
-                {code !== undefined && <code className="code-tag">{code}</code>} {Reasons.wordsOf(reason)}
+                {code !== undefined && <code className="code-tag">{code}</code>} {ReasonText.wordsOf(reason)}
                 <p className="quiet verbatim">{message}</p>
                 <p>
                   {remedy.advice} <code>{remedy.command}</code> <CopyButton textOf={() => remedy.command} />

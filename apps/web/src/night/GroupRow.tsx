@@ -1,9 +1,9 @@
 /** The row of a group of equal turns: how many there are, how they ended, and when. A click shows or hides them. */
 import { Count } from "@holdfast/wire"
 import { memo } from "react"
-import * as Reasons from "../text/Reasons.ts"
+import * as ReasonText from "../text/ReasonText.ts"
 import * as Period from "./Period.ts"
-import * as Spans from "./Spans.ts"
+import * as CourseSpans from "./CourseSpans.ts"
 import type { TurnGroup } from "./TurnGroups.ts"
 import { endWordOf, moveFocus } from "./TurnRow.tsx"
 
@@ -37,18 +37,18 @@ export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, 
           {attempts > 1 && `, ${Count.of(attempts, "call")} each`}
         </span>{" "}
         {error !== undefined &&
-          `${Reasons.wordsOf(error.reason)}${error.code === undefined ? "" : ` (${error.code})`}: ${error.message} `}
+          `${ReasonText.wordsOf(error.reason)}${error.code === undefined ? "" : ` (${error.code})`}: ${error.message} `}
         <span className="quiet">{model}</span>
       </span>
       <span className="line-of-time">
         <span className={`bar ${status} detailed`} style={Period.spanOf(began, ended, since, until)} />
         <svg
           className="course"
-          viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`}
+          viewBox={`0 0 ${CourseSpans.WIDTH} ${CourseSpans.HEIGHT}`}
           preserveAspectRatio="none"
           aria-hidden="true"
         >
-          <path className={SHAPES[status] ?? "call"} d={Spans.marksOf(ends, since, until)} />
+          <path className={SHAPES[status] ?? "call"} d={CourseSpans.marksOf(ends, since, until)} />
         </svg>
       </span>
     </button>
@@ -58,4 +58,4 @@ export const GroupRow = memo(({ group: { isOpen, key, turns }, onToggle, since, 
 // --- internal
 
 /** What a turn's last call looks like on its own row. */
-const SHAPES: Readonly<Record<string, Spans.Shape>> = { completed: "answered", failed: "failed" }
+const SHAPES: Readonly<Record<string, CourseSpans.SpanShape>> = { completed: "answered", failed: "failed" }

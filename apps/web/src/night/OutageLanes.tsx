@@ -1,7 +1,7 @@
 /** The outages of each endpoint, above the turns, on the same line of time. */
 import type { PeriodReport } from "@holdfast/wire"
 import { memo } from "react"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Period from "./Period.ts"
 
 interface OutageLanesProps {
@@ -48,7 +48,7 @@ export const OutageLanes = memo(({ outages, since, until }: OutageLanesProps) =>
 // --- internal
 
 const lengthOf = (outages: ReadonlyArray<PeriodReport.Outage>, since: number, until: number): string =>
-  Durations.duration(
+  Moments.duration(
     outages.reduce(
       (sum, outage) => sum + Math.max(0, Period.knownUntil(outage, until) - Math.max(since, outage.beganAt)),
       0

@@ -1,9 +1,9 @@
 /** One turn on the line of time: its attempts, waits, switches and crashes, with the outages of its endpoints behind them. */
 import { Count, type PeriodReport, type TurnCourse, type TurnState } from "@holdfast/wire"
 import { type KeyboardEvent, memo, type MouseEvent } from "react"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import * as Period from "./Period.ts"
-import * as Spans from "./Spans.ts"
+import * as CourseSpans from "./CourseSpans.ts"
 
 /** A turn, and the attempt of it that a person asked about. */
 export interface Selection {
@@ -29,7 +29,7 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
     // A click of the keyboard has no place.
     if (course === undefined || line === undefined || detail === 0) return onSelect({ turn })
     const place = (clientX - line.left) / Math.max(1, line.width)
-    onSelect({ turn, at: Spans.attemptAt(course, since + place * (until - since)) })
+    onSelect({ turn, at: CourseSpans.attemptAt(course, since + place * (until - since)) })
   }
   return (
     <button
@@ -53,7 +53,7 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
       <span className="row-words">
         <span className={`state ${turn.status}`}>{wordsOf(turn, until)}</span> {turn.prompt ?? "The model runs again"}{" "}
         <span className="quiet">{turn.model}</span>
-        {course !== undefined && <span className="hidden">{Spans.wordsOf(course)}</span>}
+        {course !== undefined && <span className="hidden">{CourseSpans.wordsOf(course)}</span>}
       </span>
       <span className="line-of-time">
         <span
@@ -63,11 +63,11 @@ export const TurnRow = memo(({ course, isSelected, onSelect, outages, since, tur
         {course !== undefined && (
           <svg
             className="course"
-            viewBox={`0 0 ${Spans.WIDTH} ${Spans.HEIGHT}`}
+            viewBox={`0 0 ${CourseSpans.WIDTH} ${CourseSpans.HEIGHT}`}
             preserveAspectRatio="none"
             aria-hidden="true"
           >
-            {Spans.pathsOf(course, since, until).map(([shape, path]) => (
+            {CourseSpans.pathsOf(course, since, until).map(([shape, path]) => (
               <path key={shape} className={shape} d={path} />
             ))}
           </svg>
@@ -100,8 +100,8 @@ export const moveFocus = (event: KeyboardEvent<HTMLButtonElement>): void => {
 
 const wordsOf = ({ acceptedAt, attempts, endedAt, status, wait }: TurnState.TurnSummary, now: number): string => {
   if (status === "waiting") {
-    return wait?.asks === undefined ? `waits until ${Durations.moment(wait?.retryAt ?? now, now)}` : "asks you"
+    return wait?.asks === undefined ? `waits until ${Moments.moment(wait?.retryAt ?? now, now)}` : "asks you"
   }
-  const took = endedAt === undefined ? "" : ` in ${Durations.duration(endedAt - acceptedAt)}`
+  const took = endedAt === undefined ? "" : ` in ${Moments.duration(endedAt - acceptedAt)}`
   return `${endWordOf(status)}${took}${attempts > 1 ? `, ${Count.of(attempts, "call")}` : ""}`
 }

@@ -6,12 +6,12 @@
  */
 import type { PeriodReport } from "@holdfast/wire"
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react"
-import * as Durations from "../text/Durations.ts"
+import * as Moments from "../text/Moments.ts"
 import { GroupRow } from "./GroupRow.tsx"
 import { OutageLanes } from "./OutageLanes.tsx"
 import * as Period from "./Period.ts"
-import * as Rows from "./Rows.ts"
-import * as Spans from "./Spans.ts"
+import * as VisibleRows from "./VisibleRows.ts"
+import * as CourseSpans from "./CourseSpans.ts"
 import * as TurnGroups from "./TurnGroups.ts"
 import { type Selection, TurnRow } from "./TurnRow.tsx"
 import { useCourses } from "./useCourses.ts"
@@ -33,7 +33,7 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
   const { height, scroller, top } = useSight()
   const { opened, toggle } = useOpened()
   const rows = useMemo(() => TurnGroups.rowsOf(turns, opened), [turns, opened])
-  const drawn = Rows.drawn(rows.length, top, height)
+  const drawn = VisibleRows.drawn(rows.length, top, height)
   const courses = useCourses(rows, drawn, until)
   return (
     <>
@@ -44,14 +44,14 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
             .filter(({ place }) => place < LAST_LABEL)
             .map(({ at, place }) => (
               <span key={at} style={{ left: Period.percent(place) }}>
-                {Durations.moment(at, at)}
+                {Moments.moment(at, at)}
               </span>
             ))}
         </div>
         <OutageLanes outages={outages} since={since} until={until} />
         <div className="rows" ref={scroller} tabIndex={0} role="region" aria-label="Turns on a line of time">
-          <div className="canvas" style={{ height: rows.length * Rows.ROW_PX }}>
-            <ol style={{ transform: `translateY(${drawn.first * Rows.ROW_PX}px)` }}>
+          <div className="canvas" style={{ height: rows.length * VisibleRows.ROW_PX }}>
+            <ol style={{ transform: `translateY(${drawn.first * VisibleRows.ROW_PX}px)` }}>
               {rows.slice(drawn.first, drawn.end).map((row, index) => (
                 <li
                   key={row.turn?.turnId ?? `group ${row.group?.key}`}
@@ -86,12 +86,12 @@ export const TurnTimeline = ({ night, onSelect, outages, selected }: TurnTimelin
 
 const Legend = memo(() => (
   <p className="legend" aria-hidden="true">
-    {Spans.SHAPES.map((shape) => (
+    {CourseSpans.SHAPES.map((shape) => (
       <span key={shape}>
-        <svg className="course" viewBox={`0 0 18 ${Spans.HEIGHT}`} width="18" height="16">
+        <svg className="course" viewBox={`0 0 18 ${CourseSpans.HEIGHT}`} width="18" height="16">
           <path className={shape} d={IS_SPAN.has(shape) ? "M1 8H17" : "M9 1V15"} />
         </svg>{" "}
-        {Spans.WORDS[shape]}
+        {CourseSpans.WORDS[shape]}
       </span>
     ))}
     <span>
@@ -103,7 +103,7 @@ const Legend = memo(() => (
 /** A label behind this part of the width would be cut off. */
 const LAST_LABEL = 0.9
 
-const IS_SPAN: ReadonlySet<Spans.Shape> = new Set(["wait", "call"])
+const IS_SPAN: ReadonlySet<CourseSpans.SpanShape> = new Set(["wait", "call"])
 
 /** The groups that a person has opened, by their keys. */
 const useOpened = () => {
@@ -126,7 +126,7 @@ const useSight = () => {
     const element = scroller.current
     if (element === null) return undefined
     const look = (): void => {
-      const top = element.scrollTop - (element.scrollTop % Rows.ROW_PX)
+      const top = element.scrollTop - (element.scrollTop % VisibleRows.ROW_PX)
       const height = element.clientHeight
       setSight((before) => (before.top === top && before.height === height ? before : { top, height }))
     }

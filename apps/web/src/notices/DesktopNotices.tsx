@@ -2,7 +2,7 @@
 import { useEffect } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import * as Notices from "./Notices.ts"
 import * as Switch from "./Switch.ts"
 
@@ -81,18 +81,17 @@ const watch = (): (() => void) => {
   }
 }
 
-/** Notices.N2 */
 const shownConversation = (): string | undefined => {
-  const route = Route.parse(location.hash)
+  const route = PageRoute.parse(location.hash)
   return document.visibilityState === "visible" && route.page === "conversation" ? route.conversationId : undefined
 }
 
-const show = ({ body, conversationId, tag, title }: Notices.Notice): void => {
+const show = ({ body, conversationId, tag, title }: Notices.DesktopNotice): void => {
   try {
     const notification = new Notification(title, { body, tag })
     notification.addEventListener("click", () => {
       focus()
-      Route.go(conversationId === undefined ? { page: "night" } : { page: "conversation", conversationId })
+      PageRoute.go(conversationId === undefined ? { page: "night" } : { page: "conversation", conversationId })
       notification.close()
     })
   } catch {

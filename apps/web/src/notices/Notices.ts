@@ -4,7 +4,7 @@
  * A turn's end, and each of its questions, is one notice. What was there at the first read is none. Many at once are one: when an
  * endpoint comes back, a night's turns end together.
  *
- * Notices.N2. The conversation that a person is looking at has none.
+ * The conversation that a person is looking at has none.
  */
 import type { TurnState } from "@holdfast/wire"
 
@@ -13,7 +13,7 @@ export type Watched = Pick<TurnState.TurnSummary, "turnId" | "conversationId" | 
   Partial<Pick<TurnState.TurnSummary, "prompt" | "error" | "wait">>
 
 /** A notice. The same `tag` in two tabs is one notice on the desktop. */
-export interface Notice {
+export interface DesktopNotice {
   readonly tag: string
   readonly title: string
   readonly body: string
@@ -29,7 +29,7 @@ export const of = (
   known: Known | undefined,
   turns: ReadonlyArray<Watched>,
   shown: string | undefined
-): { readonly known: Known; readonly notices: ReadonlyArray<Notice> } => {
+): { readonly known: Known; readonly notices: ReadonlyArray<DesktopNotice> } => {
   const found = turns.flatMap((turn) => {
     const kind = kindOf(turn)
     return kind === undefined ? [] : [{ turn, kind, tag: tagOf(turn, kind) }]
@@ -75,14 +75,14 @@ const TITLES: Readonly<Record<Kind, string>> = {
   asks: "Asks you"
 }
 
-const noticeOf = ({ kind, tag, turn: { conversationId, error, prompt, wait } }: Found): Notice => {
+const noticeOf = ({ kind, tag, turn: { conversationId, error, prompt, wait } }: Found): DesktopNotice => {
   const text = prompt ?? "The model ran again"
   const about = text.length > MOST_PROMPT ? `${text.slice(0, MOST_PROMPT)} …` : text
   const why = kind === "failed" ? error?.message : kind === "asks" ? wait?.asks?.message : undefined
   return { tag, title: `${TITLES[kind]}: ${about}`, body: why ?? "", conversationId }
 }
 
-const sumOf = (found: ReadonlyArray<Found>): Notice => {
+const sumOf = (found: ReadonlyArray<Found>): DesktopNotice => {
   const counts = (["asks", "failed", "completed", "aborted"] as const).flatMap((kind) => {
     const count = found.filter((each) => each.kind === kind).length
     return count === 0 ? [] : [`${count} ${WORDS[kind]}`]

@@ -7,7 +7,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useDeferredValue, useEffect, useId, useRef, useState } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
-import * as Route from "../shell/Route.ts"
+import * as PageRoute from "../shell/PageRoute.ts"
 import * as Actions from "./Actions.ts"
 import * as Matches from "./Matches.ts"
 import "./palette.css"
@@ -164,7 +164,7 @@ const useSections = (query: string): Found => {
       const found = await Service.first(Service.client.listConversations(filter), MOST)
       return found.map(({ conversationId, title }) => ({
         name: title ?? "Untitled",
-        run: () => Route.go({ page: "conversation", conversationId })
+        run: () => PageRoute.go({ page: "conversation", conversationId })
       }))
     }
   })

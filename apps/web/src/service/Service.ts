@@ -4,7 +4,7 @@
  * The session is in the storage of this origin, which no other port of the machine can read, as it could a cookie.
  */
 import { HoldfastClient } from "@holdfast/client"
-import type { Limits } from "../attach/Attached.ts"
+import type { AttachmentLimits } from "../attach/Attached.ts"
 
 /** How long a call is tried while the service does not answer. The page shows that it does not; a person need not wait for longer. */
 const CALL_RETRY_MS = 4_000
@@ -22,7 +22,7 @@ type Access = "granted" | "token-needed"
 export const clockSkewMs = (): number => skewMs
 
 /** The service's limits of files, as `readAccess` has seen them. */
-export const limits = (): Limits => shownLimits
+export const limits = (): AttachmentLimits => shownLimits
 
 /** Asks the service whether this browser may call it. Rejects where the service does not answer. */
 export const readAccess = async (): Promise<Access> => {
@@ -98,7 +98,7 @@ const LEAST_SKEW_MS = 2_000
 let skewMs = 0
 
 /** Until the service has been asked: its defaults. */
-let shownLimits: Limits = { fileBytes: 10_485_760, bodyBytes: 33_554_432 }
+let shownLimits: AttachmentLimits = { fileBytes: 10_485_760, bodyBytes: 33_554_432 }
 
 const numberOf = ({ headers }: Response, name: string): number | undefined => {
   const value = Number(headers.get(name) ?? Number.NaN)

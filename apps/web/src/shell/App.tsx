@@ -9,7 +9,7 @@ import * as Actions from "../palette/Actions.ts"
 import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import { BeforePage, ConversationPage, HealthPage, NightPage } from "./Parts.ts"
-import * as Route from "./Route.ts"
+import * as PageRoute from "./PageRoute.ts"
 import { UpdateNotice } from "./UpdateNotice.tsx"
 import "./shell.css"
 
@@ -31,11 +31,11 @@ export const App = () => {
     refetchInterval: ({ state }) => (state.status === "error" ? ASK_AGAIN_MS : false),
     refetchIntervalInBackground: true
   })
-  const route = Route.useRoute()
+  const route = PageRoute.useRoute()
   const isFirst = access.isPending && access.errorUpdateCount === 0
   if (access.data === "token-needed") return <TokenForm />
   // Most services have no token, or have given this browser a session: the list does not wait for the first answer. Other pages need its clock.
-  if (access.data === "granted" || (isFirst && Route.hasList(route))) return <Pages />
+  if (access.data === "granted" || (isFirst && PageRoute.hasList(route))) return <Pages />
   return (
     <main className="alone">
       <h1>Holdfast</h1>
@@ -45,17 +45,17 @@ export const App = () => {
 }
 
 const Pages = () => {
-  const route = Route.useRoute()
+  const route = PageRoute.useRoute()
   Actions.useActions("Page", [
-    { name: "New conversation", run: () => Route.go({ page: "new" }) },
-    { name: "Conversations", words: "list", run: () => Route.go({ page: "conversations" }) },
+    { name: "New conversation", run: () => PageRoute.go({ page: "new" }) },
+    { name: "Conversations", words: "list", run: () => PageRoute.go({ page: "conversations" }) },
     {
       name: "Dry runs",
       words: "before schedule dry run policy configuration",
-      run: () => Route.go({ page: "before" })
+      run: () => PageRoute.go({ page: "before" })
     },
-    { name: "Report", words: "the night timeline turns", run: () => Route.go({ page: "night" }) },
-    { name: "Health", words: "endpoints gates quotas configuration", run: () => Route.go({ page: "health" }) },
+    { name: "Report", words: "the night timeline turns", run: () => PageRoute.go({ page: "night" }) },
+    { name: "Health", words: "endpoints gates quotas configuration", run: () => PageRoute.go({ page: "health" }) },
     { name: "API", words: "documentation", run: () => location.assign("/docs") }
   ])
   return (
@@ -64,7 +64,7 @@ const Pages = () => {
         Skip to the content
       </a>
       <header className="top">
-        <a className="brand" href={Route.format({ page: "conversations" })}>
+        <a className="brand" href={PageRoute.format({ page: "conversations" })}>
           <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
             <path d="M9 8v16M23 8v16M9 16h14" stroke="currentColor" strokeWidth="4" strokeLinecap="round" />
           </svg>
@@ -90,7 +90,7 @@ const Pages = () => {
   )
 }
 
-const Page = ({ route }: { readonly route: Route.Route }) => {
+const Page = ({ route }: { readonly route: PageRoute.PageRoute }) => {
   switch (route.page) {
     case "night":
       return <NightPage />
@@ -104,21 +104,21 @@ const Page = ({ route }: { readonly route: Route.Route }) => {
 }
 
 interface PageLinkProps {
-  readonly to: "conversations" | Exclude<Route.Route, Route.OfConversations>["page"]
-  readonly route: Route.Route
+  readonly to: "conversations" | Exclude<PageRoute.PageRoute, PageRoute.OfConversations>["page"]
+  readonly route: PageRoute.PageRoute
   readonly words: string
 }
 
 const PageLink = ({ route, to, words }: PageLinkProps) => {
-  const isShown = to === "conversations" ? Route.hasList(route) : to === route.page
+  const isShown = to === "conversations" ? PageRoute.hasList(route) : to === route.page
   return (
-    <a href={Route.format({ page: to })} aria-current={isShown ? "page" : undefined}>
+    <a href={PageRoute.format({ page: to })} aria-current={isShown ? "page" : undefined}>
       {words}
     </a>
   )
 }
 
-const Conversations = ({ route }: { readonly route: Route.OfConversations }) => {
+const Conversations = ({ route }: { readonly route: PageRoute.OfConversations }) => {
   const isAtList = route.page === "conversations"
   useEffect(() => {
     if (isAtList) document.title = "Holdfast"

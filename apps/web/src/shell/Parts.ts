@@ -6,7 +6,7 @@
  */
 import { lazy } from "react"
 import * as PageVersion from "./PageVersion.ts"
-import type { Route } from "./Route.ts"
+import type { PageRoute } from "./PageRoute.ts"
 
 const conversation = () => import("../conversation/ConversationPage.tsx")
 const night = () => import("../night/NightPage.tsx")
@@ -28,7 +28,7 @@ export const HealthPage = lazy(() => PageVersion.load(health).then(({ HealthPage
 export const BeforePage = lazy(() => PageVersion.load(before).then(({ BeforePage }) => ({ default: BeforePage })))
 
 /** Loads what will be needed. A failure is left to the part itself, once it is shown. */
-export const loadAhead = (route: Route): void => {
+export const loadAhead = (route: PageRoute): void => {
   const part = route.page === "new" || route.page === "conversations" ? undefined : PARTS[route.page]
   const load = (part: () => Promise<unknown>): void => void part().catch(() => undefined)
   if (part !== undefined) load(part)

@@ -5,10 +5,10 @@ import * as BulkChoice from "../../src/bulk/BulkChoice.ts"
 
 const turn = (
   id: string,
-  status: BulkChoice.ShownTurn["status"],
+  status: BulkChoice.ChosenTurn["status"],
   model = "a/m",
   within = id
-): BulkChoice.ShownTurn => ({
+): BulkChoice.ChosenTurn => ({
   turnId: Ids.TurnId.make(id),
   conversationId: Ids.ConversationId.make(within),
   status,
@@ -49,7 +49,7 @@ it("a confirmation names what happens, to how many turns, and where", () => {
     ["b/m", 2],
     ["a/m", 1]
   ])
-  const ask = (verb: BulkChoice.Verb, turns: ReadonlyArray<BulkChoice.ShownTurn>) =>
+  const ask = (verb: BulkChoice.Verb, turns: ReadonlyArray<BulkChoice.ChosenTurn>) =>
     BulkChoice.questionOf({ verb, turns })
   expect(ask("abort-retry", waiting)).toBe("Give up 3 turns that wait for 2 endpoints?")
   expect(ask("switch-target", waiting.slice(0, 1))).toBe("Switch 1 turn that waits for a/m?")

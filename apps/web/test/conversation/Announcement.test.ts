@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { wordsOf } from "../../src/conversation/Announcement.tsx"
 
 const view = (changes: Partial<ConversationView.ConversationView>) => ({ ...ConversationView.empty, ...changes })
-const retry: ConversationView.PendingRetry = {
+const retry: ConversationView.ShownRetry = {
   turnId: "t",
   attempt: 2,
   retryAt: 60_000,

@@ -6,9 +6,9 @@ const words = { rules: [], words: "" }
 
 const attempt = (
   index: number,
-  spending: TurnExplanation.Spending | undefined,
+  spending: TurnExplanation.ExplainedSpending | undefined,
   changes: ReadonlyArray<TurnExplanation.WaitChange> = []
-): TurnExplanation.Attempt => ({
+): TurnExplanation.ExplainedAttempt => ({
   attempt: index,
   target: "local/a",
   outcome: "failed",
@@ -28,7 +28,7 @@ const attempt = (
   ...words
 })
 
-const courseOf = (...attempts: ReadonlyArray<TurnExplanation.Attempt>) =>
+const courseOf = (...attempts: ReadonlyArray<TurnExplanation.ExplainedAttempt>) =>
   WaitCourse.of({ steps: [{ step: 0, attempts, tools: [] }] })
 
 it("the course has the failed attempts of the step and what is left of its budget", () => {

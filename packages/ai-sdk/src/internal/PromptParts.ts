@@ -34,7 +34,7 @@ const outputOf = (output: Json, isError: boolean) =>
     ? { type: isError ? "error-text" : "text", value: output }
     : { type: isError ? "error-json" : "json", value: output }
 
-/** What a part brings back to its provider (Model.M3). */
+/** What a part brings back to its provider. */
 const optionsOf = (part: Metadata.Proof): object => {
   const providerOptions = Metadata.metadataOf(part)
   return Object.keys(providerOptions).length === 0 ? {} : { providerOptions }

@@ -53,7 +53,7 @@ import {
   type SubmitOptions,
   type TurnFilter
 } from "../HoldfastClient.ts"
-import type { ConversationCommand } from "../transport/Transport.ts"
+import type { ConversationCommand } from "../transport/ServiceTransport.ts"
 import type { Turn as PromiseTurn } from "../Turn.ts"
 import type { TurnResult } from "../TurnResult.ts"
 import type { ConversationView } from "../view/ConversationView.ts"
@@ -191,7 +191,11 @@ class Sending extends CommandMethods.base<Calls>() {
     this.#conversation = conversation
   }
 
-  [CommandMethods.deliver](command: CommandMethods.Line, options: Plain<SteerOptions>, kind: keyof Calls): Call<void> {
+  [CommandMethods.deliver](
+    command: CommandMethods.SentLine,
+    options: Plain<SteerOptions>,
+    kind: keyof Calls
+  ): Call<void> {
     return call((own) => this.#conversation[CommandMethods.deliver](command, { ...options, ...own }, kind))
   }
 }

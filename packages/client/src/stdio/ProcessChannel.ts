@@ -33,10 +33,10 @@ export interface ChannelOptions {
 }
 
 /** Opens a channel. */
-export type Open = (options: ChannelOptions, listener: Listener) => LineChannel
+export type OpenChannel = (options: ChannelOptions, listener: Listener) => LineChannel
 
 /** Starts the process. */
-export const open: Open = (options, { bytes, closed, log }) => {
+export const open: OpenChannel = (options, { bytes, closed, log }) => {
   const [program, ...first] = options.command
   const child = spawn(program, [...first, "rpc", ...argumentsOf(options)], { cwd: options.cwd, env: options.env })
   child.stdout.on("data", bytes)

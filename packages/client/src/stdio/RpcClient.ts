@@ -73,7 +73,7 @@ export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisp
   #lastEventId: number
 
   /** Starts the process. A failure to start is the error of the first call. `open` is for lines over something else than a process. */
-  constructor(options: RpcOptions, open: ProcessChannel.Open = ProcessChannel.open) {
+  constructor(options: RpcOptions, open: ProcessChannel.OpenChannel = ProcessChannel.open) {
     super()
     const splitter = new LineSplitter.LineSplitter(MOST_OUTPUT_BYTES)
     const { promise, resolve } = Promise.withResolvers<number | null>()
@@ -112,7 +112,7 @@ export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisp
 
   /** Sends the command of a method. */
   async [CommandMethods.deliver](
-    command: CommandMethods.Line,
+    command: CommandMethods.SentLine,
     { commandId }: Once,
     kind: keyof Calls
   ): Promise<boolean | undefined> {
@@ -184,7 +184,7 @@ export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisp
     })
   }
 
-  #receive(line: LineSplitter.Line): void {
+  #receive(line: LineSplitter.SplitLine): void {
     const output = line._tag === "Text" ? parse(line.text) : undefined
     if (output === undefined) {
       const what = line._tag === "Text" ? JSON.stringify(line.text.slice(0, MOST_QUOTED)) : "a line that cannot be read"

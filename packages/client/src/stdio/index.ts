@@ -1,4 +1,4 @@
-export type { LineChannel, Open } from "./ProcessChannel.ts"
+export type { LineChannel, OpenChannel } from "./ProcessChannel.ts"
 export { RpcClient, type RpcOptions, type RpcState } from "./RpcClient.ts"
 export type { TurnResult as RpcResult } from "../TurnResult.ts"
 export { RpcError } from "../ClientError.ts"

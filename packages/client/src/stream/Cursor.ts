@@ -12,7 +12,7 @@
 import type { Sse, TurnEvent } from "@holdfast/wire"
 
 /** An event as a connection delivers it; a persisted one has its id in the conversation. */
-export interface Frame {
+export interface EventFrame {
   readonly id: number | undefined
   readonly event: TurnEvent.TurnEvent
 }
@@ -35,7 +35,7 @@ export interface Cursor {
 export interface Passed {
   readonly cursor: Cursor
   /** To be passed on, in order. */
-  readonly passed: ReadonlyArray<Frame>
+  readonly passed: ReadonlyArray<EventFrame>
   /**
    * - `read`: go on reading.
    * - `reconnect`: the connection left an event out; give it up.
@@ -83,8 +83,8 @@ export const start = ({ after = 0, turnId }: { readonly after?: number; readonly
 })
 
 /** Takes the frames of one read. */
-export const received = (cursor: Cursor, frames: ReadonlyArray<Frame>): Passed => {
-  const passed: Array<Frame> = []
+export const received = (cursor: Cursor, frames: ReadonlyArray<EventFrame>): Passed => {
+  const passed: Array<EventFrame> = []
   let { after, hasBegun, isOver } = cursor
   const so = (then: Passed["then"]): Passed => ({ cursor: { ...cursor, after, hasBegun, isOver }, passed, then })
   for (const frame of frames) {

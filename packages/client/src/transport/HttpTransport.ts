@@ -19,7 +19,7 @@ import {
   type Subscription,
   type Transport,
   mayRepeat
-} from "./Transport.ts"
+} from "./ServiceTransport.ts"
 import { sleep } from "./Waiting.ts"
 
 /** The part of `fetch` that is used. */
@@ -109,7 +109,7 @@ class HttpTransport implements Transport {
     return await this.call({ method, path: `${at}/${path}`, body, isRepeatable, signal, ...headers })
   }
 
-  async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
+  async *open(subscription: Subscription, outer: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.EventFrame>> {
     const connection = new AbortController()
     const signal = either(either(outer, this.closing.signal), connection.signal)
     const lively = async <A>(work: Promise<A>): Promise<A> => {
@@ -250,11 +250,11 @@ const parsed = (text: string, from: string): unknown => {
   }
 }
 
-const eventOf = ({ data, id, name }: SseFrame): ReadonlyArray<Cursor.Frame> => {
+const eventOf = ({ data, id, name }: SseFrame): ReadonlyArray<Cursor.EventFrame> => {
   if (name !== undefined) return [] // a name that a later version adds
   const position = id === undefined ? undefined : Number(id)
   // The service is of the same protocol: its events are not checked again.
-  return [{ id: position, event: parsed(data, "the stream") as Cursor.Frame["event"] }]
+  return [{ id: position, event: parsed(data, "the stream") as Cursor.EventFrame["event"] }]
 }
 
 const refusalOf = async (response: FetchResponse, method: string, path: string): Promise<ClientError> => {

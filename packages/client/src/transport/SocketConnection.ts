@@ -11,9 +11,9 @@
 import type { Sse } from "@holdfast/wire"
 import type { SocketMessages } from "@holdfast/wire/rpc"
 import { ClientError, type ProblemCode } from "../ClientError.ts"
-import type { Frame } from "../stream/Cursor.ts"
+import type { EventFrame } from "../stream/Cursor.ts"
 import { Pushed } from "../stream/Pushed.ts"
-import { ConnectionLost, SILENCE_MS, type Subscription } from "./Transport.ts"
+import { ConnectionLost, SILENCE_MS, type Subscription } from "./ServiceTransport.ts"
 
 /** The part of a `WebSocket` that is used. */
 export interface Socket {
@@ -35,7 +35,7 @@ const MOST_FEEDS = 1_000
 const IDLE_MS = 2_000
 
 /** One subscription: frames are pushed by the socket, and pulled by the reader. */
-export class Feed extends Pushed<Frame> {
+export class Feed extends Pushed<EventFrame> {
   readonly subscription: Subscription
 
   constructor(subscription: Subscription) {
@@ -45,7 +45,7 @@ export class Feed extends Pushed<Frame> {
 }
 
 /** What a connection reports. */
-export interface Events {
+interface Events {
   /** The server's clock, at a moment after the socket was asked for. */
   readonly clock: (now: number, sentAt: number) => void
   readonly over: () => void
@@ -167,10 +167,10 @@ export class SocketConnection {
       if (feed === undefined) return
       const { conversationId, turnId } = feed.subscription
       const { delta, type } = message
-      return feed.push({ id: undefined, event: { type, conversationId, turnId, delta } as Frame["event"] })
+      return feed.push({ id: undefined, event: { type, conversationId, turnId, delta } as EventFrame["event"] })
     }
     const { eventId, ...event } = message
-    this.feeds.get(event.conversationId)?.push({ id: eventId, event: event as Frame["event"] })
+    this.feeds.get(event.conversationId)?.push({ id: eventId, event: event as EventFrame["event"] })
   }
 
   private respond({ code, data, error, id, success }: Response): void {

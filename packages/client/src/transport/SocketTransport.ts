@@ -19,7 +19,7 @@ import {
   type Subscription,
   type Transport,
   mayRepeat
-} from "./Transport.ts"
+} from "./ServiceTransport.ts"
 import { sleep } from "./Waiting.ts"
 
 interface SocketOptions extends ServiceOptions {
@@ -99,7 +99,7 @@ class SocketTransport implements Transport {
     }
   }
 
-  async *open(subscription: Subscription, signal: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.Frame>> {
+  async *open(subscription: Subscription, signal: AbortSignal): AsyncGenerator<ReadonlyArray<Cursor.EventFrame>> {
     const { body, conversationId } = subscription
     if (body !== undefined) return yield* this.http.open(subscription, signal)
     const connection = this.free(conversationId)

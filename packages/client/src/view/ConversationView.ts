@@ -5,8 +5,8 @@
  * append to a text, however long the history is. Nothing here reads a clock. `retry.dueAt` is by this client's clock, once
  * `withClockSkew` was given the difference.
  *
- * ConversationView.V2. A view that was kept over a reconnect, and a new one over the same events, show the same. Only text that became
- *     void while a client was away is missing in `voided`, and a wait whose time is over may be gone.
+ * A view that was kept over a reconnect, and a new one over the same events, show the same. Only text that became void while a client was
+ * away is missing in `voided`, and a wait whose time is over may be gone.
  *
  * **Example** (A terminal's loop)
  *
@@ -56,7 +56,7 @@ export interface ToolCallInProgress {
 }
 
 /** The wait in progress. */
-export interface PendingRetry {
+export interface ShownRetry {
   readonly turnId: string
   /** 0-based: the retry that is about to happen. */
   readonly attempt: number
@@ -110,7 +110,7 @@ export interface ConversationView {
   readonly history: ReadonlyArray<HistoryEvent>
   readonly progress: StepInProgress | undefined
   readonly toolCalls: ReadonlyArray<ToolCallInProgress>
-  readonly retry: PendingRetry | undefined
+  readonly retry: ShownRetry | undefined
   readonly voided: VoidedStep | undefined
   /** Tool servers that are not up. With `until` the turn waits for them. */
   readonly missingTools: TurnEvent.ToolsMissing | undefined
@@ -179,7 +179,7 @@ export const messagesOf = (view: ConversationView): ReadonlyArray<TurnEvent.Mess
 export const canRetry = ({ turn }: ConversationView): boolean => turn?.status === "failed" || turn?.status === "aborted"
 
 /** The milliseconds until a wait is over, by this client's clock; never below 0. */
-export const remainingMs = ({ dueAt }: PendingRetry, now: number): number => Math.max(0, dueAt - now)
+export const remainingMs = ({ dueAt }: ShownRetry, now: number): number => Math.max(0, dueAt - now)
 
 // --- internal
 

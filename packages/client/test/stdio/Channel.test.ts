@@ -1,8 +1,8 @@
 import type { TurnEvent } from "@holdfast/wire"
 import { assert, describe, it } from "vitest"
-import { type LineChannel, type Open, RpcClient, RpcError } from "../../src/stdio/index.ts"
+import { type LineChannel, type OpenChannel, RpcClient, RpcError } from "../../src/stdio/index.ts"
 
-type Listener = Parameters<Open>[1]
+type Listener = Parameters<OpenChannel>[1]
 
 /** A client whose process is the test. */
 const start = (options: { readonly after?: number; readonly onLog?: (text: string) => void } = {}) => {

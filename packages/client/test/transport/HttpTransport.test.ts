@@ -1,6 +1,6 @@
 import { afterEach, assert, describe, it, vi } from "vitest"
 import { ClientError, type ClientOptions, HoldfastClient } from "../../src/index.ts"
-import { SILENCE_MS } from "../../src/transport/Transport.ts"
+import { SILENCE_MS } from "../../src/transport/ServiceTransport.ts"
 
 type Fetch = NonNullable<ClientOptions["fetch"]>
 type Asked = Parameters<Fetch>

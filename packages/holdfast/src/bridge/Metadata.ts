@@ -1,8 +1,7 @@
 /**
  * Reads and writes the metadata that a provider gives with a part and must get back.
  *
- * Metadata.M1. The signature and the redacted data of a reasoning block have fields of their own in a message. All else is a part's
- *     `proof`.
+ * The signature and the redacted data of a reasoning block have fields of their own in a message. All else is a part's `proof`.
  */
 import { defined } from "@holdfast/wire"
 import type { Json, ReasoningPart } from "../Events.ts"
@@ -22,7 +21,7 @@ export const proofOf = (metadata: Metadata = {}): Pick<Proof, "proof"> => {
   return filled.length === 0 ? {} : { proof: JSON.stringify(Object.fromEntries(filled)) }
 }
 
-/** The same of a reasoning block (Metadata.M1). */
+/** The same of a reasoning block. */
 export const blockProofOf = (metadata: Metadata = {}, within?: Within): Proof => {
   const { anthropic, ...others } = metadata
   const whole = fieldsOf(anthropic)

@@ -14,10 +14,10 @@ import * as Redacted from "effect/Redacted"
 import { HoldfastError } from "../HoldfastError.ts"
 
 /** The variables of a process. */
-export type Environment = { readonly [name: string]: string | undefined }
+export type Variables = { readonly [name: string]: string | undefined }
 
 /** The provider of all known models. Throws a `HoldfastError` where the first target has none, or no key. */
-export const make = (environment: Environment, first: Target.Target): Provider.Provider["Service"] => {
+export const make = (environment: Variables, first: Target.Target): Provider.Provider["Service"] => {
   const made = new Map<string, Provider.Provider["Service"]>()
   const of = (name: string): Provider.Provider["Service"] => {
     const known = made.get(name) ?? provider(name, environment)
@@ -41,7 +41,7 @@ export const make = (environment: Environment, first: Target.Target): Provider.P
 /** The global `fetch`, which is looked up at each call. Made without its layer: a bundle has no layers then. */
 const HTTP = Fetch.make((url, init) => fetch(url, init))
 
-const provider = (name: string, environment: Environment): Provider.Provider["Service"] => {
+const provider = (name: string, environment: Variables): Provider.Provider["Service"] => {
   const builtIn = BuiltIn.find(name)
   if (builtIn === undefined) {
     const names = BuiltIn.builtIns.map(({ name }) => name).join(", ")

@@ -27,10 +27,10 @@ import { HoldfastError } from "../HoldfastError.ts"
 import type { Result, Turn, Wait } from "../TurnHandle.ts"
 import type { KeptBy, KeptTurn } from "./KeptTurn.ts"
 import type { ProgramPorts } from "./ProgramPorts.ts"
-import { Waiting } from "./Waiting.ts"
+import { TurnWaits } from "./TurnWaits.ts"
 
 /** What a turn runs on. */
-export interface Services {
+export interface TurnHost {
   readonly ports: ProgramPorts
   /** Gets every event of every turn. */
   readonly publish: (event: TurnEvent) => void
@@ -85,7 +85,7 @@ class EventLog {
 }
 
 /** Where a turn runs: in an engine, which alone ends it early, or in this process, where a signal may abort it. */
-export interface Place {
+export interface TurnPlace {
   readonly isInEngine: boolean
   readonly signal: AbortSignal | undefined
 }
@@ -95,9 +95,9 @@ export class RunningTurn implements Turn {
   readonly id: string
   readonly conversationId: string
   readonly result: Promise<Result>
-  private readonly services: Services
+  private readonly services: TurnHost
   private readonly log = new EventLog()
-  private readonly waits: Waiting
+  private readonly waits: TurnWaits
   private readonly stopped = Promise.withResolvers<never>()
   private readonly aborted = Deferred.makeUnsafe<void>()
   private fiber: Fiber.Fiber<Wire.TurnEnd, TurnParked.TurnParked | TurnStopped.TurnStopped> | undefined = undefined
@@ -107,17 +107,17 @@ export class RunningTurn implements Turn {
 
   /** `begin` gives the turn as it is kept, when it is this turn's time to run. */
   constructor(
-    services: Services,
+    services: TurnHost,
     id: string,
     conversationId: string,
     begin: (turn: KeptBy) => Promise<KeptTurn>,
-    { isInEngine, signal }: Place
+    { isInEngine, signal }: TurnPlace
   ) {
     this.services = services
     this.isInEngine = isInEngine
     this.id = id
     this.conversationId = conversationId
-    const waits = (this.waits = new Waiting(services.park !== undefined))
+    const waits = (this.waits = new TurnWaits(services.park !== undefined))
     this.stopped.promise.catch(() => {})
     const abort = () => void Deferred.doneUnsafe(this.aborted, Effect.void)
     if (signal?.aborted === true) abort()

@@ -12,7 +12,7 @@ import type { Store } from "../KeyValueStore.ts"
 import type { Facts, KeptBy, KeptTurn, Readers } from "./KeptTurn.ts"
 
 /** What is in the store of one turn. */
-export interface Stored {
+export interface TurnInStore {
   /** The turn as it was accepted; `undefined`: it is not in the store. */
   readonly facts: Facts | undefined
   readonly records: ReadonlyArray<Records.Stored>
@@ -26,7 +26,7 @@ export const isSamePrompt = (a: Prompt.Prompt, b: Prompt.Prompt): boolean => JSO
  * Accepts a turn: its place in the conversation, its facts, and that it is open. What is in the store already is left as it is, so that an
  * acceptance that was cut off is completed by the next.
  */
-export const accept = async (store: Store, turnId: string, stored: Stored, facts: Facts): Promise<Stored> => {
+export const accept = async (store: Store, turnId: string, stored: TurnInStore, facts: Facts): Promise<TurnInStore> => {
   if (stored.facts === undefined) {
     const { conversationId } = facts
     const before = await conversation(store, conversationId)
@@ -56,7 +56,7 @@ export const openTurns = async (store: Store): Promise<ReadonlyArray<string>> =>
     .map(([key]) => key.slice("open/".length))
 
 /** Reads all of a turn. */
-export const load = async (store: Store, turnId: string): Promise<Stored> => {
+export const load = async (store: Store, turnId: string): Promise<TurnInStore> => {
   const prefix = `turn/${turnId}/`
   const entries = Array.from(await store.list(prefix), ([key, value]) => [key.slice(prefix.length), value] as const)
   const inOrder = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -73,7 +73,7 @@ export const load = async (store: Store, turnId: string): Promise<Stored> => {
 export const keep = (
   store: Store,
   turnId: string,
-  stored: Stored,
+  stored: TurnInStore,
   history: ReadonlyArray<Message.Message>,
   { emit, sleep, withdraw }: Pick<KeptBy, "emit" | "sleep" | "withdraw">
 ): KeptTurn => ({
@@ -91,7 +91,7 @@ export const keep = (
 const portsOf = (
   store: Store,
   turnId: Ids.TurnId,
-  { events, records }: Pick<Stored, "events" | "records">,
+  { events, records }: Pick<TurnInStore, "events" | "records">,
   { emit, withdraw }: Readers
 ): Pick<KeptTurn, "checkpoint" | "sink"> => {
   const put = (key: string, value: unknown) =>

@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { Metadata } from "../../src/bridge/index.ts"
 
 describe("metadata of a reasoning block", () => {
-  it("Metadata.M1: keeps what several parts of a block have, of every provider", () => {
+  it("keeps what several parts of a block have, of every provider", () => {
     const first = { anthropic: { info: { type: "thinking", signature: "s" }, more: 1 } }
     const values = Metadata.merged(Metadata.merged(undefined, first), { anthropic: { other: 2 }, google: { a: 1 } })
     const proof = Metadata.blockProofOf(values, "info")
@@ -12,7 +12,7 @@ describe("metadata of a reasoning block", () => {
     assert.deepStrictEqual(Metadata.blockProofOf({}, "info"), {})
   })
 
-  it("Metadata.M1: has the signature beside Anthropic's other fields where the framework has it there", () => {
+  it("has the signature beside Anthropic's other fields where the framework has it there", () => {
     const values = { anthropic: { more: 1, signature: "s", redactedData: "r" }, openai: { itemId: "i" } }
     const proof = Metadata.blockProofOf(values)
     assert.deepStrictEqual(proof, {

@@ -5,8 +5,9 @@
  *
  * A line costs 1, and 1 more for each KiB. An answer to a request of Holdfast costs nothing.
  *
- * Intake.I2. Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again
- *     with its growing delays.
+ * Lines that are no message have a budget that refills slowly. Beyond it the connection ends: the server is started again with its growing
+ * delays.
+ *
  * Intake.I3. Notifications and requests of the server have a rate. Beyond it the connection is not read until the rate allows it, so the
  *     server waits and this process does not.
  * Intake.I4. After `WORK_PER_TURN` the next read waits for a new turn of the event loop.
@@ -20,7 +21,7 @@ export interface Rate {
   readonly perSecond: number
 }
 
-/** Intake.I2. A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
+/** A verbose start takes some hundred lines; a debug log that goes to the wrong stream takes some tens a second. */
 export const JUNK: Rate = { burst: 10_000, perSecond: 100 }
 
 /** Intake.I3. A tool that reports its progress sends some hundred notifications a second; 5,000 take about 5 % of one core. */
@@ -58,7 +59,7 @@ export type MessageCheck =
   | "pass"
   /** The message is not needed. */
   | "drop"
-  /** The budget is spent: the connection ends (Intake.I2). */
+  /** The budget is spent: the connection ends. */
   | "end"
 
 /** The limits of one connection. */
@@ -95,7 +96,7 @@ export class Intake {
     return message.id !== undefined || message.method === LIST_CHANGED ? "pass" : "drop"
   }
 
-  /** Counts a line that is no message (Intake.I2). */
+  /** Counts a line that is no message. */
   junk(bytes: number): "drop" | "end" {
     this.junkAccount = spend(JUNK, this.junkAccount, costOf(bytes), this.now())
     return this.junkAccount.left < 0 ? "end" : "drop"
@@ -120,7 +121,7 @@ export class Intake {
   }
 }
 
-/** The reason of a connection's end if its budget is spent (Intake.I2). */
+/** The reason of a connection's end if its budget is spent. */
 export const TOO_MUCH_JUNK = `it sent more than ${JUNK.burst} lines that are no message, and was stopped`
 
 // --- internal

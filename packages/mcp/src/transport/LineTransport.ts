@@ -3,11 +3,10 @@
  *
  * It reads a server's output and writes its input.
  *
- * LineTransport.L1. A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part
- *     that was read takes memory.
- * LineTransport.L2. Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print
- *     statement.
- * LineTransport.L3. A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
+ * - A line is read up to `MAX_MESSAGE_BYTES`. A longer line ends the connection: its end may never come, and the part that was read takes
+ *   memory.
+ * - Lines that are no messages are ignored, within their budget (`Intake`): servers often have a left-over print statement.
+ * - A server that does not read its input gets no answers to its own requests once `MAX_UNREAD` characters wait for it.
  */
 import {
   type JSONRPCMessage,
@@ -21,7 +20,7 @@ import { costOf, Intake, TOO_MUCH_JUNK, type MessageCheck } from "./Intake.ts"
 /** The largest output (1 MiB) with every character escaped (6 for 1), and the message around it. */
 export const MAX_MESSAGE_BYTES = 8 * 1_048_576
 
-/** LineTransport.L3. Some ten thousand answers. */
+/** Some ten thousand answers. */
 const MAX_UNREAD = 1_048_576
 
 /** The transport over a pair of byte streams. */
@@ -89,7 +88,7 @@ export class LineTransport implements Transport {
     return ms === 0 ? Effect.yieldNow : Effect.sleep(ms)
   })
 
-  /** Keeps a piece of an incomplete line. Returns `false` if the line is too long (LineTransport.L1). */
+  /** Keeps a piece of an incomplete line. Returns `false` if the line is too long. */
   private keep(piece: Uint8Array): boolean {
     this.size += piece.length
     if (this.size > MAX_MESSAGE_BYTES) return false
@@ -99,12 +98,12 @@ export class LineTransport implements Transport {
 
   private receive(line: string, bytes: number): MessageCheck {
     const value = objectOf(line)
-    if (value === undefined) return this.intake.junk(bytes) // LineTransport.L2
+    if (value === undefined) return this.intake.junk(bytes)
     const check = this.intake.check(value, bytes)
     if (check !== "pass") return check
     const message = messageOf(value)
     if (message === undefined) return this.intake.junk(bytes)
-    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop" // LineTransport.L3
+    if (isJSONRPCRequest(message) && this.unread > MAX_UNREAD) return "drop"
     this.onmessage?.(message)
     return check
   }

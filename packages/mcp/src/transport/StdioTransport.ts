@@ -4,8 +4,9 @@
  * Its output is read within the limits of `LineTransport`; output beyond them ends the connection. Its standard error is read in pieces,
  * between turns of the event loop.
  *
+ * It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
+ *
  * StdioTransport.P1. The process ends with the scope, together with its children: SIGTERM to its process group, SIGKILL after `GRACE`.
- * StdioTransport.P2. It gets the few variables that every process needs and those of its configuration, and no key of Holdfast.
  */
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio"
 import * as Deferred from "effect/Deferred"
@@ -49,7 +50,7 @@ export const make = Effect.fnUntraced(function* (
   const child = yield* spawner
     .spawn(
       ChildProcess.make(command, args, {
-        env: { ...getDefaultEnvironment(), ...env }, // StdioTransport.P2
+        env: { ...getDefaultEnvironment(), ...env },
         killSignal: "SIGTERM",
         forceKillAfter: GRACE,
         ...(cwd === undefined ? undefined : { cwd })

@@ -65,7 +65,7 @@ describe("messages, one a line", () => {
     )
   )
 
-  it.effect("LineTransport.L2: other lines are ignored, and messages after them are received", () =>
+  it.effect("other lines are ignored, and messages after them are received", () =>
     Effect.gen(function* () {
       const { heard, transport } = make()
       yield* Effect.promise(() => transport.send(request(1)))
@@ -89,7 +89,7 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect("LineTransport.L2: other lines beyond their budget end the connection, in any form", () =>
+  it.effect("other lines beyond their budget end the connection, in any form", () =>
     Effect.gen(function* () {
       // A line of 99 KiB costs as much as 100 short ones.
       const spent = Buffer.concat(
@@ -105,51 +105,47 @@ describe("messages, one a line", () => {
     })
   )
 
-  it.effect(
-    "LineTransport.L1: a line of the largest size is read, and one byte more ends the connection before the line's end",
-    () =>
-      Effect.gen(function* () {
-        const { heard, transport } = make()
-        yield* Effect.promise(() => transport.send(request(1)))
-        const json = JSON.stringify(answer(1))
-        const largest = Buffer.from(json.padEnd(MAX_MESSAGE_BYTES, " "))
-        assert.isUndefined(yield* read(transport, largest.subarray(0, 1_000)))
-        assert.isUndefined(yield* read(transport, Buffer.concat([largest.subarray(1_000), Buffer.from("\n")])))
-        assert.deepStrictEqual(heard, [answer(1)])
+  it.effect("a line of the largest size is read, and one byte more ends the connection before the line's end", () =>
+    Effect.gen(function* () {
+      const { heard, transport } = make()
+      yield* Effect.promise(() => transport.send(request(1)))
+      const json = JSON.stringify(answer(1))
+      const largest = Buffer.from(json.padEnd(MAX_MESSAGE_BYTES, " "))
+      assert.isUndefined(yield* read(transport, largest.subarray(0, 1_000)))
+      assert.isUndefined(yield* read(transport, Buffer.concat([largest.subarray(1_000), Buffer.from("\n")])))
+      assert.deepStrictEqual(heard, [answer(1)])
 
-        const why = "it sent a message of more than 8 MiB, and was stopped"
-        assert.strictEqual(
-          yield* read(make().transport, Buffer.concat([lineOf(MAX_MESSAGE_BYTES + 1), Buffer.from("\n")])),
-          why
-        )
-        const { transport: other } = make()
-        // Each line may have the whole size.
-        assert.isUndefined(
-          yield* read(other, Buffer.concat([lineOf(1_000_000), Buffer.from("\n"), lineOf(MAX_MESSAGE_BYTES)]))
-        )
-        assert.strictEqual(yield* read(other, lineOf(1)), why)
-      })
+      const why = "it sent a message of more than 8 MiB, and was stopped"
+      assert.strictEqual(
+        yield* read(make().transport, Buffer.concat([lineOf(MAX_MESSAGE_BYTES + 1), Buffer.from("\n")])),
+        why
+      )
+      const { transport: other } = make()
+      // Each line may have the whole size.
+      assert.isUndefined(
+        yield* read(other, Buffer.concat([lineOf(1_000_000), Buffer.from("\n"), lineOf(MAX_MESSAGE_BYTES)]))
+      )
+      assert.strictEqual(yield* read(other, lineOf(1)), why)
+    })
   )
 
-  it.effect(
-    "LineTransport.L3: a server that does not read its input gets no answers to its own requests, until it reads again",
-    () =>
-      Effect.gen(function* () {
-        const { heard, transport, written } = make()
-        const sent = request(1)
-        const rest = 1_048_576 - `${JSON.stringify(sent)}\n`.length
-        yield* Effect.promise(() => transport.send(sent))
-        const long = { jsonrpc: "2.0", method: "" } as const
-        yield* Effect.promise(() =>
-          transport.send({ ...long, method: "x".repeat(rest - `${JSON.stringify(long)}\n`.length) })
-        )
-        yield* read(transport, bytesOf(request("a", "ping")))
-        yield* Effect.promise(() => transport.send(long))
-        yield* read(transport, bytesOf(request("b", "ping"), answer(1), CHANGED))
-        transport.sent(written[1] ?? "")
-        yield* read(transport, bytesOf(request("c", "ping")))
-        assert.deepStrictEqual(heard, [request("a", "ping"), answer(1), CHANGED, request("c", "ping")])
-      })
+  it.effect("a server that does not read its input gets no answers to its own requests, until it reads again", () =>
+    Effect.gen(function* () {
+      const { heard, transport, written } = make()
+      const sent = request(1)
+      const rest = 1_048_576 - `${JSON.stringify(sent)}\n`.length
+      yield* Effect.promise(() => transport.send(sent))
+      const long = { jsonrpc: "2.0", method: "" } as const
+      yield* Effect.promise(() =>
+        transport.send({ ...long, method: "x".repeat(rest - `${JSON.stringify(long)}\n`.length) })
+      )
+      yield* read(transport, bytesOf(request("a", "ping")))
+      yield* Effect.promise(() => transport.send(long))
+      yield* read(transport, bytesOf(request("b", "ping"), answer(1), CHANGED))
+      transport.sent(written[1] ?? "")
+      yield* read(transport, bytesOf(request("c", "ping")))
+      assert.deepStrictEqual(heard, [request("a", "ping"), answer(1), CHANGED, request("c", "ping")])
+    })
   )
 
   it.effect("are not read faster than their rate: the rest of a chunk waits and is read later", () =>

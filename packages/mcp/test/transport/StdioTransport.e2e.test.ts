@@ -9,7 +9,7 @@ const spawner = NodeChildProcessSpawner.layer.pipe(Layer.provide([NodeFileSystem
 const NOBODY: StdioTransport.Children = { add: () => undefined, delete: () => undefined }
 
 describe("a tool server's last output", () => {
-  it.live("ToolServers.V2: is cut after its secrets were redacted, so that no half of a secret is left", () =>
+  it.live("is cut after its secrets were redacted, so that no half of a secret is left", () =>
     Effect.gen(function* () {
       const secret = "0123456789-abcdefghij"
       const reach = TestToolServers.unruly(["blabs"], { TOKEN: secret })

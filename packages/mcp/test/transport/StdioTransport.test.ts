@@ -82,7 +82,7 @@ describe("a tool server's process", () => {
     })
   )
 
-  it.effect("StdioTransport.P2: gets the variables of its configuration, and its folder", () =>
+  it.effect("gets the variables of its configuration, and its folder", () =>
     Effect.gen(function* () {
       const { spawned } = yield* start({ env: { TOKEN: Redacted.make("t") }, cwd: "/srv" })
       const options = (command: ChildProcess.Command | undefined) =>
@@ -145,7 +145,7 @@ describe("a tool server's process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ToolServers.V2: has its secrets redacted before its output is cut to the last 400 characters", () =>
+  it.effect("has its secrets redacted before its output is cut to the last 400 characters", () =>
     Effect.gen(function* () {
       const conceal = (text: string) => text.replaceAll("SECRET", "[redacted]")
       const process = yield* start({}, conceal)

@@ -18,15 +18,13 @@ import * as Status from "./Status.ts"
 import * as Thrown from "./Thrown.ts"
 import * as Reasons from "./Reasons.ts"
 import * as Hint from "../hint/Hint.ts"
+import type { Headers } from "../hint/LimitHeaders.ts"
 
 /** The longest message of a failure, in characters. */
 export const MESSAGE_LIMIT = ResponseBody.MESSAGE_LIMIT
 
-/** Response headers by lower-case name. */
-export type Headers = Readonly<Record<string, string>>
-
 /** A response that is no stream. */
-export interface Response {
+interface Response {
   readonly status: number
   readonly headers: Headers
   readonly body: string
@@ -83,7 +81,7 @@ export const ofStreamError = ({ data, event, headers, now }: StreamError): Failu
  */
 export const ofThrown = (error: unknown, now: number): Failure.Failure => {
   const links = Thrown.links(error)
-  const messageOf = (link: Thrown.Link): string =>
+  const messageOf = (link: Thrown.ThrownError): string =>
     [link, ...links].find(({ message }) => message !== "")?.message ?? describe(error)
 
   for (const link of links) {
@@ -169,7 +167,7 @@ interface Context {
   readonly headers: Headers
   /** The body, unchanged. */
   readonly text: string
-  readonly body: ResponseBody.Body
+  readonly body: ResponseBody.ParsedBody
   readonly now: number
   /** Codes from outside the body. */
   readonly codes?: ReadonlyArray<string>
@@ -272,7 +270,7 @@ const isRetryable = (reason: Failure.Reason, passes: boolean, told: string | und
 }
 
 /** Classifies a link by its status, body or provider's code; `undefined`: none of them decides. */
-const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failure | undefined => {
+const ofTyped = (link: Thrown.ThrownError, message: string, now: number): Failure.Failure | undefined => {
   const text = typeof link.body === "string" ? link.body : link.body === undefined ? "" : Fields.stringify(link.body)
   // SDKs put the status before the provider's message, and the body there when they could not parse it.
   const spoken = link.status === undefined ? message : message.replace(new RegExp(`^${link.status}\\s+`), "")
@@ -301,7 +299,7 @@ const ofTyped = (link: Thrown.Link, message: string, now: number): Failure.Failu
 const hasError = (envelope: Envelope.Envelope): boolean =>
   Reasons.decide({ status: undefined, ...envelope }) !== undefined
 
-const byClass = (link: Thrown.Link): Network.Entry | undefined => {
+const byClass = (link: Thrown.ThrownError): Network.Entry | undefined => {
   if (Thrown.isBrokenJson(link)) return { reason: "invalid-response" }
   if (Thrown.isFailedFetch(link)) return { reason: "network" }
   return link.names.map(Network.ofName).find((entry) => entry !== undefined)

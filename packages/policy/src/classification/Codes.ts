@@ -18,7 +18,7 @@ import type { Failure } from "@holdfast/wire"
 export type Weight = "exact" | "family" | "vague"
 
 /** The reason of a code, and its weight. */
-export interface Classified {
+interface Classified {
   readonly reason: Failure.Reason
   readonly weight: Weight
 }

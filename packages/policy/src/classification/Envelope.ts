@@ -9,7 +9,7 @@
  * Never read: a model's output (Groq's `failed_generation`, `choices[].message`), a user's input (`param`, `input`, OpenRouter's
  * `flagged_input`), and anything that is not an error object.
  *
- * Envelope.N4. Bounded: a limited number of levels and of entries of a list, for any input.
+ * Bounded: a limited number of levels and of entries of a list, for any input.
  */
 import { defined, type Failure, JsonShape } from "@holdfast/wire"
 import * as Fields from "./Fields.ts"

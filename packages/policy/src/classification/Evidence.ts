@@ -1,9 +1,8 @@
 /**
  * Selects the response headers that are kept as evidence of a failure.
  *
- * Evidence.E1. It keeps the header of the hint, the header that overrides whether a retry is allowed, and the request's id. Others may
- *     have cookies, accounts and addresses.
- * Evidence.E2. A long value is not kept, and not cut either: half of a quoted key would not be recognised as a key.
+ * It keeps the header of the hint, the header that overrides whether a retry is allowed, and the request's id. Others may have cookies,
+ * accounts and addresses. A long value is not kept, and not cut either: half of a quoted key would not be recognised as a key.
  */
 import type { Failure } from "@holdfast/wire"
 

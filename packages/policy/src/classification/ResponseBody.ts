@@ -4,13 +4,13 @@
  * Providers send errors as JSON; intermediaries (a CDN, a load balancer, a corporate proxy) send pages, plain text, or an empty body. A
  * page is represented by its title, because HTML is unreadable in a terminal.
  *
- * ResponseBody.B1. The last body is kept, unless it is long: in an outage thousands of calls get the same one, and it is parsed once.
+ * The last body is kept, unless it is long: in an outage thousands of calls get the same one, and it is parsed once.
  */
 import { JsonShape } from "@holdfast/wire"
 import * as Envelope from "./Envelope.ts"
 
 /** A body by its kind. */
-export type Body =
+export type ParsedBody =
   | { readonly kind: "empty" }
   /** HTML or XML of an intermediary; it gives no reason. */
   | { readonly kind: "page"; readonly title: string | undefined; readonly head: string }
@@ -34,11 +34,10 @@ const HEAD_LIMIT = 2_048
 /** Characters of the longest body that is kept: several times the length of real errors. */
 const KEPT_LIMIT = 4_096
 
-/** ResponseBody.B1 */
-let last: { readonly text: string; readonly body: Body } | undefined
+let last: { readonly text: string; readonly body: ParsedBody } | undefined
 
 /** Reads a body, or one frame's data. */
-export const read = (text: string): Body => {
+export const read = (text: string): ParsedBody => {
   if (text.length > KEPT_LIMIT) return parse(text)
   if (text !== last?.text) last = { text, body: parse(text) }
   return last.body
@@ -50,7 +49,7 @@ export const cut = (message: string): string =>
 
 // --- internal
 
-const parse = (text: string): Body => {
+const parse = (text: string): ParsedBody => {
   const trimmed = unframed(text).trim()
   if (trimmed === "") return { kind: "empty" }
   if (/^<(?:!doctype|!--|html|head|body|\?xml|title|h1|center)/i.test(trimmed)) {

@@ -13,7 +13,7 @@ import * as Wording from "./Wording.ts"
 /** Returns the scope of a failure's limit; `undefined`: it is no limit, or the error names no scope. */
 export const of = (
   reason: Failure.Reason,
-  body: ResponseBody.Body,
+  body: ResponseBody.ParsedBody,
   codes: ReadonlyArray<string> = []
 ): Failure.Scope | undefined => {
   if (reason !== "rate-limited" && reason !== "quota-exhausted") return undefined

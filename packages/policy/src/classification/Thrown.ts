@@ -14,7 +14,7 @@ export const MAX_CAUSES = 5
 const MAX_LINKS = 50
 
 /** One error of a chain. */
-export interface Link {
+export interface ThrownError {
   readonly error: unknown
   readonly message: string
   /** `name`, `_tag`, and the class's own name where it differs: openai's errors are all called "Error". */
@@ -31,8 +31,8 @@ export interface Link {
 }
 
 /** Returns the thrown value and the errors that it wraps, outermost first, breadth first. */
-export const links = (error: unknown): ReadonlyArray<Link> => {
-  const found: Array<Link> = []
+export const links = (error: unknown): ReadonlyArray<ThrownError> => {
+  const found: Array<ThrownError> = []
   const seen = new Set<unknown>()
   let level: ReadonlyArray<unknown> = [error]
   for (let depth = 0; depth <= MAX_CAUSES && level.length > 0; depth++) {
@@ -56,14 +56,14 @@ const FETCH_FAILED =
   /^(?:fetch failed|terminated|failed to fetch|load failed|network error|networkerror when attempting|network request failed|error sending request|other side closed|error reading a body|error decoding response body|the network connection was lost)/i
 
 /** Whether an error is a bug of the program itself (C10). A failed fetch is none, and neither is broken JSON, which the endpoint sent. */
-export const isProgramError = (link: Link): boolean =>
+export const isProgramError = (link: ThrownError): boolean =>
   PROGRAM_ERRORS.has(link.names[0] ?? "") && !isFailedFetch(link) && !isBrokenJson(link)
 
 /** Whether it is a failed connection, by the message of a runtime's fetch. */
-export const isFailedFetch = (link: Link): boolean => FETCH_FAILED.test(link.message)
+export const isFailedFetch = (link: ThrownError): boolean => FETCH_FAILED.test(link.message)
 
 /** Whether it is JSON that did not parse. */
-export const isBrokenJson = (link: Link): boolean => link.names[0] === "SyntaxError" && /JSON/.test(link.message)
+export const isBrokenJson = (link: ThrownError): boolean => link.names[0] === "SyntaxError" && /JSON/.test(link.message)
 
 // --- internal
 
@@ -78,7 +78,7 @@ const wrappedBy = (value: unknown): ReadonlyArray<unknown> => {
   ].filter((wrapped) => wrapped !== undefined && wrapped !== null)
 }
 
-const linkOf = (error: unknown): Link => {
+const linkOf = (error: unknown): ThrownError => {
   const response = Fields.get(error, "response")
   const http = Fields.get(error, "http")
   const isRetryable = Fields.get(error, "isRetryable")

@@ -11,7 +11,7 @@ import * as Gate from "../gate/Gate.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import * as RetryPolicy from "./RetryPolicy.ts"
 import { Unfit } from "../routing/Models.ts"
-import * as Waits from "./Waits.ts"
+import * as WaitRules from "./WaitRules.ts"
 
 /** The spending at the time of the decision (`RetryStrategy.Spent`). */
 const Spent = Schema.Struct({
@@ -82,7 +82,7 @@ export const Basis = Schema.Union([
     ...common
   }),
   Schema.TaggedStruct("Refused", {
-    /** `RetryPolicy.Because`, or `switched-off` if a person had switched retries off (P15). */
+    /** `RetryPolicy.RefusalReason`, or `switched-off` if a person had switched retries off (P15). */
     because: Schema.Literals(["disabled", "max-retries", "max-delay", "budget", "switched-off"]),
     delayMs: Schema.optionalKey(Schema.Finite),
     /** The limit belongs to the failure's reason. */
@@ -104,7 +104,7 @@ export const of = (recorded: unknown): Basis | undefined => (isBasis(recorded) ?
 /** The basis of a decision about a wait, with the targets that were considered. `isEarlier`: the hint is older than this failure. */
 export const decided = (
   policy: RetryPolicy.RetryPolicy,
-  decision: RetryPolicy.Decision,
+  decision: RetryPolicy.RetryDecision,
   { failure, retries, spent }: Pick<Directive.Situation, "failure" | "retries" | "spent">,
   ways: ReadonlyArray<ConsideredTarget> = [],
   isEarlier = false
@@ -113,7 +113,7 @@ export const decided = (
   return {
     ...(isWait ? delayOf(decision) : decision),
     ...(isWait && isEarlier ? { isEarlier } : {}),
-    ...(isWait && Waits.hasRule(policy, failure.reason) ? { byReason: true } : {}),
+    ...(isWait && WaitRules.hasRule(policy, failure.reason) ? { byReason: true } : {}),
     ...(isWait && !Gate.concerns(failure) ? { ofEndpoint: false } : {}),
     ...(isWait && RetryPolicy.isLast(policy, retries, decision.delayMs, failure, spent) ? { isLast: true } : {}),
     ...commonOf(policy, failure.reason, spent, ways)
@@ -144,7 +144,11 @@ export const switchedOff = (policy: RetryPolicy.RetryPolicy, spent: RetryStrateg
 
 const isBasis = Schema.is(Basis)
 
-const delayOf = ({ clipped, jitterMs, ...decision }: Extract<RetryPolicy.Decision, { readonly _tag: "Delay" }>) => ({
+const delayOf = ({
+  clipped,
+  jitterMs,
+  ...decision
+}: Extract<RetryPolicy.RetryDecision, { readonly _tag: "Delay" }>) => ({
   ...decision,
   ...(jitterMs > 0 ? { jitterMs } : {}),
   ...(clipped ? { clipped } : {})

@@ -12,7 +12,7 @@ import { RetryStrategy } from "@holdfast/kernel"
 export type Measure = RetryStrategy.Budget["measure"]
 
 /** A limit of the total waiting time of a step. */
-export interface Budget {
+export interface WaitBudget {
   /** Milliseconds. Absent: unlimited. */
   readonly totalMs?: number
   readonly measure: Measure
@@ -23,23 +23,23 @@ export interface Budget {
 export const OVERNIGHT_MS = 8 * 3_600_000
 
 /** 8 hours of scheduled sleep, strict (D1). */
-export const overnight: Budget = { totalMs: OVERNIGHT_MS, measure: "scheduled", clip: false }
+export const overnight: WaitBudget = { totalMs: OVERNIGHT_MS, measure: "scheduled", clip: false }
 
 /** A week, and a day more: the limit of a plan that ends once a week. */
-export const weekly: Budget = { ...overnight, totalMs: 8 * 24 * 3_600_000 }
+export const weekly: WaitBudget = { ...overnight, totalMs: 8 * 24 * 3_600_000 }
 
 /** A budget without a limit. */
-export const unlimited: Budget = { measure: "scheduled", clip: false }
+export const unlimited: WaitBudget = { measure: "scheduled", clip: false }
 
 type Spent = Pick<RetryStrategy.Spent, "sleptMs" | "elapsedMs" | "extendedMs">
 
 /** Returns the rest of the budget, in milliseconds; never negative, `Infinity` without a total. */
-export const remainingMs = (budget: Budget, spent: Spent): number => {
+export const remainingMs = (budget: WaitBudget, spent: Spent): number => {
   return Math.max(0, RetryStrategy.leftMs(budget, spent))
 }
 
 /** Whether more than the total was spent. By wall-clock the attempts alone can exceed it; then not even a retry without a wait is allowed. */
-export const isExceeded = (budget: Budget, spent: Spent): boolean => RetryStrategy.leftMs(budget, spent) < 0
+export const isExceeded = (budget: WaitBudget, spent: Spent): boolean => RetryStrategy.leftMs(budget, spent) < 0
 
 /**
  * Returns the granted part of a wait, in milliseconds; `undefined`: it is refused.
@@ -48,7 +48,12 @@ export const isExceeded = (budget: Budget, spent: Spent): boolean => RetryStrate
  *
  * `atLeastMs` is the part of the wait that must not be cut; 0 without a hint.
  */
-export const grant = (budget: Budget, leftMs: number, delayMs: number, atLeastMs: number = 0): number | undefined => {
+export const grant = (
+  budget: WaitBudget,
+  leftMs: number,
+  delayMs: number,
+  atLeastMs: number = 0
+): number | undefined => {
   if (delayMs <= leftMs) return delayMs
   return budget.clip && leftMs > 0 && atLeastMs <= leftMs ? leftMs : undefined
 }

@@ -7,7 +7,7 @@
 import type { RetryStrategy } from "@holdfast/kernel"
 import type { Failure, TurnEvent } from "@holdfast/wire"
 import type * as Budget from "./Budget.ts"
-import type { ReasonWait } from "./Waits.ts"
+import type { ReasonWait } from "./WaitRules.ts"
 
 /** The limits of a reason; absent: only the step's own limit holds. */
 export interface ReasonLimits {
@@ -34,11 +34,14 @@ export type ReasonRules = { readonly [Reason in Failure.Reason]?: ReasonRule }
 /** The parts of a policy that are used here. */
 interface Rules {
   readonly reasons: ReasonRules
-  readonly budget: Budget.Budget
+  readonly budget: Budget.WaitBudget
 }
 
 /** Returns the budget of a reason; `undefined`: it has none. */
-export const budgetOf = ({ budget, reasons }: Rules, reason: Failure.Reason | undefined): Budget.Budget | undefined => {
+export const budgetOf = (
+  { budget, reasons }: Rules,
+  reason: Failure.Reason | undefined
+): Budget.WaitBudget | undefined => {
   const own = reason && reasons[reason]?.budget
   return own && { totalMs: own.totalMs, clip: own.clip ?? budget.clip, measure: budget.measure }
 }

@@ -3,7 +3,7 @@ import type { Directive, Route } from "@holdfast/kernel"
 import { Failure, Target } from "@holdfast/wire"
 
 /** A decision in the words of rule A1. */
-export interface Report {
+export interface RetryReport {
   /** `retry`: the same target again. `skip-provider`: another one. `abort`: no further attempt of this step. */
   readonly action: "retry" | "skip-provider" | "abort"
   /** The wait before the next attempt, in milliseconds; 0: there is none. */
@@ -15,7 +15,7 @@ export interface Report {
 }
 
 /** Describes a decision about an attempt on `route`. */
-export const describe = (directive: Directive.Directive, failure: Failure.Failure, route: Route.Route): Report => {
+export const describe = (directive: Directive.Directive, failure: Failure.Failure, route: Route.Route): RetryReport => {
   const target = Target.format(route.target)
   const code = Failure.codeOf(failure)
   const what = `${target} failed (${failure.reason}${code === undefined ? "" : `, ${code}`})`

@@ -14,15 +14,15 @@ import * as Data from "effect/Data"
 import * as Backoff from "./Backoff.ts"
 import * as Budget from "./Budget.ts"
 import * as Gate from "../gate/Gate.ts"
-import type { FinalReport } from "../profile/FinalReportSettings.ts"
+import type { FinalReportSetting } from "../profile/FinalReportSettings.ts"
 import * as Jitter from "./Jitter.ts"
 import * as ReasonLimits from "./ReasonLimits.ts"
 import type { Routing } from "../routing/Routing.ts"
 import type { SpendGuard } from "./SpendGuard.ts"
-import * as Waits from "./Waits.ts"
+import * as WaitRules from "./WaitRules.ts"
 
 /** The limits of an attempt without progress (C8). They are the same for every attempt: a limit never shrinks. */
-export interface RequestTimeout {
+interface RequestTimeout {
   /** Milliseconds from the request to its first content. */
   readonly firstContentMs: number
   /** Milliseconds from one content to the next. */
@@ -41,7 +41,7 @@ export interface RetryPolicy {
   readonly maxRetries?: number
   /** Whether `maxRetries` counts the retries after the first attempt (P3), or all attempts (A2). */
   readonly counts: "retries" | "attempts"
-  readonly budget: Budget.Budget
+  readonly budget: Budget.WaitBudget
   /** Milliseconds. A longer wait fails the turn at once (P6). Absent, 0 or less: no cap (P3). */
   readonly maxDelayMs?: number
   /** Whether a provider's own delay counts (P5). */
@@ -63,14 +63,14 @@ export interface RetryPolicy {
   /** Steps in a row with nothing but failed tool calls, after which the turn fails. 0: no limit. Absent: the kernel's own. */
   readonly maxFailedToolSteps?: number
   /** The final report of a turn (A9 to A14). Absent: a turn ends with the model's last text. */
-  readonly finalReport?: FinalReport
+  readonly finalReport?: FinalReportSetting
 }
 
 /** Why there is no further retry. */
-export type Because = "disabled" | "max-retries" | "max-delay" | "budget"
+export type RefusalReason = "disabled" | "max-retries" | "max-delay" | "budget"
 
 /** A decision with the numbers behind it. */
-export type Decision = Data.TaggedEnum<{
+export type RetryDecision = Data.TaggedEnum<{
   Delay: {
     /** The wait, in milliseconds: the sum of the following parts, or less if the budget clipped it. */
     readonly delayMs: number
@@ -84,17 +84,17 @@ export type Decision = Data.TaggedEnum<{
     readonly clipped: boolean
   }
   Refused: {
-    readonly because: Because
+    readonly because: RefusalReason
     /** The refused wait, in milliseconds; absent: none was considered. */
     readonly delayMs?: number
     /** The limit belongs to the failure's reason (X11). */
     readonly byReason?: true
   }
 }>
-export const Decision = Data.taggedEnum<Decision>()
+export const RetryDecision = Data.taggedEnum<RetryDecision>()
 
 /** The decision that there is no further retry. */
-export type Refused = Extract<Decision, { readonly _tag: "Refused" }>
+export type NoRetry = Extract<RetryDecision, { readonly _tag: "Refused" }>
 
 /**
  * Returns the wait before retry `attempt` (0-based), or why there is none.
@@ -112,9 +112,9 @@ export const decide = (
   attempt: number,
   failure?: Failure.Failure,
   spent: RetryStrategy.Spent = spentBefore(policy, attempt)
-): Decision =>
+): RetryDecision =>
   ended(policy, attempt, failure?.reason, spent) ??
-  grant(policy, Waits.of(policy, attempt, failure), failure?.reason, spent)
+  grant(policy, WaitRules.of(policy, attempt, failure), failure?.reason, spent)
 
 /** Returns why there is no retry `attempt`, not even without a wait; `undefined`: there may be one. */
 export const refusal = (
@@ -122,7 +122,7 @@ export const refusal = (
   attempt: number,
   { reason }: Failure.Failure,
   spent: RetryStrategy.Spent
-): Refused | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
+): NoRetry | undefined => ended(policy, attempt, reason, spent) ?? exceeded(policy, reason, spent)
 
 /** The longest time for which a gate holds a turn that nothing answers, in milliseconds (X5). */
 const LONGEST_HOLD_MS = 600_000
@@ -163,10 +163,10 @@ export const mayVoid = ({ midStream = "fail", reasons }: Pick<RetryPolicy, "midS
 /** Applies limits and jitter to a wait. The delay that a provider asked of another turn never fails this one (P6). */
 export const grant = (
   policy: RetryPolicy,
-  wait: Waits.Wait,
+  wait: WaitRules.Wait,
   reason: Failure.Reason | undefined,
   spent: RetryStrategy.Spent
-): Decision => {
+): RetryDecision => {
   const decision = granted(policy, wait, reason, spent)
   const { isShared, scheduledMs } = wait
   return decision._tag === "Refused" && isShared === true
@@ -176,19 +176,19 @@ export const grant = (
 
 const granted = (
   policy: RetryPolicy,
-  { ms: baseMs, scheduledMs, hintMs }: Waits.Wait,
+  { ms: baseMs, scheduledMs, hintMs }: WaitRules.Wait,
   reason: Failure.Reason | undefined,
   spent: RetryStrategy.Spent
-): Decision => {
+): RetryDecision => {
   const capMs = maxDelayOf(policy)
-  if (baseMs > capMs) return Decision.Refused({ because: "max-delay", delayMs: baseMs })
+  if (baseMs > capMs) return RetryDecision.Refused({ because: "max-delay", delayMs: baseMs })
 
   let leftMs = Infinity
   let grantedMs = baseMs
   for (const { budget, spent: own, ...which } of budgetsOf(policy, reason, spent)) {
     const ownLeftMs = Budget.remainingMs(budget, own)
     const ownMs = Budget.isExceeded(budget, own) ? undefined : Budget.grant(budget, ownLeftMs, baseMs, hintMs)
-    if (ownMs === undefined) return Decision.Refused({ because: "budget", delayMs: baseMs, ...which })
+    if (ownMs === undefined) return RetryDecision.Refused({ because: "budget", delayMs: baseMs, ...which })
     leftMs = Math.min(leftMs, ownLeftMs)
     grantedMs = Math.min(grantedMs, ownMs)
   }
@@ -196,7 +196,7 @@ const granted = (
   // Jitter takes at most the rest of the budget, and never causes a refusal.
   const roomMs = Math.min(leftMs, capMs) - grantedMs
   const jitterMs = Math.min(Jitter.jitterMs(policy.jitter, scheduledMs, spent.spread), Math.floor(roomMs))
-  return Decision.Delay({
+  return RetryDecision.Delay({
     delayMs: grantedMs + jitterMs,
     scheduledMs,
     ...defined({ hintMs }),
@@ -236,11 +236,11 @@ const ended = (
   attempt: number,
   reason: Failure.Reason | undefined,
   { onReason }: RetryStrategy.Spent
-): Refused | undefined => {
-  if (!policy.enabled) return Decision.Refused({ because: "disabled" })
-  if (attempt >= (mostRetries(policy) ?? Infinity)) return Decision.Refused({ because: "max-retries" })
+): NoRetry | undefined => {
+  if (!policy.enabled) return RetryDecision.Refused({ because: "disabled" })
+  if (attempt >= (mostRetries(policy) ?? Infinity)) return RetryDecision.Refused({ because: "max-retries" })
   return (onReason?.retries ?? attempt) >= (mostRetriesOn(policy, reason) ?? Infinity)
-    ? Decision.Refused({ because: "max-retries", byReason: true })
+    ? RetryDecision.Refused({ because: "max-retries", byReason: true })
     : undefined
 }
 
@@ -248,9 +248,9 @@ const exceeded = (
   policy: RetryPolicy,
   reason: Failure.Reason | undefined,
   spent: RetryStrategy.Spent
-): Refused | undefined => {
+): NoRetry | undefined => {
   const found = budgetsOf(policy, reason, spent).find(({ budget, spent: own }) => Budget.isExceeded(budget, own))
-  return found && Decision.Refused({ because: "budget", ...(found.byReason === true ? { byReason: true } : {}) })
+  return found && RetryDecision.Refused({ because: "budget", ...(found.byReason === true ? { byReason: true } : {}) })
 }
 
 /** The budgets that a wait has to fit into, the step's own first, each with the spending that counts against it. */
@@ -258,7 +258,11 @@ const budgetsOf = (
   policy: RetryPolicy,
   reason: Failure.Reason | undefined,
   spent: RetryStrategy.Spent
-): ReadonlyArray<{ readonly budget: Budget.Budget; readonly spent: RetryStrategy.Spent; readonly byReason?: true }> => {
+): ReadonlyArray<{
+  readonly budget: Budget.WaitBudget
+  readonly spent: RetryStrategy.Spent
+  readonly byReason?: true
+}> => {
   const own = ReasonLimits.budgetOf(policy, reason)
   const whole = { budget: policy.budget, spent }
   return own === undefined ? [whole] : [whole, { budget: own, spent: ReasonLimits.spentOn(spent), byReason: true }]

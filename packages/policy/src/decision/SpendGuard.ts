@@ -5,8 +5,8 @@
  * It does not ask before the step has waited for `afterMs` since a person's last command: an answer is valid for that long. Tokens are
  * counted only if there is a limit, and only after a long wait or a void attempt.
  *
- * SpendGuard.G4. An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long
- *     wait, so repeated voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
+ * An attempt whose content is void (X7) was paid for in vain. After one the turn's tokens are checked without a long wait, so repeated
+ * voids stop at the limit. Where a provider had not reported the tokens of a void attempt, those of its request count.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Count, defined, type Message, Millis, type Target, type TurnEvent } from "@holdfast/wire"
@@ -61,7 +61,7 @@ export const ask = (
       : undefined
   const { target, ...sent } = request
   const price = priceOf(target)
-  const isEstimated = maxTurnTokens !== undefined && unreported > 0 // SpendGuard.G4
+  const isEstimated = maxTurnTokens !== undefined && unreported > 0
   const ofRequest = isEstimated || (isLong && maxInputTokens !== undefined) ? countTokens(sent, target) : 0
   const ofTurn = tokensOf(usage) + unreported * ofRequest
   return (

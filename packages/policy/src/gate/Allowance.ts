@@ -4,12 +4,11 @@
  * Plain values: an allowance, its use, and the earliest start of the next call. A caller that knows the use of other processes passes it
  * beside its own.
  *
- * Allowance.A1. No more than `calls` are under way at once.
- * Allowance.A2. In no span of 60 s do more than `requestsPerMinute` calls begin.
- * Allowance.A3. In no span of 60 s are more than `tokensPerMinute` charged, by the amounts known at the beginning of a call. A call that is
- *     larger than the whole allowance begins once nothing is charged.
- * Allowance.A4. The real usage of a call replaces the estimate: its input counts in the second when the call began, its output when it was
- *     reported.
+ * - No more than `calls` are under way at once.
+ * - In no span of 60 s do more than `requestsPerMinute` calls begin.
+ * - In no span of 60 s are more than `tokensPerMinute` charged, by the amounts known at the beginning of a call. A call that is larger than
+ *   the whole allowance begins once nothing is charged.
+ * - The real usage of a call replaces the estimate: its input counts in the second when the call began, its output when it was reported.
  */
 
 /** Limits of one provider; absent: no limit. */
@@ -56,7 +55,7 @@ export const nextAt = (
   now: number,
   tokens: number
 ): number => {
-  if (uses.reduce((sum, { underway }) => sum + underway, 0) >= calls) return Infinity // Allowance.A1
+  if (uses.reduce((sum, { underway }) => sum + underway, 0) >= calls) return Infinity
   const seconds = uses.flatMap((use) => recent(use, now)).toSorted((a, b) => a.at - b.at)
   let requests = 0
   let charged = 0
@@ -64,7 +63,7 @@ export const nextAt = (
     requests += second.requests
     charged += second.tokens
   }
-  const fits = () => requests < requestsPerMinute && (charged <= 0 || charged + tokens <= tokensPerMinute) // Allowance.A2, A3
+  const fits = () => requests < requestsPerMinute && (charged <= 0 || charged + tokens <= tokensPerMinute)
   if (fits()) return now
   for (const second of seconds) {
     requests -= second.requests
@@ -80,8 +79,8 @@ export const begun = (use: Use, { beganAt, estimate }: Call): Use => ({
   seconds: charge(recent(use, beganAt), beganAt, { requests: 1, tokens: estimate })
 })
 
-/** Counts the reported usage of a call: the total until now, of which `known` was reported before (Allowance.A4). */
-export const counted = (use: Use, now: number, call: Call, usage: Usage, known: Usage | undefined): Use => {
+/** Counts the reported usage of a call: the total until now, of which `known` was reported before. */
+export const counted = (use: Use, now: number, call: Call, usage: CallTokens, known: CallTokens | undefined): Use => {
   const input = usage.inputTokens - (known?.inputTokens ?? call.estimate)
   const output = usage.outputTokens - (known?.outputTokens ?? 0)
   const seconds = recent(use, now).map((second) =>
@@ -91,7 +90,7 @@ export const counted = (use: Use, now: number, call: Call, usage: Usage, known: 
 }
 
 /** Tokens of one call. */
-export interface Usage {
+export interface CallTokens {
   readonly inputTokens: number
   readonly outputTokens: number
 }

@@ -5,9 +5,10 @@
  * asks it before a retry; it never sleeps and never calls. It takes an endpoint for down after as many refusals in a row as are improbable by
  * the endpoint's own record, so a provider that answers one call in ten is not taken for a provider that is down.
  *
+ * The findings of a crowd that left a failing endpoint are forgotten `FORGET_MS` after its last turn, others after `BETWEEN_MS`.
+ *
  * Gate.G1. First attempts are never held: the gate is for turns that have failed and wait.
  * Gate.G2. A turn is woken early only into free room or as a probe, and only for credit: a call that was saved, or a share of the answers.
- * Gate.G3. The findings of a crowd that left a failing endpoint are forgotten `FORGET_MS` after its last turn, others after `BETWEEN_MS`.
  *
  * Read: RFC 5681 (slow start); Netflix's concurrency-limits; decision 10 for the simulation that chose the parameters.
  */
@@ -193,9 +194,9 @@ const AHEAD = 3
 /** The longest time between two tries for more room, in rounds of answers. */
 const MAX_PATIENCE = 4
 
-/** Gate.G3: by then the last of the eager probes would have been made. */
+/** By then the last of the eager probes would have been made. */
 export const FORGET_MS = 1_200_000
-/** Gate.G3: a turn is neither calling nor waiting while its failure is written. */
+/** A turn is neither calling nor waiting while its failure is written. */
 export const BETWEEN_MS = 10_000
 
 /** Whether a failure concerns the endpoint, and not a single request, its key, or this program. */
@@ -222,13 +223,13 @@ export const roomOf = (gate: Gate): number => {
   return Math.max(Math.floor(gate.room), isTight ? 0 : Math.floor(gate.reach) + 1)
 }
 
-/** A turn begins to wait, or a call comes (Gate.G3). */
+/** A turn begins to wait, or a call comes. */
 export const entered = (gate: Gate, now: number): Gate => {
   if (gate.leftAt === Infinity) return gate
   return isForgotten(gate, now) ? open : { ...gate, leftAt: Infinity }
 }
 
-/** Whether nothing that is known of the endpoint counts any more (Gate.G3). */
+/** Whether nothing that is known of the endpoint counts any more. */
 export const isForgotten = (gate: Gate, now: number): boolean =>
   gate.leftAt !== Infinity && now - gate.leftAt >= (isOff(gate) ? FORGET_MS : BETWEEN_MS)
 

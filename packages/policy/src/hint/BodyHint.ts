@@ -19,7 +19,7 @@ export interface HintSources {
 }
 
 /** Returns the parts of a body that may have a delay. */
-export const sourcesIn = (body: ResponseBody.Body): HintSources => {
+export const sourcesIn = (body: ResponseBody.ParsedBody): HintSources => {
   switch (body.kind) {
     case "envelope":
       return { objects: body.objects, texts: body.envelope.texts }

@@ -29,7 +29,7 @@ import * as Span from "./Span.ts"
 export const LONGEST_MS = 31 * 86_400_000
 
 /** The parts of a response that may have a hint. `body` is its text, or the data of the error frame. */
-export interface Source<Text = string> {
+interface Source<Text = string> {
   /** By lower-case name. */
   readonly headers: LimitHeaders.Headers
   readonly body: Text
@@ -53,7 +53,7 @@ export const find = ({ headers, body, now }: Source): Failure.Hint | undefined =
   findIn({ headers, body: ResponseBody.read(body), now })
 
 /** `find` for a response whose body has been read. */
-export const findIn = ({ headers, body, now }: Source<ResponseBody.Body>): Failure.Hint | undefined => {
+export const findIn = ({ headers, body, now }: Source<ResponseBody.ParsedBody>): Failure.Hint | undefined => {
   const serverNow = Instant.parseHttpDate(headers["date"] ?? "", now) ?? now
   const said = BodyHint.sourcesIn(body)
   const inner = BodyHint.headersOf(said)

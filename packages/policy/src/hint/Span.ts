@@ -1,9 +1,9 @@
 /**
  * Parses spans of time in the notations of providers to milliseconds.
  *
- * DurationText.S1. All or nothing: text that is not entirely a number or a span gives `undefined`, never a part of it. (`parseInt` turns the HTTP
- *     date "06 Nov" into 6; `Number` turns "" into 0 and "0x10" into 16.)
- * DurationText.S2. No sign, no exponent and at most fifteen digits before the point: the result is finite and never negative.
+ * All or nothing: text that is not entirely a number or a span gives `undefined`, never a part of it. (`parseInt` turns the HTTP date "06
+ * Nov" into 6; `Number` turns "" into 0 and "0x10" into 16.) No sign, no exponent and at most fifteen digits before the point: the result
+ * is finite and never negative.
  */
 
 const NUMBER = String.raw`\d{1,15}(?:\.\d{1,20})?`

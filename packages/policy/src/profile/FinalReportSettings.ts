@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import { required, setting } from "./Setting.ts"
 
 /** The settings of a final report. */
-export const FinalReport = Schema.Struct({
+export const FinalReportSetting = Schema.Struct({
   schema: required(
     Schema.Record(Schema.String, Schema.Json).annotate({
       message: 'Expected a JSON Schema: an object such as { "type": "object", "properties": {} }'
@@ -22,4 +22,4 @@ export const FinalReport = Schema.Struct({
     unset: "no limit"
   })
 })
-export type FinalReport = typeof FinalReport.Type
+export type FinalReportSetting = typeof FinalReportSetting.Type

@@ -57,7 +57,7 @@ export const resolve = (settings: RetrySettings = {}): RetryPolicy => {
 
 // --- internal
 
-const budgetOf = (profile: Budget.Budget, { budget, measure }: RetrySettings): Budget.Budget => {
+const budgetOf = (profile: Budget.WaitBudget, { budget, measure }: RetrySettings): Budget.WaitBudget => {
   const { clip, totalMs = profile.totalMs ?? Infinity } = toBudget(budget)
   return {
     // Policies are recorded as JSON, which has no Infinity: without a limit the key is absent.

@@ -4,7 +4,7 @@ import * as Budget from "../decision/Budget.ts"
 import * as Jitter from "../decision/Jitter.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
 import * as Routing from "../routing/Routing.ts"
-import * as Waits from "../decision/Waits.ts"
+import * as WaitRules from "../decision/WaitRules.ts"
 import type { ProfileName } from "./RetrySettings.ts"
 
 /**
@@ -64,7 +64,7 @@ export const profiles: { readonly [Name in ProfileName]: RetryPolicy } = {
   cycling: {
     enabled: true,
     schedule: Backoff.linear(1_000, 1_000),
-    reasons: Waits.cycling,
+    reasons: WaitRules.cycling,
     jitter: Jitter.none,
     maxRetries: 3,
     counts: "attempts",

@@ -8,7 +8,7 @@ import { Checks } from "@holdfast/wire"
 import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Durations from "./Durations.ts"
-import { FinalReport } from "./FinalReportSettings.ts"
+import { FinalReportSetting } from "./FinalReportSettings.ts"
 import { budget, countFrom, MidStreamSettings } from "./LimitSettings.ts"
 import { Reasons } from "./ReasonSettings.ts"
 import { RoutingSettings, targetNames as namesIn } from "./RoutingSettings.ts"
@@ -133,7 +133,7 @@ export const RetrySettings = Schema.Struct({
     doc: "steps in a row in which every tool call failed, after which the turn fails (`invalid-response`): a model that calls a missing tool does not end by itself. `0`: no limit",
     default: 5
   }),
-  finalReport: Schema.optionalKey(FinalReport)
+  finalReport: Schema.optionalKey(FinalReportSetting)
 })
 export type RetrySettings = typeof RetrySettings.Type
 

@@ -27,7 +27,7 @@ export interface About {
 export type Defaulted<S extends Schema.Constraint> = Schema.optionalKey<S> & { readonly [DEFAULT]: () => S["Type"] }
 
 /** The values of a struct's settings with a default, as `defaults` returns them. */
-export type Defaults<F extends Schema.Struct.Fields> = {
+export type SettingDefaults<F extends Schema.Struct.Fields> = {
   readonly [K in keyof F as F[K] extends { readonly [DEFAULT]: () => unknown } ? K : never]: F[K]["Type"]
 }
 
@@ -89,13 +89,13 @@ export const rows = (schema: Schema.Constraint): ReadonlyMap<string, Row> => {
 }
 
 /** The defaults of a struct's settings, decoded. A default that its own type refuses is a bug, and throws. */
-export const defaults = <F extends Schema.Struct.Fields>({ fields }: Schema.Struct<F>): Defaults<F> =>
+export const defaults = <F extends Schema.Struct.Fields>({ fields }: Schema.Struct<F>): SettingDefaults<F> =>
   // `Object.entries` forgets which key has which type.
   Object.fromEntries(
     Object.entries<Schema.Constraint & { readonly [DEFAULT]?: () => unknown }>(fields).flatMap(([name, field]) =>
       field[DEFAULT] === undefined ? [] : [[name, field[DEFAULT]()]]
     )
-  ) as Defaults<F>
+  ) as SettingDefaults<F>
 
 // --- internal
 

@@ -7,12 +7,12 @@
  * target takes over, without a wait (P8). Faults of the request, bugs of the program (C10) and rejected responses (A9) would occur
  * everywhere, so they cause no switch.
  *
- * FallbackChain.F3. Between two waits no target, and no credential of a target, is left twice. So every round has a wait, and the
- *     schedule bounds the retries, each of which counts.
- * FallbackChain.F4. Without another target the policy's wait follows; then the first target in order whose pause is over by then is
- *     called, or else the target whose pause ends first. A hint counts for its own target only, and is never undercut (P5).
- * FallbackChain.F5. There is no wait for a failure that time does not cure: if that holds for every target, the step ends. A permanently
- *     broken fallback does not shorten a turn's retries.
+ * - Between two waits no target, and no credential of a target, is left twice. So every round has a wait, and the schedule bounds the
+ *   retries, each of which counts.
+ * - Without another target the policy's wait follows; then the first target in order whose pause is over by then is called, or else the
+ *   target whose pause ends first. A hint counts for its own target only, and is never undercut (P5).
+ * - There is no wait for a failure that time does not cure: if that holds for every target, the step ends. A permanently broken fallback
+ *   does not shorten a turn's retries.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
@@ -20,7 +20,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as Waits from "../decision/Waits.ts"
+import * as WaitRules from "../decision/WaitRules.ts"
 import * as RouteDecision from "./RouteDecision.ts"
 import * as Pauses from "./Pauses.ts"
 import * as Plan from "./Plan.ts"
@@ -62,7 +62,7 @@ export const direct = (
 
 // --- internal
 
-/** The targets and credentials left since the last wait (FallbackChain.F3). */
+/** The targets and credentials left since the last wait. */
 const Tried = Schema.Struct({ targets: Schema.Array(Schema.String), credentials: Schema.Array(Schema.String) })
 type Tried = typeof Tried.Type
 
@@ -80,14 +80,14 @@ interface Scene {
   readonly policy: RetryPolicy.RetryPolicy
   readonly situation: Directive.Situation
   readonly question: Router.Question
-  readonly plan: Plan.Plan
+  readonly plan: Plan.RoutePlan
   readonly here: Route.Route
   readonly tried: Tried
   /** Includes the findings of this failure. */
   readonly known: Prospect.Known
   readonly changes: Standing.Standing
   /** The targets with those findings, in order. */
-  readonly prospects: ReadonlyArray<Prospect.Prospect>
+  readonly prospects: ReadonlyArray<Prospect.TargetProspect>
   /** Another credential of this target, for a used-up one. */
   readonly spare: string | undefined
   /** Another turn had put the target into cooldown. */
@@ -246,12 +246,12 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { failure, now, retries, spent } = situation
   const hopeful = hopefulOf(scene)
   const { hint: _, ...unasked } = failure
-  const at = now + Waits.of(policy, retries, unasked).ms
+  const at = now + WaitRules.of(policy, retries, unasked).ms
   const to = hopeful.find(({ freeAt }) => freeAt <= at) ?? Prospect.soonest(hopeful)
-  if (to === undefined) return RouteDecision.stay(policy, situation, untried(question)) // FallbackChain.F5
+  if (to === undefined) return RouteDecision.stay(policy, situation, untried(question))
 
   const asked = RouteDecision.askedOf(failure, to, here, known, now)
-  const decision = RetryPolicy.decide(policy, retries, asked, spent) // FallbackChain.F4
+  const decision = RetryPolicy.decide(policy, retries, asked, spent)
   if (decision._tag === "Refused") return RouteDecision.exhausted(policy, decision, situation, ways)
   const route = Plan.routeTo(plan, to)
   return RouteDecision.retry(situation, decision, {
@@ -262,14 +262,14 @@ const waitOrEnd = (scene: Scene): Directive.Directive => {
 }
 
 /** The targets whose failure may pass. For the attempt's own target its failure counts, not earlier findings. */
-const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): ReadonlyArray<Prospect.Prospect> =>
+const hopefulOf = ({ here, known, prospects, situation: { failure } }: Scene): ReadonlyArray<Prospect.TargetProspect> =>
   prospects.filter((prospect) => {
     if (Prospect.isRouteTo(prospect, here, known)) return failure.retryable
     return prospect.isHopeful || (failure.retryable && Plan.isAt(here, prospect.target))
   })
 
 const consideredTargetOf = (
-  { freeAt, target }: Prospect.Prospect,
+  { freeAt, target }: Prospect.TargetProspect,
   tried: Tried,
   now: number
 ): Basis.ConsideredTarget => {

@@ -35,7 +35,7 @@ export type Capabilities = typeof Capabilities.Type
 export type Models = { readonly [target: string]: Capabilities }
 
 /** The request of the next attempt. */
-export type Request = Router.Question["request"]
+type Request = Router.Question["request"]
 
 /** Estimates the tokens of a request for a target, without a call. */
 export type CountTokens = (request: Request, target: Target.Target) => number

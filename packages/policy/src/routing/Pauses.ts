@@ -3,7 +3,7 @@ import type { Directive } from "@holdfast/kernel"
 import { defined, type Target } from "@holdfast/wire"
 import * as Backoff from "../decision/Backoff.ts"
 import type { RetryPolicy } from "../decision/RetryPolicy.ts"
-import * as Waits from "../decision/Waits.ts"
+import * as WaitRules from "../decision/WaitRules.ts"
 import * as Standing from "./Standing.ts"
 
 /** The pause of a credential whose error names no reset: providers count quotas by the hour and longer. */
@@ -79,7 +79,7 @@ const cooldownOf = (policy: RetryPolicy, situation: Directive.Situation, cooldow
 
 /** A pause until the hint, or else for `defaultMs`. */
 const pauseOf = ({ hints }: RetryPolicy, { failure, now }: Directive.Situation, defaultMs: number): Standing.Pause => {
-  const asked = hints ? Waits.askedMs(failure) : undefined
+  const asked = hints ? WaitRules.askedMs(failure) : undefined
   const askedUntil = asked === undefined ? undefined : now + Math.ceil(Math.min(asked, Backoff.LONGEST_MS))
   return {
     until: askedUntil ?? now + defaultMs,

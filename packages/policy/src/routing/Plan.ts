@@ -12,7 +12,7 @@ import * as Prospect from "./Prospect.ts"
 import * as Routing from "./Routing.ts"
 
 /** The targets of a chain, in order, for one request. */
-export interface Plan {
+export interface RoutePlan {
   readonly primary: Target.Target
   /** The key of the chain; absent: there is none. */
   readonly role: string | undefined
@@ -22,7 +22,7 @@ export interface Plan {
 }
 
 /** Makes the plan for a request of a turn. */
-export const of = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): Plan => {
+export const of = (chain: Routing.FallbackChain, question: Router.Question, known: Prospect.Known): RoutePlan => {
   const { current, primary, request } = question
   const role = [Target.format(primary), Routing.ANY_PRIMARY].find((key) => Object.hasOwn(chain.chains, key))
   const standIns = (role === undefined ? undefined : chain.chains[role])?.filter(
@@ -52,7 +52,10 @@ export const isAt = (route: Route.Route | undefined, target: Target.Target): boo
   route !== undefined && Prospect.isSame(route.target, target)
 
 /** Makes the route to a target of the plan, with its role (P8). */
-export const routeTo = ({ primary, role }: Plan, { credential, target }: Prospect.Prospect): Route.Route => ({
+export const routeTo = (
+  { primary, role }: RoutePlan,
+  { credential, target }: Prospect.TargetProspect
+): Route.Route => ({
   target,
   ...defined({ credential }),
   ...(role === undefined || Prospect.isSame(target, primary) ? {} : { role })

@@ -5,8 +5,8 @@
  * it. For the same reason a rate limit does not move a call to another credential. A route names a credential only if it is not the
  * provider's first.
  *
- * Prospect.Q3. A credential whose quota is used up can be called with another model, because errors often name a model's quota as if it
- *     were for all models (C12). It comes after credentials without known limits.
+ * A credential whose quota is used up can be called with another model, because errors often name a model's quota as if it were for all
+ * models (C12). It comes after credentials without known limits.
  */
 import type { Route } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
@@ -24,7 +24,7 @@ export interface Known {
 }
 
 /** One target and its availability. */
-export interface Prospect {
+export interface TargetProspect {
   readonly target: Target.Target
   /** Absent: the provider's first, or it needs none. */
   readonly credential?: string
@@ -42,7 +42,7 @@ export const of = (
   target: Target.Target,
   inUse: Route.Route | undefined,
   now: number
-): Prospect => {
+): TargetProspect => {
   const names = credentials[target.provider] ?? []
   const used = usedOf(names, target, inUse)
   const chosen = best(
@@ -66,7 +66,7 @@ export const of = (
 
 /**
  * Returns the other credentials with which a target can be called at `now`, best first: those without known limits, then those whose quota
- * another model has used up (Prospect.Q3).
+ * another model has used up.
  */
 export const spares = (
   { credentials, standing }: Pick<Known, "credentials" | "standing">,
@@ -99,7 +99,7 @@ export const cleared = (
 
 /** Whether a route leads to this target with this credential. */
 export const isRouteTo = (
-  { credential, target }: Prospect,
+  { credential, target }: TargetProspect,
   route: Route.Route,
   known: Pick<Known, "credentials">
 ): boolean => {
@@ -108,7 +108,7 @@ export const isRouteTo = (
 }
 
 /** Returns the target that is free first; if several are, the first in order. */
-export const soonest = (prospects: ReadonlyArray<Prospect>): Prospect | undefined =>
+export const soonest = (prospects: ReadonlyArray<TargetProspect>): TargetProspect | undefined =>
   prospects.toSorted((a, b) => a.freeAt - b.freeAt)[0]
 
 /** Whether two targets are the same. */
@@ -120,7 +120,7 @@ interface Choice {
   readonly name: string
   /** The pauses of the target's model with this credential. */
   readonly pauses: ReadonlyArray<Standing.Pause>
-  /** Another model has used up its quota (Prospect.Q3). */
+  /** Another model has used up its quota. */
   readonly isDoubtful: boolean
 }
 
@@ -145,7 +145,6 @@ const usedOf = (
   return used !== undefined && names.includes(used) ? used : undefined
 }
 
-/** Prospect.Q3 */
 const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice | undefined => {
   const free = choices.filter(({ pauses }) => pauses.length === 0)
   return (

@@ -6,8 +6,8 @@
  * target (A4). There is no wait for a rate limit while a target of the cycle is not limited; after that there is one wait, the longest
  * of the cycle (A5).
  *
- * RoundRobin.C3. If the number of retries has no limit, the policy's own wait follows a round without a wait, and a round in which every
- *     failure was final is the last. Otherwise the step would not end.
+ * If the number of retries has no limit, the policy's own wait follows a round without a wait, and a round in which every failure was final
+ * is the last. Otherwise the step would not end.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { defined, type Failure, Target } from "@holdfast/wire"
@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as Waits from "../decision/Waits.ts"
+import * as WaitRules from "../decision/WaitRules.ts"
 import * as RouteDecision from "./RouteDecision.ts"
 import * as Models from "./Models.ts"
 import * as Pauses from "./Pauses.ts"
@@ -179,15 +179,14 @@ const limited = (scene: Scene): Directive.Directive => {
     : atOnce(scene, next, { ...state, limited: names, longestMs })
 }
 
-const waitFor = (policy: RetryPolicy.RetryPolicy, { failure, retries }: Directive.Situation): Waits.Wait =>
-  Waits.of(policy, retries, failure)
+const waitFor = (policy: RetryPolicy.RetryPolicy, { failure, retries }: Directive.Situation): WaitRules.Wait =>
+  WaitRules.of(policy, retries, failure)
 
 const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Directive => {
   const { cycle, here, policy, situation, ways } = scene
   const isHopeful = state.isHopeful || RouteDecision.isPassing(situation.failure)
   const made = state.atOnce + 1
   if (policy.maxRetries === undefined && made >= cycle.length) {
-    // RoundRobin.C3
     if (!isHopeful) return RouteDecision.notRetryable
     const { hint: _, ...unasked } = situation.failure
     const failure = Prospect.isSame(to, here.target) ? situation.failure : unasked
@@ -201,7 +200,7 @@ const atOnce = (scene: Scene, to: Target.Target, state: State): Directive.Direct
 }
 
 /** Returns the retry after a wait, or gives up if the wait exceeds the policy's limits. */
-const waitOr = (scene: Scene, to: Target.Target, wait: Waits.Wait, state: State): Directive.Directive => {
+const waitOr = (scene: Scene, to: Target.Target, wait: WaitRules.Wait, state: State): Directive.Directive => {
   const { policy, situation, ways } = scene
   const decision = RetryPolicy.grant(policy, wait, situation.failure.reason, situation.spent)
   return decision._tag === "Refused"

@@ -4,7 +4,7 @@ import type { Failure } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
 import * as Basis from "../decision/Basis.ts"
 import * as RetryPolicy from "../decision/RetryPolicy.ts"
-import * as Waits from "../decision/Waits.ts"
+import * as WaitRules from "../decision/WaitRules.ts"
 import * as Prospect from "./Prospect.ts"
 import type * as Standing from "./Standing.ts"
 
@@ -17,7 +17,7 @@ export interface RouteDecision {
 
 type Situation = Directive.Situation
 
-type Wait = Pick<Extract<RetryPolicy.Decision, { readonly _tag: "Delay" }>, "delayMs" | "hintMs">
+type Wait = Pick<Extract<RetryPolicy.RetryDecision, { readonly _tag: "Delay" }>, "delayMs" | "hintMs">
 
 /** No wait. */
 export const AT_ONCE: Wait = { delayMs: 0 }
@@ -37,7 +37,7 @@ export const retry = (
 /** Gives up because a limit of the policy is reached. */
 export const exhausted = (
   policy: RetryPolicy.RetryPolicy,
-  refused: RetryPolicy.Refused,
+  refused: RetryPolicy.NoRetry,
   situation: Situation,
   ways: ReadonlyArray<Basis.ConsideredTarget> = []
 ): Directive.Directive => ({
@@ -75,14 +75,14 @@ export const STANDING = "standing"
  */
 export const askedOf = (
   failure: Failure.Failure,
-  to: Prospect.Prospect,
+  to: Prospect.TargetProspect,
   here: Route.Route,
   known: Prospect.Known,
   now: number
 ): Failure.Failure => {
   const { hint, ...unasked } = failure
   const isOwn = Prospect.isRouteTo(to, here, known)
-  const ownMs = (isOwn ? Waits.askedMs(failure) : undefined) ?? 0
+  const ownMs = (isOwn ? WaitRules.askedMs(failure) : undefined) ?? 0
   const theirMs = (to.askedUntil ?? now) - now
   // A pause is whole milliseconds long.
   if (theirMs > Math.ceil(ownMs)) return { ...unasked, hint: { retryAfterMs: theirMs, source: STANDING } }

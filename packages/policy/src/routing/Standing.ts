@@ -4,9 +4,10 @@
  * A plain value that survives JSON. The shell keeps one for all turns and all runners. It has no single owner: runners combine their copies
  * by `merge`, in any order and any number of times.
  *
+ * A pause is over at its `until`; then it has no effect any more. If the clocks of runners differ, a pause is longer or shorter by the
+ * difference.
+ *
  * Standing.S1. `merge` is idempotent, commutative and associative. If one thing has several pauses, the latest end counts.
- * Standing.S2. A pause is over at its `until`; then it has no effect any more. If the clocks of runners differ, a pause is longer or
- *     shorter by the difference.
  * Standing.S3. A pause is also over once a call that used the same thing has succeeded, if the call began when the pause was known or
  *     later. A pause that was found after the call began stays, in whichever order the two are reported.
  */
@@ -60,7 +61,7 @@ export type Standing = typeof Standing.Type
 /** The kinds of things that can be paused. */
 export const KINDS = ["targets", "credentials", "accounts", "models"] as const
 /** The kind of a thing. */
-export type Kind = (typeof KINDS)[number]
+type Kind = (typeof KINDS)[number]
 
 /** A thing that can be paused. */
 export interface Thing {
@@ -130,7 +131,7 @@ export const cleared = (standing: Standing, things: ReadonlyArray<Thing>, began:
 /** Combines two standings (Standing.S1). */
 export const merge = (a: Standing, b: Standing): Standing => ofKinds((kind) => union(a[kind], b[kind]))
 
-/** Returns the pauses in force at `now`, in epoch milliseconds (Standing.S2). */
+/** Returns the pauses in force at `now`, in epoch milliseconds. */
 export const expire = (standing: Standing, now: number): Standing => ofKinds((kind) => inForce(standing[kind], now))
 
 /** Returns when an entry is no longer needed, in epoch milliseconds. */

@@ -25,21 +25,21 @@ export interface Preview {
   /** The total sleep, in milliseconds. */
   readonly totalMs: number
   /** Why it ends after these rows; absent if it continues beyond the requested rows. */
-  readonly because?: RetryPolicy.Because
+  readonly because?: RetryPolicy.RefusalReason
 }
 
 /** One retry of an outlook: its wait and its target. */
-export interface Step {
+export interface RetryStep {
   readonly delayMs: number
   /** `provider/model`. */
   readonly target: string
 }
 
 /** The course of a step after failures of one kind, or of several kinds that are treated alike. */
-export interface Outlook {
+interface Outlook {
   /** The kinds, by reason. */
   readonly kinds: ReadonlyArray<string>
-  readonly steps: ReadonlyArray<Step>
+  readonly steps: ReadonlyArray<RetryStep>
   /** Why it ends after these steps; absent if it continues beyond the requested steps. */
   readonly because?: string
 }

@@ -16,13 +16,13 @@ import * as Standing from "../routing/Standing.ts"
 import * as Routes from "../routing/Routes.ts"
 
 /** Returns the failure of a call; `undefined`: it succeeds. `at` is in milliseconds from the beginning; `n` counts calls from 0. */
-export type Outage = (route: Route.Route, at: number, n: number) => Failure.Failure | undefined
+export type OutagePlan = (route: Route.Route, at: number, n: number) => Failure.Failure | undefined
 
 /** A step, its policy and an outage. */
 export interface Scenario {
   readonly policy: RetryPolicy
   readonly primary: Target.Target
-  readonly outage: Outage
+  readonly outage: OutagePlan
   /** Absent: every provider has one and needs no name for it. */
   readonly credentials?: Routes.Known["credentials"]
   /** Absent: every target supports every request. */
@@ -36,7 +36,7 @@ export interface Scenario {
 }
 
 /** One simulated call. */
-export interface Call {
+interface Call {
   /** Milliseconds from the beginning. */
   readonly at: number
   readonly route: Route.Route
@@ -47,7 +47,7 @@ export interface Call {
 }
 
 /** The result of a simulated step. */
-export interface Run {
+export interface SimulatedRun {
   /** `endless`: it was stopped after `mostCalls`. */
   readonly outcome: "answered" | "failed" | "endless"
   /** Why it failed: the limit, or that the failure cannot pass. */
@@ -65,7 +65,7 @@ export interface Run {
 const MOST_CALLS = 1_000
 
 /** Simulates a step to its end. */
-export const run = (scenario: Scenario): Run => {
+export const run = (scenario: Scenario): SimulatedRun => {
   const { attemptMs = 0, credentials = {}, models = {}, mostCalls = MOST_CALLS, outage, policy, primary } = scenario
   let standing = scenario.standing ?? Standing.empty
   const known = (): Routes.Known => ({ standing, credentials, models, countTokens: () => 0 })

@@ -80,12 +80,12 @@ describe("an error in a body", () => {
 describe("lists in a body", () => {
   const coded = { error: { message: "Out of credit.", code: "insufficient_quota" } }
 
-  it("Envelope.N4: the first three elements of a body that is a list are read", () => {
+  it("the first three elements of a body that is a list are read", () => {
     expect(respond(400, [{}, {}, coded])).toMatchObject({ reason: "quota-exhausted", message: "Out of credit." })
     expect(respond(400, [{}, {}, {}, coded]).reason).toBe("bad-request")
   })
 
-  it("Envelope.N4: the first ten details are read, and the first ten entries of a detail", () => {
+  it("the first ten details are read, and the first ten entries of a detail", () => {
     const info = { reason: "insufficient_quota" }
     const reasonOf = (details: ReadonlyArray<object>) => respond(400, { error: { message: "no", details } }).reason
     const others = (n: number) => Array.from({ length: n }, () => ({}))
@@ -178,7 +178,7 @@ describe("errors that wrap errors", () => {
   const nested = (levels: number): unknown =>
     levels === 0 ? { message: "deep", type: "error", code: "insufficient_quota" } : { error: nested(levels - 1) }
 
-  it("Envelope.N4: are read six levels deep, and no deeper", () => {
+  it("are read six levels deep, and no deeper", () => {
     for (let levels = 0; levels <= 6; levels++) expect(respond(400, nested(levels)).message).toBe("deep")
     expect(respond(400, nested(7)).message).not.toBe("deep")
   })

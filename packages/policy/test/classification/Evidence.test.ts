@@ -16,7 +16,7 @@ describe("Evidence", () => {
     expect(evidenceOf({ "x-should-retry": "false" })).toEqual({ "x-should-retry": "false" })
   })
 
-  it("Evidence.E1: has nothing else: no cookie, no account, no address", () => {
+  it("has nothing else: no cookie, no account, no address", () => {
     expect(
       evidenceOf({
         "set-cookie": "session=1",
@@ -28,14 +28,14 @@ describe("Evidence", () => {
     ).toBeUndefined()
   })
 
-  it("Evidence.E1: has no header for a hint that was read from the body", () => {
+  it("has no header for a hint that was read from the body", () => {
     const body = JSON.stringify({ error: { message: "Please try again in 20s." } })
     const failure = Classification.ofResponse({ status: 429, headers: { body: "planted" }, body, now })
     expect(failure.hint?.source).toBe("body")
     expect(failure.evidence).toBeUndefined()
   })
 
-  it("Evidence.E2: has short values only, and never a part of a value", () => {
+  it("has short values only, and never a part of a value", () => {
     expect(evidenceOf({ "request-id": "r".repeat(128) })?.["request-id"]).toHaveLength(128)
     expect(evidenceOf({ "request-id": "r".repeat(129) })).toBeUndefined()
   })

@@ -9,7 +9,7 @@ const messageIn = (text: string): string | undefined => {
 }
 
 describe("bodies that come again", () => {
-  it("ResponseBody.B1: the same body is parsed once, however many calls get it in a row", () => {
+  it("the same body is parsed once, however many calls get it in a row", () => {
     const overloaded = bodyOf("Overloaded")
     assert.strictEqual(ResponseBody.read(overloaded), ResponseBody.read(bodyOf("Overloaded")))
     assert.deepStrictEqual(
@@ -18,7 +18,7 @@ describe("bodies that come again", () => {
     )
   })
 
-  it("ResponseBody.B1: a long body is not kept, and does not displace the one that is", () => {
+  it("a long body is not kept, and does not displace the one that is", () => {
     const short = bodyOf("Overloaded")
     const long = bodyOf("x".repeat(10_000))
     const kept = ResponseBody.read(short)

@@ -66,7 +66,7 @@ const within = (calls: ReadonlyArray<StartedCall>, from: number) =>
   calls.filter(({ beganAt }) => beganAt >= from && beganAt < from + 60_000)
 
 describe("Allowance", () => {
-  it("Allowance.A1, A2, A3: for any calls no limit is exceeded, and every call begins at last", () => {
+  it("for any calls no limit is exceeded, and every call begins at last", () => {
     fc.assert(
       fc.property(allowances, crowds, (allowance, crowd) => {
         const calls = play(allowance, crowd)
@@ -84,7 +84,7 @@ describe("Allowance", () => {
     )
   })
 
-  it("Allowance.A2, A3: no call waits longer than 61 s for room that is free after a minute", () => {
+  it("no call waits longer than 61 s for room that is free after a minute", () => {
     fc.assert(
       fc.property(allowances, crowds, fc.integer({ min: 0, max: 300 }), (allowance, crowd, tokens) => {
         let use = Allowance.unused
@@ -98,7 +98,7 @@ describe("Allowance", () => {
     )
   })
 
-  it("Allowance.A1: exactly the allowed calls are under way, and the next one waits for an end", () => {
+  it("exactly the allowed calls are under way, and the next one waits for an end", () => {
     let use = Allowance.unused
     for (let i = 0; i < 3; i++) {
       expect(Allowance.nextAt({ calls: 3 }, [use], 1_000, 0)).toBe(1_000)
@@ -110,7 +110,7 @@ describe("Allowance", () => {
     expect(Allowance.ended(Allowance.unused).underway).toBe(0)
   })
 
-  it("Allowance.A2: a request is free again when the second of its start is a minute old", () => {
+  it("a request is free again when the second of its start is a minute old", () => {
     const use = Allowance.begun(Allowance.unused, { beganAt: 5_900, estimate: 0 })
     const at = (now: number) => Allowance.nextAt({ requestsPerMinute: 1 }, [use], now, 0)
     expect(at(5_900)).toBe(66_000)
@@ -119,7 +119,7 @@ describe("Allowance", () => {
     expect(Allowance.nextAt({ requestsPerMinute: 2 }, [use], 5_900, 0)).toBe(5_900)
   })
 
-  it("Allowance.A3: a call waits for the seconds that free its room, and a call that is too large for an empty minute", () => {
+  it("a call waits for the seconds that free its room, and a call that is too large for an empty minute", () => {
     let use = Allowance.begun(Allowance.unused, { beganAt: 1_000, estimate: 60 })
     use = Allowance.begun(use, { beganAt: 3_000, estimate: 30 })
     const at = (tokens: number) => Allowance.nextAt({ tokensPerMinute: 100 }, [use], 4_000, tokens)
@@ -131,7 +131,7 @@ describe("Allowance", () => {
     expect(Allowance.nextAt({ tokensPerMinute: 100 }, [], 4_000, 1_000)).toBe(4_000)
   })
 
-  it("Allowance.A4: the input replaces the estimate in the second of the call's start, the output counts when it was reported, each once", () => {
+  it("the input replaces the estimate in the second of the call's start, the output counts when it was reported, each once", () => {
     const call = { beganAt: 1_000, estimate: 50 }
     let use = Allowance.begun(Allowance.begun(Allowance.unused, call), { beganAt: 2_500, estimate: 7 })
     use = Allowance.counted(use, 8_000, call, { inputTokens: 80, outputTokens: 0 }, undefined)

@@ -12,7 +12,7 @@ import {
   Routes,
   type Routing,
   Standing,
-  Waits
+  WaitRules
 } from "../../src/index.ts"
 import { HOUR, MINUTE, SECOND, START, target } from "./RoutedStep.ts"
 
@@ -41,8 +41,8 @@ export const policyWith = (routing: fc.Arbitrary<Routing.Routing>): fc.Arbitrary
     {
       enabled: fc.constant(true),
       schedule,
-      reasons: fc.constantFrom<ReasonLimits.ReasonRules>({}, Waits.cycling, {
-        ...Waits.cycling,
+      reasons: fc.constantFrom<ReasonLimits.ReasonRules>({}, WaitRules.cycling, {
+        ...WaitRules.cycling,
         network: { budget: { totalMs: MINUTE } },
         "rate-limited": { maxRetries: 4 }
       }),

@@ -3,7 +3,7 @@ import { Directive } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import { Basis, Budget, RetryPolicy, RetryStrategies, Routes, Standing, Waits } from "../../src/index.ts"
+import { Basis, Budget, RetryPolicy, RetryStrategies, Routes, Standing, WaitRules } from "../../src/index.ts"
 import { chain, type Decided, policyWith, robin, type Story, story, tell } from "./Generated.ts"
 
 const law = (title: string, of: fc.Arbitrary<Story>, check: (story: Story) => void): void =>
@@ -185,7 +185,7 @@ describe("fallback chains", () => {
         if (retry === undefined || retry.delayMs === 0) continue
         const { after, failure, known, situation, to } = one
         const { hint: _, ...unasked } = failure
-        const least = Waits.of(story.policy, situation.retries, unasked)
+        const least = WaitRules.of(story.policy, situation.retries, unasked)
         const rule = story.policy.reasons[failure.reason]
         if (rule?.hint !== "replace") expect(retry.delayMs).toBeGreaterThanOrEqual(least.ms)
         if (!story.policy.hints || rule !== undefined || isOwnFault(situation)) continue
@@ -276,7 +276,7 @@ describe("round-robin", () => {
         const { failure, question, situation } = one
         if (failure.reason !== "rate-limited") continue
         limited.add(name(question.current ?? { target: story.primary }))
-        longestMs = Math.max(longestMs, Waits.of(policy, situation.retries, failure).ms)
+        longestMs = Math.max(longestMs, WaitRules.of(policy, situation.retries, failure).ms)
         const retry = retryOf(one)
         if (retry === undefined) continue
         const isAll = fitting.every((target) => limited.has(target))

@@ -10,7 +10,7 @@
  * Source: Claude API documentation, "Vision", "PDF support", "Messages" (content blocks).
  */
 import { FilePart } from "@holdfast/wire"
-import type { Json } from "../requests/BodyPatch.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
 import * as Files from "../requests/Files.ts"
 
 /** What the format cannot carry. */
@@ -30,7 +30,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The block of a file that the format can carry. */
-export const encode = (part: FilePart.FilePart): Json => {
+export const encode = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   const source = sourceOf(part, kind)
   if (kind === "image") return { type: "image", source }
@@ -41,7 +41,7 @@ export const encode = (part: FilePart.FilePart): Json => {
 
 const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"]
 
-const sourceOf = (part: FilePart.FilePart, kind: FilePart.FileKind): Json => {
+const sourceOf = (part: FilePart.FilePart, kind: FilePart.FileKind): JsonFields => {
   if (!("data" in part)) return { type: "url", url: part.url }
   return kind === "text"
     ? { type: "text", media_type: "text/plain", data: Files.textOf(part) }

@@ -11,10 +11,10 @@ import type { Provider } from "@holdfast/kernel"
 import { defined, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
-import * as Prompt from "../requests/Prompt.ts"
+import * as PromptParts from "../requests/PromptParts.ts"
 import * as Files from "./Files.ts"
 
-type Json = BodyPatch.Json
+type Json = BodyPatch.JsonFields
 
 /** Settings of Anthropic's format. */
 export interface Options extends BodyPatch.Options {
@@ -85,7 +85,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
     case "user":
       return message.content.flatMap(inputBlocks)
     case "assistant": {
-      const isOwn = Prompt.isOwn(message, request)
+      const isOwn = PromptParts.isOwn(message, request)
       const blocks = message.content.flatMap((part) => assistantBlocks(part, isOwn))
       // A message of thinking alone is left out.
       return blocks.some((block) => block.type === "text" || block.type === "tool_use") ? blocks : []
@@ -94,7 +94,7 @@ const contentOf = (message: Message.Message, request: Provider.ProviderRequest):
       return message.content.map((result) => ({
         type: "tool_result",
         tool_use_id: toolUseId(result.toolCallId),
-        content: RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputBlocks) ?? Prompt.outputText(result),
+        content: RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputBlocks) ?? PromptParts.outputText(result),
         ...(result.isError ? { is_error: true } : undefined)
       }))
     default:
@@ -117,7 +117,7 @@ const assistantBlocks = (part: Message.AssistantPart, isOwn: boolean): ReadonlyA
       return part.signature === undefined ? [] : [{ type: "thinking", thinking: part.text, signature: part.signature }]
     case "tool-call":
       return [
-        { type: "tool_use", id: toolUseId(part.toolCallId), name: part.toolName, input: Prompt.argumentsOf(part) }
+        { type: "tool_use", id: toolUseId(part.toolCallId), name: part.toolName, input: PromptParts.argumentsOf(part) }
       ]
     case "file": // handed over
       return []

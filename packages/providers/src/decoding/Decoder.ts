@@ -5,17 +5,16 @@
  * matched by a template (`DeltaTemplate`); all others go through `JSON.parse`. A frame that is not JSON, or is named `error`, is an
  * error of the endpoint (C3), unless the body's end cut it off (C6).
  *
- * Decoder.D1. Nothing is read after an error or after the provider's terminal frame.
- * Decoder.D4. The emitted events, the state that the machine keeps and an incomplete frame are bounded together (C11). The frame that
- *     exceeds the bound emits nothing.
+ * Nothing is read after an error or after the provider's terminal frame. The emitted events, the state that the machine keeps and an
+ * incomplete frame are bounded together (C11). The frame that exceeds the bound emits nothing.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
 import { JsonShape } from "@holdfast/wire"
 import * as DeltaTemplate from "./DeltaTemplate.ts"
-import * as EventStream from "./EventStream.ts"
+import * as SseParser from "./SseParser.ts"
 import { objectIn } from "./Json.ts"
-import type { Machine, Standing } from "./Protocol.ts"
+import type { Machine, StreamStanding } from "./Protocol.ts"
 
 /** The most characters of one frame, or of a whole response in JSON: the response's limit, and no less than the usual one. */
 export const mostOfFrame = (most: number): number => Math.max(most, ResponseLimit.MOST_CHARACTERS)
@@ -33,7 +32,7 @@ export interface Decoder {
   readonly whole: (document: string) => boolean
   /** The body has ended. */
   readonly end: () => void
-  readonly standing: () => Standing
+  readonly standing: () => StreamStanding
   /** The events since the last call. */
   readonly take: () => Array<Provider.ProviderEvent>
   /** Appends the events that the machine held back, and `finish`. */
@@ -53,7 +52,7 @@ export const make = (
   const mostHeld = mostOfFrame(most)
   let out: Array<Provider.ProviderEvent> = []
   let emitted = 0
-  let standing: Standing = "open"
+  let standing: StreamStanding = "open"
   let isEnding = false
   let template: DeltaTemplate.DeltaTemplate | undefined
 
@@ -67,7 +66,7 @@ export const make = (
     out.push(...cut(), { type: "error", failure })
   }
 
-  /** Decoder.D4. The events from `before` on are new. */
+  /** The events from `before` on are new. */
   const exceeds = (before: number): boolean => {
     for (const event of out.slice(before)) emitted += sizeOf(event)
     if (emitted + machine.kept() <= most) return false
@@ -84,7 +83,7 @@ export const make = (
     return match.end
   }
 
-  const frames = EventStream.make((data, event, raw) => {
+  const frames = SseParser.make((data, event, raw) => {
     if (isOver(standing)) return
     if (data.length > mostHeld) return fail(ResponseLimit.exceeded(most))
     if (data === "[DONE]") {
@@ -155,7 +154,8 @@ const joined = (reads: ReadonlyArray<Uint8Array>): ReadonlyArray<Uint8Array> => 
   return [together.subarray(0, length)]
 }
 
-const isOver = (standing: Standing): boolean => standing === "finished" || standing === "failed" || standing === "error"
+const isOver = (standing: StreamStanding): boolean =>
+  standing === "finished" || standing === "failed" || standing === "error"
 
 const isTooDeep = (data: string): boolean =>
   data.length > LONG_FRAME && JsonShape.isTextTooDeep(data, MOST_FRAME_LEVELS)

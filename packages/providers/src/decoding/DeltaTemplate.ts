@@ -5,11 +5,10 @@
  * it stood in the stream, before and after the delta. Later frames with the same surroundings are the same JSON with another string in
  * it. OpenAI's `obfuscation` of varying length may vary too, without a backslash: its escape may be invalid.
  *
- * DeltaTemplate.T1. A match gives the same text as `JSON.parse` and the protocol's machine: the surroundings are compared as a whole,
- *     and the text must be one JSON string. Only a frame that gave one delta and changed nothing else is learned, and only the frames
- *     directly after it are matched.
- * DeltaTemplate.T5. The frames of one read give one delta, whose text is parsed, so it keeps no part of the read alive. All characters
- *     between two texts are compared at once: V8 compares a slice word by word, and `startsWith` character by character.
+ * A match gives the same text as `JSON.parse` and the protocol's machine: the surroundings are compared as a whole, and the text must be
+ * one JSON string. Only a frame that gave one delta and changed nothing else is learned, and only the frames directly after it are matched.
+ * The frames of one read give one delta, whose text is parsed, so it keeps no part of the read alive. All characters between two texts are
+ * compared at once: V8 compares a slice word by word, and `startsWith` character by character.
  */
 import type { Provider } from "@holdfast/kernel"
 
@@ -30,7 +29,7 @@ export interface DeltaTemplate {
   readonly middle: string
   /** From the quote that closes the text, or the padding, to the end of the frame. */
   readonly behind: string
-  /** From there to the text of the next frame (DeltaTemplate.T5). */
+  /** From there to the text of the next frame. */
   readonly seam: string
 }
 

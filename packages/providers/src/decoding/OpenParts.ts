@@ -1,10 +1,9 @@
 /**
  * The parts of one response that are under way, for formats whose parts begin, grow and end.
  *
- * OpenParts.P1. A completed tool call is held until the next part begins or the response has ended: a part that was cut at the token limit ends like
- *     any other, and a call without arguments looks complete (C7). The order of parts is kept.
- * OpenParts.P2. A proof of reasoning of which a person has seen nothing is held until there is output after it: an overload right after it is still
- *     before content (D4).
+ * A completed tool call is held until the next part begins or the response has ended: a part that was cut at the token limit ends like any
+ * other, and a call without arguments looks complete (C7). The order of parts is kept. A proof of reasoning of which a person has seen
+ * nothing is held until there is output after it: an overload right after it is still before content (D4).
  */
 import type { Provider } from "@holdfast/kernel"
 import type { TextBuffer } from "@holdfast/kernel/host"
@@ -36,7 +35,7 @@ export class OpenParts {
     this.idOf = idOf
   }
 
-  /** Holds a call that has ended; the call before it is emitted (OpenParts.P1). */
+  /** Holds a call that has ended; the call before it is emitted. */
   hold(call: Call, out: Array<Provider.ProviderEvent>): void {
     this.release(false, out)
     this.call = call
@@ -54,7 +53,7 @@ export class OpenParts {
     out.push({ ...made, ...defined({ proof: call.proof }) })
   }
 
-  /** Holds a proof (OpenParts.P2). */
+  /** Holds a proof. */
   keepProof(proof: string): void {
     this.proofs.push(proof)
   }

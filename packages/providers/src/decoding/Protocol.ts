@@ -5,8 +5,8 @@
  * synchronous and appends to an array that is passed in, so a read of many frames becomes one array. Its `finish` is called once, after
  * a frame that left the stream `finishing` or `finished`, and appends last.
  *
- * Protocol.M1. A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8).
- * Protocol.M2. State that a machine keeps for later counts in `kept`, so an endless tool call is bounded like an endless text (C11).
+ * A machine never appends usage before output (P1 of the Provider port), half a tool call (C7) or an empty delta (C8). State that a machine
+ * keeps for later counts in `kept`, so an endless tool call is bounded like an endless text (C11).
  */
 import type { Provider } from "@holdfast/kernel"
 import type { JsonObject } from "./Json.ts"
@@ -20,14 +20,14 @@ import type { JsonObject } from "./Json.ts"
  * - `error`: the frame is an error, to be classified.
  * - `failed`: the frame was an error, and the machine has appended it.
  */
-export type Standing = "open" | "finishing" | "finished" | "error" | "failed"
+export type StreamStanding = "open" | "finishing" | "finished" | "error" | "failed"
 
 /** The state machine of one response. */
 export interface Machine {
   /** Reads one frame. `event` is the frame's name, where it has one. */
-  readonly frame: (frame: JsonObject, event: string | undefined, out: Array<Provider.ProviderEvent>) => Standing
+  readonly frame: (frame: JsonObject, event: string | undefined, out: Array<Provider.ProviderEvent>) => StreamStanding
   /** Reads the `[DONE]` that closes streams of OpenAI and of many compatible servers. */
-  readonly done: () => Standing
+  readonly done: () => StreamStanding
   /** Appends the events that were held back, and `finish`. */
   readonly finish: (out: Array<Provider.ProviderEvent>) => void
   /** Characters of tool calls so far: progress that is not yet an event (C8). */

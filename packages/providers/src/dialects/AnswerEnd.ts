@@ -6,8 +6,8 @@
  * answer); of that frame only the token counts are read, by their place in its text.
  */
 import { isObject, type JsonObject } from "../decoding/Json.ts"
-import type { Dialect, Failed, Head, Judgement } from "./Dialect.ts"
-import * as Frames from "./Frames.ts"
+import type { Dialect, Failed, AnswerHead, Judgement } from "./Dialect.ts"
+import * as AnswerFrames from "./AnswerFrames.ts"
 
 /** The bytes that are kept at least. After its token counts the longest last frame has 9 kB (the metadata of a Responses answer). */
 export const KEPT = 16 * 1024
@@ -31,7 +31,7 @@ export const none: AnswerEnd = {
 }
 
 /** Of a stream of events. */
-export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
+export const ofEvents = (dialect: Dialect, head: AnswerHead): AnswerEnd => {
   let buffer = new Uint8Array(0)
   let length = 0
   let isCut = false
@@ -63,7 +63,7 @@ export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
     read: () => {
       const bytes = buffer.subarray(0, length)
       const start = isCut ? blankLineIn(bytes) : 0
-      const frames = Frames.all(Frames.ofEvents(), bytes.subarray(start))
+      const frames = AnswerFrames.all(AnswerFrames.ofEvents(), bytes.subarray(start))
       const judgements = new Judgements(dialect, head)
       const counts = start > 0 ? countsIn(new TextDecoder().decode(bytes.subarray(0, start))) : undefined
       if (counts !== undefined)
@@ -75,9 +75,9 @@ export const ofEvents = (dialect: Dialect, head: Head): AnswerEnd => {
 }
 
 /** Of a JSON array: each element is read as it passes, since an array cannot be read from its end. */
-export const ofArray = (dialect: Dialect, head: Head): AnswerEnd => {
+export const ofArray = (dialect: Dialect, head: AnswerHead): AnswerEnd => {
   const judgements = new Judgements(dialect, head)
-  const splitter = Frames.ofArray()
+  const splitter = AnswerFrames.ofArray()
   return {
     add: (bytes) => {
       for (const frame of splitter.feed(bytes)) judgements.judge(frame)
@@ -103,14 +103,14 @@ class Judgements {
   private isComplete = false
   private failed: Failed | undefined
   private readonly dialect: Dialect
-  private readonly head: Head
+  private readonly head: AnswerHead
 
-  constructor(dialect: Dialect, head: Head) {
+  constructor(dialect: Dialect, head: AnswerHead) {
     this.dialect = dialect
     this.head = head
   }
 
-  judge(frame: Frames.Frame): void {
+  judge(frame: AnswerFrames.AnswerFrame): void {
     this.take(this.dialect.judge(frame, this.head))
   }
 

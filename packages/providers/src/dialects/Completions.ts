@@ -18,13 +18,13 @@ import { type JsonObject, isObject, objectOf, objectsOf, textOf } from "../decod
 import * as Response from "../openai/Response.ts"
 import * as Usage from "../openai/Usage.ts"
 import * as Dialect from "./Dialect.ts"
-import * as Model from "./Model.ts"
+import * as NamedModel from "./NamedModel.ts"
 
 /** Chat completions. */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "chat",
-  call: Model.callInBody("chat"),
-  withModel: Model.inBody,
+  call: NamedModel.callInBody("chat"),
+  withModel: NamedModel.inBody,
   frame: (json, event) => {
     if (Response.isError(json, event)) return { kind: "error" }
     const choices = objectsOf(json.choices)

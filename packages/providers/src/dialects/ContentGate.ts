@@ -5,18 +5,17 @@
  * parsed but the end of the answer. What is held is bounded: an answer that exceeds the bound before content passes as if it had
  * content.
  *
- * ContentGate.G1. Nothing of a failed attempt passes: an error status, an error in a success, a page, an empty body, JSON that was cut,
- *     a stream that ends without its end mark before content (X13).
- * ContentGate.G2. The bytes that pass are the bytes that were fed, in their order, from the first one on.
+ * Nothing of a failed attempt passes: an error status, an error in a success, a page, an empty body, JSON that was cut, a stream that ends
+ * without its end mark before content (X13). The bytes that pass are the bytes that were fed, in their order, from the first one on.
  */
 import { Classification } from "@holdfast/policy"
 import { defined, JsonShape, type Message } from "@holdfast/wire"
 import type { JsonObject } from "../decoding/Json.ts"
 import * as PlainBody from "../http/PlainBody.ts"
 import * as AnswerEnd from "./AnswerEnd.ts"
-import type { Dialect, Failed, Framing, Head, Judgement } from "./Dialect.ts"
+import type { Dialect, Failed, Framing, AnswerHead, Judgement } from "./Dialect.ts"
 import { ofBody, ofBroken } from "./Dialect.ts"
-import * as Frames from "./Frames.ts"
+import * as AnswerFrames from "./AnswerFrames.ts"
 
 /** The most bytes that are held of one answer. */
 export const MOST_HELD = 64 * 1024 * 1024
@@ -29,7 +28,7 @@ export const MOST_HELD = 64 * 1024 * 1024
  * - `complete`: the answer has ended with its format's end mark.
  * - `failed`: `hasPassed` is true if content had passed before; then the client has to see a cut.
  */
-export type Standing =
+type Standing =
   | { readonly kind: "held" | "passing" | "complete" }
   | ({ readonly kind: "failed"; readonly hasPassed: boolean } & Failed)
 
@@ -54,7 +53,7 @@ export interface Options {
   /** Of the call. */
   readonly framing: Framing
   /** Of the response. */
-  readonly head: Head
+  readonly head: AnswerHead
 }
 
 /** A gate for one attempt whose head has arrived. */
@@ -64,7 +63,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
   let held: Array<Uint8Array> = []
   let heldBytes = 0
   /** Absent before the first byte, which decides how the body is framed, and for a document. */
-  let splitter: Frames.Splitter | undefined
+  let splitter: AnswerFrames.Splitter | undefined
   let kind: "blank" | "document" | "array" | "events" = "blank"
   let hasData = false
   const counts: Array<JsonObject> = []
@@ -89,7 +88,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
     return judgement.kind === "content" || judgement.kind === "end"
   }
 
-  const text = (): string => new TextDecoder().decode(Frames.join(held))
+  const text = (): string => new TextDecoder().decode(AnswerFrames.join(held))
 
   const begin = (bytes: Uint8Array): void => {
     if (kind !== "blank") return
@@ -106,10 +105,10 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
         kind = "events"
     }
     if (kind === "events") {
-      splitter = Frames.ofEvents()
+      splitter = AnswerFrames.ofEvents()
       ending = AnswerEnd.ofEvents(dialect, head)
     } else if (kind === "array") {
-      splitter = Frames.ofArray()
+      splitter = AnswerFrames.ofArray()
       ending = AnswerEnd.ofArray(dialect, head)
     }
   }
@@ -124,7 +123,7 @@ export const make = ({ dialect, framing, head }: Options): ContentGate => {
       return []
     }
     // White space, or a part of a byte order mark, may have come before.
-    for (const frame of splitter?.feed(wasBlank ? Frames.join(held) : bytes) ?? []) {
+    for (const frame of splitter?.feed(wasBlank ? AnswerFrames.join(held) : bytes) ?? []) {
       hasData = true
       if (judged(dialect.judge(frame, head))) return pass()
       if (standing.kind === "failed") return []

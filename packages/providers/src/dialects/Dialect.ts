@@ -13,7 +13,7 @@ import { defined, type Failure, type Message } from "@holdfast/wire"
 import { isObject, type JsonObject, objectIn } from "../decoding/Json.ts"
 import type { Conceal } from "../KeyRedaction.ts"
 import * as AttemptFailures from "../transport/AttemptFailures.ts"
-import type { Frame } from "./Frames.ts"
+import type { AnswerFrame } from "./AnswerFrames.ts"
 
 /** The wire formats: chat completions, Anthropic's messages, OpenAI's responses, Gemini. */
 export type Format = "chat" | "messages" | "responses" | "gemini"
@@ -31,7 +31,7 @@ export interface Call {
 }
 
 /** The head of an endpoint's response. */
-export interface Head {
+export interface AnswerHead {
   readonly status: number
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
@@ -42,7 +42,7 @@ export interface Head {
 }
 
 /** A request as it goes up. */
-export interface Request {
+export interface ForwardedRequest {
   /** Path and query. */
   readonly target: string
   readonly body: Uint8Array
@@ -84,11 +84,11 @@ export interface Dialect {
   /** Reads a call. `target` is path and query; `body` the parsed body. */
   readonly call: (target: string, body: unknown) => Call
   /** The same request for another model: only the bytes of that field change. */
-  readonly withModel: (request: Request, model: string) => Request
+  readonly withModel: (request: ForwardedRequest, model: string) => ForwardedRequest
   /** Judges one frame of a stream. */
-  readonly judge: (frame: Frame, head: Head) => Judgement
+  readonly judge: (frame: AnswerFrame, head: AnswerHead) => Judgement
   /** Judges a whole JSON body of a success. */
-  readonly judgeDocument: (text: string, head: Head) => Judgement
+  readonly judgeDocument: (text: string, head: AnswerHead) => Judgement
   /** The usage of an answer, from its token counts in the order in which they came. */
   readonly usage: (counts: ReadonlyArray<JsonObject>) => Message.Usage
 }
@@ -127,10 +127,10 @@ export const make = (rules: Rules): Dialect => ({
 })
 
 /** The failure of a body that is no answer. */
-export const ofBody = (body: string, head: Head): Failed => failed(AttemptFailures.ofResponse(head, head, body))
+export const ofBody = (body: string, head: AnswerHead): Failed => failed(AttemptFailures.ofResponse(head, head, body))
 
 /** The failure of a connection. */
-export const ofBroken = (cause: unknown, head: Pick<Head, "now" | "conceal">): Failed => ({
+export const ofBroken = (cause: unknown, head: Pick<AnswerHead, "now" | "conceal">): Failed => ({
   failure: AttemptFailures.ofBroken(head, cause).failure
 })
 
@@ -160,7 +160,7 @@ const errorOf = (
   data: string,
   event: string | undefined,
   known: Failure.Failure | undefined,
-  head: Head
+  head: AnswerHead
 ): Judgement & { readonly kind: "error" } => {
   const { headers } = head
   const { failure, text } = AttemptFailures.classified(
@@ -171,7 +171,7 @@ const errorOf = (
   return { kind: "error", ...failed(AttemptFailures.ofEvent(head, { type: "error", failure }, text)) }
 }
 
-const failed = ({ body, failure }: AttemptFailures.ErrorEvent): Failed => ({
+const failed = ({ body, failure }: AttemptFailures.AttemptError): Failed => ({
   failure: { ...failure, retryable: failure.retryable === true },
   ...defined({ body })
 })

@@ -1,7 +1,7 @@
 /** All dialects, and which of them a path belongs to. */
 import * as Completions from "./Completions.ts"
 import { type Dialect, type Format, pathOf } from "./Dialect.ts"
-import * as Gemini from "./Gemini.ts"
+import * as GenerateContent from "./GenerateContent.ts"
 import * as Messages from "./Messages.ts"
 import * as Responses from "./Responses.ts"
 
@@ -10,7 +10,7 @@ export const byFormat: Readonly<Record<Format, Dialect>> = {
   chat: Completions.dialect,
   messages: Messages.dialect,
   responses: Responses.dialect,
-  gemini: Gemini.dialect
+  gemini: GenerateContent.dialect
 }
 
 /**

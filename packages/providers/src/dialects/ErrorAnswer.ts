@@ -16,7 +16,7 @@ export interface ErrorAnswer {
 }
 
 /** A problem of the gateway itself: an unknown provider, a wrong token, a body that is too large. */
-export interface Problem {
+interface Problem {
   /** 400 or above. */
   readonly status: number
   readonly message: string

@@ -3,14 +3,13 @@
  *
  * No heartbeat works for every client; the table has what was measured with real ones. A client's change is a line here.
  *
- * Heartbeats.H1. A heartbeat is a whole frame. It is sent only between whole frames of an answer, and before its first one.
- * Heartbeats.H2. A heartbeat has nothing of an answer: every dialect judges it as preamble.
- * Heartbeats.H3. A JSON answer is held by white space, which may stand before any document.
+ * A heartbeat is a whole frame. It is sent only between whole frames of an answer, and before its first one. A heartbeat has nothing of an
+ * answer: every dialect judges it as preamble. A JSON answer is held by white space, which may stand before any document.
  */
 import type { Format, Framing } from "./Dialect.ts"
 
 /** One line of the table. */
-export interface Line {
+interface Line {
   readonly format: Format
   /** The clients, by their User-Agent. Absent: all others. */
   readonly userAgent?: RegExp

@@ -5,7 +5,7 @@
  */
 
 /** A place in the bytes: `end` is the first byte after it. */
-export interface Place {
+interface Place {
   readonly start: number
   readonly end: number
 }

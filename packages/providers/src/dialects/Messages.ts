@@ -18,13 +18,13 @@
 import { type JsonObject, isObject, objectOf } from "../decoding/Json.ts"
 import * as Usage from "../anthropic/Usage.ts"
 import * as Dialect from "./Dialect.ts"
-import * as Model from "./Model.ts"
+import * as NamedModel from "./NamedModel.ts"
 
 /** The Messages API. */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "messages",
-  call: Model.callInBody("messages"),
-  withModel: Model.inBody,
+  call: NamedModel.callInBody("messages"),
+  withModel: NamedModel.inBody,
   frame: (json, event) => {
     switch (json.type ?? event) {
       case "content_block_delta":

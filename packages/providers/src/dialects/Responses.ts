@@ -17,13 +17,13 @@
 import { type JsonObject, isObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
 import * as Usage from "../responses/Usage.ts"
 import * as Dialect from "./Dialect.ts"
-import * as Model from "./Model.ts"
+import * as NamedModel from "./NamedModel.ts"
 
 /** The Responses API. */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "responses",
-  call: Model.callInBody("responses"),
-  withModel: Model.inBody,
+  call: NamedModel.callInBody("responses"),
+  withModel: NamedModel.inBody,
   frame: (json, event) => {
     const type = textOf(json.type) ?? event ?? ""
     switch (type) {

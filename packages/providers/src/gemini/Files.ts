@@ -10,7 +10,7 @@
  * Source: Gemini API documentation, "Image understanding", "Document understanding", "Audio understanding", "Video understanding".
  */
 import { FilePart } from "@holdfast/wire"
-import type { Json } from "../requests/BodyPatch.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
 import * as Files from "../requests/Files.ts"
 
 /** What the format cannot carry. */
@@ -23,7 +23,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encode = (part: FilePart.FilePart): Json => {
+export const encode = (part: FilePart.FilePart): JsonFields => {
   if (!("data" in part)) return { fileData: { mimeType: part.mediaType, fileUri: part.url } }
   if (FilePart.kindOf(part) === "text") return { text: Files.asText(part) }
   return { inlineData: { mimeType: part.mediaType, data: part.data } }

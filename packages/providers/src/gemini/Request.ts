@@ -12,11 +12,11 @@ import type { Provider } from "@holdfast/kernel"
 import { defined, type Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
-import * as Prompt from "../requests/Prompt.ts"
+import * as PromptParts from "../requests/PromptParts.ts"
 import * as Files from "./Files.ts"
 import * as Signature from "./Signature.ts"
 
-type Json = BodyPatch.Json
+type Json = BodyPatch.JsonFields
 
 /** Settings of the format. */
 export interface Options extends BodyPatch.Options {}
@@ -85,7 +85,7 @@ const modelParts = (
   request: Provider.ProviderRequest,
   ids: Set<string>
 ): ReadonlyArray<Json> => {
-  const isOwn = Prompt.isOwn(message, request)
+  const isOwn = PromptParts.isOwn(message, request)
   const signatureOf = (part: { readonly proof?: string }) => (isOwn ? Signature.ofProof(part.proof) : undefined)
   const calls = message.content.filter((part) => part.type === "tool-call")
   const isSigned = calls.some((call) => signatureOf(call) !== undefined)
@@ -102,9 +102,9 @@ const modelParts = (
       }
       case "tool-call": {
         const thoughtSignature = signatureOf(part) ?? (part === foreign ? Signature.FOREIGN : undefined)
-        const id = isOwn && !Prompt.isCallId(part.toolCallId) ? part.toolCallId : undefined
+        const id = isOwn && !PromptParts.isCallId(part.toolCallId) ? part.toolCallId : undefined
         if (id !== undefined) ids.add(id)
-        const functionCall = { ...defined({ id }), name: part.toolName, args: Prompt.argumentsOf(part) }
+        const functionCall = { ...defined({ id }), name: part.toolName, args: PromptParts.argumentsOf(part) }
         return [{ functionCall, ...defined({ thoughtSignature }) }]
       }
       case "file": {
@@ -127,7 +127,7 @@ const responseOf = (result: Message.ToolResultPart, ids: ReadonlySet<string>): J
     functionResponse: {
       ...(ids.has(toolCallId) ? { id: toolCallId } : undefined),
       name: toolName,
-      response: isError ? { error: Prompt.outputText(result) } : { output }
+      response: isError ? { error: PromptParts.outputText(result) } : { output }
     }
   }
 }

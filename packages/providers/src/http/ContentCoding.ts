@@ -1,10 +1,10 @@
 /**
  * Decodes the content coding of a response on Node: gzip, deflate, br, and zstd where the runtime has it (rule C13).
  *
- * Coding.C1. Decoding is paced by its reader: while the reader is paused, no more is decoded than the buffers of the decoders take. So the
- *     limits on a response (rule C11) hold for the decoded bytes, however few bytes they came from.
- *     A coding within a coding may decode to little more than the whole does: otherwise a few bytes could make work without end.
- * Coding.C2. A body that is cut off ends with what could be decoded: its reader finds that the end mark is missing (rule C6).
+ * Decoding is paced by its reader: while the reader is paused, no more is decoded than the buffers of the decoders take. So the limits on a
+ * response (rule C11) hold for the decoded bytes, however few bytes they came from. A coding within a coding may decode to little more than
+ * the whole does: otherwise a few bytes could make work without end. A body that is cut off ends with what could be decoded: its reader
+ * finds that the end mark is missing (rule C6).
  *
  * Sources: RFC 9110, section 8.4 (`content-encoding`, `x-gzip`); RFC 9659 (a window of at most 8 MB for zstd).
  */
@@ -57,7 +57,7 @@ const MOST_WITHIN = 4 * 1024 * 1024
 
 type Maker = (first: Uint8Array) => Transform
 
-// Without a whole end the rest is given out as it is (Coding.C2).
+// Without a whole end the rest is given out as it is.
 const ZLIB = { finishFlush: Zlib.constants.Z_SYNC_FLUSH }
 
 const gunzip: Maker = () => Zlib.createGunzip(ZLIB)

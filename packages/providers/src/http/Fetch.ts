@@ -1,9 +1,9 @@
 /**
  * Implements the HTTP port over the runtime's own `fetch`, for browsers, workers, Deno and Bun, and for small bundles.
  *
- * Fetch.F1. One call of `fetch` is one attempt, and a redirect is not followed. `fetch` itself repeats a request after a 421, as its standard
- *     requires; some runtimes repeat a request whose reused connection was cut.
- * Fetch.F2. `broken` gets the error of `fetch`, or of the reader of its body, as it was thrown.
+ * One call of `fetch` is one attempt, and a redirect is not followed. `fetch` itself repeats a request after a 421, as its standard
+ * requires; some runtimes repeat a request whose reused connection was cut. `broken` gets the error of `fetch`, or of the reader of its
+ * body, as it was thrown.
  */
 import * as Layer from "effect/Layer"
 import { type Call, type Head, Http, type Listener } from "./Http.ts"

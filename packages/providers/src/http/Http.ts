@@ -1,9 +1,9 @@
 /**
  * The HTTP port of an attempt: a POST, its response, and the streamed body. `Undici.ts` implements it for Node, `Fetch.ts` over the runtime's `fetch`.
  *
- * Http.H1. One call is one request: nothing is sent again, and no redirect is followed (C9).
- * Http.H2. A connection failure carries the error that the client threw, for the classifier to read (C1). It may quote the request, so it is not
- *     shown to people.
+ * One call is one request: nothing is sent again, and no redirect is followed (C9). A connection failure carries the error that the client
+ * threw, for the classifier to read (C1). It may quote the request, so it is not shown to people.
+ *
  * Http.H3. After `close` the listener is not called any more, and an unfinished connection is closed. A connection whose body was read to its end
  *     is reused.
  *

@@ -1,9 +1,9 @@
 /**
  * Chooses how a request reaches its server: directly, or through an HTTP proxy.
  *
- * Proxy.X1. An https server is reached through a tunnel (CONNECT), an http server by a request in absolute form.
- * Proxy.X2. When a proxy rejects a request, the request fails with the proxy's status, so the failure is classified by it.
- * Proxy.X3. One call is one request in both cases (C9): a rejected tunnel is not requested again.
+ * - An https server is reached through a tunnel (CONNECT), an http server by a request in absolute form.
+ * - When a proxy rejects a request, the request fails with the proxy's status, so the failure is classified by it.
+ * - One call is one request in both cases (C9): a rejected tunnel is not requested again.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -47,7 +47,7 @@ export const dispatcher = (proxies: Proxies | undefined): Effect.Effect<Dispatch
 
 type Controller = Dispatcher.DispatchController
 
-/** Turns a proxy's rejection into an error with its status (Proxy.X2), and names a proxy that is not reached. */
+/** Turns a proxy's rejection into an error with its status, and names a proxy that is not reached. */
 class Explained implements Dispatcher.DispatchHandler {
   private readonly handler: Dispatcher.DispatchHandler
   private readonly proxies: Proxies

@@ -1,9 +1,9 @@
 /**
  * Sends one request to a provider's endpoint, and passes on its response as it comes.
  *
- * RawCall.R1. One call is one request: nothing is sent again, and no redirect is followed (rule C9).
+ * One call is one request: nothing is sent again, and no redirect is followed (rule C9). There are no limits of time here.
+ *
  * RawCall.R2. After `close` the listener is not called any more, and the connection of an unfinished response is freed.
- * RawCall.R3. There are no limits of time here.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -27,20 +27,20 @@ export interface Request {
 }
 
 /** The head of a response. */
-export interface Head {
+export interface RawHead {
   readonly status: number
   readonly statusText: string
   readonly headers: RawHeaders
 }
 
 /** Takes a response; its body as it came, with any content coding. */
-export type Listener = Http.Listener<Head>
+export type RawListener = Http.Listener<RawHead>
 
 /** A request that was sent. */
 export type Call = Http.Call
 
 /** Sends a request. */
-export type Send = (request: Request, listener: Listener) => Call
+export type Send = (request: Request, listener: RawListener) => Call
 
 /** Sends over connections of its own, which close with the scope; through proxies, where given. */
 export const sendVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<Send, never, Scope.Scope> =>
@@ -86,11 +86,11 @@ const addressOf = (url: string): { readonly origin: string; readonly path: strin
 
 class Handler implements Dispatcher.DispatchHandler, Call {
   isSent = false
-  private readonly listener: Listener
+  private readonly listener: RawListener
   private controller: Dispatcher.DispatchController | undefined = undefined
   private isOver = false
 
-  constructor(listener: Listener) {
+  constructor(listener: RawListener) {
     this.listener = listener
   }
 

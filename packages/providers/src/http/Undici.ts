@@ -3,8 +3,8 @@
  *
  * It creates no stream, signal or promise for a request.
  *
- * Undici.U1. Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests; over
- *     HTTP/2, used where an endpoint offers it, there are enough connections to run all requests at once.
+ * Turns that wake together do not queue for each other: over HTTP/1.1 there are as many connections as requests; over HTTP/2, used where an
+ * endpoint offers it, there are enough connections to run all requests at once.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -39,7 +39,7 @@ export const layer: Layer.Layer<Http> = layerVia(undefined)
  *
  * **Details**
  *
- * It has no limits of time, and follows no redirect: one call is one request (Http.H1).
+ * It has no limits of time, and follows no redirect: one call is one request.
  */
 export const fetchVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<typeof fetch, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -56,7 +56,7 @@ export const fetchVia = (proxies: Proxy.Proxies | undefined): Effect.Effect<type
 // --- internal
 
 /** Makes a call whose listener gets the decoded body. */
-const decoded = (send: (listener: RawCall.Listener) => Call, listener: Listener): Call => {
+const decoded = (send: (listener: RawCall.RawListener) => Call, listener: Listener): Call => {
   let decoding: ContentCoding.Decoding | undefined
   /** The connection's failure, which counts once the bytes before it are decoded. */
   let cut: { readonly cause: unknown } | undefined

@@ -1,9 +1,8 @@
 /**
  * Keeps an error's whole body where it adds to the failure (D5).
  *
- * WholeBody.W1. A body adds nothing, and is not kept, if each of its values is in the failure or names the class of the error. Most
- *     errors are a message, a code and a type.
- * WholeBody.W2. At most `Failure.MOST_OF_BODY` characters are kept. Secrets are removed before the body is cut.
+ * A body adds nothing, and is not kept, if each of its values is in the failure or names the class of the error. Most errors are a message,
+ * a code and a type. At most `Failure.MOST_OF_BODY` characters are kept. Secrets are removed before the body is cut.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Failure } from "@holdfast/wire"
@@ -17,7 +16,6 @@ export const of = (body: string, failure: Provider.EmittedFailure): string | und
 
 // --- internal
 
-/** WholeBody.W1 */
 const adds = (text: string, { code, evidence = {}, message, status }: Provider.EmittedFailure): boolean => {
   const known = new Set(["", "error", message.trim(), code, String(status), ...Object.values(evidence)])
   const isNews = (value: unknown): boolean =>

@@ -4,9 +4,8 @@
  * After a freeze (SIGSTOP, `docker pause`, a migrated VM), or after any block of the event loop, timers fire before sockets are
  * read. A plain limit would then fail a response whose bytes already lie in the socket.
  *
- * Deadline.D1. A sleep that ends much later than it was due continues for a grace period, in which the sockets are read.
- * Deadline.D2. A grace period is as long as the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still
- *     has limits.
+ * A sleep that ends much later than it was due continues for a grace period, in which the sockets are read. A grace period is as long as
+ * the delay was, at most `GRACE_MS`. There are at most `GRACES`, so a busy process still has limits.
  */
 import type { ProviderCall } from "@holdfast/kernel/host"
 
@@ -37,6 +36,5 @@ export const after = (
 
 // --- internal
 
-/** Deadline.D1, Deadline.D2 */
 const graceOf = (lateMs: number, graces: number): number | undefined =>
   lateMs > LATE_MS && graces > 0 ? Math.min(lateMs, GRACE_MS) : undefined

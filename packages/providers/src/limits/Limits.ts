@@ -1,14 +1,13 @@
 /**
  * Limits an attempt's time to first content and between contents (C8).
  *
- * Limits.L1. Content counts, and progress on it (`Progress`). Pings never get here, and empty deltas do not count.
- * Limits.L2. Connecting counts towards the first content.
+ * Content counts, and progress on it (`Progress`). Pings never get here, and empty deltas do not count. Connecting counts towards the first
+ * content. A limit is the same for every attempt. A request that is too large to be sent fails without a call (`RequestSize`).
+ *
  * Limits.L3. Only waiting for the provider counts, not the time in which a slow consumer pulls nothing.
- * Limits.L4. A limit is the same for every attempt.
  * Limits.L5. Each attempt that has to wait has one timer; a delta starts no timer and no fiber. When the timer fires, the watchdog reads
  *     the clock and sets the timer again for the remaining time.
  * Limits.L6. Content in the socket counts, even if this process was suspended and has not read it when a limit is over (`Deadline`).
- * Limits.L7. A request that is too large to be sent fails without a call (`RequestSize`).
  */
 import { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
@@ -28,7 +27,7 @@ export interface Limits {
 export const withLimits = (provider: Provider.Provider["Service"], limits: Limits): Provider.Provider["Service"] => {
   const call = ProviderCall.of(provider)
   return ProviderCall.provider((request, world, listener) => {
-    const refused = RequestSize.refusalOf(request) // L7
+    const refused = RequestSize.refusalOf(request)
     if (refused !== undefined) return ProviderCall.refuse(listener, refused)
     const watched = new Watched(limits, world, listener)
     watched.begin(call(request, world, watched))

@@ -3,11 +3,10 @@
  *
  * A body is sent as one text, and V8 has a limit for texts. Files of a long conversation reach it: no message is that long alone.
  *
- * RequestSize.R1. The failure is never retried: the request would fail the same way.
- * RequestSize.R2. Texts, files, arguments and results of tools are counted as JSON has them, with its escapes. What the format adds is not
- *     counted: the body is a little larger.
- * RequestSize.R3. Escapes are looked for only where the request could be too large with them: no request of 89 million characters is read
- *     for that.
+ * - The failure is never retried: the request would fail the same way.
+ * - Texts, files, arguments and results of tools are counted as JSON has them, with its escapes. What the format adds is not counted: the
+ *   body is a little larger.
+ * - Escapes are looked for only where the request could be too large with them: no request of 89 million characters is read for that.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Failure, JsonShape, type Message } from "@holdfast/wire"
@@ -22,7 +21,7 @@ export const refusalOf = ({
   system
 }: Pick<Provider.ProviderRequest, "messages" | "system">): Failure.ProviderFailure | undefined => {
   const size = sizeOf(messages, system, (value) => JsonShape.measure(value).characters)
-  if (size * LONGEST_ESCAPE <= MOST_CHARACTERS) return undefined // RequestSize.R3
+  if (size * LONGEST_ESCAPE <= MOST_CHARACTERS) return undefined
   const written = sizeOf(messages, system, writtenLengthOf)
   if (written <= MOST_CHARACTERS) return undefined
   const message = `The request has ${written} characters of at most ${MOST_CHARACTERS}. Begin a new conversation.`

@@ -11,7 +11,7 @@
  * Source: OpenAI, "Images and vision", "Audio and speech", "File inputs" (chat completions).
  */
 import { FilePart } from "@holdfast/wire"
-import type { Json } from "../requests/BodyPatch.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
 import * as Files from "../requests/Files.ts"
 
 /** What the format cannot carry. */
@@ -26,7 +26,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encode = (part: FilePart.FilePart): Json => {
+export const encode = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) return { type: "image_url", image_url: { url: part.url } }
   const { data, mediaType, name } = part

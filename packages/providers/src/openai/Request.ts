@@ -10,10 +10,10 @@ import type { Provider } from "@holdfast/kernel"
 import { defined, Message } from "@holdfast/wire"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
-import * as Prompt from "../requests/Prompt.ts"
+import * as PromptParts from "../requests/PromptParts.ts"
 import * as Files from "./Files.ts"
 
-type Json = BodyPatch.Json
+type Json = BodyPatch.JsonFields
 
 /** Settings of OpenAI's format. */
 export interface Options extends BodyPatch.Options {
@@ -69,7 +69,7 @@ const messagesOf = (
           role: "tool",
           tool_call_id: result.toolCallId,
           // The format has no field for a failed call, so the text has a prefix.
-          content: result.isError ? `Error: ${Prompt.outputText(result)}` : Prompt.outputText(result)
+          content: result.isError ? `Error: ${PromptParts.outputText(result)}` : PromptParts.outputText(result)
         })),
         ...filesOfResults(message)
       ]
@@ -107,7 +107,9 @@ const assistant = (
   const calls = message.content.filter((part) => part.type === "tool-call")
   if (text === "" && calls.length === 0) return []
   const reasoning =
-    options.reasoningField !== undefined && Prompt.isOwn(message, request) ? Prompt.reasoningText(message) : ""
+    options.reasoningField !== undefined && PromptParts.isOwn(message, request)
+      ? PromptParts.reasoningText(message)
+      : ""
   return [
     {
       role: "assistant",
@@ -123,7 +125,7 @@ const assistant = (
 const callOf = (call: Message.ToolCallPart): Json => ({
   id: call.toolCallId,
   type: "function",
-  function: { name: call.toolName, arguments: JSON.stringify(Prompt.argumentsOf(call)) }
+  function: { name: call.toolName, arguments: JSON.stringify(PromptParts.argumentsOf(call)) }
 })
 
 const toolOf = (tool: Provider.ProviderRequest["tools"][number]): Json => ({

@@ -7,24 +7,24 @@
 import type * as Schema from "effect/Schema"
 
 /** A JSON object. */
-export type Json = { readonly [key: string]: Schema.Json }
+export type JsonFields = { readonly [key: string]: Schema.Json }
 
 /** Fields that an adapter merges into every request body. */
 export interface Options {
   /** For every model of the provider: any field that it accepts, such as `temperature`, `reasoning_effort` or `stop`. */
-  readonly body?: Json | undefined
+  readonly body?: JsonFields | undefined
   /** By model name, merged after `body`. */
-  readonly modelBody?: ReadonlyMap<string, Json> | undefined
+  readonly modelBody?: ReadonlyMap<string, JsonFields> | undefined
 }
 
 /** The body with the fields for all models, then those for one model. */
-export const merge = (written: Json, model: string, { body, modelBody }: Options): Json => {
+export const merge = (written: JsonFields, model: string, { body, modelBody }: Options): JsonFields => {
   const patches = [body, modelBody?.get(model)].filter((patch) => patch !== undefined)
   return patches.reduce(apply, written)
 }
 
 /** RFC 7396, section 2. */
-export const apply = (target: Json, patch: Json): Json => {
+export const apply = (target: JsonFields, patch: JsonFields): JsonFields => {
   const merged = new Map(Object.entries(target))
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key)
@@ -36,9 +36,9 @@ export const apply = (target: Json, patch: Json): Json => {
 
 // --- internal
 
-const isObject = (value: Schema.Json | undefined): value is Json =>
+const isObject = (value: Schema.Json | undefined): value is JsonFields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const NOTHING: Json = {}
+const NOTHING: JsonFields = {}
 
-const objectOr = (value: Schema.Json | undefined): Json => (isObject(value) ? value : NOTHING)
+const objectOr = (value: Schema.Json | undefined): JsonFields => (isObject(value) ? value : NOTHING)

@@ -10,7 +10,7 @@
  * Source: OpenAI, "Images and vision", "File inputs" (Responses).
  */
 import { FilePart } from "@holdfast/wire"
-import type { Json } from "../requests/BodyPatch.ts"
+import type { JsonFields } from "../requests/BodyPatch.ts"
 import * as Files from "../requests/Files.ts"
 
 /** What the format cannot carry. */
@@ -24,7 +24,7 @@ export const refuses: Files.Refuses = (part) => {
 }
 
 /** The part of a file that the format can carry. */
-export const encode = (part: FilePart.FilePart): Json => {
+export const encode = (part: FilePart.FilePart): JsonFields => {
   const kind = FilePart.kindOf(part)
   if (!("data" in part)) {
     return kind === "image"

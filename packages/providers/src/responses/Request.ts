@@ -14,10 +14,10 @@ import { type JsonObject, parsed, textOf } from "../decoding/Json.ts"
 import * as ModelFile from "../decoding/ModelFile.ts"
 import * as BodyPatch from "../requests/BodyPatch.ts"
 import * as RequestFiles from "../requests/Files.ts"
-import * as Prompt from "../requests/Prompt.ts"
+import * as PromptParts from "../requests/PromptParts.ts"
 import * as Files from "./Files.ts"
 
-type Json = BodyPatch.Json
+type Json = BodyPatch.JsonFields
 
 /** Settings of the format. */
 export interface Options extends BodyPatch.Options {}
@@ -32,7 +32,7 @@ export const make = (request: Provider.ProviderRequest, options: Options): Json 
       input: RequestFiles.handedOver(
         messages,
         Files.refuses,
-        (file, of) => Prompt.isOwn(of, request) && "id" in idIn(file.proof)
+        (file, of) => PromptParts.isOwn(of, request) && "id" in idIn(file.proof)
       ).flatMap((message) => inputOf(message, request)),
       ...(tools.length === 0 ? undefined : { tools: tools.map(toolOf) }),
       ...(reasons(target.model) ? { include: ["reasoning.encrypted_content"] } : undefined),
@@ -65,7 +65,7 @@ const inputOf = (message: Message.Message, request: Provider.ProviderRequest): R
     case "user":
       return [{ role: "user", content: message.content.flatMap(inputParts) }]
     case "assistant": {
-      const isOwn = Prompt.isOwn(message, request)
+      const isOwn = PromptParts.isOwn(message, request)
       return withoutLastReasoning(message.content.flatMap((part) => assistantItems(part, isOwn)))
     }
     case "tool":
@@ -101,7 +101,7 @@ const assistantItems = (part: Message.AssistantPart, isOwn: boolean): ReadonlyAr
           type: "function_call",
           call_id: part.toolCallId,
           name: part.toolName,
-          arguments: JSON.stringify(Prompt.argumentsOf(part))
+          arguments: JSON.stringify(PromptParts.argumentsOf(part))
         }
       ]
     case "file": // others are handed over
@@ -125,7 +125,7 @@ const idIn = (proof: string | undefined): Json => defined({ id: textOf(parsed(pr
 
 const outputOf = (result: Message.ToolResultPart): Json => {
   const parts = RequestFiles.partsOf(result, Files.refuses)?.flatMap(inputParts)
-  const text = Prompt.outputText(result)
+  const text = PromptParts.outputText(result)
   return {
     type: "function_call_output",
     call_id: result.toolCallId,

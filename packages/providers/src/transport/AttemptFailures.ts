@@ -3,8 +3,8 @@
  *
  * Hiding a secret changes the words of a failure, and never what it is: the classifier reads an error as it came (rule C13).
  *
- * AttemptFailures.F1. A failure keeps no response alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and
- *     failures are kept as long as an outage lasts.
+ * A failure keeps no response alive: V8 keeps the whole text behind a slice, which may be megabytes for an error, and failures are kept as
+ * long as an outage lasts.
  */
 import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
@@ -22,10 +22,10 @@ export interface FailureContext {
 }
 
 /** An error as an adapter emits it. */
-export type ErrorEvent = Extract<Provider.ProviderEvent, { readonly type: "error" }>
+export type AttemptError = Extract<Provider.ProviderEvent, { readonly type: "error" }>
 
 /** The error of a response that is no stream. */
-export const ofResponse = (context: FailureContext, { headers, status }: Http.Head, body: string): ErrorEvent => {
+export const ofResponse = (context: FailureContext, { headers, status }: Http.Head, body: string): AttemptError => {
   const { failure, text } = classified(context, body, (body) =>
     Classification.ofResponse({ status, headers, body, now: context.now() })
   )
@@ -45,7 +45,7 @@ export const classified = (
 }
 
 /** The error of a frame, without secrets, with the frame's whole text where that adds to the failure. `text` has no secrets. */
-export const ofEvent = (context: FailureContext, event: ErrorEvent, text: string): ErrorEvent => {
+export const ofEvent = (context: FailureContext, event: AttemptError, text: string): AttemptError => {
   const failure = redacted(context, event.failure)
   const body = WholeBody.of(text, failure)
   return { ...event, failure, ...defined({ body: body === undefined ? undefined : copied(body) }) }
@@ -63,7 +63,6 @@ export const ofBroken = (context: FailureContext, cause: unknown): Failure.Provi
 const redacted = <F extends Provider.EmittedFailure>({ conceal }: FailureContext, failure: F): F =>
   copied(KeyRedaction.inFailure(conceal, failure))
 
-/** AttemptFailures.F1. */
 const copied = <A>(value: A): A => {
   const copy: A = JSON.parse(JSON.stringify(value))
   return copy

@@ -134,7 +134,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(Decoder.make(make(idOf), (message) => ({ reason: "unknown", message })).whole(document)).toBe(false)
   })
 
-  it(`Decoder.D1: ${dialect.name}: bytes after the terminal frame are not kept, however many there are`, () => {
+  it(`${dialect.name}: bytes after the terminal frame are not kept, however many there are`, () => {
     const last = dialect.text.slice(-3).join("")
     const decoder = Decoder.make(make(idOf), (message) => ({ reason: "unknown", message }))
     decoder.feed([new TextEncoder().encode(last), new TextEncoder().encode("x".repeat(Decoder.mostOfFrame(0) + 1))])
@@ -142,7 +142,7 @@ describe.each(machines)("Decoder", (dialect, make) => {
     expect(decoder.take().map((event) => event.type)).not.toContain("error")
   })
 
-  it(`Decoder.D1: ${dialect.name}: nothing is read after an error, in one read or in the next`, () => {
+  it(`${dialect.name}: nothing is read after an error, in one read or in the next`, () => {
     const text = dialect.delta("no")
     for (const reads of [[dialect.error + text], [dialect.error, text], [dialect.error, text, text]]) {
       const { events, standing } = decode(make(idOf), reads)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Classification } from "@holdfast/policy"
 import * as fc from "fast-check"
 import * as ContentGate from "../../src/dialects/ContentGate.ts"
-import type { Framing, Head } from "../../src/dialects/Dialect.ts"
+import type { Framing, AnswerHead } from "../../src/dialects/Dialect.ts"
 import * as Dialects from "../../src/dialects/Dialects.ts"
 import * as Heartbeats from "../../src/dialects/Heartbeats.ts"
 import * as Wires from "../harness/Dialect.ts"
@@ -23,7 +23,7 @@ import { type Attempt, cutOff, scripts } from "./FaultScripts.ts"
 /** More scripts by hand: HOLDFAST_MODEL_RUNS=10000. */
 const RUNS = Number(process.env.HOLDFAST_MODEL_RUNS ?? 150)
 
-const gateOf = (wire: WireFormat, framing: Framing, head: Head) =>
+const gateOf = (wire: WireFormat, framing: Framing, head: AnswerHead) =>
   ContentGate.make({ dialect: Dialects.byFormat[wire.format], framing, head })
 
 /** Feeds a whole attempt; the bytes that passed, and how it ended. */

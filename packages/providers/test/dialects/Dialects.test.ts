@@ -1,14 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Judgement } from "../../src/dialects/Dialect.ts"
 import * as Dialects from "../../src/dialects/Dialects.ts"
-import * as Frames from "../../src/dialects/Frames.ts"
+import * as AnswerFrames from "../../src/dialects/AnswerFrames.ts"
 import * as Heartbeats from "../../src/dialects/Heartbeats.ts"
 import * as Progress from "../../src/dialects/Progress.ts"
 import * as Wires from "../harness/Dialect.ts"
 import { encode, head, wireFormats } from "../harness/WireFormats.ts"
 
 const judged = (format: (typeof wireFormats)[number]["format"], text: string): ReadonlyArray<Judgement> =>
-  Frames.all(Frames.ofEvents(), encode(text)).map((frame) => Dialects.byFormat[format].judge(frame, head()))
+  AnswerFrames.all(AnswerFrames.ofEvents(), encode(text)).map((frame) => Dialects.byFormat[format].judge(frame, head()))
 
 describe("Dialects.of", () => {
   it("a path belongs to one format, whatever is before it and in its query", () => {
@@ -118,10 +118,10 @@ for (const wire of wireFormats) {
       }
     })
 
-    it("Heartbeats.H1, Heartbeats.H2: every heartbeat is one whole frame without content", () => {
+    it("every heartbeat is one whole frame without content", () => {
       for (const { format, text } of Heartbeats.table) {
         if (format !== wire.format) continue
-        const splitter = Frames.ofEvents()
+        const splitter = AnswerFrames.ofEvents()
         const frames = splitter.feed(encode(text))
         expect([frames.length, splitter.rest()], text).toEqual([/^(?:event|data):/.test(text) ? 1 : 0, []])
         expect(judged(format, text).every(({ kind }) => kind === "preamble")).toBe(true)
@@ -179,7 +179,7 @@ describe("Heartbeats", () => {
     expect(text("gemini", "events", "GeminiCLI/0.61.0/gemini-2.5-pro (linux; x64)")).toBe("\n")
   })
 
-  it("Heartbeats.H3: a JSON answer is held by white space", () => {
+  it("a JSON answer is held by white space", () => {
     for (const { format } of wireFormats) {
       expect(text(format, "document", "claude-cli/2")).toBe("\n")
       expect(text(format, "array")).toBe("\n")

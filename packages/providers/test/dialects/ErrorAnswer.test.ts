@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Failure } from "@holdfast/wire"
 import * as Dialects from "../../src/dialects/Dialects.ts"
 import * as ErrorAnswer from "../../src/dialects/ErrorAnswer.ts"
-import * as Frames from "../../src/dialects/Frames.ts"
+import * as AnswerFrames from "../../src/dialects/AnswerFrames.ts"
 import { encode, head, wireFormats } from "../harness/WireFormats.ts"
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: 'Overloaded "now"', retryable: true }
@@ -57,11 +57,11 @@ describe("ErrorAnswer", () => {
           failure: { message: "It did not work out.", status }
         })
         for (const [framing, split] of [
-          ["events", Frames.ofEvents],
-          ["array", Frames.ofArray]
+          ["events", AnswerFrames.ofEvents],
+          ["array", AnswerFrames.ofArray]
         ] as const) {
           const text = ErrorAnswer.framesOf(failure, format, framing) ?? ""
-          const judgements = Frames.all(split(), encode(text)).map((frame) =>
+          const judgements = AnswerFrames.all(split(), encode(text)).map((frame) =>
             Dialects.byFormat[format].judge(frame, head())
           )
           expect(judgements[0], text).toMatchObject({ kind: "error", failure: { message: "It did not work out." } })

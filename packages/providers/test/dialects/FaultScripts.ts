@@ -2,12 +2,12 @@
 import * as fc from "fast-check"
 import { cutAt } from "../harness/Decode.ts"
 import { encode, head, type WireFormat } from "../harness/WireFormats.ts"
-import type { Framing, Head } from "../../src/dialects/Dialect.ts"
+import type { Framing, AnswerHead } from "../../src/dialects/Dialect.ts"
 
 /** One response of an endpoint. */
 export interface Attempt {
   readonly name: string
-  readonly head: Head
+  readonly head: AnswerHead
   readonly reads: ReadonlyArray<Uint8Array>
   /** The connection breaks instead of ending; `stall`: a limit on silence ends it. */
   readonly breaks?: "cut" | "stall"

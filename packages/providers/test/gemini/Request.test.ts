@@ -3,7 +3,7 @@ import type { Message } from "@holdfast/wire"
 import * as Files from "../../src/gemini/Files.ts"
 import * as Request from "../../src/gemini/Request.ts"
 import * as RequestFiles from "../../src/requests/Files.ts"
-import * as Prompt from "../../src/requests/Prompt.ts"
+import * as PromptParts from "../../src/requests/PromptParts.ts"
 import { asking, assistant, call, other, own, prompt, tool, user } from "../harness/History.ts"
 import { request } from "../harness/Dialect.ts"
 
@@ -94,10 +94,10 @@ describe("gemini/Request", () => {
   })
 
   it("an id that Holdfast gave to a call is not sent", () => {
-    const id = Prompt.callId(request)(0)
+    const id = PromptParts.callId(request)(0)
     const history = [assistant(own, call(id)), tool({ toolCallId: id, output: "x", isError: false })]
     expect(JSON.stringify(Request.make(asking(history), {}))).not.toContain(id)
-    expect(Prompt.isCallId("call_AbC123")).toBe(false)
+    expect(PromptParts.isCallId("call_AbC123")).toBe(false)
   })
 
   it("after a switch of targets the first call of a step has the signature for foreign calls, where the model requires one", () => {

@@ -1,14 +1,14 @@
 /** Runs a response through an adapter's decoder without a socket. */
 import type { Provider } from "@holdfast/kernel"
 import * as Decoder from "../../src/decoding/Decoder.ts"
-import type { Machine, Standing } from "../../src/decoding/Protocol.ts"
+import type { Machine, StreamStanding } from "../../src/decoding/Protocol.ts"
 
 /** The events and end of a response, read in the given pieces. */
 export const decode = (
   machine: Machine,
   reads: ReadonlyArray<Uint8Array | string>,
   most?: number
-): { readonly events: ReadonlyArray<Provider.ProviderEvent>; readonly standing: Standing } => {
+): { readonly events: ReadonlyArray<Provider.ProviderEvent>; readonly standing: StreamStanding } => {
   const decoder = Decoder.make(machine, (data) => ({ reason: "unknown", message: data }), most)
   decoder.feed(reads.map((read) => (typeof read === "string" ? new TextEncoder().encode(read) : read)))
   decoder.end()

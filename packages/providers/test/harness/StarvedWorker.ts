@@ -3,7 +3,7 @@ import { TextBuffer } from "@holdfast/kernel/host"
 import { Effect } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import * as AnthropicResponse from "../../src/anthropic/Response.ts"
-import * as EventStream from "../../src/decoding/EventStream.ts"
+import * as SseParser from "../../src/decoding/SseParser.ts"
 import * as OpenAiResponse from "../../src/openai/Response.ts"
 import * as Undici from "../../src/http/Undici.ts"
 import { anthropicMessages, openAiCompatible } from "./Dialect.ts"
@@ -25,7 +25,7 @@ const call = (make: typeof OpenAiResponse.make, [first, next]: readonly [string,
 }
 
 const held = (piece: string) => {
-  const stream = EventStream.make(() => {})
+  const stream = SseParser.make(() => {})
   const bytes = new TextEncoder().encode(piece)
   for (let i = 0; i < PIECES; i++) stream.feed(bytes)
   return stream.held()

@@ -24,7 +24,7 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect("Proxy.X1: a request to an http server has absolute form, and its whole response arrives", () =>
+  it.effect("a request to an http server has absolute form, and its whole response arrives", () =>
     Effect.gen(function* () {
       const { received, url } = yield* server
       const { forwarded, tunnels, url: http } = yield* proxy(url)
@@ -34,31 +34,29 @@ describe("Proxy", () => {
     })
   )
 
-  it.effect(
-    "Proxy.X1, Proxy.X2: an https server is reached by a tunnel through its own proxy, or through that for http",
-    () =>
-      Effect.gen(function* () {
-        const first = yield* proxy("http://127.0.0.1:9", 502)
-        const second = yield* proxy("http://127.0.0.1:9", 403)
-        for (const [proxies, status, asked] of [
-          [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
-          [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
-          [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
-        ] as const) {
-          const before = asked.tunnels.length
-          const cause = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
-          expect(cause).toMatchObject({
-            status,
-            message: `The proxy refused the connection (HTTP ${status}).`
-          })
-          // Proxy.X3: a rejected tunnel is not requested again.
-          expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
-        }
-      })
+  it.effect("an https server is reached by a tunnel through its own proxy, or through that for http", () =>
+    Effect.gen(function* () {
+      const first = yield* proxy("http://127.0.0.1:9", 502)
+      const second = yield* proxy("http://127.0.0.1:9", 403)
+      for (const [proxies, status, asked] of [
+        [{ http: first.url, https: second.url, exceptions: "" }, 403, second],
+        [{ http: first.url, https: undefined, exceptions: "" }, 502, first],
+        [{ http: undefined, https: second.url, exceptions: "" }, 403, second]
+      ] as const) {
+        const before = asked.tunnels.length
+        const cause = yield* Effect.flip(ask(yield* Proxy.dispatcher(proxies), "https://provider.test/a"))
+        expect(cause).toMatchObject({
+          status,
+          message: `The proxy refused the connection (HTTP ${status}).`
+        })
+        // a rejected tunnel is not requested again.
+        expect(asked.tunnels.slice(before)).toEqual(["provider.test:443"])
+      }
+    })
   )
 
   it.effect(
-    "Proxy.X2: the error of a proxy that requires a user and a password states that, for a tunnel and for a request",
+    "the error of a proxy that requires a user and a password states that, for a tunnel and for a request",
     () =>
       Effect.gen(function* () {
         const { forwarded, tunnels, url } = yield* proxy("http://127.0.0.1:9", 407)
@@ -74,7 +72,7 @@ describe("Proxy", () => {
       })
   )
 
-  it.effect("Proxy.X2: a proxy that is not reached is named, without its password and without a status", () =>
+  it.effect("a proxy that is not reached is named, without its password and without a status", () =>
     Effect.gen(function* () {
       for (const url of ["http://provider.test/a", "https://provider.test/a"]) {
         const http = "http://user:secret@127.0.0.1:9"

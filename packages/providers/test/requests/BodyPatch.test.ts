@@ -3,7 +3,7 @@ import * as BodyPatch from "../../src/requests/BodyPatch.ts"
 
 describe("BodyPatch", () => {
   /** RFC 7396, appendix A, as far as both sides are objects. */
-  it.each<[BodyPatch.Json, BodyPatch.Json, BodyPatch.Json]>([
+  it.each<[BodyPatch.JsonFields, BodyPatch.JsonFields, BodyPatch.JsonFields]>([
     [{ a: "b" }, { a: "c" }, { a: "c" }],
     [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
     [{ a: "b" }, { a: null }, {}],
@@ -24,7 +24,7 @@ describe("BodyPatch", () => {
   it("a model's fields are merged after the provider's, and other models' fields are not", () => {
     const options = {
       body: { temperature: 0, stop: ["a"], provider: { sort: "price", zdr: true } },
-      modelBody: new Map<string, BodyPatch.Json>([
+      modelBody: new Map<string, BodyPatch.JsonFields>([
         ["m", { temperature: 1, stop: null, provider: { sort: "latency" } }],
         ["n", { seed: 1 }]
       ])
@@ -38,7 +38,7 @@ describe("BodyPatch", () => {
   })
 
   it("a field called __proto__ is a field", () => {
-    const patch: BodyPatch.Json = JSON.parse('{"__proto__":{"polluted":true}}')
+    const patch: BodyPatch.JsonFields = JSON.parse('{"__proto__":{"polluted":true}}')
     expect(JSON.stringify(BodyPatch.apply({}, patch))).toBe('{"__proto__":{"polluted":true}}')
     expect("polluted" in {}).toBe(false)
   })

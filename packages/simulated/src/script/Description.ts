@@ -1,6 +1,7 @@
 /** Describes a script in words, for the service's start message and the documentation. */
 import * as ErrorBody from "../ErrorBody.ts"
-import { type Outcome, DELIVERY, type Delivery, type Only, type Phase, type Script, type Until } from "./Script.ts"
+import { DELIVERY } from "./Script.ts"
+import type { Delivery, Only, Outcome, Script, ScriptPhase, Until } from "./Script.ts"
 import { writeSize } from "./SyntaxValue.ts"
 
 /** Describes in one sentence what every turn meets. It accepts every script. */
@@ -56,10 +57,10 @@ export const outcomeInWords = (outcome: Outcome): string => {
 
 // --- internal
 
-const isEndless = ({ outcome, span, times }: Phase): boolean =>
+const isEndless = ({ outcome, span, times }: ScriptPhase): boolean =>
   span === undefined && (times === Infinity || (outcome._tag === "Down" && outcome.until._tag === "Never"))
 
-const phaseInWords = ({ only, outcome, span, times }: Phase): string => {
+const phaseInWords = ({ only, outcome, span, times }: ScriptPhase): string => {
   if (span !== undefined || only !== undefined) {
     const what = outcome._tag === "Down" ? "an outage (503)" : outcomeInWords(outcome)
     return `${what}${onlyInWords(only)}${span === undefined ? "" : ` ${untilInWords(span)} by the clock`}`

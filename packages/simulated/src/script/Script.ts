@@ -11,7 +11,7 @@
  * comes later meets the rest.
  */
 import * as Data from "effect/Data"
-import type { ErrorBody, Name } from "../ErrorBody.ts"
+import type { ErrorBody, ErrorName } from "../ErrorBody.ts"
 
 /** The outcome of one request. `after` is the number of tokens of text before it. */
 export type Outcome = Data.TaggedEnum<{
@@ -29,7 +29,7 @@ export type Outcome = Data.TaggedEnum<{
   /** A 200 with an HTML page, or with no body, in place of a stream. */
   NoStream: { readonly body: "html" | "empty" }
   /** An error inside a stream that began with a 200 (C3). */
-  StreamError: { readonly after: number; readonly error: Name }
+  StreamError: { readonly after: number; readonly error: ErrorName }
   /** The connection is cut within the stream. */
   Cut: { readonly after: number }
   /** The stream ends properly, without its terminal event (C6). */
@@ -62,7 +62,7 @@ export type Until = Data.TaggedEnum<{
 export const Until = Data.taggedEnum<Until>()
 
 /** How long a phase applies by the endpoint's clock. */
-export type Span = Exclude<Until, { readonly _tag: "Never" }>
+export type PhaseSpan = Exclude<Until, { readonly _tag: "Never" }>
 
 /** The requests that a phase refuses while it applies; the others are answered. */
 export type Only = Data.TaggedEnum<{
@@ -75,11 +75,11 @@ export type Only = Data.TaggedEnum<{
 export const Only = Data.taggedEnum<Only>()
 
 /** An outcome for a number of requests in a row: at least 1; `Infinity` for all further requests. */
-export interface Phase {
+export interface ScriptPhase {
   readonly outcome: Outcome
   readonly times: number
   /** Present: it applies to any number of requests, as long as this lasts; `times` is 1. */
-  readonly span?: Span
+  readonly span?: PhaseSpan
   /** Without a span `times` is `Infinity`. */
   readonly only?: Only
 }
@@ -98,7 +98,7 @@ export interface Delivery {
 
 /** The behaviour of a simulated model. */
 export interface Script {
-  readonly phases: ReadonlyArray<Phase>
+  readonly phases: ReadonlyArray<ScriptPhase>
   readonly delivery: Delivery
 }
 
@@ -114,20 +114,20 @@ export const DELIVERY: Delivery = {
 }
 
 /** A script of these phases, with the default delivery where none is given. */
-export const make = (phases: ReadonlyArray<Phase>, delivery: Partial<Delivery> = {}): Script => ({
+export const make = (phases: ReadonlyArray<ScriptPhase>, delivery: Partial<Delivery> = {}): Script => ({
   phases,
   delivery: { ...DELIVERY, ...delivery }
 })
 
 /** A phase of one request. */
-export const once = (outcome: Outcome): Phase => ({ outcome, times: 1 })
+export const once = (outcome: Outcome): ScriptPhase => ({ outcome, times: 1 })
 
 /** Whether a request with this outcome has failed. Answers, tool calls and refusals are successes. */
 export const isFailure = (outcome: Outcome): boolean =>
   outcome._tag !== "Answer" && outcome._tag !== "ToolCall" && outcome._tag !== "Refusal"
 
 /** A request, and its turn's position in a script. */
-export interface Position {
+interface Position {
   /** From 0 (included) to 1 (excluded). */
   readonly chance: number
   /** The size of the request; called only where a phase depends on it. */
@@ -143,7 +143,7 @@ export interface Position {
 }
 
 /** The outcome of a request, and the position after it. */
-export interface Step {
+interface Step {
   readonly outcome: Outcome
   readonly served: number
   /** No phase is left, so a turn that was answered needs no position any more. */
@@ -209,7 +209,7 @@ export const isClocked = ({ phases }: Script): boolean => phases.some(({ span })
 
 // --- internal
 
-const isMeant = ({ only }: Phase, { bytes, chance }: Position): boolean => {
+const isMeant = ({ only }: ScriptPhase, { bytes, chance }: Position): boolean => {
   switch (only?._tag) {
     case undefined:
       return true
@@ -225,4 +225,4 @@ const isMeant = ({ only }: Phase, { bytes, chance }: Position): boolean => {
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 
-const lengthOf = (phases: ReadonlyArray<Phase>): number => phases.reduce((sum, phase) => sum + phase.times, 0)
+const lengthOf = (phases: ReadonlyArray<ScriptPhase>): number => phases.reduce((sum, phase) => sum + phase.times, 0)

@@ -14,7 +14,8 @@
 import { Quote } from "@holdfast/wire"
 import * as Result from "effect/Result"
 import * as ErrorBody from "../ErrorBody.ts"
-import { Outcome, DELIVERY, type Delivery, Only, type Phase, type Script, type Span, Until } from "./Script.ts"
+import { DELIVERY, Only, Outcome, Until } from "./Script.ts"
+import type { Delivery, PhaseSpan, Script, ScriptPhase } from "./Script.ts"
 import { decode, readDuration, readSize, readTimeOfDay, readWholeNumber } from "./SyntaxValue.ts"
 
 /** Why a name is no script, for people. The message ends with the list of valid parts. */
@@ -66,7 +67,7 @@ export const parse = (name: string): Result.Result<Script, NotUnderstood> => {
   const lone = readDelivery(first)
   const delivery: { -readonly [K in keyof Delivery]: Delivery[K] } = { ...DELIVERY, ...lone }
   let position = name.length - text.length + 1
-  const phases: Array<Phase> = []
+  const phases: Array<ScriptPhase> = []
   for (const part of lone === undefined ? first.split(",") : ["ok"]) {
     const phase = readPhase(part.trimStart())
     if (Result.isFailure(phase)) return refuse(name, phase.failure, position + part.length - part.trimStart().length)
@@ -92,7 +93,7 @@ const refuse = (name: string, why: string, position: number): Result.Result<neve
     message: `The model ${Quote.of(name)} does not exist: it is no script of the simulated provider. ${why}\n${HELP}`
   })
 
-const readPhase = (text: string): Result.Result<Phase, string> => {
+const readPhase = (text: string): Result.Result<ScriptPhase, string> => {
   const [whole = "", ...rest] = text.split(";")
   const [, part = whole.trimEnd(), word, length = ""] = /^(.*?) +(for|until) +(\S*) *$/.exec(whole) ?? []
   const [, head = part, preposition, which = ""] = /^(.*?) +(at|over) +(\S*)$/.exec(part) ?? []
@@ -140,14 +141,14 @@ const readOnly = (preposition: string, which: string): Only | undefined => {
 }
 
 /** Parses the time of a phase by the clock. */
-const readSpan = (word: string, length: string): Span | undefined => {
+const readSpan = (word: string, length: string): PhaseSpan | undefined => {
   const ms = word === "for" ? readDuration(length) : undefined
   const minute = word === "until" ? readTimeOfDay(length) : undefined
   if (ms !== undefined) return Until.Elapsed({ ms })
   return minute === undefined ? undefined : Until.TimeOfDay({ minute })
 }
 
-const readCounted = (head: string, rest: ReadonlyArray<string>): Result.Result<Phase, string> => {
+const readCounted = (head: string, rest: ReadonlyArray<string>): Result.Result<ScriptPhase, string> => {
   const repeated = /^(.+?)x(\d+|\*)$/.exec(head)
   const times =
     repeated?.[2] === undefined ? 1 : repeated[2] === "*" ? Infinity : readWholeNumber(repeated[2], MAX_TIMES)
@@ -223,7 +224,7 @@ const readOutcome = (head: string, params: Params): Result.Result<Outcome, strin
 
 const readStatus = (
   status: number,
-  named: ErrorBody.Name | undefined,
+  named: ErrorBody.ErrorName | undefined,
   params: Params
 ): Result.Result<Outcome, string> => {
   const headers: Array<readonly [string, string]> = []

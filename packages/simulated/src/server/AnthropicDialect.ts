@@ -1,11 +1,12 @@
 /** Encodes Anthropic's messages (source: docs.claude.com/en/api/messages, "Streaming messages"). */
 import type { Message } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
-import { type Dialect, HALF_INPUT, halves, type Meta, type WholeResponse, type StreamAction } from "./Dialect.ts"
+import { HALF_INPUT, halves } from "./ServerDialect.ts"
+import type { Meta, ServerDialect, StreamAction, WholeResponse } from "./ServerDialect.ts"
 import * as ErrorBody from "../ErrorBody.ts"
 
 /** Anthropic's format. */
-export const dialect: Dialect = {
+export const dialect: ServerDialect = {
   format: "anthropic",
   ping: event({ type: "ping" }),
   isPrompt: (message) => message.role === "user" && !isToolResult(message.content),

@@ -5,11 +5,12 @@
  */
 import type { Message } from "@holdfast/wire"
 import type * as Schema from "effect/Schema"
-import { type Dialect, HALF_INPUT, halves, type Meta, type WholeResponse, type StreamAction } from "./Dialect.ts"
+import { HALF_INPUT, halves } from "./ServerDialect.ts"
+import type { Meta, ServerDialect, StreamAction, WholeResponse } from "./ServerDialect.ts"
 import * as ErrorBody from "../ErrorBody.ts"
 
 /** OpenAI's format. */
-export const dialect: Dialect = {
+export const dialect: ServerDialect = {
   format: "openai",
   ping: ": keep-alive\n\n",
   isPrompt: (message) => message.role === "user",

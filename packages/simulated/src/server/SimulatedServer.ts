@@ -6,8 +6,8 @@
  *
  * Keys are neither required nor read.
  *
- * SimulatedServer.W1. A turn is identified by its format, its model and its messages up to the last prompt, so every attempt, and every
- *     step after a tool call, belongs to the same turn. Two turns with identical text count as one while they fail.
+ * A turn is identified by its format, its model and its messages up to the last prompt, so every attempt, and every step after a tool call,
+ * belongs to the same turn. Two turns with identical text count as one while they fail.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,8 @@ import { createHash } from "node:crypto"
 import * as AnthropicDialect from "./AnthropicDialect.ts"
 import * as AnswerText from "../AnswerText.ts"
 import type { ResponseAction } from "../ResponseAction.ts"
-import * as Dialect from "./Dialect.ts"
+import { readRequest, textOf, toolsOf } from "./ServerDialect.ts"
+import type { Meta, ServerDialect, WholeResponse, WireRequest } from "./ServerDialect.ts"
 import * as ErrorBody from "../ErrorBody.ts"
 import { type Exchange, type ListenError, listen, type RunningServer, type ListenOptions } from "./LoopbackServer.ts"
 import * as OpenAiDialect from "./OpenAiDialect.ts"
@@ -81,15 +82,15 @@ const route = (exchange: Exchange, responder: Responder.Responder): Effect.Effec
   }
 }
 
-const answer = (exchange: Exchange, dialect: Dialect.Dialect, responder: Responder.Responder): Effect.Effect<void> =>
+const answer = (exchange: Exchange, dialect: ServerDialect, responder: Responder.Responder): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const wire = Dialect.readRequest(exchange.request.body)
+    const wire = readRequest(exchange.request.body)
     if (Result.isFailure(wire)) return refuse(exchange, dialect, 400, "bad-request", wire.failure)
-    const request = readRequest(wire.success, dialect, now, exchange.request.body)
+    const request = turnRequestOf(wire.success, dialect, now, exchange.request.body)
     const response = responder(request, now)
     if (Result.isFailure(response)) return refuse(exchange, dialect, 404, "model", response.failure.message)
     const { actions } = response.success
-    const meta: Dialect.Meta = {
+    const meta: Meta = {
       id: `simulated-${request.turn.slice(0, 12)}-${wire.success.messages.length}`,
       model: wire.success.model,
       createdAt: now,
@@ -101,22 +102,22 @@ const answer = (exchange: Exchange, dialect: Dialect.Dialect, responder: Respond
       : whole(exchange, dialect, actions, meta)
   })
 
-const readRequest = (
-  wire: Dialect.WireRequest,
-  dialect: Dialect.Dialect,
+const turnRequestOf = (
+  wire: WireRequest,
+  dialect: ServerDialect,
   now: number,
   body: string
-): Responder.Request => {
+): Responder.SimulatedRequest => {
   const asked = wire.messages.findLastIndex(dialect.isPrompt)
-  const texts = [Dialect.textOf(wire.system), ...wire.messages.map((message) => Dialect.textOf(message.content))]
+  const texts = [textOf(wire.system), ...wire.messages.map((message) => textOf(message.content))]
   const inputTokens = texts.reduce((sum, text) => sum + AnswerText.tokens(text).length, 0)
   const turn = JSON.stringify([dialect.format, wire.model, wire.system, wire.messages.slice(0, asked + 1)])
   return {
-    turn: createHash("sha256").update(turn).digest("hex"), // SimulatedServer.W1
+    turn: createHash("sha256").update(turn).digest("hex"),
     model: wire.model,
-    prompt: Dialect.textOf(wire.messages[asked]?.content),
+    prompt: textOf(wire.messages[asked]?.content),
     afterTool: asked < wire.messages.length - 1,
-    tools: Dialect.toolsOf(wire),
+    tools: toolsOf(wire),
     inputTokens: () => inputTokens,
     bytes: () => Buffer.byteLength(body),
     origin: { startedAt: now, attempts: 0 }
@@ -127,9 +128,9 @@ const readRequest = (
 
 const stream = Effect.fnUntraced(function* (
   exchange: Exchange,
-  dialect: Dialect.Dialect,
+  dialect: ServerDialect,
   actions: Iterable<ResponseAction>,
-  meta: Dialect.Meta
+  meta: Meta
 ) {
   const frames = dialect.frames(meta)
   for (const action of actions) {
@@ -161,7 +162,7 @@ const stream = Effect.fnUntraced(function* (
 /** Performs the actions that are the same with and without a stream. */
 const common = (
   exchange: Exchange,
-  dialect: Dialect.Dialect,
+  dialect: ServerDialect,
   action: Extract<ResponseAction, { readonly _tag: "Respond" | "Reset" | "Cut" | "Silence" | "Wait" }>
 ): Effect.Effect<void> => {
   switch (action._tag) {
@@ -193,13 +194,13 @@ const PING_INTERVAL = "1 second"
 /** Without a stream a failure inside the stream becomes a failure before the response. */
 const whole = Effect.fnUntraced(function* (
   exchange: Exchange,
-  dialect: Dialect.Dialect,
+  dialect: ServerDialect,
   actions: Iterable<ResponseAction>,
-  meta: Dialect.Meta
+  meta: Meta
 ) {
   let text = ""
   let reasoning = ""
-  let toolCall: Dialect.WholeResponse["toolCall"]
+  let toolCall: WholeResponse["toolCall"]
   for (const action of actions) {
     switch (action._tag) {
       case "Open":
@@ -248,9 +249,9 @@ const json = (exchange: Exchange, status: number, body: Schema.JsonObject): Effe
 
 const refuse = (
   exchange: Exchange,
-  dialect: Dialect.Dialect,
+  dialect: ServerDialect,
   status: number,
-  error: ErrorBody.Name,
+  error: ErrorBody.ErrorName,
   message: string
 ): Effect.Effect<void> => json(exchange, status, ErrorBody.envelope(error, dialect.format, message))
 

@@ -5,9 +5,9 @@ import {
   DELIVERY,
   type Delivery,
   type Only,
-  type Phase,
+  type ScriptPhase,
   type Script,
-  type Span,
+  type PhaseSpan,
   type Until
 } from "../../src/script/Script.ts"
 import { writeSize } from "../../src/script/SyntaxValue.ts"
@@ -20,7 +20,7 @@ export const format = (script: Script): string =>
 
 // --- internal
 
-const writePhase = ({ only, outcome, span, times }: Phase): string => {
+const writePhase = ({ only, outcome, span, times }: ScriptPhase): string => {
   const [head, ...params] = writeOutcome(outcome)
   if (span !== undefined || only !== undefined)
     return [`${head}${writeOnly(only)}${span === undefined ? "" : ` ${writeSpan(span)}`}`, ...params].join(";")
@@ -82,7 +82,7 @@ const writeOnly = (only: Only | undefined): string => {
   return only._tag === "Share" ? ` at ${only.percent}%` : ` over ${writeSize(only.bytes)}`
 }
 
-const writeSpan = (span: Span): string =>
+const writeSpan = (span: PhaseSpan): string =>
   span._tag === "Elapsed" ? `for ${writeDuration(span.ms)}` : `until ${writeTimeOfDay(span.minute)}`
 
 const writeUntil = (until: Until): string => {

@@ -4,8 +4,8 @@
  * A problem's `type` links to its explanation: a section of the page at `/docs`, so the link works wherever the service runs. `title` is
  * the same for all problems of a type; `detail` describes the occurrence and what to do about it.
  *
- * ConfigProblem.P1. No problem contains a stack trace, a file name or a secret: an unexpected one has an `incident`, and the log has the
- *     rest under the same id.
+ * No problem contains a stack trace, a file name or a secret: an unexpected one has an `incident`, and the log has the rest under the same
+ * id.
  */
 import * as Schema from "effect/Schema"
 import { HttpApiError } from "effect/http-api"

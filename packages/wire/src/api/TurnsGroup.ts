@@ -4,10 +4,11 @@
  * While a turn waits, the response carries keep-alive bytes without meaning, so that proxies and clients keep it open: a space before
  * the next line or document (NDJSON, JSON), a comment frame (SSE).
  *
+ * A stream without `turn-end` broke off. The connection is then cut, never closed as if the stream were complete. Over SSE a last frame
+ * named `reconnect` gives the reason, if the client still reads.
+ *
  * TurnsGroup.T1. A turn is on disk before the head of its response is sent. From then on it runs, with or without clients; only abort
  *     ends it.
- * TurnsGroup.T3. A stream without `turn-end` broke off. The connection is then cut, never closed as if the stream were complete. Over
- *     SSE a last frame named `reconnect` gives the reason, if the client still reads.
  */
 import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"

@@ -10,7 +10,7 @@
 export const MOST_COMMAND_BYTES = 1024 * 1024
 
 /** A line, without its end. */
-export type Line =
+export type SplitLine =
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "TooLong" }
   | { readonly _tag: "NotUtf8" }
@@ -32,8 +32,8 @@ export class LineSplitter {
   }
 
   /** Takes the next bytes; returns the lines that they end. */
-  push(bytes: Uint8Array): ReadonlyArray<Line> {
-    const lines: Array<Line> = []
+  push(bytes: Uint8Array): ReadonlyArray<SplitLine> {
+    const lines: Array<SplitLine> = []
     let from = 0
     for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, from)) {
       lines.push(this.complete(bytes.subarray(from, at)))
@@ -44,18 +44,18 @@ export class LineSplitter {
   }
 
   /** The last line, if the bytes ended without a line feed. */
-  end(): ReadonlyArray<Line> {
+  end(): ReadonlyArray<SplitLine> {
     return this.length > 0 || this.isTooLong ? [this.complete(NOTHING)] : []
   }
 
-  private complete(last: Uint8Array): Line {
+  private complete(last: Uint8Array): SplitLine {
     // Usually the whole line is in one read.
     const isWhole = this.length === 0 && !this.isTooLong
     if (!isWhole) this.keep(last)
     const line = isWhole ? last : this.buffer.subarray(0, this.length)
     const length = line.at(-1) === CARRIAGE_RETURN ? line.length - 1 : line.length
     const isTooLong = this.isTooLong || length > this.most
-    const result: Line = isTooLong ? { _tag: "TooLong" } : textOf(line.subarray(0, length))
+    const result: SplitLine = isTooLong ? { _tag: "TooLong" } : textOf(line.subarray(0, length))
     this.length = 0
     this.isTooLong = false
     if (this.buffer.length > FIRST) this.buffer = new Uint8Array(Math.min(FIRST, this.most + 1))
@@ -95,7 +95,7 @@ declare const TextDecoder: new (
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-const textOf = (bytes: Uint8Array): Line => {
+const textOf = (bytes: Uint8Array): SplitLine => {
   try {
     return { _tag: "Text", text: decoder.decode(bytes) }
   } catch {

@@ -6,8 +6,9 @@
  *
  * Every command gets one response, with its id where the id can be read.
  *
- * SocketMessages.M2. An event is the JSON of `TurnEvent`. A persisted one has one key more, `eventId`: event and position arrive
- *     together, or not at all (rule X3). The other types that the server sends are no types of events.
+ * An event is the JSON of `TurnEvent`. A persisted one has one key more, `eventId`: event and position arrive together, or not at all (rule
+ * X3). The other types that the server sends are no types of events.
+ *
  * SocketMessages.M3. Commands of one conversation take effect in their order; those of different conversations do not wait for each
  *     other.
  */
@@ -110,8 +111,8 @@ export const Unsubscribed = Schema.Struct({
 export type Unsubscribed = typeof Unsubscribed.Type
 
 /** The last message before the server closes the socket; the client reconnects, and subscribes after its last ids. */
-export const Reconnect = Schema.Struct({ type: Schema.tag("reconnect"), ...Sse.Reconnect.fields })
-export type Reconnect = typeof Reconnect.Type
+export const SocketReconnect = Schema.Struct({ type: Schema.tag("reconnect"), ...Sse.Reconnect.fields })
+export type SocketReconnect = typeof SocketReconnect.Type
 
 /** A delta of a subscription with bare deltas. */
 export const BareDelta = Schema.Struct({
@@ -122,7 +123,7 @@ export const BareDelta = Schema.Struct({
 })
 export type BareDelta = typeof BareDelta.Type
 
-/** An event; a persisted one with its id in the conversation, as in SSE (SocketMessages.M2). */
+/** An event; a persisted one with its id in the conversation, as in SSE. */
 export type SocketEvent = TurnEvent & { readonly eventId?: number }
 
 /** A message that the server sends. An event may have the key `eventId` too. */
@@ -130,11 +131,11 @@ export const SocketMessage = Schema.Union([
   SocketResponse,
   KeepAlive,
   Unsubscribed,
-  Reconnect,
+  SocketReconnect,
   ...TurnEvent.members,
   BareDelta
 ])
-export type SocketMessage = SocketResponse | KeepAlive | Unsubscribed | Reconnect | SocketEvent | BareDelta
+export type SocketMessage = SocketResponse | KeepAlive | Unsubscribed | SocketReconnect | SocketEvent | BareDelta
 
 /** Decodes a text to its command, or to the response that refuses it. */
 export const decode = CommandText.decoder("message", Object.keys(commands), SocketCommand)

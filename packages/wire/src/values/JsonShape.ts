@@ -16,7 +16,7 @@ export const MOST_LEVELS = 200
 export const MOST_VALUES = 10_000
 
 /** The size of a JSON value. */
-export interface Measure {
+interface Measure {
   /** Characters of its strings and keys, and one for each value; more than `most` if measuring stopped there. */
   readonly characters: number
   readonly isTooDeep: boolean

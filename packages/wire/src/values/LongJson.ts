@@ -3,8 +3,7 @@
  *
  * `JSON.stringify` of an answer of 16 million characters occupies the thread for some 50 ms.
  *
- * LongJson.J1. The pieces together are the result of `JSON.stringify`.
- * LongJson.J2. No piece is much longer than `PIECE`. A short value is one piece.
+ * The pieces together are the result of `JSON.stringify`. No piece is much longer than `PIECE`. A short value is one piece.
  */
 import * as Effect from "effect/Effect"
 import * as JsonShape from "./JsonShape.ts"

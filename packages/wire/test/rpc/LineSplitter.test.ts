@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type Line, LineSplitter } from "../../src/rpc/LineSplitter.ts"
+import { type SplitLine, LineSplitter } from "../../src/rpc/LineSplitter.ts"
 
 const encoder = new TextEncoder()
 
 /** The lines of bytes that arrive in pieces of these lengths, again and again. */
-const split = (bytes: Uint8Array, lengths: ReadonlyArray<number>, most = 1_000): ReadonlyArray<Line> => {
+const split = (bytes: Uint8Array, lengths: ReadonlyArray<number>, most = 1_000): ReadonlyArray<SplitLine> => {
   const splitter = new LineSplitter(most)
-  const lines: Array<Line> = []
+  const lines: Array<SplitLine> = []
   for (let at = 0, n = 0; at < bytes.length; n++) {
     const length = lengths[n % lengths.length] ?? 1
     // A copy, as a stream's buffer is used again.
@@ -19,7 +19,7 @@ const split = (bytes: Uint8Array, lengths: ReadonlyArray<number>, most = 1_000):
   return [...lines, ...splitter.end()]
 }
 
-const text = (text: string): Line => ({ _tag: "Text", text })
+const text = (text: string): SplitLine => ({ _tag: "Text", text })
 
 const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 })
 

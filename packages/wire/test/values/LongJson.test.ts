@@ -22,7 +22,7 @@ const { value } = fc.letrec((tie) => ({
 }))
 
 describe("LongJson", () => {
-  it("LongJson.J1: pieces of any length together equal JSON.stringify", () => {
+  it("pieces of any length together equal JSON.stringify", () => {
     fc.assert(
       fc.property(value, fc.integer({ min: 1, max: 60 }), (value, most) => {
         assert.strictEqual([...LongJson.pieces(value, most)].join(""), JSON.stringify(value))
@@ -31,7 +31,7 @@ describe("LongJson", () => {
     )
   })
 
-  it("LongJson.J2: no piece is much longer than the limit, and a short value is one piece", () => {
+  it("no piece is much longer than the limit, and a short value is one piece", () => {
     const long = { a: "x".repeat(1_000), list: Array.from({ length: 100 }, (_, i) => `${i} ${"y".repeat(30)}`) }
     for (const piece of LongJson.pieces(long, 50)) assert.isAtMost(piece.length, 100)
     assert.deepStrictEqual([...LongJson.pieces({ a: [1, "b"] })], ['{"a":[1,"b"]}'])

@@ -8,7 +8,7 @@ import { totalmem } from "node:os"
 import { getHeapStatistics } from "node:v8"
 
 /** The bytes of one request. */
-export interface Share {
+export interface BodyShare {
   /** Takes bytes; `false`: there is no room for them now. */
   readonly take: (bytes: number) => boolean
   /** Gives all of them back. */
@@ -25,7 +25,7 @@ export class BodyBudget {
   }
 
   /** Begins a request without bytes. */
-  open(): Share {
+  open(): BodyShare {
     let own = 0
     return {
       take: (bytes) => {

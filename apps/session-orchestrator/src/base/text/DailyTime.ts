@@ -1,8 +1,8 @@
 /**
  * Finds the moments of a time of day in the time zone of this process. Pure.
  *
- * DailyTime.D1. There is one a day. A time that the clocks skip in spring is an hour later on that day; of a time that they repeat in autumn
- *     the first counts.
+ * There is one a day. A time that the clocks skip in spring is an hour later on that day; of a time that they repeat in autumn the first
+ * counts.
  */
 
 /** A time of day. */

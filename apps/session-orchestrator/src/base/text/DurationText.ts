@@ -1,9 +1,8 @@
 /**
  * Writes durations in words, `4 m 59 s`, and reads lengths of time as a person writes them: `12 hours`, `12h`, `1h30m`. Pure.
  *
- * DurationText.S1. `format` is exact to the millisecond, so a schedule can be added up by hand.
- * DurationText.S2. A countdown shows whole seconds, rounded up: it never shows less than the time left, shows `0 s` only when the time has come, and
- *     never grows with time.
+ * `format` is exact to the millisecond, so a schedule can be added up by hand. A countdown shows whole seconds, rounded up: it never shows
+ * less than the time left, shows `0 s` only when the time has come, and never grows with time.
  */
 import { Duration, Option } from "effect"
 

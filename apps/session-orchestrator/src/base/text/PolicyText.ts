@@ -1,7 +1,7 @@
 /** Describes a retry policy: its primitives, its schedule as a table, and its properties in sentences. Pure. */
 import { TurnLimits } from "@holdfast/kernel"
 import { ResponseLimit } from "@holdfast/kernel/host"
-import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type Waits } from "@holdfast/policy"
+import { Preview, ReasonLimits, RetryPolicy, type Routing, type SpendGuard, type WaitRules } from "@holdfast/policy"
 import { Failure, Target, type TurnEvent } from "@holdfast/wire"
 import * as Document from "./Document.ts"
 import * as DurationText from "./DurationText.ts"
@@ -178,7 +178,7 @@ const conclusion = (
 /** What counts of a provider's own delay, and the reasons for which it counts differently. */
 const hints = ({ hints, reasons }: RetryPolicy.RetryPolicy): ReadonlyArray<string> => {
   if (!hints) return ["What a provider asks for is not followed."]
-  const having = (hint: Waits.ReasonWait["hint"]) =>
+  const having = (hint: WaitRules.ReasonWait["hint"]) =>
     Object.entries(reasons).flatMap(([reason, rule]) => (rule.hint === hint ? [reason] : []))
   const [replaced, ignored] = [having("replace"), having("ignore")]
   return [
@@ -227,7 +227,7 @@ const SHOWN = 8
 const hasOthers = (routing: Routing.Routing): boolean =>
   routing.type === "round-robin" ? routing.targets.length > 0 : Object.keys(routing.chains).length > 0
 
-const step = ({ delayMs, target }: Preview.Step): string =>
+const step = ({ delayMs, target }: Preview.RetryStep): string =>
   `${target} ${delayMs === 0 ? "at once" : `after ${DurationText.format(delayMs)}`}`
 
 const count = (retries: number): string => `${retries} ${retries === 1 ? "retry" : "retries"}`

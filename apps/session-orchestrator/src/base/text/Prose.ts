@@ -4,8 +4,8 @@
  * A provider's error page, a model's answer or a tool's name must not move the cursor, change colours, set a title, or change the
  * order in which a line is read (U+202E and the other bidirectional controls).
  *
- * Prose.X1. `plain`, `oneLine`, `wrap` and `harmless` remove every such character; `inJson` escapes them, so the value stays the same.
- * Prose.X2. `onTerminal` is the last filter before a terminal: of the control sequences it keeps colours and repainting only.
+ * `plain`, `oneLine`, `wrap` and `harmless` remove every such character; `inJson` escapes them, so the value stays the same. `onTerminal`
+ * is the last filter before a terminal: of the control sequences it keeps colours and repainting only.
  */
 import { Printable } from "@holdfast/wire"
 import { CliOutput } from "effect/cli"

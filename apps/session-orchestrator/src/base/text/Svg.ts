@@ -1,7 +1,7 @@
 /**
  * Writes pictures as SVG: one file, readable in light and dark, with no script, no font and no address to load. Pure.
  *
- * Svg.S1. Every text and every attribute is escaped, so a model's name cannot become markup.
+ * Every text and every attribute is escaped, so a model's name cannot become markup.
  */
 import * as Prose from "./Prose.ts"
 
@@ -9,7 +9,7 @@ import * as Prose from "./Prose.ts"
 type Attributes = Readonly<Record<string, string | number | undefined>>
 
 /** The colours of shapes, by what they stand for. */
-export type Color = "good" | "bad" | "warn" | "idle" | "line"
+export type ShapeColor = "good" | "bad" | "warn" | "idle" | "line"
 
 /** An element with its children, as text. */
 export const element = (name: string, attributes: Attributes, children: ReadonlyArray<string> = []): string => {
@@ -31,12 +31,12 @@ export const heading = (x: number, y: number, words: string): string => text(x, 
 /** A rectangle with a text that a pointer over it shows. */
 export const bar = (
   { height, width, x, y }: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
-  color: Color,
+  color: ShapeColor,
   title: string
 ): string => element("rect", { class: color, x, y, width, height }, [element("title", {}, [escaped(title)])])
 
 /** A line along the path `d`. */
-export const path = (d: string, color: Color, attributes: Attributes = {}): string =>
+export const path = (d: string, color: ShapeColor, attributes: Attributes = {}): string =>
   element("path", { class: color, d, ...attributes })
 
 /** A whole picture. `description` has its content in words, for people who do not see it. */

@@ -1,8 +1,8 @@
 /**
  * Computes a request's size in tokens: provider's last count plus later messages (A11, P8).
  *
- * ContextSize.S1. A provider's count has precedence: the input and output tokens of an answer are the size of everything up to it.
- * ContextSize.S2. A message is counted once, however often it is sent.
+ * A provider's count has precedence: the input and output tokens of an answer are the size of everything up to it. A message is counted
+ * once, however often it is sent.
  */
 import type { Provider } from "@holdfast/kernel"
 import { FilePart, type Message } from "@holdfast/wire"
@@ -20,7 +20,7 @@ export const of = ({ messages, system, tools }: Request, count: Count): number =
   const known = messages[last]
   const before =
     known?.role === "assistant"
-      ? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0) // ContextSize.S1
+      ? (known.usage?.inputTokens ?? 0) + (known.usage?.outputTokens ?? 0)
       : count(system ?? "") + tools.reduce((sum, tool) => sum + FRAME + count(JSON.stringify(tool)), 0)
   return messages.slice(last + 1).reduce((sum, message) => sum + sizeOf(message, count), before)
 }
@@ -51,7 +51,7 @@ const isCounted = (message: Message.Message, at: number, all: ReadonlyArray<Mess
 
 const isLater = (a: Message.Message, b: Message.Message): boolean => a.createdAt > b.createdAt
 
-/** The counts, by counter and message, so that a count is collected with its message (ContextSize.S2). */
+/** The counts, by counter and message, so that a count is collected with its message. */
 const counted = new WeakMap<Count, WeakMap<Message.Message, number>>()
 
 const sizesBy = (count: Count): WeakMap<Message.Message, number> => {

@@ -5,8 +5,8 @@
  * `ContextSize` prefers a count that the provider has reported. The tables take 80 MB and a sixth of a second to load, so they are loaded for
  * the first text that is counted: a limit of tokens alone costs nothing.
  *
- * Tokenizer.N1. The time of a count grows in proportion to the text, whatever the text is, because turns of all conversations wait for it:
- *     the encoder gets pieces of bounded length, and their number grows with the text.
+ * The time of a count grows in proportion to the text, whatever the text is, because turns of all conversations wait for it: the encoder
+ * gets pieces of bounded length, and their number grows with the text.
  */
 import { createRequire } from "node:module"
 import type * as Encoding from "gpt-tokenizer/encoding/o200k_base"
@@ -18,7 +18,7 @@ export type Count = (text: string) => number
 export const count: Count = (text) => inPieces(text, (piece) => (counter ??= load())(piece))
 
 /**
- * The sum of `count` over pieces of a text (Tokenizer.N1), which are cut before a blank if they have one.
+ * The sum of `count` over pieces of a text, which are cut before a blank if they have one.
  *
  * The encoder's time grows with the square of a text without blanks: 21 s for 64 kB of Chinese. In pieces that takes a fifth of a second, and
  * the count is some three per cent too high at most.

@@ -14,10 +14,10 @@ import { Ended, Refused } from "../Ended.ts"
 import * as MediaTypes from "../MediaTypes.ts"
 import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as LeftTurns from "./LeftTurns.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** The command `holdfast answer`. */
-export const command = Service.command(
+export const command = RunningService.command(
   {
     name: "answer",
     does: "Print the answer of a turn that was left. Exit codes: 0 answered, 1 failed or aborted, 3 not answered yet",
@@ -66,7 +66,7 @@ export const unwritten = (
 
 /** Writes the files of a turn's answer that have bytes, and returns their paths. */
 export const write = Effect.fnUntraced(function* (
-  client: Pick<Service.Client, "conversation">,
+  client: Pick<RunningService.ServiceClient, "conversation">,
   { conversationId, turnId }: Pick<TurnState.TurnState, "conversationId" | "turnId">,
   folder: string
 ): Effect.fn.Return<ReadonlyArray<string>, Refused | ClientError, FileSystem.FileSystem> {

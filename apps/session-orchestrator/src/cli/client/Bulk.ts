@@ -17,7 +17,7 @@ import { Ended, ExitCode, Refused } from "../Ended.ts"
 import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as Since from "../Since.ts"
 import * as Filter from "./Filter.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 const options = {
   ...Filter.ofTurns,
@@ -29,7 +29,7 @@ const options = {
 const all = (
   command: BulkCommands.BulkCommand,
   declaration: Omit<Declaration.Declaration<typeof options>, "options">
-) => Service.command({ ...declaration, options }, (given, client) => run(client, given, command))
+) => RunningService.command({ ...declaration, options }, (given, client) => run(client, given, command))
 
 /** The command `holdfast retry`. */
 export const retry = all(
@@ -60,7 +60,7 @@ export const retryNow = all(
 )
 
 /** The command `holdfast wait-until`. */
-export const waitUntil = Service.command(
+export const waitUntil = RunningService.command(
   {
     name: "wait-until",
     does: "Put the next call of all turns that wait off, or forward, to a moment",
@@ -86,7 +86,7 @@ export const giveUp = all(
 )
 
 /** The command `holdfast switch`. */
-export const switchTarget = Service.command(
+export const switchTarget = RunningService.command(
   {
     name: "switch",
     does: "Go on with another model, for all turns that wait",
@@ -101,7 +101,7 @@ export const switchTarget = Service.command(
 )
 
 /** The command `holdfast raise-limit`. Turns and calls that ask about the limit go on. */
-export const raiseLimit = Service.command(
+export const raiseLimit = RunningService.command(
   {
     name: "raise-limit",
     does: "Raise a limit of spending, by default to as much again from now on: until midnight, or as long as its conversation",
@@ -132,7 +132,7 @@ export const raiseLimit = Service.command(
 // --- internal
 
 const run = Effect.fnUntraced(function* (
-  client: Service.Client,
+  client: RunningService.ServiceClient,
   given: Declaration.Given<typeof options>,
   command: BulkCommands.BulkCommand
 ) {

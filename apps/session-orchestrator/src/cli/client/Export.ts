@@ -10,10 +10,10 @@ import { Flag } from "effect/cli"
 import * as Prose from "../../base/text/Prose.ts"
 import { Terminal } from "../terminal/Terminal.ts"
 import * as Filter from "./Filter.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** The command `holdfast export`. */
-export const command = Service.command(
+export const command = RunningService.command(
   {
     name: "export",
     does: "Print whole conversations of the running service, newest first, as JSONL or Markdown",
@@ -65,7 +65,7 @@ export const inMarkdown = (
 // --- internal
 
 /** The history; `undefined` for a conversation that was deleted since the list was read. */
-const messagesOf = (client: Service.Client, { conversationId }: ConversationState.ConversationSummary) =>
+const messagesOf = (client: RunningService.ServiceClient, { conversationId }: ConversationState.ConversationSummary) =>
   Effect.catchIf(
     client.conversation(conversationId).getMessages,
     ({ status }) => status === 404,

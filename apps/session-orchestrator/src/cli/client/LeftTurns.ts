@@ -13,7 +13,7 @@ import { Ended, ExitCode } from "../Ended.ts"
 import * as RunCommand from "../RunCommand.ts"
 import * as Signals from "../Signals.ts"
 import { note, Terminal, writeJson } from "../terminal/Terminal.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** The argument of a command about one turn. */
 export const turn = Declaration.parsedArgument(
@@ -28,7 +28,7 @@ const turns = Argument.variadic(
 )
 
 /** The command `holdfast attach`. */
-export const attach = Service.command(
+export const attach = RunningService.command(
   {
     name: "attach",
     does: "Watch a turn of the running service to its end. Ctrl-C leaves it running. Exit codes: 0 answered, 1 failed, 130 aborted or left",
@@ -58,7 +58,7 @@ export const attach = Service.command(
 )
 
 /** The command `holdfast wait`. */
-export const wait = Service.command(
+export const wait = RunningService.command(
   {
     name: "wait",
     does: "Wait until turns have ended. Exit codes: 0 all answered, 1 one failed or was aborted, 3 one has not ended by --timeout",
@@ -87,7 +87,7 @@ export const wait = Service.command(
 )
 
 /** The command `holdfast cancel`. */
-export const cancel = Service.command(
+export const cancel = RunningService.command(
   {
     name: "cancel",
     does: "End turns. Each id is printed with how its turn has ended: aborted, or as it had ended before",
@@ -105,7 +105,7 @@ export const cancel = Service.command(
       else if (outcome.failure.code === "unreachable") return yield* Effect.fail(outcome.failure)
       else {
         hasFailed = true
-        note(terminal, "red", `${turnId}: ${Service.wordsOf(outcome.failure)}`)
+        note(terminal, "red", `${turnId}: ${RunningService.wordsOf(outcome.failure)}`)
       }
     }
     yield* Ended.by(hasFailed ? ExitCode.FAILED : ExitCode.COMPLETED)
@@ -143,7 +143,7 @@ export const openText = (open: number, all: number): string => {
  * Fails for a turn that does not exist. Ends after `limitMs` with the turns that have ended by then.
  */
 const untilEnded = Effect.fnUntraced(function* (
-  client: Service.Client,
+  client: RunningService.ServiceClient,
   ids: Iterable<Ids.TurnId>,
   limitMs: number,
   show: (state: TurnState.TurnState) => void
@@ -161,7 +161,7 @@ const untilEnded = Effect.fnUntraced(function* (
             ended.push(state)
             show(state)
           }),
-          Effect.catchIf(Service.isAway, () => Effect.void)
+          Effect.catchIf(RunningService.isAway, () => Effect.void)
         ),
       { concurrency: AT_ONCE, discard: true }
     )

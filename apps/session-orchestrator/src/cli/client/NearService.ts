@@ -18,17 +18,17 @@ import { Config, type Values } from "../../config/Config.ts"
 import * as SafeLogger from "../../config/redaction/SafeLogger.ts"
 import type { Secrets } from "../../config/redaction/Secrets.ts"
 import * as Tenancy from "../../storage/sqlite/Tenancy.ts"
-import type { Failure, Parts } from "../Parts.ts"
+import type { CommandFailure, CommandParts } from "../CommandParts.ts"
 import * as Declaration from "../Declaration.ts"
 import * as RunInput from "../RunInput.ts"
 import * as Setup from "../Setup.ts"
 import * as Signals from "../Signals.ts"
 import { note, type Terminal } from "../terminal/Terminal.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** A service that answers. */
 interface Found {
-  readonly address: Service.Address
+  readonly address: RunningService.ServiceAddress
   /** It is in this process, and ends with the scope. */
   readonly isOwn: boolean
 }
@@ -40,7 +40,7 @@ interface Followed extends Found {
 }
 
 /** How a service in this process is started. */
-type Start = (config: Values) => Effect.Effect<HttpServer.HttpServer["Service"], Failure, Needs>
+type Start = (config: Values) => Effect.Effect<HttpServer.HttpServer["Service"], CommandFailure, Needs>
 
 type OpenSocket = NonNullable<Parameters<typeof webSocket>[0]>
 type Fetch = NonNullable<ClientOptions["fetch"]>
@@ -54,29 +54,29 @@ type Needs = Config | Secrets | Scope.Scope
  * @param isBeside whether a service at the configured address is meant, whatever its database is
  */
 export const find = Effect.fnUntraced(function* (
-  { environment }: Pick<Parts, "environment">,
+  { environment }: Pick<CommandParts, "environment">,
   url: string | undefined,
   config: Values,
   start: Start,
   isBeside: boolean
-): Effect.fn.Return<Found, Failure, Needs> {
-  if (Service.isNamed(url, environment)) {
-    const address = yield* Service.addressOf(url, environment, config.server)
-    const client = yield* Service.connect(address, { retryForMs: 0 })
-    yield* Service.inWords(client.health)
+): Effect.fn.Return<Found, CommandFailure, Needs> {
+  if (RunningService.isNamed(url, environment)) {
+    const address = yield* RunningService.addressOf(url, environment, config.server)
+    const client = yield* RunningService.connect(address, { retryForMs: 0 })
+    yield* RunningService.inWords(client.health)
     return { address, isOwn: false }
   }
-  const token = Service.tokenOf(config.server)
+  const token = RunningService.tokenOf(config.server)
   const configured = isBeside
-    ? yield* Effect.option(Service.addressOf(undefined, environment, config.server))
+    ? yield* Effect.option(RunningService.addressOf(undefined, environment, config.server))
     : Option.none()
-  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, Failure, Needs> {
+  const attempt = Effect.gen(function* (): Effect.fn.Return<Found, CommandFailure, Needs> {
     const owner = yield* ownerOf(config)
     if (owner !== undefined) return { address: { url: owner, token }, isOwn: false }
     if (Option.isSome(configured) && (yield* answers(configured.value.url))) {
       return { address: configured.value, isOwn: false }
     }
-    if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets (Resolve.V4)
+    if (config.missing !== undefined) return yield* config.missing // its own service needs the secrets
     const { address } = yield* start(config)
     return { address: { url: HttpServer.formatAddress(address), token }, isOwn: true }
   })
@@ -94,7 +94,7 @@ export const find = Effect.fnUntraced(function* (
  * or where that is taken, or there was none, on any free port.
  */
 export const quiet =
-  (parts: Pick<Parts, "service">, before?: string): Start =>
+  (parts: Pick<CommandParts, "service">, before?: string): Start =>
   (config) =>
     Effect.gen(function* () {
       const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))
@@ -108,7 +108,7 @@ export const quiet =
     })
 
 /** Starts the service with its log in a file beside the database: the terminal is taken. */
-export const logged = (parts: Pick<Parts, "service">, terminal: Terminal["Service"], name: string): Start => {
+export const logged = (parts: Pick<CommandParts, "service">, terminal: Terminal["Service"], name: string): Start => {
   let isAgain = false
   return (config) => {
     const log = join(dirname(config.database.path), name)
@@ -130,14 +130,14 @@ export const logged = (parts: Pick<Parts, "service">, terminal: Terminal["Servic
 
 /** The service near a command. */
 export interface Near {
-  readonly parts: Parts
+  readonly parts: CommandParts
   readonly config: Values
   /** The command line or the environment names the service. */
   readonly isNamed: boolean
   /** What a new conversation is opened with, as the command line gives it. */
   readonly opening: Declaration.Given<typeof RunInput.opening>
   /** A client of the service, which follows it. */
-  readonly connect: (isSocket?: boolean) => Effect.Effect<Service.Client, Failure, Needs>
+  readonly connect: (isSocket?: boolean) => Effect.Effect<RunningService.ServiceClient, CommandFailure, Needs>
 }
 
 /**
@@ -146,12 +146,12 @@ export interface Near {
  */
 export const command = <const Own extends Declaration.Options, R>(
   declaration: Declaration.Declaration<Own>,
-  run: Declaration.Body<Own, [near: Near], R>
+  run: Declaration.CommandBody<Own, [near: Near], R>
 ) =>
   Declaration.command(
     declaration,
     (given, { config, url, ...opening }, parts) => {
-      const isNamed = Service.isNamed(url, parts.environment)
+      const isNamed = RunningService.isNamed(url, parts.environment)
       const { model, profile } = opening
       return Setup.withConfig(parts, { config, flags: isNamed ? {} : { model, profile } }, (config) =>
         run(given, {
@@ -163,16 +163,16 @@ export const command = <const Own extends Declaration.Options, R>(
             const isBeside = config.database.url !== undefined
             const followed = follow(parts, url, config, (before) => quiet(parts, before), isBeside)
             return Effect.flatMap(followed, ({ address, fetch, open }) =>
-              Service.connect(address, {
+              RunningService.connect(address, {
                 retryForMs: RETRY_FOR_MS,
                 ...defined({ fetch, transport: isSocket ? webSocket(open) : undefined })
               })
             )
           }
-        }).pipe(Service.inWords, Effect.scoped, Effect.provide(Signals.layer))
+        }).pipe(RunningService.inWords, Effect.scoped, Effect.provide(Signals.layer))
       )
     },
-    { ...RunInput.opening, ...Service.flags }
+    { ...RunInput.opening, ...RunningService.flags }
   )
 
 /**
@@ -182,15 +182,15 @@ export const command = <const Own extends Declaration.Options, R>(
  * @param start the service in this process, at the address of the one before
  */
 export const follow = Effect.fnUntraced(function* (
-  parts: Pick<Parts, "environment">,
+  parts: Pick<CommandParts, "environment">,
   url: string | undefined,
   config: Values,
   start: (before?: string) => Start,
   isBeside: boolean
-): Effect.fn.Return<Followed, Failure, Needs> {
+): Effect.fn.Return<Followed, CommandFailure, Needs> {
   const search = (before?: string) => find(parts, url, config, start(before), isBeside)
   const first = yield* search()
-  if (first.isOwn || Service.isNamed(url, parts.environment)) return first
+  if (first.isOwn || RunningService.isNamed(url, parts.environment)) return first
   const run = Effect.runPromiseWith(yield* Effect.context<Needs>())
   let now = first.address.url
   let moving: Promise<void> | undefined

@@ -14,7 +14,7 @@ import * as Setup from "../Setup.ts"
 import * as Signals from "../Signals.ts"
 import { note, Terminal } from "../terminal/Terminal.ts"
 import * as NearService from "./NearService.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** The command `chat`. */
 export const command = Setup.command(
@@ -25,9 +25,9 @@ export const command = Setup.command(
     options: {
       conversation: Declaration.conversation("Conversation to go on with"),
       continue: Declaration.toggle("continue", "Go on with the newest conversation"),
-      model: Service.modelFlag,
+      model: RunningService.modelFlag,
       plain: Declaration.toggle("plain", "Write line by line and repaint nothing, for screen readers"),
-      url: Service.flags.url
+      url: RunningService.flags.url
     },
     examples: {
       "holdfast chat": "A new conversation",
@@ -42,7 +42,7 @@ export const command = Setup.command(
       const logged = NearService.logged(parts, terminal, "chat.log")
       const { address, fetch, isOwn } = yield* NearService.follow(parts, given.url, config, () => logged, true)
       // A mistake is reported before the screen is taken.
-      const conversationId = yield* conversationOf(given, yield* Service.connect(address))
+      const conversationId = yield* conversationOf(given, yield* RunningService.connect(address))
       const program = yield* Effect.promise(load)
       const leaving = new AbortController()
       yield* Effect.forkScoped(
@@ -78,7 +78,7 @@ export const command = Setup.command(
       }
       yield* Ended.by(leaving.signal.aborted ? ExitCode.ABORTED : ExitCode.COMPLETED)
     },
-    Service.inWords,
+    RunningService.inWords,
     Effect.scoped,
     Effect.provide(Signals.layer)
   )
@@ -89,7 +89,7 @@ export const command = Setup.command(
 /** The conversation that the flags name. */
 const conversationOf = Effect.fnUntraced(function* (
   { conversation, continue: isNewest }: { readonly conversation: string | undefined; readonly continue: boolean },
-  client: Service.Client
+  client: RunningService.ServiceClient
 ) {
   if (conversation !== undefined) return (yield* client.conversation(conversation).getState).conversationId
   if (!isNewest) return undefined

@@ -11,13 +11,13 @@ import { createHash } from "node:crypto"
 import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 
 /** A prompt with its line, counted from 1. */
-export interface Entry {
+interface Entry {
   readonly line: number
   readonly turn: WorkGroup.SubmitTurn & { readonly turnId: Ids.TurnId }
 }
 
 /** What every line of a file has that does not give its own. */
-export type Shared = Omit<WorkGroup.SubmitTurn, "prompt" | "turnId">
+export type SharedFields = Omit<WorkGroup.SubmitTurn, "prompt" | "turnId">
 
 /** More mistakes than this are counted, not listed. */
 const MOST_LISTED = 20
@@ -31,7 +31,7 @@ const MOST_LISTED = 20
 export const parse = (
   text: string,
   name: string,
-  shared: Shared,
+  shared: SharedFields,
   salt = ""
 ): Result.Result<ReadonlyArray<Entry>, string> => {
   const lines = text

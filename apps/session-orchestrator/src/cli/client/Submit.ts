@@ -16,7 +16,7 @@ import * as RunInput from "../RunInput.ts"
 import { note, paint, Terminal, writeJson } from "../terminal/Terminal.ts"
 import * as Attachments from "../Attachments.ts"
 import * as PromptFile from "./PromptFile.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 const options = {
   prompt: RunInput.prompt,
@@ -28,7 +28,7 @@ const options = {
   again: Declaration.toggle("again", "With --each: submit lines without an id anew, though they were submitted before"),
   id: Declaration.parsed("id", "ID", "The turn's id: the same one again is the same turn", Declaration.TURN),
   attach: Attachments.flag,
-  model: Service.modelFlag,
+  model: RunningService.modelFlag,
   profile: Declaration.profile("Retry profile instead of the service's own"),
   ...RunInput.system,
   tag: Declaration.texts("tag", "TAG", "Tag to find the turns by; may be repeated", Declaration.TAG),
@@ -36,7 +36,7 @@ const options = {
 }
 
 /** The command `holdfast submit`. */
-export const command = Service.command(
+export const command = RunningService.command(
   {
     name: "submit",
     does: "Leave turns to the running service and print their ids. It runs them with no client attached, however long a provider is down",
@@ -69,7 +69,7 @@ const readEntries = Effect.fnUntraced(function* (
   const tags = yield* Effect.mapError(Schema.decodeUnknownEffect(Labels.Tags)(given.tag), ({ message }) =>
     Refused.usage(`--tag: ${message}`)
   )
-  const shared: PromptFile.Shared = {
+  const shared: PromptFile.SharedFields = {
     ...(tags.length === 0 ? {} : { tags }),
     ...defined({ model, system, retry: profile && { profile } })
   }
@@ -100,7 +100,11 @@ interface Entry {
   readonly turn: WorkGroup.SubmitTurn
 }
 
-const submitAll = Effect.fnUntraced(function* (client: Service.Client, entries: ReadonlyArray<Entry>, isJson: boolean) {
+const submitAll = Effect.fnUntraced(function* (
+  client: RunningService.ServiceClient,
+  entries: ReadonlyArray<Entry>,
+  isJson: boolean
+) {
   const terminal = yield* Terminal
   const progress = progressOn(terminal, entries.length)
   let done = 0
@@ -127,7 +131,7 @@ const submitAll = Effect.fnUntraced(function* (client: Service.Client, entries: 
         failed++
         const { line } = outcome
         const where = line === undefined ? "" : `line ${line}: `
-        note(terminal, "red", Prose.plain(`${where}${Service.wordsOf(outcome.refusal)}`))
+        note(terminal, "red", Prose.plain(`${where}${RunningService.wordsOf(outcome.refusal)}`))
       } else {
         if (!outcome.isNew) known++
         if (isJson) writeJson(terminal, outcome)
@@ -138,7 +142,7 @@ const submitAll = Effect.fnUntraced(function* (client: Service.Client, entries: 
   ).pipe(
     Effect.ensuring(Effect.sync(progress.clear)),
     Effect.mapError((error) => {
-      const message = Service.wordsOf(error)
+      const message = RunningService.wordsOf(error)
       const rest = `${done - failed} of ${entries.length} are submitted; the same command again submits the rest.`
       return Refused.failed(done === 0 ? message : `${message} ${rest}`)
     })

@@ -13,7 +13,7 @@ import * as Setup from "../Setup.ts"
 import * as Signals from "../Signals.ts"
 import { Terminal } from "../terminal/Terminal.ts"
 import * as WithCommand from "../WithCommand.ts"
-import * as Service from "./Service.ts"
+import * as RunningService from "./RunningService.ts"
 
 /** The command `holdfast status-line`. */
 export const statusLine = Declaration.command(
@@ -30,18 +30,18 @@ export const statusLine = Declaration.command(
       parts,
       shared,
       Effect.fnUntraced(function* ({ server }) {
-        const address = yield* Service.addressOf(shared.url, parts.environment, server)
-        return lineOf(yield* read(yield* Service.connect(address, { retryForMs: 0 })))
+        const address = yield* RunningService.addressOf(shared.url, parts.environment, server)
+        return lineOf(yield* read(yield* RunningService.connect(address, { retryForMs: 0 })))
       }, Effect.scoped)
     )
     const found = yield* Effect.timeoutOption(Effect.option(line), WITHIN)
     stdout(`${Option.getOrElse(Option.flatten(found), () => "")}\n`)
   }),
-  Service.flags
+  RunningService.flags
 )
 
 /** The command `holdfast watch`. */
-export const watch = Service.command(
+export const watch = RunningService.command(
   {
     name: "watch",
     does: "One screen until Ctrl-C: the last twelve hours, what waits, the endpoints with their gates, and the limits",
@@ -69,7 +69,7 @@ export const watch = Service.command(
 )
 
 /** What is shown. */
-export interface Seen {
+interface Seen {
   readonly turns: ReadonlyArray<TurnState.TurnSummary>
   readonly health: Health.Health
 }
@@ -107,7 +107,7 @@ export const screenOf = (seen: Seen, night: string): ReadonlyArray<string> => {
 
 // --- internal
 
-const read = (client: Service.Client) =>
+const read = (client: RunningService.ServiceClient) =>
   Effect.map(
     Effect.all([Stream.runCollect(Stream.take(client.listTurns({ status: "waiting" }), MOST_SHOWN)), client.health]),
     ([turns, health]): Seen => ({ turns: Array.from(turns), health })

@@ -15,7 +15,7 @@ import {
 import { isDeepStrictEqual } from "node:util"
 
 /** Where a client keeps its base URL. */
-export interface Place {
+export interface FilePlace {
   /** Below the home directory. */
   readonly file: string
   readonly format: "json" | "toml" | "env"
@@ -29,7 +29,7 @@ export interface Place {
 export type Value = string | Readonly<Record<string, unknown>>
 
 /** The value; `undefined`: there is none. */
-export const get = ({ format, key }: Place, text: string): Value | undefined => {
+export const get = ({ format, key }: FilePlace, text: string): Value | undefined => {
   if (format !== "json") return lineOf(format, key, text)?.value
   const tree = parseTree(text)
   const node = tree && findNodeAtLocation(tree, [...key])
@@ -37,13 +37,13 @@ export const get = ({ format, key }: Place, text: string): Value | undefined => 
 }
 
 /** Whether JSON has the object that the value belongs to. */
-export const has = ({ key }: Place, text: string): boolean => {
+export const has = ({ key }: FilePlace, text: string): boolean => {
   const tree = parseTree(text)
   return tree !== undefined && findNodeAtLocation(tree, key.slice(0, -1)) !== undefined
 }
 
 /** The text with a value, or without one; `undefined`: the text is not of the place's format. */
-export const set = (place: Place, text: string, value: Value | undefined): string | undefined => {
+export const set = (place: FilePlace, text: string, value: Value | undefined): string | undefined => {
   const { format, key } = place
   const eol = text.includes("\r\n") ? "\r\n" : "\n"
   if (format === "json") return setJson(key, text.trim() === "" ? `{}${eol}` : text, value, eol)
@@ -123,7 +123,7 @@ const indentAt = (text: string, at: number): string | undefined => {
 }
 
 /** The line of a key: its start and end, and where its value stands, with its quotes. */
-const lineOf = (format: Place["format"], key: ReadonlyArray<string>, text: string) => {
+const lineOf = (format: FilePlace["format"], key: ReadonlyArray<string>, text: string) => {
   const table = format === "toml" ? text.search(/^[ \t]*\[/mu) : -1
   const top = table === -1 ? text : text.slice(0, table)
   const found = new RegExp(

@@ -4,7 +4,7 @@
  * A client's change is a line here.
  */
 import { Schema } from "effect"
-import type { Place, Value } from "./ClientFile.ts"
+import type { FilePlace, Value } from "./ClientFile.ts"
 
 /** A variable that a client has beside its base URL. */
 export interface Variable {
@@ -15,14 +15,14 @@ export interface Variable {
 }
 
 /** What a program is started with. */
-export interface Start {
+export interface ProgramStart {
   readonly environment?: Readonly<Record<string, string>>
   /** Before the arguments of its user. */
   readonly args?: ReadonlyArray<string>
 }
 
 /** A client. */
-export interface Client {
+export interface Program {
   readonly name: string
   /** It is a library, which any program may have. */
   readonly isLibrary?: boolean
@@ -41,9 +41,9 @@ export interface Client {
   /** The arguments with which it draws no screen of its own, and so leaves the terminal to lines of others. */
   readonly printing?: ReadonlyArray<string>
   /** How it is started with a base URL; absent: only its own configuration has one. */
-  readonly start?: (url: string, provider: string) => Start
+  readonly start?: (url: string, provider: string) => ProgramStart
   /** Where its own configuration has the base URL; absent: it has none. */
-  readonly place?: (provider: string) => Place
+  readonly place?: (provider: string) => FilePlace
   /** The command that adds a provider to its configuration, which must have it before its base URL can be set. */
   readonly addsProvider?: (provider: string) => string
 }
@@ -63,7 +63,7 @@ const isOfPlan = Schema.is(
 const OPENAI = ["openai-compatible", "openai-responses"]
 
 /** All clients. */
-export const table: ReadonlyArray<Client> = [
+export const table: ReadonlyArray<Program> = [
   {
     name: "claude",
     provider: "anthropic",

@@ -8,14 +8,14 @@ import { Inspection, type Service as Running } from "../../insight/inspection/In
 import * as TurnReport from "../../insight/inspection/TurnReport.ts"
 import * as LocalTime from "../../base/text/LocalTime.ts"
 import * as Prose from "../../base/text/Prose.ts"
-import * as Service from "../client/Service.ts"
+import * as RunningService from "../client/RunningService.ts"
 import * as Declaration from "../Declaration.ts"
 import * as Since from "../Since.ts"
 import { note, paint, Terminal } from "../terminal/Terminal.ts"
 import * as TurnsTable from "./TurnsTable.ts"
 
 /** The command `turns`. */
-export const command = Service.reading(
+export const command = RunningService.reading(
   {
     name: "turns",
     does: "Print running and waiting turns, until when and why, with a service running or without",
@@ -65,7 +65,7 @@ export const command = Service.reading(
 )
 
 /** The conditions; a turn must meet all of them. */
-export interface Filter {
+export interface TurnsFilter {
   readonly failed: boolean
   /** The turn was accepted or ended since then, or has not ended; epoch milliseconds. */
   readonly since: number | undefined
@@ -78,7 +78,7 @@ export interface Filter {
 /** The turns that meet the conditions, in their order. */
 export const filtered = (
   turns: ReadonlyArray<TurnReport.TurnReport>,
-  filter: Filter
+  filter: TurnsFilter
 ): ReadonlyArray<TurnReport.TurnReport> => {
   const passing = turns.filter((turn) => passes(turn, filter))
   return filter.limit === undefined ? passing : passing.slice(-filter.limit)
@@ -100,9 +100,9 @@ const stored = Effect.fnUntraced(function* (all: boolean) {
 
 /** The same of a service. */
 const listed = (
-  { listTurns }: Service.Client,
+  { listTurns }: RunningService.ServiceClient,
   database: string,
-  { failed, model, since }: Filter,
+  { failed, model, since }: TurnsFilter,
   isAll: boolean,
   now: number
 ): Effect.Effect<Found, ClientError> => {
@@ -122,7 +122,7 @@ const listed = (
 
 const OPEN = ["waiting", "running", "queued"] as const
 
-const passes = ({ acceptedAt, endedAt, model, state }: TurnReport.TurnReport, filter: Filter): boolean =>
+const passes = ({ acceptedAt, endedAt, model, state }: TurnReport.TurnReport, filter: TurnsFilter): boolean =>
   (!filter.failed || state === "failed") &&
   (filter.since === undefined || endedAt === undefined || Math.max(acceptedAt, endedAt) >= filter.since) &&
   (filter.model === undefined || model === filter.model || model.startsWith(`${filter.model}/`))

@@ -3,8 +3,7 @@
  *
  * A terminal that is too narrow for the table gets a few lines per turn.
  *
- * TurnsTable.T1. No line is wider than the terminal.
- * TurnsTable.T2. Ids are never cut, because people copy them.
+ * No line is wider than the terminal. Ids are never cut, because people copy them.
  */
 import { Count } from "@holdfast/wire"
 import type { ReportedState, TurnReport } from "../../insight/inspection/TurnReport.ts"
@@ -23,7 +22,7 @@ export interface Display {
   readonly paint: (color: Color, text: string) => string
 }
 
-/** Columns below which a table with whole ids has no room (TurnsTable.T2). Above it the turns' other columns decide. */
+/** Columns below which a table with whole ids has no room. Above it the turns' other columns decide. */
 export const TABLE_COLUMNS = 170
 
 /** The turns, and a summary line. */
@@ -87,7 +86,7 @@ const table = (turns: ReadonlyArray<TurnReport>, surroundings: Display): Readonl
   )
   const rows = [columns.map(([name]) => name), ...turns.map((turn) => columns.map(([, of]) => of(turn, surroundings)))]
   const fixed = widest(Document.aligned(rows)) + 2 * GAP
-  if (fixed + LEAST_TEXT > surroundings.columns) return undefined // TurnsTable.T1
+  if (fixed + LEAST_TEXT > surroundings.columns) return undefined
   const rest = Number.isFinite(surroundings.columns) ? surroundings.columns - fixed : 2 * LONGEST_TEXT
   const whyWidth = Math.min(widest(["WHY", ...turns.map(whyOf)]), LONGEST_TEXT, Math.ceil(rest / 2))
   const texts = turns.map((turn) => [Prose.clip(whyOf(turn), whyWidth), Prose.clip(promptOf(turn), rest - whyWidth)])

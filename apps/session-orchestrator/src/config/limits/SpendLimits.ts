@@ -1,17 +1,17 @@
 /**
  * Limits of what is spent in a day, by a conversation or by a turn, in tokens and in money (X11, X12). Pure.
  *
- * SpendLimits.L1. A limit is reached when as much was spent as it allows: a step that begins below it may pass it, and no later one.
- * SpendLimits.L2. Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
- * SpendLimits.L3. A limit with `fail` comes before those with `ask`: no answer lets a turn pass it.
- * SpendLimits.L4. A person may raise a limit: it allows more, from what is spent by then, until the end of its day or its conversation.
+ * - A limit is reached when as much was spent as it allows: a step that begins below it may pass it, and no later one.
+ * - Tokens of a model without a price count as tokens. They are never money of 0: the text of a limit of money names them.
+ * - A limit with `fail` comes before those with `ask`: no answer lets a turn pass it.
+ * - A person may raise a limit: it allows more, from what is spent by then, until the end of its day or its conversation.
  */
 import type { Prices } from "@holdfast/policy"
 import { Durations } from "@holdfast/policy"
 import type { Ids } from "@holdfast/wire"
 import { Count, defined, Labels, type TurnEvent } from "@holdfast/wire"
 import { Schema } from "effect"
-import { priceOf, type Spent } from "./SpendSums.ts"
+import { priceOf, type SpentSum } from "./SpendSums.ts"
 
 const Dollars = Schema.Finite.check(
   Schema.isGreaterThanOrEqualTo(0, { message: "Expected US dollars, 0 or more" })
@@ -62,7 +62,7 @@ export interface Reached {
   readonly limit: SpendLimit
   /** Its place in the configuration, from 0. */
   readonly index: number
-  readonly spent: Spent
+  readonly spent: SpentSum
   /** Which of its sums. */
   readonly name: TurnEvent.LimitName
   /** What a person has raised it to. */
@@ -71,14 +71,14 @@ export interface Reached {
   readonly message: string
 }
 
-/** What a limit allows in the place of its own figures (SpendLimits.L4). */
+/** What a limit allows in the place of its own figures. */
 export interface Raised {
   readonly money?: number | undefined
   readonly tokens?: number | undefined
 }
 
 /** The first limit that a turn with these tags has reached at a time, without those in `allowed`; `undefined`: its step may begin. */
-export const reached = (limits: ReadonlyArray<SpendLimit>, situation: Situation): Reached | undefined => {
+export const reached = (limits: ReadonlyArray<SpendLimit>, situation: SpendSituation): Reached | undefined => {
   let question: Reached | undefined
   for (const [index, limit] of limits.entries()) {
     if (situation.allowed?.has(index) === true) continue
@@ -89,7 +89,7 @@ export const reached = (limits: ReadonlyArray<SpendLimit>, situation: Situation)
       const raised = situation.raised?.(limit, name)
       if (raised !== undefined && !isReached(raised, spent)) continue
       const found = { limit, index, spent, name, raised, message: wording(limit, index, scope, spent, raised) }
-      if (limit.then === "fail") return found // SpendLimits.L3
+      if (limit.then === "fail") return found
       question ??= found
     }
   }
@@ -97,7 +97,7 @@ export const reached = (limits: ReadonlyArray<SpendLimit>, situation: Situation)
 }
 
 /** A turn before its next step. */
-export interface Situation {
+export interface SpendSituation {
   /** Places of limits that a person has let the turn pass. */
   readonly allowed?: ReadonlySet<number>
   /** What a sum of a limit may be, if a person has raised it. */
@@ -107,22 +107,22 @@ export interface Situation {
   readonly tags: ReadonlyArray<string>
   readonly timeZone: string
   /** What was spent on this day: by turns with a tag, or without one by all turns. */
-  readonly day: (tag: string | undefined) => Spent
+  readonly day: (tag: string | undefined) => SpentSum
   /** What was spent in the conversation of the turn. */
-  readonly conversation: () => Spent
+  readonly conversation: () => SpentSum
   /** What the turn has spent itself. */
-  readonly turn: () => Spent
+  readonly turn: () => SpentSum
 }
 
-/** Whether a limit is reached (SpendLimits.L1). */
-export const isReached = ({ money, tokens }: Raised, spent: Pick<Spent, "money" | "tokens">): boolean =>
+/** Whether a limit is reached. */
+export const isReached = ({ money, tokens }: Raised, spent: Pick<SpentSum, "money" | "tokens">): boolean =>
   (tokens !== undefined && spent.tokens >= tokens) || (money !== undefined && spent.money >= money)
 
-/** What a limit allows if it allows `more`, by default as much again, from what is spent (SpendLimits.L4). A repeated raise allows no more. */
+/** What a limit allows if it allows `more`, by default as much again, from what is spent. A repeated raise allows no more. */
 export const raise = (
   limit: SpendLimit,
   before: Raised | undefined,
-  spent: Pick<Spent, "money" | "tokens">,
+  spent: Pick<SpentSum, "money" | "tokens">,
   more: Raised = {}
 ): Raised | undefined => {
   const of = (figure: "money" | "tokens"): number | undefined => {
@@ -146,7 +146,7 @@ export const advice = ({ limit, name }: Pick<Reached, "limit" | "name">): string
   return `\`holdfast raise-limit ${name.limit}${of ?? ""}\` allows ${AS_MUCH[limit.per]}`
 }
 
-/** Why limits of money cannot be checked for a model (SpendLimits.L2); `undefined`: they can, or there are none. */
+/** Why limits of money cannot be checked for a model; `undefined`: they can, or there are none. */
 export const uncheckable = (
   limits: ReadonlyArray<SpendLimit>,
   prices: Prices.Prices,
@@ -174,12 +174,12 @@ interface Scope {
   readonly name: Omit<TurnEvent.LimitName, "limit">
   readonly allowed: string
   readonly when: string
-  readonly spent: () => Spent
+  readonly spent: () => SpentSum
 }
 
 const scopesOf = (
   { per, tag }: SpendLimit,
-  { conversation, conversationId, day, tags, timeZone, turn }: Situation
+  { conversation, conversationId, day, tags, timeZone, turn }: SpendSituation
 ): ReadonlyArray<Scope> => {
   const when = `since midnight (${timeZone})`
   const ofTag = (name: string): Scope => ({
@@ -208,7 +208,7 @@ const wording = (
   { money, tokens }: SpendLimit,
   index: number,
   { allowed: scope, when }: Scope,
-  spent: Spent,
+  spent: SpentSum,
   raised: Raised | undefined
 ): string => {
   const allowed = figures({ money, tokens })

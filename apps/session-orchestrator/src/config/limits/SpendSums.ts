@@ -1,16 +1,15 @@
 /**
  * Reads the tokens of calls and turns, and adds up those of one day: of all turns, and of the turns with each tag. Not shared between processes.
  *
- * SpendSums.S1. Tokens are added as whole numbers by model, and multiplied by prices when they are read: the order of additions changes no
- *     figure, and sums equal a recount.
- * SpendSums.S2. Sums are of the latest day that had an addition. Earlier days are not kept.
+ * Tokens are added as whole numbers by model, and multiplied by prices when they are read: the order of additions changes no figure, and
+ * sums equal a recount. Sums are of the latest day that had an addition. Earlier days are not kept.
  */
 import { Prices } from "@holdfast/policy"
 import { type Message, Target, type TurnEvent } from "@holdfast/wire"
 import * as ProviderName from "../../base/text/ProviderName.ts"
 
 /** Tokens that were used at a target. */
-export interface Use {
+export interface TokenUse {
   /** `provider/model`. */
   readonly target: string
   readonly tokens: Prices.Tokens
@@ -21,7 +20,7 @@ export interface Use {
 }
 
 /** What was spent. */
-export interface Spent {
+export interface SpentSum {
   /** In and out. */
   readonly tokens: number
   /** US dollars, of the models that have a price. */
@@ -40,12 +39,16 @@ interface TargetSum {
   readonly unreported: number
 }
 
-/** The sum of some calls or turns (SpendSums.S1). */
+/** The sum of some calls or turns. */
 export class SpendSum {
   readonly targets = new Map<string, TargetSum>()
 
   /** Adds the tokens of a call, or those of several. */
-  add({ isUnreported, target, tokens }: Omit<Use, "at">, count = 1, unreported = isUnreported === true ? 1 : 0): void {
+  add(
+    { isUnreported, target, tokens }: Omit<TokenUse, "at">,
+    count = 1,
+    unreported = isUnreported === true ? 1 : 0
+  ): void {
     const sum = this.targets.get(target) ?? NOTHING
     this.targets.set(target, {
       tokens: Prices.add(sum.tokens, tokens),
@@ -55,7 +58,7 @@ export class SpendSum {
   }
 
   /** What was spent. */
-  spent(prices: Prices.Prices): Spent {
+  spent(prices: Prices.Prices): SpentSum {
     let tokens = 0
     let money = 0
     let unreported = 0
@@ -84,9 +87,9 @@ export class SpendSums {
   }
 
   /** Adds tokens of a turn with these tags. */
-  add(use: Use, tags: ReadonlyArray<string>): void {
+  add(use: TokenUse, tags: ReadonlyArray<string>): void {
     const day = this.dayOf(use.at)
-    if (day < this.day) return // SpendSums.S2
+    if (day < this.day) return
     if (day > this.day) this.scopes.clear()
     this.day = day
     for (const scope of [undefined, ...tags]) {
@@ -97,7 +100,7 @@ export class SpendSums {
   }
 
   /** What was spent on the day of a moment: by turns with a tag, or without one by all turns. */
-  spent(tag: string | undefined, prices: Prices.Prices, at: number): Spent {
+  spent(tag: string | undefined, prices: Prices.Prices, at: number): SpentSum {
     const sum = this.dayOf(at) > this.day ? undefined : this.scopes.get(tag)
     return (sum ?? new SpendSum()).spent(prices)
   }
@@ -114,7 +117,7 @@ export const priceOf = (prices: Prices.Prices, name: string): Prices.Price | und
   Prices.find(prices, nameOf(name))
 
 /** The tokens of a turn's end that were not counted before. */
-export const restOf = (end: TurnEvent.TurnEnd, counted: Prices.Tokens, target: string): ReadonlyArray<Use> => {
+export const restOf = (end: TurnEvent.TurnEnd, counted: Prices.Tokens, target: string): ReadonlyArray<TokenUse> => {
   const tokens = missing(tokensOf(end.usage), counted)
   const hasNone = isUnreported(end)
   return hasNone || Object.values(tokens).some((n) => n > 0)

@@ -1,31 +1,31 @@
 /**
  * Describes problems of a configuration for the person who has to correct it.
  *
- * ConfigProblem.P1. A problem names its path, the value that was found there and the value that was expected.
- * ConfigProblem.P2. A value is never quoted if it may be a secret: under an unknown key, in a token, in a header, in place of a
- *     variable's name, as the whole of a file. People paste keys into all of these. Addresses are quoted without user and query.
+ * A problem names its path, the value that was found there and the value that was expected. A value is never quoted if it may be a secret:
+ * under an unknown key, in a token, in a header, in place of a variable's name, as the whole of a file. People paste keys into all of
+ * these. Addresses are quoted without user and query.
  */
 import { Quote } from "@holdfast/wire"
 import { type SchemaAST, SchemaIssue } from "effect"
 import * as DurationText from "../../base/text/DurationText.ts"
-import type { Position } from "./JsonText.ts"
+import type { TextPosition } from "./JsonText.ts"
 import { nearest, question } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
 
 /** One problem. */
-export interface Problem {
+export interface ConfigProblem {
   /** The path, such as `server.port` or `retry.schedule.delays[2]`, or the name of a variable. */
   readonly place: string
   /** The mistake, and the expected value: one sentence or two. */
   readonly message: string
   /** The position in the file; absent for other sources. */
-  readonly position?: Position
+  readonly position?: TextPosition
   /** It stops a service alone: a secret or a guard that other commands do without. */
   readonly isOfService?: true
 }
 
 /** A problem as one line. */
-export const format = ({ message, place, position }: Problem): string =>
+export const format = ({ message, place, position }: ConfigProblem): string =>
   position === undefined
     ? `${place}: ${message}`
     : `${place} (line ${position.line}, column ${position.column}): ${message}`
@@ -50,7 +50,7 @@ export const fromIssue = (
   issue: SchemaIssue.Issue,
   input: unknown,
   place?: (path: ReadonlyArray<PropertyKey>) => string
-): ReadonlyArray<Problem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
+): ReadonlyArray<ConfigProblem> => leavesOf(issue, []).map((leaf) => problemOf(leaf, input, place))
 
 /** The paths of the mistakes of a schema's issue. */
 export const pathsOf = (issue: SchemaIssue.Issue): ReadonlyArray<ReadonlyArray<PropertyKey>> =>
@@ -73,7 +73,7 @@ export const firstOf = (
 /** The most problems in one text; a person reads fewer. */
 const MOST_TOLD = 20
 
-const problemOf = (leaf: Leaf, input: unknown, place = formatPath): Problem => ({
+const problemOf = (leaf: Leaf, input: unknown, place = formatPath): ConfigProblem => ({
   place: leaf.path.length === 0 ? "the whole" : place(leaf.path),
   message: messageOf(leaf, input)
 })
@@ -176,7 +176,7 @@ const wordsOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
       ? [ast.literal]
       : []
 
-/** ConfigProblem.P2. The names of settings that are secret. */
+/** The names of settings that are secret. */
 const SECRET_KEYS = new Set<PropertyKey>(
   Array.from(ROWS.values()).flatMap(({ isSecret, key }) =>
     isSecret === true ? [key.slice(key.lastIndexOf(".") + 1)] : []

@@ -6,7 +6,7 @@
 import type { Setting } from "@holdfast/policy"
 import type { Proxies } from "@holdfast/providers/proxy"
 import { Redacted, SchemaAST } from "effect"
-import type { Problem } from "./ConfigProblem.ts"
+import type { ConfigProblem } from "./ConfigProblem.ts"
 import { nearest } from "./Nearest.ts"
 import { ROWS } from "./Settings.ts"
 
@@ -65,7 +65,7 @@ export const logFormat = (environment: Environment): (typeof LOG_FORMATS)[number
   LOG_FORMATS.find((format) => format === get(environment, LOG_FORMAT_VARIABLE))
 
 /** The problems of variables that override no key of the file. */
-export const problems = (environment: Environment): ReadonlyArray<Problem> => {
+export const problems = (environment: Environment): ReadonlyArray<ConfigProblem> => {
   const asked = get(environment, LOG_FORMAT_VARIABLE)
   return asked === undefined || logFormat(environment) !== undefined
     ? []
@@ -97,7 +97,7 @@ export interface Proxy {
 }
 
 /** Reads the variables of proxies. The lower-case name overrides the upper-case one, as in curl. No proxy: every server is reached directly. */
-export const proxy = (environment: Environment, problems: Array<Problem>): Proxy | undefined => {
+export const proxy = (environment: Environment, problems: Array<ConfigProblem>): Proxy | undefined => {
   const find = (name: string) =>
     [name.toLowerCase(), name].find((known) => get(environment, known) !== undefined) ?? name
   const addressIn = (variable: string): Redacted.Redacted | undefined => {

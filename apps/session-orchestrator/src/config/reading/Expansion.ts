@@ -15,7 +15,7 @@ export interface Findings {
   readonly environment: Environment.Environment
   /** Makes a path of the file absolute. */
   readonly absolute: (path: string) => string
-  readonly problems: Array<ConfigProblem.Problem>
+  readonly problems: Array<ConfigProblem.ConfigProblem>
   /** The variables that the configuration names. */
   readonly variables: Set<string>
   /** Whether the entry of a provider was read: of one with a mistake nothing else is known. */

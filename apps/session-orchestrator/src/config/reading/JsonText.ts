@@ -4,11 +4,10 @@
  * `jsonc-parser` finds the parts of the text. This file adds the wording of mistakes and refuses text that is valid JSON but no
  * configuration.
  *
- * JsonText.J1. Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse`
- *     refuses it.
- * JsonText.J2. A duplicate key is refused: `JSON.parse` would drop the first value silently.
- * JsonText.J3. Nesting is limited, so a text of any depth gets an answer and not a stack overflow.
- * JsonText.J4. A message quotes one character of the text, or a key, and never a value: a value may be a secret.
+ * - Text without comments and trailing commas has the value that `JSON.parse` gives it, and is refused if `JSON.parse` refuses it.
+ * - A duplicate key is refused: `JSON.parse` would drop the first value silently.
+ * - Nesting is limited, so a text of any depth gets an answer and not a stack overflow.
+ * - A message quotes one character of the text, or a key, and never a value: a value may be a secret.
  */
 import { Quote } from "@holdfast/wire"
 import { Data, Result } from "effect"
@@ -17,7 +16,7 @@ import { type JSONVisitor, printParseErrorCode, visit } from "jsonc-parser"
 type Path = ReadonlyArray<string | number>
 
 /** A position in the text; line and column count from 1. */
-export interface Position {
+export interface TextPosition {
   readonly line: number
   readonly column: number
 }
@@ -34,7 +33,7 @@ export class JsonTextError extends Data.TaggedError("JsonTextError")<{
 export interface Document {
   readonly content: unknown
   /** The keys of objects and the elements of lists, each with its path, in the order of the text. */
-  readonly places: ReadonlyArray<{ readonly path: Path; readonly position: Position }>
+  readonly places: ReadonlyArray<{ readonly path: Path; readonly position: TextPosition }>
 }
 
 /** Reads a whole text. */
@@ -160,7 +159,7 @@ class Reader implements Document {
   }
 }
 
-const positionOf = (line: number, character: number): Position => ({ line: line + 1, column: character + 1 })
+const positionOf = (line: number, character: number): TextPosition => ({ line: line + 1, column: character + 1 })
 
 const refuse = (line: number, character: number, message: string): never => {
   throw new JsonTextError({ ...positionOf(line, character), message })

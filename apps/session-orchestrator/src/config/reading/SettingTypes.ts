@@ -200,7 +200,7 @@ const RESERVED: ReadonlyMap<string, string> = new Map([
 ])
 
 /** JSON that is merged into request bodies (RFC 7396). */
-export const Body = Schema.Record(Schema.String, Schema.Json)
+export const BodyFields = Schema.Record(Schema.String, Schema.Json)
   .annotate({ message: 'Expected an object of request fields, such as { "max_tokens": 500 }' })
   .check(
     Schema.makeFilter(
@@ -212,7 +212,7 @@ export const Body = Schema.Record(Schema.String, Schema.Json)
       { toJsonSchema: () => ({ propertyNames: { not: { enum: Array.from(RESERVED.keys()) } } }) }
     )
   )
-export type Body = typeof Body.Type
+export type BodyFields = typeof BodyFields.Type
 
 /** Arguments of a function of the AI SDK. They may contain keys. */
 export const Options = Schema.Record(Schema.String, Schema.Json)

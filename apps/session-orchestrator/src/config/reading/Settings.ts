@@ -137,7 +137,7 @@ const PLAIN = {
 
 /** The keys of requests that providers of one type alone have, or all. */
 const REQUEST = {
-  body: secret(Types.Body, {
+  body: secret(Types.BodyFields, {
     doc: "[fields of every request](configuration.md#fields-of-requests): JSON that is merged into them"
   }),
   maxTokens: setting(Types.integerFrom(1, "tokens"), {
@@ -214,7 +214,7 @@ export type RequestSettings = Pick<ProviderSettings, keyof typeof REQUEST>
 /** The capabilities of a model, and the additions to its requests. */
 const ModelSettings = Schema.Struct({
   ...Models.Capabilities.fields,
-  body: secret(Types.Body, {
+  body: secret(Types.BodyFields, {
     doc: "[fields of its requests](configuration.md#fields-of-requests): JSON that is merged into them"
   })
 })
@@ -414,11 +414,11 @@ export const DEFAULTS = {
   notifications: Setting.defaults(NotificationSettings)
 }
 /** The values in force of settings with a default; `Config` has them as they are. */
-export type Defaults = typeof DEFAULTS
+export type DefaultSettings = typeof DEFAULTS
 
 /** The values in force of the plain sections. */
 export type Plain = {
-  readonly [Name in keyof typeof PLAIN]: Setting.Defaults<(typeof PLAIN)[Name]["schema"]["fields"]>
+  readonly [Name in keyof typeof PLAIN]: Setting.SettingDefaults<(typeof PLAIN)[Name]["schema"]["fields"]>
 }
 
 /** The names of the plain sections. */

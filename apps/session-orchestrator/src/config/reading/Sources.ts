@@ -4,8 +4,8 @@
  * Each is decoded separately, and names its values as a person wrote them: a path, a variable, a flag. Mistakes are left out and the valid
  * parts kept, so that later checks run and all mistakes are reported at once. A file that cannot be read is a mistake like any other.
  *
- * Sources.P1. The smallest key around a mistake is left out; for a mistake in a list, the whole list.
- * Sources.P2. A later problem that may result from a left-out key is not reported: it may be gone once the mistake is corrected.
+ * The smallest key around a mistake is left out; for a mistake in a list, the whole list. A later problem that may result from a left-out
+ * key is not reported: it may be gone once the mistake is corrected.
  */
 import { Result, Schema } from "effect"
 import * as ConfigProblem from "./ConfigProblem.ts"
@@ -20,7 +20,7 @@ export interface File {
   readonly path: string
   readonly content: unknown
   /** Why there is no content. */
-  readonly problem?: ConfigProblem.Problem | undefined
+  readonly problem?: ConfigProblem.ConfigProblem | undefined
 }
 
 /** The flags of the command line that override settings. */
@@ -40,13 +40,13 @@ export interface Sources {
 }
 
 /** The source of a value: a file's name, a variable or a flag. */
-export type Origin = string
+export type SettingOrigin = string
 
 /** The valid settings of a source, and its mistakes. */
 export interface Partial {
   readonly settings: Settings.Settings
   /** One for each mistake. */
-  readonly problems: ReadonlyArray<ConfigProblem.Problem>
+  readonly problems: ReadonlyArray<ConfigProblem.ConfigProblem>
   /** The paths that were left out. */
   readonly missing: ReadonlyArray<Path>
 }
@@ -54,12 +54,12 @@ export interface Partial {
 /** All sources, merged. Later ones override earlier ones: the file, the environment, the flags. */
 interface Merged extends Partial {
   /** The origin of each value, one level into each section. */
-  readonly origins: ReadonlyMap<string, Origin>
+  readonly origins: ReadonlyMap<string, SettingOrigin>
 }
 
 /** Decodes and merges the sources. */
 export const read = ({ environment, file, flags }: Sources): Merged => {
-  const layers: ReadonlyArray<Partial & { readonly origin: (path: string) => Origin }> = [
+  const layers: ReadonlyArray<Partial & { readonly origin: (path: string) => SettingOrigin }> = [
     {
       ...(file?.problem === undefined
         ? decode(file?.content ?? {}, ConfigProblem.formatPath)
@@ -88,7 +88,7 @@ export const read = ({ environment, file, flags }: Sources): Merged => {
 /** Decodes settings. `place` names a path in problems. */
 export const decode = (content: unknown, place: (path: Path) => string): Partial => {
   const missing: Array<Path> = []
-  let problems: ReadonlyArray<ConfigProblem.Problem> | undefined
+  let problems: ReadonlyArray<ConfigProblem.ConfigProblem> | undefined
   let left = content
   for (;;) {
     const decoded = attempt(left)
@@ -102,7 +102,7 @@ export const decode = (content: unknown, place: (path: Path) => string): Partial
   }
 }
 
-/** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it (Sources.P2). */
+/** Whether a problem at `place` may result from a left-out path: `place` is that path, inside it or around it. */
 export const explains = (missing: ReadonlyArray<Path>, place: string): boolean =>
   missing.some((path) => {
     const gone = ConfigProblem.formatPath(path)
@@ -119,7 +119,7 @@ const attempt = Schema.decodeUnknownResult(Settings.Settings, Settings.PARSE_OPT
 
 /** The settings of variables or flags, whose values are read by their names. */
 const overrides = (by: "env" | "flag", valueOf: (name: string) => string | number | undefined) => {
-  const origin = (path: string): Origin => Environment.nameOf(by, path) ?? path
+  const origin = (path: string): SettingOrigin => Environment.nameOf(by, path) ?? path
   return { ...decode(Environment.overrides(by, valueOf), (path) => origin(ConfigProblem.formatPath(path))), origin }
 }
 
@@ -136,7 +136,7 @@ const merge = (low: Settings.Settings, high: Settings.Settings): Settings.Settin
   return { ...below, ...Object.fromEntries(sections) }
 }
 
-/** The existing path around `path` that can be removed: an element's list, a missing key's object (Sources.P1). */
+/** The existing path around `path` that can be removed: an element's list, a missing key's object. */
 const removable = (content: unknown, path: Path): Path => {
   let value = content
   for (const [at, key] of path.entries()) {

@@ -1,9 +1,9 @@
 /**
  * Writes the log to standard error, with every line redacted.
  *
- * SafeLogger.G1. A line is redacted after it was formatted, so the redaction covers messages, annotations, causes and spans.
- * SafeLogger.G2. One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
- * SafeLogger.G3. Text from outside (a tool server's last output, a provider's message) reaches a terminal without control characters.
+ * - A line is redacted after it was formatted, so the redaction covers messages, annotations, causes and spans.
+ * - One entry is one line of JSON in `json`; in `pretty` a cause follows its entry, indented.
+ * - Text from outside (a tool server's last output, a provider's message) reaches a terminal without control characters.
  *
  * Standard output is for answers.
  */
@@ -12,11 +12,11 @@ import * as Prose from "../../base/text/Prose.ts"
 import * as Secrets from "./Secrets.ts"
 
 /** The form of an entry. */
-export type Format = "pretty" | "json"
+export type LogFormat = "pretty" | "json"
 
 /** The only logger of the process. */
 export const layer = (options: {
-  readonly format: Format
+  readonly format: LogFormat
   readonly colors: boolean
   readonly write: (line: string) => void
 }): Layer.Layer<never, never, Secrets.Secrets> =>

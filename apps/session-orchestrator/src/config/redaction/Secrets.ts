@@ -1,13 +1,12 @@
 /**
  * Redacts secrets in text that leaves this process or is stored: failures, logs, pages.
  *
- * Secrets.K1. A known secret is found anywhere in a text: as it is, percent-encoded or JSON-escaped in whole or in part, and inside the base64
- *     of a longer text (`Basic`, `Bearer` in base64), at any offset and in both alphabets.
- * Secrets.K2. Text that looks like a secret is redacted too: keys of the usual shapes, `Bearer` and `Basic` credentials, values of headers
- *     and of query parameters that carry keys, a password in an address.
- * Secrets.K3. Redacting a redacted text changes nothing, and JSON stays JSON.
- * Secrets.K4. The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not
- *     on tokens.
+ * - A known secret is found anywhere in a text: as it is, percent-encoded or JSON-escaped in whole or in part, and inside the base64 of a
+ *   longer text (`Basic`, `Bearer` in base64), at any offset and in both alphabets.
+ * - Text that looks like a secret is redacted too: keys of the usual shapes, `Bearer` and `Basic` credentials, values of headers and of
+ *   query parameters that carry keys, a password in an address.
+ * - Redacting a redacted text changes nothing, and JSON stays JSON.
+ * - The patterns are compiled once. Redaction costs time that grows with the text, so it runs on failures and logs, not on tokens.
  */
 import { Redaction } from "@holdfast/wire"
 import { Context, Layer, Redacted } from "effect"
@@ -165,7 +164,7 @@ const withoutScheme = (value: Redacted.Redacted): ReadonlyArray<Redacted.Redacte
 
 /**
  * The replacement of a match. If the match begins with the second backslash of an escaped backslash, that backslash stays, because the
- * text would otherwise keep half of an escape (Secrets.K3).
+ * text would otherwise keep half of an escape.
  */
 const standIn = (text: string, match: string, at: number): string => {
   let before = 0
@@ -223,7 +222,7 @@ const eitherAlphabet = (character: string): string => (character === "-" ? "[+-]
 
 /**
  * Applied in this order. A value ends before a quote, a backslash, a bracket or a blank, so the text around it stays unchanged; `[`
- * ends it too, so a placeholder is not replaced again (Secrets.K3). A shape with a mark is searched in texts with that mark alone: the
+ * ends it too, so a placeholder is not replaced again. A shape with a mark is searched in texts with that mark alone: the
  * search for it begins at every word.
  */
 const SHAPES: ReadonlyArray<readonly [shape: RegExp, replacement: string, mark?: string]> = [

@@ -197,7 +197,7 @@ export class Conversations extends Context.Service<
      * (rule P9, "never"); with `ifOther` it does nothing.
      */
     readonly change: (
-      command: Command.Setting,
+      command: Command.SettingCommand,
       options?: { readonly ifOther?: boolean | undefined }
     ) => Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError>
 

@@ -20,7 +20,7 @@ const LOOK_AGAIN_MS = 1_000
 /** A call's permit. */
 export interface Permit {
   /** Reports the usage of the call until now. */
-  readonly counted: (usage: Partial<Allowance.Usage>) => void
+  readonly counted: (usage: Partial<Allowance.CallTokens>) => void
   readonly release: () => void
 }
 
@@ -127,7 +127,7 @@ export class Limiter {
 
   private begin(beganAt: number, estimate: number): Permit {
     const call = { beganAt, estimate }
-    let known: Allowance.Usage | undefined
+    let known: Allowance.CallTokens | undefined
     let isHeld = true
     this.own = Allowance.begun(this.own, call)
     return {

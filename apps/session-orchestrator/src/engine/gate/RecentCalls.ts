@@ -22,7 +22,7 @@ export interface EndedCall {
 
 /** The calls of one endpoint. */
 export interface Counted extends Pick<EndedCall, "target" | "credential"> {
-  readonly lastHour: Health.CallCounts
+  readonly lastHour: Health.HourlyCalls
   /** Epoch milliseconds; absent: it has not answered since this process began. */
   readonly lastAnswerAt: number | undefined
   readonly lastFailure: { readonly failure: Failure.Failure; readonly at: number } | undefined
@@ -72,7 +72,7 @@ export class CallCounts {
 const zeros: ReadonlyArray<number> = Array.from({ length: Health.PARTS }, () => 0)
 
 /** The counts of an endpoint without calls. */
-export const noCalls: Health.CallCounts = {
+export const noCalls: Health.HourlyCalls = {
   calls: 0,
   failed: 0,
   parts: { calls: zeros, failed: zeros }
@@ -102,7 +102,7 @@ interface Endpoint extends Pick<EndedCall, "target" | "credential"> {
 }
 
 /** This minute counts as a whole, and so do the 59 before it. */
-const lastHour = (minutes: ReadonlyArray<Minute | undefined>, now: number): Health.CallCounts => {
+const lastHour = (minutes: ReadonlyArray<Minute | undefined>, now: number): Health.HourlyCalls => {
   const calls = [...zeros]
   const failed = [...zeros]
   const first = Math.floor(now / MINUTE_MS) - MINUTES + 1

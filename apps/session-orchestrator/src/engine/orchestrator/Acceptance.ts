@@ -14,7 +14,7 @@ import { Interruption, type Interruptions, RecordedWait, Spread, type StorageErr
 import type { Records } from "@holdfast/kernel"
 import { type Ids, type Labels, type Prompt, defined } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
-import * as Progress from "../../base/system/Progress.ts"
+import * as TaskProgress from "../../base/system/TaskProgress.ts"
 import * as Appends from "../driver/Appends.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
 import type { Store } from "../../storage/Store.ts"
@@ -150,7 +150,7 @@ export const takeUp = (
   dependencies: Dependencies,
   isMeant?: (id: Ids.ConversationId) => boolean
 ): Effect.Effect<TakenUp, StorageError> =>
-  Progress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
+  TaskProgress.reported("Taking up unfinished turns", (progress) => takeUpAll(dependencies, isMeant, progress))
 
 /** Takes up the unsealed turns of a conversation that are not in memory here; returns whether there were any. */
 export const recover = (
@@ -177,7 +177,7 @@ const ONLY_ITS_CLIENT =
 const takeUpAll = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   isMeant: ((id: Ids.ConversationId) => boolean) | undefined,
-  progress: Progress.Progress
+  progress: TaskProgress.TaskProgress
 ): Effect.fn.Return<TakenUp, StorageError> {
   const { gates, interruptions, log, queue, sessions, store, tenancy } = dependencies
   const begun = yield* Clock.currentTimeMillis

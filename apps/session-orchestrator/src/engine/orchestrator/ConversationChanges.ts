@@ -32,7 +32,7 @@ export interface Dependencies {
 /** Carries out a command that changes the conversation. */
 export const perform = (
   dependencies: Dependencies,
-  command: Command.Setting,
+  command: Command.SettingCommand,
   { ifOther = false }: Parameters<Conversations["Service"]["change"]>[1] = {}
 ): Effect.Effect<void, ConversationNotFound | InvalidRequest | StorageError> => {
   const { find, providers, sessions, store } = dependencies

@@ -59,7 +59,7 @@ export class SpendAccount {
   }
 
   /** Adds what the other turns of a turn's conversation have spent, once (SpendAccount.A4). */
-  enterConversation(turnId: Ids.TurnId, others: ReadonlyArray<SpendSums.Use>): void {
+  enterConversation(turnId: Ids.TurnId, others: ReadonlyArray<SpendSums.TokenUse>): void {
     const turn = this.turn(turnId)
     turn.isWhole = true
     if (turn.hasOthers) return
@@ -74,7 +74,7 @@ export class SpendAccount {
   }
 
   /** Adds what a turn has used at another runner, as far as it was not counted here. */
-  enterMoved(turnId: Ids.TurnId, uses: ReadonlyArray<SpendSums.Use>): void {
+  enterMoved(turnId: Ids.TurnId, uses: ReadonlyArray<SpendSums.TokenUse>): void {
     const { counted } = this.turn(turnId)
     const last = uses.at(-1)
     if (last === undefined) return
@@ -89,7 +89,7 @@ export class SpendAccount {
   }
 
   /** Adds tokens of a turn that has not ended. */
-  add(turnId: Ids.TurnId, use: SpendSums.Use): void {
+  add(turnId: Ids.TurnId, use: SpendSums.TokenUse): void {
     const turn = this.turn(turnId)
     turn.counted = Prices.add(turn.counted, use.tokens)
     turn.conversation.add(use)
@@ -100,7 +100,7 @@ export class SpendAccount {
   /** Adds the tokens of a turn that has ended, once. */
   enterEnded(
     { labels: { tags = [] }, model, turn: { end, turnId } }: TurnRow,
-    uses: ReadonlyArray<SpendSums.Use>
+    uses: ReadonlyArray<SpendSums.TokenUse>
   ): void {
     if (end === undefined || this.ended.has(turnId)) return
     const open = this.turns.get(turnId)
@@ -118,7 +118,7 @@ export class SpendAccount {
   }
 
   /** Adds the tokens of a call that is no turn on disk. */
-  addCall(use: SpendSums.Use): void {
+  addCall(use: SpendSums.TokenUse): void {
     this.sums.add(use, [])
   }
 

@@ -155,8 +155,8 @@ export const make = Effect.fn("Spending.make")(function* (
     return ended(from)
   })
   const readConversation = Effect.fnUntraced(function* ({ conversationId, turnId }: CheckedTurn) {
-    const own: Array<SpendSums.Use> = []
-    const others: Array<SpendSums.Use> = []
+    const own: Array<SpendSums.TokenUse> = []
+    const others: Array<SpendSums.TokenUse> = []
     yield* read({ log, lists }, { conversationId }, ({ turn }, uses) => {
       const sum = turn.turnId === turnId ? own : others
       sum.push(...uses)
@@ -320,6 +320,6 @@ const ENDED = ["completed", "failed", "aborted"] as const
 const read = (
   sources: TurnUse.Sources,
   filter: TurnFilter,
-  take: (row: TurnRow, uses: ReadonlyArray<SpendSums.Use>, history: History.History) => void
+  take: (row: TurnRow, uses: ReadonlyArray<SpendSums.TokenUse>, history: History.History) => void
 ): Effect.Effect<void, StorageError> =>
   TurnUse.read(sources, filter, (row, history) => take(row, TurnUse.of(row.model, row.turn.end, history), history))

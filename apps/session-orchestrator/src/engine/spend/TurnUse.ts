@@ -49,7 +49,7 @@ export const read = Effect.fnUntraced(function* (
 })
 
 /** The tokens that a turn used at a target. */
-export interface TargetUse extends Pick<SpendSums.Use, "target" | "tokens"> {
+export interface TargetUse extends Pick<SpendSums.TokenUse, "target" | "tokens"> {
   /** The provider reported none. */
   readonly isUnreported: boolean
 }
@@ -59,8 +59,8 @@ export const of = (
   model: string,
   end: TurnEvent.TurnEnd | undefined,
   history: Pick<History.History, "attempts" | "target" | "wait">
-): ReadonlyArray<SpendSums.Use> => {
-  const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.Use> => {
+): ReadonlyArray<SpendSums.TokenUse> => {
+  const uses = history.attempts.flatMap(({ outcome, target = model }): ReadonlyArray<SpendSums.TokenUse> => {
     if (outcome === undefined || !("usage" in outcome) || outcome.usage === undefined) return []
     return [{ target, tokens: SpendSums.tokensOf(outcome.usage), at: outcome.endedAt }]
   })

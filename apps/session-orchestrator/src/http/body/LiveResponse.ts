@@ -4,17 +4,17 @@
  * It writes to Node's response directly. With a stream body the keep-alives would have to be merged with the items, which costs a
  * queue per item; measured with 32 responses at once, direct writes moved a fifth more. Pushed items (`Push`) are written without a fiber.
  *
+ * - Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses share.
+ * - Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
+ * - If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to reconnect, if the
+ *   format has such a frame. It comes after all data that was written, so a client that was only suspended can still read it, for
+ *   `FAREWELL_LIMIT`.
+ *
  * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
  *     Nothing is pulled after that.
- * LiveResponse.L2. Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses
- *     share.
  * LiveResponse.L3. No item is pulled while the client has not taken the data that was written (`Outlet`). A client that takes nothing is dropped;
  *     the source of the items may drop it earlier.
- * LiveResponse.L4. Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
  * LiveResponse.L5. A client that disconnects ends the pulling, and nothing else.
- * LiveResponse.L6. If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to
- *     reconnect, if the format has such a frame. It comes after all data that was written, so a client that was only suspended can still
- *     read it, for `FAREWELL_LIMIT`.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Push } from "@holdfast/kernel/host"
@@ -63,15 +63,15 @@ export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientSt
 interface Options<A, E> {
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The text that is written while there are no items (LiveResponse.L2). */
+  /** The text that is written while there are no items. */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
   readonly encode: (items: ReadonlyArray<A>) => Text
   /** Whether no item follows in a stream that is not endless: its end need not be awaited then. */
   readonly isLast?: (item: A) => boolean
-  /** The stream never ends by itself, so its end cannot be mistaken for completeness (LiveResponse.L4). */
+  /** The stream never ends by itself, so its end cannot be mistaken for completeness. */
   readonly endless: boolean
-  /** The last frame of a response that the server closes early (LiveResponse.L6). */
+  /** The last frame of a response that the server closes early. */
   readonly farewell?: (why: Sse.Reconnect) => string
 }
 
@@ -118,7 +118,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
     return later === undefined ? Cause.done() : Effect.andThen(later, Cause.done()) // LiveResponse.L1
   }
   const signOfLife = (): void => {
-    if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive) // LiveResponse.L2
+    if (quiet && isOpen(response) && !response.writableNeedDrain) response.write(options.keepAlive)
     quiet = true
   }
   let isGoingDown = false
@@ -163,7 +163,6 @@ export const send = Effect.fnUntraced(function* <A, E>(
   if (broken === undefined || response.writableEnded) yield* end(response, "", STALL_LIMIT)
   else if (options.endless) yield* end(response, options.farewell?.(broken) ?? "", FAREWELL_LIMIT)
   else {
-    // LiveResponse.L4, LiveResponse.L6
     const farewell = options.farewell?.(broken) ?? ""
     if (farewell !== "" && !response.destroyed) yield* outlet.flushed(farewell, FAREWELL_LIMIT)
     yield* cut

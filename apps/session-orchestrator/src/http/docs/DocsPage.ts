@@ -1,12 +1,12 @@
 /**
  * Serves the page at `/docs`: Scalar over the API's document, with forms for calls.
  *
- * DocsPage.D1. It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
- * DocsPage.D2. Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into
- *     attributes, which have no hash that a policy could name; therefore styles, and only styles, may be inline.
- * DocsPage.D3. The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for
- *     their calls only.
- * DocsPage.D4. The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
+ * - It requests nothing from another host: script, settings and document are files of this service, and fonts are the system's.
+ * - Its content security policy allows scripts and calls of this origin alone. Scalar writes its styles into the page and into attributes,
+ *   which have no hash that a policy could name; therefore styles, and only styles, may be inline.
+ * - The document is part of the settings: one rule of access covers the whole page, and a token that a person enters is used for their
+ *   calls only.
+ * - The `type` of a problem is `/docs#problem-NAME`. Scalar has no such anchors, so the settings redirect to `ProblemsPage`.
  */
 import { Api } from "@holdfast/wire/api"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -71,7 +71,6 @@ export const layer = Layer.mergeAll(
 
 let made: Promise<StaticFile.StaticFile> | undefined = undefined
 
-/** DocsPage.D2 */
 const POLICY = "script-src 'self'; style-src 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
 const render = (settings: string, script: string): string =>
@@ -86,7 +85,6 @@ const render = (settings: string, script: string): string =>
   })
 
 const CONFIGURATION = {
-  // DocsPage.D1
   withDefaultFonts: false,
   telemetry: false,
   proxyUrl: "",

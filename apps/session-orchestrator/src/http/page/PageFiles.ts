@@ -1,9 +1,8 @@
 /**
  * Finds the built files of the page (`apps/web`): beside the bundle of the service, or in the checkout, where it builds them.
  *
- * PageFiles.F1. A build replaces its folder as a whole, and every name but the index's has a hash of the content. So a file that was read is never
- *     read again, and the index is read again when it has changed.
- * PageFiles.F2. A name of a file comes from a request: only plain names are looked for.
+ * A build replaces its folder as a whole, and every name but the index's has a hash of the content. So a file that was read is never read
+ * again, and the index is read again when it has changed. A name of a file comes from a request: only plain names are looked for.
  */
 import { readFile, stat } from "node:fs/promises"
 import { extname, join } from "node:path"
@@ -86,7 +85,6 @@ export const build: Effect.Effect<void> = Effect.suspend(() => {
 
 // --- internal
 
-/** PageFiles.F2 */
 const PLAIN_NAME = /^[\w-]+(?:\.[\w-]+)+$/
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {

@@ -1,12 +1,12 @@
 /**
  * Routes the page for people: `/`, its files, and the call that asks for the token once.
  *
- * PageRoutes.P1. `/` is the page for clients that accept HTML by name, as browsers do. For others it redirects to `/docs`.
- * PageRoutes.P2. The content security policy allows scripts, styles and calls of this origin alone, and nothing inline. Images are data of the
- *     conversation (`data:`). No script can turn text into HTML (`require-trusted-types-for`).
- * PageRoutes.P3. The page and its files hold no data, so they are readable without the token.
- * PageRoutes.P4. The call that asks whether the page may call is answered with the limits of files, so the page refuses a file that is too large
- *     before it sends it.
+ * - `/` is the page for clients that accept HTML by name, as browsers do. For others it redirects to `/docs`.
+ * - The content security policy allows scripts, styles and calls of this origin alone, and nothing inline. Images are data of the
+ *   conversation (`data:`). No script can turn text into HTML (`require-trusted-types-for`).
+ * - The page and its files hold no data, so they are readable without the token.
+ * - The call that asks whether the page may call is answered with the limits of files, so the page refuses a file that is too large before
+ *   it sends it.
  */
 import { Api } from "@holdfast/wire/api"
 import { Clock, Effect, Layer, type Redacted } from "effect"
@@ -55,13 +55,12 @@ export const layer = ({ pageFolder = PageFiles.FOLDER, token, ...limits }: Optio
 
 // --- internal
 
-/** PageRoutes.P2 */
 const POLICY =
   "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 const root = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  // PageRoutes.P1
+
   if (!/\btext\/html\b/i.test(headers["accept"] ?? "")) {
     return HttpServerResponse.redirect(Api.DOCS_PATH, { headers: { vary: "accept" } })
   }
@@ -80,7 +79,6 @@ const asset = Effect.fnUntraced(function* (files: PageFiles.PageFiles) {
   return file === undefined ? HttpServerResponse.empty({ status: 404 }) : yield* StaticFile.servePermanent(file)
 })
 
-/** PageRoutes.P4 */
 const granted = ({
   maxBodyBytes = DEFAULTS.server.maxBodyBytes,
   maxFileBytes = DEFAULTS.server.maxFileBytes

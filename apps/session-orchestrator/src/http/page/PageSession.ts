@@ -3,9 +3,9 @@
  *
  * A person enters the token once. The page sends it to `PATH` as any client does, and the response has a session, which the page sends in its place.
  *
- * PageSession.S1. A session is random, ends by itself, and does not hold the token. It is signed with the token, so it is valid at every runner and
- *     over restarts, and another token ends it.
- * PageSession.S2. It is no cookie: browsers send a cookie to all ports of a machine. The page keeps it in the storage of its origin, which has a port.
+ * A session is random, ends by itself, and does not hold the token. It is signed with the token, so it is valid at every runner and over
+ * restarts, and another token ends it. It is no cookie: browsers send a cookie to all ports of a machine. The page keeps it in the storage
+ * of its origin, which has a port.
  */
 import { Redacted } from "effect"
 import { createHmac, timingSafeEqual } from "node:crypto"

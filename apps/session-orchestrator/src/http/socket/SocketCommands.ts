@@ -31,20 +31,22 @@ export interface Options {
 }
 
 /** What all sockets share. A context of services for each would be a copy of 2 kB for each. */
-export interface Services {
+export interface SocketServices {
   readonly conversations: Conversations["Service"]
   readonly states: StoredTurns["Service"]
-  readonly gates: CommandContext.Gates
+  readonly gates: CommandContext.StartGates
 }
 
 /** The services of the context. */
-export const services: Effect.Effect<Services, never, Conversations | StoredTurns | Drain> = Effect.gen(function* () {
-  return { conversations: yield* Conversations, states: yield* StoredTurns, gates: yield* CommandContext.gates }
-})
+export const services: Effect.Effect<SocketServices, never, Conversations | StoredTurns | Drain> = Effect.gen(
+  function* () {
+    return { conversations: yield* Conversations, states: yield* StoredTurns, gates: yield* CommandContext.gates }
+  }
+)
 
 /** Makes the function from a command to its execution. */
 export const make = (
-  { conversations, gates, states }: Services,
+  { conversations, gates, states }: SocketServices,
   { origin, send, subscriptions }: Options
 ): ((command: Command) => Execution) => {
   const { checkFiles, unlessDown, unlessGoingDown } = gates

@@ -1,11 +1,12 @@
 /**
  * Runs one WebSocket: commands in; responses and events of many conversations out (`SocketMessages`).
  *
+ * The end of a socket ends no turn. Commands that were read have `LAST_ANSWERS` to take effect. A client that sends nothing for
+ * `SILENCE_LIMIT`, not even the answer to a ping, is gone.
+ *
  * SocketSession.S1. Commands of one conversation are carried out in their order, `get_state` among them. A message that is refused waits for none.
  * SocketSession.S2. While the client does not take what is sent, at most `MOST_WAITING` commands are under way, each subscription holds one page of
  *     events, and the hubs keep the rest, up to their limit.
- * SocketSession.S3. The end of a socket ends no turn. Commands that were read have `LAST_ANSWERS` to take effect.
- * SocketSession.S4. A client that sends nothing for `SILENCE_LIMIT`, not even the answer to a ping, is gone.
  * SocketSession.S5. A shutdown refuses the commands that are not on disk, and sends `reconnect` as the last message.
  */
 import { SocketMessages } from "@holdfast/wire/rpc"
@@ -17,7 +18,7 @@ import type { Outlet } from "../../rpc/Outlet.ts"
 import * as EventStreams from "../EventStreams.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 
-/** Pings that a client may leave unanswered (SocketSession.S4). */
+/** Pings that a client may leave unanswered. */
 const MOST_SILENT = 4
 
 /** How long a client may send nothing. */
@@ -37,7 +38,7 @@ interface Options<E> {
 }
 
 /** Runs the session to the end of its input, or of the service. Returns whether the service ended it. Its subscriptions end with the scope. */
-export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Services, options: Options<E>) {
+export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.SocketServices, options: Options<E>) {
   const { destroyed, input, origin, output, received } = options
   const { drain } = services.gates
   const order = yield* commandOrder(MOST_WAITING)
@@ -67,7 +68,7 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
       if (bytes === undefined || bytes !== last) silent = -1
       last = bytes
     }
-    yield* destroyed // SocketSession.S4
+    yield* destroyed
     return yield* Effect.never
   })
 
@@ -75,7 +76,7 @@ export const run = Effect.fnUntraced(function* <E>(services: SocketCommands.Serv
   const farewell = Effect.andThen(order.idle, send({ type: "reconnect", ...GOING_DOWN })) // SocketSession.S5
   const untilDown = Effect.andThen(drain.ended, Effect.timeoutOption(farewell, FAREWELL_LIMIT))
   return yield* Effect.raceAllFirst([Effect.as(untilClosed, false), Effect.as(untilDown, true), signsOfLife]).pipe(
-    Effect.ensuring(Effect.timeoutOption(order.idle, LAST_ANSWERS)) // SocketSession.S3
+    Effect.ensuring(Effect.timeoutOption(order.idle, LAST_ANSWERS))
   )
 })
 

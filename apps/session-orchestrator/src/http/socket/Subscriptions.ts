@@ -3,9 +3,10 @@
  * A client that falls behind the limit of the hub is watched for again after its last event, so no event is lost (rule X3). A failure of the
  * disk, and a turn that stopped, interrupt the events for `WATCH_AGAIN`; they do not end the subscription.
  *
+ * Events of different conversations wait for each other only where the client reads too slowly.
+ *
  * Subscriptions.B1. A conversation, or a turn of it, has one subscription. A second one replaces the first, and begins after its own position.
  * Subscriptions.B2. A subscription that has ended sends nothing more.
- * Subscriptions.B3. Events of different conversations wait for each other only where the client reads too slowly.
  */
 import { Push } from "@holdfast/kernel/host"
 import { defined, type Ids } from "@holdfast/wire"

@@ -1,13 +1,13 @@
 /**
  * Handles the calls of `useChat` (AI SDK): each message of a user is a turn, and its answer is a UI message stream.
  *
- * UiHandlers.C1. The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation. A later one
- *     with a model changes the conversation's.
- * UiHandlers.C2. The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
- *     because the model would answer to another history than the page shows.
- * UiHandlers.C3. `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
- * UiHandlers.C4. A stream that is resumed is that of the chat's turn from its beginning, also where it has ended: the page may have been away at its
- *     end. The AI SDK puts it in the place of what it had of the message, which has the same id.
+ * - The chat's id is the conversation's. The first message opens it; two first messages at once open one conversation. A later one with a
+ *   model changes the conversation's.
+ * - The history is the service's: of a request the last message is read. A message that was changed after it had been sent is refused,
+ *   because the model would answer to another history than the page shows.
+ * - `regenerate-message` is rule M1's retry. Where the message never arrived, it is sent; where its turn has not ended, it is watched.
+ * - A stream that is resumed is that of the chat's turn from its beginning, also where it has ended: the page may have been away at its
+ *   end. The AI SDK puts it in the place of what it had of the message, which has the same id.
  */
 import { type Ids, Sse } from "@holdfast/wire"
 import { Api, Problem, UiMessagesGroup } from "@holdfast/wire/api"
@@ -32,7 +32,6 @@ export const layer = HttpApiBuilder.group(
     const states = yield* StoredTurns
     const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
 
-    /** UiHandlers.C1 */
     const opened = ({ id, model, retry, system, title, tools }: UiMessagesGroup.SendUiMessages) => {
       const known =
         model === undefined
@@ -48,7 +47,6 @@ export const layer = HttpApiBuilder.group(
     const prompted = (id: Ids.ConversationId, asked: UiMessages.Asked) =>
       Effect.catchTag(conversations.prompt(id, asked), "TurnConflict", () => Effect.fail(new TurnConflict(CHANGED)))
 
-    /** UiHandlers.C3 */
     const regenerated = Effect.fnUntraced(function* (id: Ids.ConversationId, asked: UiMessages.Asked) {
       const { turnId } = yield* conversations.state(id)
       if (turnId !== undefined) return turnId
@@ -81,7 +79,7 @@ export const layer = HttpApiBuilder.group(
         )
         return yield* stream(request, turnId, payload.id)
       }),
-      // UiHandlers.C4
+
       resume: ({ params: { chatId }, request }) =>
         conversations.state(chatId).pipe(
           Effect.flatMap(({ turnId }) => (turnId === undefined ? states.newestOf(chatId) : Effect.succeed(turnId))),

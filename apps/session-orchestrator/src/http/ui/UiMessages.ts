@@ -1,7 +1,7 @@
 /**
  * Reads the messages of a chat: the prompt of the user's last message, and the id of its turn. Pure.
  *
- * UiMessages.M1. The id of a turn follows from the ids of chat and message, so the same message sent again is the same turn.
+ * The id of a turn follows from the ids of chat and message, so the same message sent again is the same turn.
  */
 import { Ids, Prompt, Quote } from "@holdfast/wire"
 import type { UiMessagesGroup } from "@holdfast/wire/api"

@@ -1,7 +1,7 @@
 /**
  * Makes a dry run from a configuration: its policy, its credentials, its gates and limits.
  *
- * ConfiguredRun.C1. Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
+ * Every endpoint has a gate where the configuration has gates, the simulated provider too: it stands for a real one.
  */
 import { Profile, RetrySettings } from "@holdfast/policy"
 import { Quote, Target } from "@holdfast/wire"
@@ -10,7 +10,7 @@ import type { Values } from "../../config/Config.ts"
 import * as ProviderTable from "../../config/ProviderTable.ts"
 import * as Gates from "../../engine/gate/Gates.ts"
 import * as DryRun from "./DryRun.ts"
-import * as Outages from "./Outages.ts"
+import * as OutageScripts from "./OutageScripts.ts"
 
 /** The parts of a configuration that a dry run reads. */
 export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" | "retry"> &
@@ -18,7 +18,7 @@ export type Configured = Pick<Values, "gate" | "model" | "models" | "providers" 
 
 /** Turns before an outage. */
 export interface Scene {
-  readonly outages: Outages.Outages
+  readonly outages: OutageScripts.OutageScripts
   readonly turns: number
   /** The time over which the turns are prompted. */
   readonly withinMs: number
@@ -34,7 +34,7 @@ export const modelOf = ({ model }: Pick<Values, "model">): Target.Target =>
   model ?? { provider: "simulated", model: "steady" }
 
 /** What the service makes of a configuration, for a dry run. */
-export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.Setup => ({
+export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.DryRunSetup => ({
   policy: Profile.resolve(retry),
   models,
   credentials: Object.fromEntries(
@@ -49,7 +49,7 @@ export const setupOf = ({ gate, models, providers, retry }: Configured): DryRun.
 })
 
 /** The limits of spending of a configuration, where it has some. */
-const limitsOf = ({ prices = {}, spend = [] }: Configured): Pick<DryRun.Setup, "spend"> =>
+const limitsOf = ({ prices = {}, spend = [] }: Configured): Pick<DryRun.DryRunSetup, "spend"> =>
   spend.length === 0 ? {} : { spend: { limits: spend, prices, isShared: false } }
 
 /** The dry run of a scene under a configuration. */
@@ -62,7 +62,7 @@ export const make = (config: Configured, scene: Scene): DryRun.DryRun => {
     until: startAt + forMs,
     mostCalls,
     spread: DryRun.draws(),
-    reply: Outages.simulated(outages, startAt, { ...setup.policy, maxTurns: turns * ENDPOINTS }),
+    reply: OutageScripts.simulated(outages, startAt, { ...setup.policy, maxTurns: turns * ENDPOINTS }),
     turns: DryRun.crowd(turns, startAt, withinMs, modelOf(config))
   })
 }
@@ -79,10 +79,10 @@ export const outagesOf = (
   texts: ReadonlyArray<string>,
   configured: ReadonlyArray<Configured>,
   isReplay: boolean
-): Result.Result<Outages.Outages, string> => {
-  const read = Outages.read(texts)
+): Result.Result<OutageScripts.OutageScripts, string> => {
+  const read = OutageScripts.read(texts)
   if (Result.isFailure(read)) return read
-  const named = Outages.names(read.success)
+  const named = OutageScripts.names(read.success)
   if (isReplay && named.length < read.success.size)
     return Result.fail("a replay has the record's outages; name the target that the record lacks, such as 'openai=ok'.")
   const names = new Set(configured.flatMap(namesOf))

@@ -1,9 +1,8 @@
 /**
  * Runs turns under a virtual clock, by the functions of the service (X10).
  *
- * DryRun.R1. It makes at most `mostCalls` attempts, whose answers have at most `MOST_CHARACTERS`, and ends at `until`; turns that have not ended by then
- *     still wait.
- * DryRun.R2. It is a value that is stepped: its host decides how long it keeps the thread.
+ * It makes at most `mostCalls` attempts, whose answers have at most `MOST_CHARACTERS`, and ends at `until`; turns that have not ended by
+ * then still wait. It is a value that is stepped: its host decides how long it keeps the thread.
  */
 import { type Models, type RetryPolicy, type Routes, Standing } from "@holdfast/policy"
 import { JsonShape } from "@holdfast/wire"
@@ -14,11 +13,11 @@ import * as Spending from "../../engine/spend/Spending.ts"
 import type { Standings } from "../../storage/Standings.ts"
 import * as ContextSize from "../../base/tokens/ContextSize.ts"
 import { DryTurn, type Prompted, type Surroundings } from "./DryTurn.ts"
-import type { TurnCourse } from "./TurnCourse.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
 import { VirtualClock } from "./VirtualClock.ts"
 
 /** The configuration of a dry run. */
-export interface Setup {
+export interface DryRunSetup {
   readonly policy: RetryPolicy.RetryPolicy
   readonly models: Models.Models
   /** The names of each provider's credentials. */
@@ -32,7 +31,7 @@ export interface Setup {
 
 /** One dry run. Times are in epoch milliseconds. */
 interface Options {
-  readonly setup: Setup
+  readonly setup: DryRunSetup
   readonly startAt: number
   readonly until: number
   readonly mostCalls: number
@@ -43,11 +42,11 @@ interface Options {
 }
 
 /** The courses of all turns, and how the run ended. */
-export interface Result {
+export interface DryRunResult {
   readonly startAt: number
   /** The end of the last turn, or of the run. */
   readonly endAt: number
-  readonly turns: ReadonlyArray<TurnCourse>
+  readonly turns: ReadonlyArray<DryTurnCourse>
   /** Why turns have not ended: the run reached its end, or its most calls. Absent: all turns have ended, or nothing more would happen. */
   readonly cut?: "time" | "calls"
 }
@@ -56,7 +55,7 @@ export interface Result {
 export class DryRun {
   private readonly clock: VirtualClock
   private readonly turns: Array<DryTurn> = []
-  private readonly courses: Array<TurnCourse> = []
+  private readonly courses: Array<DryTurnCourse> = []
   private readonly making: Iterator<DryTurn, unknown>
   private readonly options: Options
   private attempts = 0
@@ -117,7 +116,7 @@ export class DryRun {
   }
 
   /** The courses of a run that is over. */
-  get result(): Result {
+  get result(): DryRunResult {
     const { courses, options } = this
     const result = resultOf(courses, options)
     return this.isFull && result.cut !== undefined ? { ...result, cut: "calls", endAt: this.clock.now() } : result
@@ -125,7 +124,10 @@ export class DryRun {
 }
 
 /** The result of turns that had until a time to end. */
-export const resultOf = (turns: Result["turns"], { startAt, until }: Pick<Options, "startAt" | "until">): Result => {
+export const resultOf = (
+  turns: DryRunResult["turns"],
+  { startAt, until }: Pick<Options, "startAt" | "until">
+): DryRunResult => {
   if (turns.some(({ end }) => end === undefined)) return { startAt, endAt: until, turns, cut: "time" }
   return { startAt, endAt: turns.reduce((last, { end }) => Math.max(last, end?.at ?? startAt), startAt), turns }
 }

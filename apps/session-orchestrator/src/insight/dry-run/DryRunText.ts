@@ -5,9 +5,9 @@ import * as Document from "../../base/text/Document.ts"
 import * as DurationText from "../../base/text/DurationText.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import type { Followed } from "./ReplayedTurn.ts"
-import * as Outages from "./Outages.ts"
+import * as OutageScripts from "./OutageScripts.ts"
 import type { Comparison, Trial } from "./Trial.ts"
-import type { TurnCourse } from "./TurnCourse.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
 
 /** A comparison: its turns in `title`, a column for each configuration, what a replay changed, and what was assumed. */
 export const lines = (
@@ -16,7 +16,7 @@ export const lines = (
   moment: (ms: number) => string
 ): ReadonlyArray<string> => [
   title,
-  ...Outages.describe(outages),
+  ...OutageScripts.describe(outages),
   ...trials.flatMap(({ followed = [], name }) => (followed.length === 0 ? [] : [followedIn(name, followed)])),
   "",
   ...table(was === undefined ? trials : [was, ...trials]),
@@ -27,7 +27,7 @@ export const lines = (
 ]
 
 /** The turns whose end differs, as they were and as they would be. */
-export const changed = (was: Trial, would: Trial): ReadonlyArray<readonly [TurnCourse, TurnCourse]> =>
+export const changed = (was: Trial, would: Trial): ReadonlyArray<readonly [DryTurnCourse, DryTurnCourse]> =>
   was.result.turns.flatMap((before, n) => {
     const after = would.result.turns[n]
     return after === undefined || isSameEnd(before, after) ? [] : [[before, after] as const]
@@ -95,10 +95,10 @@ const failures = (columns: ReadonlyArray<Trial>): ReadonlyArray<Document.Section
 
 const MOST_ROWS = 20
 
-const isSameEnd = ({ end: a }: TurnCourse, { end: b }: TurnCourse): boolean =>
+const isSameEnd = ({ end: a }: DryTurnCourse, { end: b }: DryTurnCourse): boolean =>
   a?.status === b?.status && a?.at === b?.at
 
-const endOf = ({ calls, end }: TurnCourse, moment: (ms: number) => string): string => {
+const endOf = ({ calls, end }: DryTurnCourse, moment: (ms: number) => string): string => {
   const made = calls.filter(({ outcome }) => outcome !== "shared").length
   const after = Count.of(made, "call")
   if (end === undefined) return `still waiting, ${after}`

@@ -1,8 +1,9 @@
 /**
  * Tries policies for clients of the service (X10).
  *
+ * A faulty request is refused with the key, what was wrong and what was expected: all faults at once.
+ *
  * DryRuns.N1. One run at a time, in slices: turns of the service go on meanwhile.
- * DryRuns.N2. A faulty request is refused with the key, what was wrong and what was expected: all faults at once.
  */
 import type { StorageError } from "@holdfast/journal"
 import { RetrySettings, Preview, Profile } from "@holdfast/policy"
@@ -13,13 +14,13 @@ import { Config } from "../../config/Config.ts"
 import * as ConfigProblem from "../../config/reading/ConfigProblem.ts"
 import { InvalidRequest } from "../../engine/conversation/Conversations.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
-import * as Outages from "./Outages.ts"
+import * as OutageScripts from "./OutageScripts.ts"
 import { Lists } from "../../storage/Lists.ts"
 import * as Picture from "./Picture.ts"
 import * as DryRunText from "./DryRunText.ts"
 import * as Replay from "./Replay.ts"
 import * as Trial from "./Trial.ts"
-import type { TurnCourse } from "./TurnCourse.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
 import * as PolicyText from "../../base/text/PolicyText.ts"
 
 /** Runs dry runs. */
@@ -122,7 +123,7 @@ const answer = Effect.fnUntraced(function* (
       : `${Count.of(recording.turns.length, "turn")}, replayed`
   return {
     report: trials[0].report,
-    outages: Outages.describe(outages),
+    outages: OutageScripts.describe(outages),
     assumptions,
     ...defined({
       against: trials[1]?.report,
@@ -147,13 +148,13 @@ const replayOf = (was: Trial.Trial, would: Trial.Trial): NonNullable<DryRunGroup
   }
 }
 
-const endingOf = ({ end }: TurnCourse) =>
+const endingOf = ({ end }: DryTurnCourse) =>
   end === undefined ? { status: "waiting" as const } : { status: end.status, at: end.at }
 
 const metBy = (
   configured: Trial.Configurations,
   { outages = [], replay }: DryRunGroup.RunDryRun
-): Effect.Effect<Outages.Outages, InvalidRequest> => {
+): Effect.Effect<OutageScripts.OutageScripts, InvalidRequest> => {
   const configs = configured.map(({ config }) => config)
   const read = ConfiguredRun.outagesOf(outages, configs, replay !== undefined)
   return Result.isSuccess(read) ? Effect.succeed(read.success) : refused("outages", read.failure)

@@ -19,7 +19,7 @@ import * as Admission from "../../engine/turn/Admission.ts"
 import * as TurnPlan from "../../engine/turn/TurnPlan.ts"
 import * as TurnPorts from "../../engine/turn/TurnPorts.ts"
 import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
-import * as TurnCourse from "./TurnCourse.ts"
+import * as DryTurnCourse from "./DryTurnCourse.ts"
 import type { VirtualClock } from "./VirtualClock.ts"
 
 type Outcome = Exclude<Records.AttemptOutcome, { readonly _tag: "Lost" }>
@@ -152,10 +152,10 @@ export class DryTurn {
   }
 
   /** The course until now. */
-  get course(): TurnCourse.TurnCourse {
+  get course(): DryTurnCourse.DryTurnCourse {
     const { end, prompted, records } = this
     const beganAt = (attempt: Records.RecordPosition) => this.began.get(placeOf(attempt))
-    return TurnCourse.of({ ...prompted, records, end, beganAt }, this.countsTokens).course
+    return DryTurnCourse.of({ ...prompted, records, end, beganAt }, this.countsTokens).course
   }
 
   /** The switch for retries. */

@@ -1,16 +1,16 @@
 /**
  * Draws the courses of turns (the calls of each endpoint; waits, attempts and ends) and the schedule of a policy.
  *
- * Picture.P1. With more turns than `MOST_ROWS` an even sample is drawn, from the first turn to the last. The rows of endpoints have all calls.
- * Picture.P2. A row is one path for each kind of mark, and marks of one pixel are one: a night of a thousand turns stays small.
+ * With more turns than `MOST_ROWS` an even sample is drawn, from the first turn to the last. The rows of endpoints have all calls. A row is
+ * one path for each kind of mark, and marks of one pixel are one: a night of a thousand turns stays small.
  */
 import { Preview, type RetryPolicy } from "@holdfast/policy"
 import type { Target } from "@holdfast/wire"
-import * as Outages from "./Outages.ts"
+import * as OutageScripts from "./OutageScripts.ts"
 import * as Prose from "../../base/text/Prose.ts"
 import * as Svg from "../../base/text/Svg.ts"
 import type { Comparison } from "./Trial.ts"
-import type { TurnCourse } from "./TurnCourse.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
 
 /** The most turns that are drawn of one run. */
 const MOST_ROWS = 20
@@ -22,7 +22,7 @@ export const svg = (title: string, { assumptions, outages, trials, was }: Compar
   const from = Math.min(...shown.map(({ result }) => result.startAt))
   return draw({
     title,
-    description: (was === undefined ? Outages.describe(outages) : assumptions).join(" "),
+    description: (was === undefined ? OutageScripts.describe(outages) : assumptions).join(" "),
     from,
     to: from + length,
     tick: was === undefined ? elapsed : (ms) => new Date(from + ms).toTimeString().slice(0, 5),
@@ -80,7 +80,7 @@ const elapsed = (ms: number): string => {
 
 // --- internal
 
-const endpoints = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<Row> => {
+const endpoints = (turns: ReadonlyArray<DryTurnCourse>): ReadonlyArray<Row> => {
   const rows = new Map<string, Array<Row["marks"][number]>>()
   for (const { calls } of turns) {
     for (const { endedAt, outcome, target } of calls) {
@@ -94,8 +94,7 @@ const endpoints = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<Row> => {
   return turns.length === 1 ? [] : Array.from(rows, ([label, marks]) => ({ label, spans: [], marks }))
 }
 
-/** Picture.P1 */
-const sampled = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<TurnCourse> =>
+const sampled = (turns: ReadonlyArray<DryTurnCourse>): ReadonlyArray<DryTurnCourse> =>
   turns.length <= MOST_ROWS
     ? turns
     : Array.from(
@@ -103,7 +102,7 @@ const sampled = (turns: ReadonlyArray<TurnCourse>): ReadonlyArray<TurnCourse> =>
         (_, n) => turns[Math.floor((n * (turns.length - 1)) / (MOST_ROWS - 1))]
       ).flatMap((turn) => turn ?? [])
 
-const rowOf = ({ calls, end, turnId, waits }: TurnCourse): Row => ({
+const rowOf = ({ calls, end, turnId, waits }: DryTurnCourse): Row => ({
   label: turnId,
   spans: waits.map(({ endedAt, from }) => ({ kind: "wait", from, to: endedAt })),
   marks: [
@@ -196,7 +195,7 @@ const LABEL = 26
 
 interface Style {
   readonly words: string
-  readonly color: Svg.Color
+  readonly color: Svg.ShapeColor
   readonly width: number
   readonly opacity?: number
 }
@@ -231,7 +230,6 @@ const legend = (sections: ReadonlyArray<Section>): ReadonlyArray<string> => {
   })
 }
 
-/** Picture.P2 */
 const drawn = ({ label, marks, spans }: Row, y: number, x: (at: number) => number): ReadonlyArray<string> => {
   const middle = y + ROW / 2
   const paths = KINDS.flatMap((kind) => {

@@ -1,18 +1,18 @@
 /**
  * Replies to the calls of a replay as the recorded endpoints would have, as far as the record has it.
  *
- * RecordedReplies.E1. An endpoint is as its last recorded call before found it: down between two failed calls, and up from its first
- *     successful call until the next failed call. Before its first recorded call it is as that call found it.
- * RecordedReplies.E2. A failure of a single request, such as a context that is too long, belongs to its turn: the same turn would meet it
- *     at that target again, and no other turn would.
- * RecordedReplies.E3. An endpoint without a recorded call is assumed to answer, unless an outage describes it.
- * RecordedReplies.E4. An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its
- *     tokens are unknown then.
+ * - An endpoint is as its last recorded call before found it: down between two failed calls, and up from its first successful call until
+ *   the next failed call. Before its first recorded call it is as that call found it.
+ * - A failure of a single request, such as a context that is too long, belongs to its turn: the same turn would meet it at that target
+ *   again, and no other turn would.
+ * - An endpoint without a recorded call is assumed to answer, unless an outage describes it.
+ * - An answer is the turn's own recorded one for that step, otherwise one as long as the endpoint's answer next to it; its tokens are
+ *   unknown then.
  */
 import { Gate } from "@holdfast/policy"
 import { type Failure, Target } from "@holdfast/wire"
 import type { DryCall, Reply } from "./DryTurn.ts"
-import type { RecordedCall } from "./TurnCourse.ts"
+import type { RecordedCall } from "./DryTurnCourse.ts"
 
 /** The replies, and what they had to assume. */
 export interface RecordedReplies {
@@ -39,17 +39,17 @@ export const make = (
     if (given !== undefined) return given
     const key = keyOf(request)
     const refused = own.failures.get(`${prompted.turnId} ${key}`)
-    if (refused !== undefined) return failedAs(refused) // RecordedReplies.E2
+    if (refused !== undefined) return failedAs(refused)
     const seen = endpoints.get(key)
     const answer = own.answers.get(`${prompted.turnId} ${request.step}`)
     if (seen === undefined) {
       count(unknown, Target.format(request.target))
-      return answeredAs(answer, undefined) // RecordedReplies.E3
+      return answeredAs(answer, undefined)
     }
     const at = lastBefore(seen, now)
     if (at < 0 || at === seen.length - 1) count(beyond, Target.format(request.target))
     const state = seen[Math.max(0, at)]
-    if (state?.outcome._tag === "Failed") return failedAs(state) // RecordedReplies.E1
+    if (state?.outcome._tag === "Failed") return failedAs(state)
     return answeredAs(answer, state)
   }
   return { reply, unknown, beyond }
@@ -112,7 +112,6 @@ const failedAs = (call: RecordedCall): Reply => {
   return { endAt: lengthOf(call), outcome: failed }
 }
 
-/** RecordedReplies.E4 */
 const answeredAs = (own: RecordedCall | undefined, near: RecordedCall | undefined): Reply => {
   if (own?.outcome._tag === "Completed") {
     const { endedAt: _, ...completed } = own.outcome

@@ -1,8 +1,8 @@
 /**
  * Runs recorded turns again under other configurations (X10), and lists what that has to assume.
  *
- * Replay.L1. The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike.
- * Replay.L2. Turns of one conversation follow each other, as they did.
+ * The turns as they were run by their records alone, through the same code: both columns of a comparison are counted alike. Turns of one
+ * conversation follow each other, as they did.
  */
 import { Count, type Target } from "@holdfast/wire"
 import { Effect } from "effect"
@@ -11,18 +11,18 @@ import * as TurnSetting from "../../engine/turn/TurnSetting.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
 import * as DryRun from "./DryRun.ts"
 import type { DryCall, Surroundings } from "./DryTurn.ts"
-import * as Outages from "./Outages.ts"
+import * as OutageScripts from "./OutageScripts.ts"
 import * as RecordedReplies from "./RecordedReplies.ts"
 import { ReplayedTurn } from "./ReplayedTurn.ts"
 import * as Trial from "./Trial.ts"
-import * as TurnCourse from "./TurnCourse.ts"
-import type { RecordedCall } from "./TurnCourse.ts"
+import * as DryTurnCourse from "./DryTurnCourse.ts"
+import type { RecordedCall } from "./DryTurnCourse.ts"
 
 /** The turns as they were. */
 interface Original {
   /** The calls of each turn. */
   readonly calls: ReadonlyArray<ReadonlyArray<RecordedCall>>
-  readonly result: DryRun.Result
+  readonly result: DryRun.DryRunResult
 }
 
 /** How a record is run again. Times are in epoch milliseconds. */
@@ -34,7 +34,7 @@ interface Scene {
   readonly forMs: number
   readonly mostCalls: number
   /** Describes targets that the record does not have. */
-  readonly outages: Outages.Outages
+  readonly outages: OutageScripts.OutageScripts
   /** The model of all turns; absent: that of their conversations. */
   readonly model?: Target.Target | undefined
 }
@@ -46,7 +46,7 @@ interface Replayed {
   readonly replies: RecordedReplies.RecordedReplies
 }
 
-/** Replays a record under configurations, side by side, to the end (Trial.T1). */
+/** Replays a record under configurations, side by side, to the end. */
 export const run = Effect.fnUntraced(function* (
   configured: Trial.Configurations,
   scene: Omit<Scene, "model">
@@ -72,14 +72,14 @@ export const original = Effect.fnUntraced(function* ({
   recording
 }: Pick<Scene, "recording" | "readAt">): Effect.fn.Return<Original> {
   const { turns } = recording
-  const read: Array<ReturnType<typeof TurnCourse.of>> = []
+  const read: Array<ReturnType<typeof DryTurnCourse.of>> = []
   const endedAt = new Map<string, number>()
   yield* Trial.inSlices(() => {
     const turn = turns[read.length]
     if (turn === undefined) return false
     const { acceptedAt: startedAt, conversationId, end } = turn
     const from = Math.max(startedAt, endedAt.get(conversationId) ?? startedAt)
-    read.push(TurnCourse.of({ ...turn, startedAt, from }, true))
+    read.push(DryTurnCourse.of({ ...turn, startedAt, from }, true))
     endedAt.set(conversationId, end?.endedAt ?? Infinity)
     return true
   })
@@ -93,8 +93,11 @@ export const replayed = (config: ConfiguredRun.Configured, calls: Original["call
   const { forMs, model, mostCalls, outages, readAt, recording } = scene
   const setup = ConfiguredRun.setupOf(config)
   const startAt = startOf(recording, readAt)
-  const simulated = Outages.simulated(outages, startAt, { ...setup.policy, maxTurns: recording.turns.length * 10 })
-  const isDescribed = ({ request }: DryCall) => Outages.describes(outages, request.target)
+  const simulated = OutageScripts.simulated(outages, startAt, {
+    ...setup.policy,
+    maxTurns: recording.turns.length * 10
+  })
+  const isDescribed = ({ request }: DryCall) => OutageScripts.describes(outages, request.target)
   const replies = RecordedReplies.make(calls.flat().filter(isMade), (call) =>
     isDescribed(call) ? simulated(call) : undefined
   )
@@ -112,7 +115,7 @@ export const replayed = (config: ConfiguredRun.Configured, calls: Original["call
         const { acceptedAt, conversationId, end } = recorded
         const turn = new ReplayedTurn(targeted(recorded, model), calls[n] ?? [], withPolicy(around, recorded, config))
         const before = last.get(conversationId)
-        if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt)) // Replay.L2
+        if (before !== undefined) turn.follows(before.turn, Math.max(acceptedAt, before.endedAt))
         last.set(conversationId, { turn, endedAt: end?.endedAt ?? Infinity })
         turns.push(turn)
         yield turn

@@ -1,11 +1,11 @@
 /**
  * Runs one recorded turn again: by its record as long as the policy decides what the record has, and on its own from then on.
  *
- * ReplayedTurn.P1. Attempts, tools, and the ends of waits come from the record, with their times and draws; decisions and routes are made
- *     again. So the same configuration makes the recorded decisions, to the millisecond.
- * ReplayedTurn.P2. It leaves its record at the first decision, route or question that differs, where the gate of the record is switched off,
- *     or where the record ends without a seal.
- * ReplayedTurn.P3. A person's commands count until then. A turn that a person aborted is aborted at the same time, unless it has ended.
+ * - Attempts, tools, and the ends of waits come from the record, with their times and draws; decisions and routes are made again. So the
+ *   same configuration makes the recorded decisions, to the millisecond.
+ * - It leaves its record at the first decision, route or question that differs, where the gate of the record is switched off, or where the
+ *   record ends without a seal.
+ * - A person's commands count until then. A turn that a person aborted is aborted at the same time, unless it has ended.
  */
 import { type Directive, type Records, RetryStrategy, type Route } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
@@ -13,7 +13,7 @@ import { defined, type Failure, Ids, type Message, Target } from "@holdfast/wire
 import type { RecordedTurn } from "../../storage/Recording.ts"
 import { RESIDENT_MS } from "../../engine/parking/Parking.ts"
 import { type CommandOf, DryTurn, type Surroundings } from "./DryTurn.ts"
-import type { RecordedCall } from "./TurnCourse.ts"
+import type { RecordedCall } from "./DryTurnCourse.ts"
 
 /** How far a replayed turn has followed its record. */
 export interface Followed {
@@ -140,7 +140,6 @@ export class ReplayedTurn extends DryTurn {
     this.at(value.at ?? retryAt, (at) => this.woken(value, at))
   }
 
-  /** ReplayedTurn.P2 */
   protected override recorded(record: Records.TurnRecord): void {
     super.recorded(record)
     if (!this.isFollowing) return
@@ -189,7 +188,7 @@ export class ReplayedTurn extends DryTurn {
     this.leftAt = clock.now()
     const { end } = this.recordedTurn
     if (end?.status === "aborted")
-      clock.at(end.endedAt, () => this.cut({ status: "aborted", failure: end.error ?? ABORTED }, end.endedAt)) // ReplayedTurn.P3
+      clock.at(end.endedAt, () => this.cut({ status: "aborted", failure: end.error ?? ABORTED }, end.endedAt))
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Tries configurations side by side: runs each, sums it up, and lists what was assumed.
  *
- * Trial.T1. A run gives the thread back between slices, so a service that tries a policy goes on answering.
+ * A run gives the thread back between slices, so a service that tries a policy goes on answering.
  */
 import type { Prices } from "@holdfast/policy"
 import { type DryRunReport, Target, defined } from "@holdfast/wire"
@@ -9,17 +9,17 @@ import { type Array as Arr, Effect } from "effect"
 import { SpendTally } from "../inspection/period/SpendTally.ts"
 import * as SpendLimits from "../../config/limits/SpendLimits.ts"
 import type * as DryRun from "./DryRun.ts"
-import type { Result } from "./DryRun.ts"
+import type { DryRunResult } from "./DryRun.ts"
 import * as ConfiguredRun from "./ConfiguredRun.ts"
-import type * as Outages from "./Outages.ts"
+import type * as OutageScripts from "./OutageScripts.ts"
 import type { Followed } from "./ReplayedTurn.ts"
-import type { TurnCourse } from "./TurnCourse.ts"
+import type { DryTurnCourse } from "./DryTurnCourse.ts"
 import * as SpendSums from "../../config/limits/SpendSums.ts"
 
 /** One configuration that was tried. */
 export interface Trial {
   readonly name: string
-  readonly result: DryRun.Result
+  readonly result: DryRun.DryRunResult
   readonly report: DryRunReport.DryRunReport
   /** How far the turns of a replay have followed their records; absent: they are new ones. */
   readonly followed?: ReadonlyArray<Followed>
@@ -27,7 +27,7 @@ export interface Trial {
 
 /** Configurations side by side, with what was assumed, one sentence each. */
 export interface Comparison {
-  readonly outages: Outages.Outages
+  readonly outages: OutageScripts.OutageScripts
   readonly trials: Arr.NonEmptyReadonlyArray<Trial>
   /** The record as it was, where that was replayed. */
   readonly was?: Trial
@@ -35,7 +35,7 @@ export interface Comparison {
 }
 
 /** What a run came to. `prices` are the configured ones. */
-export const of = (name: string, result: DryRun.Result, prices?: Prices.Prices): Trial => ({
+export const of = (name: string, result: DryRun.DryRunResult, prices?: Prices.Prices): Trial => ({
   name,
   result,
   report: summaryOf(result, prices)
@@ -48,7 +48,7 @@ export const run = (name: string, dryRun: DryRun.DryRun, prices?: Prices.Prices)
     () => of(name, dryRun.result, prices)
   )
 
-/** Calls `step` until it returns `false` (Trial.T1). */
+/** Calls `step` until it returns `false`. */
 export const inSlices = (step: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (let isOver = false; !isOver; yield* pause) {
@@ -112,14 +112,14 @@ const spendAssumptions = ({ model, prices = {}, spend = [] }: ConfiguredRun.Conf
 
 /** The account of a dry run. `prices` are the configured ones. */
 export const summaryOf = (
-  { cut, endAt, startAt, turns }: Result,
+  { cut, endAt, startAt, turns }: DryRunResult,
   prices: Prices.Prices = {}
 ): DryRunReport.DryRunReport => {
   const answers = turns.flatMap(({ end }) => (end?.status === "completed" ? [end.at] : [])).sort(ascending)
   const waits = turns.map(waitedMs).sort(ascending)
   const endpoints = endpointsOf(turns)
   const failed = sumOf(endpoints.map(({ failed }) => failed))
-  const countOf = (status: NonNullable<TurnCourse["end"]>["status"]) =>
+  const countOf = (status: NonNullable<DryTurnCourse["end"]>["status"]) =>
     turns.filter(({ end }) => end?.status === status).length
   const aborted = countOf("aborted")
   return {
@@ -150,14 +150,14 @@ export const summaryOf = (
 }
 
 /** The time that a turn spent in waits. */
-const waitedMs = ({ waits }: TurnCourse): number =>
+const waitedMs = ({ waits }: DryTurnCourse): number =>
   waits.reduce((sum, { endedAt, from }) => sum + Math.max(0, endedAt - from), 0)
 
 const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, n) => sum + n, 0)
 
 const ascending = (a: number, b: number): number => a - b
 
-const failuresOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["failures"] => {
+const failuresOf = (turns: ReadonlyArray<DryTurnCourse>): DryRunReport.DryRunReport["failures"] => {
   const failed = turns.flatMap(({ end }) => (end?.status === "failed" ? [end] : []))
   const groups = Map.groupBy(failed, ({ because, reason }) => `${because} ${reason}`)
   return Array.from(groups.values(), (ends) => {
@@ -166,7 +166,7 @@ const failuresOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport
   }).sort((a, b) => b.turns - a.turns)
 }
 
-const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunReport["endpoints"] => {
+const endpointsOf = (turns: ReadonlyArray<DryTurnCourse>): DryRunReport.DryRunReport["endpoints"] => {
   const made = turns.flatMap(({ calls }) => calls.filter(({ outcome }) => outcome !== "shared"))
   return Array.from(
     Map.groupBy(made, ({ target }) => target),
@@ -179,7 +179,7 @@ const endpointsOf = (turns: ReadonlyArray<TurnCourse>): DryRunReport.DryRunRepor
 
 /** The tokens and the money of answers. Absent: the courses have no tokens. */
 const spentOf = (
-  turns: ReadonlyArray<TurnCourse>,
+  turns: ReadonlyArray<DryTurnCourse>,
   prices: Prices.Prices
 ): Pick<DryRunReport.DryRunReport, "tokens" | "cost"> => {
   const tally = new SpendTally()

@@ -1,9 +1,10 @@
 /**
  * A clock that jumps from one moment to the next, for dry runs.
  *
+ * Times are whole milliseconds, as those of a timer.
+ *
  * VirtualClock.V1. Moments come in the order of their times; of equal times, in the order in which they were set.
  * VirtualClock.V2. A moment that is set never comes while the code that set it runs.
- * VirtualClock.V3. Times are whole milliseconds, as those of a timer.
  */
 import { Timer } from "@holdfast/journal"
 import type { ProviderCall } from "@holdfast/kernel/host"
@@ -41,7 +42,7 @@ export class VirtualClock implements GateClock, ProviderCall.World {
   readonly elapsed = this.now
 
   readonly at = (endMs: number, act: () => void): (() => void) => {
-    const moment = { at: Math.max(Math.ceil(endMs), this.ms), act } // VirtualClock.V3
+    const moment = { at: Math.max(Math.ceil(endMs), this.ms), act }
     if (moment.at !== Infinity) this.moments.add(moment)
     return () => this.moments.delete(moment)
   }

@@ -1,15 +1,15 @@
 /**
  * Reads one recorded decision: its numbers, and the rules that made it.
  *
- * DecisionAccount.G1. Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers.
- * DecisionAccount.G2. The rule that decided comes first; the others qualify it. tools/src/RuleBook.ts lists them.
+ * Data that the record lacks is not guessed: a strategy that recorded no basis has decisions without numbers. The rule that decided comes
+ * first; the others qualify it. tools/src/RuleBook.ts lists them.
  */
 import { type Directive, RetryStrategy, type Route } from "@holdfast/kernel"
 import { Basis } from "@holdfast/policy"
 import { defined, Failure, Target, type TurnExplanation } from "@holdfast/wire"
 
 /** A decision without its words. */
-export type DecisionAccount = Omit<TurnExplanation.Retry, "words"> | Omit<TurnExplanation.GaveUp, "words">
+export type DecisionAccount = Omit<TurnExplanation.ExplainedRetry, "words"> | Omit<TurnExplanation.GaveUp, "words">
 
 /** A decision about a failure with its numbers, without its words. */
 export const of = (directive: Directive.Directive, failure: Failure.Failure): DecisionAccount => {
@@ -145,13 +145,13 @@ const GAVE_UP: { readonly [B in TurnExplanation.GaveUpBecause]: (refusal: Refusa
   exhausted: () => ["D7"]
 }
 
-const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.Retry, "spending" | "onReason"> => {
+const spendingsOf = ({ limits, spent }: Basis.Basis): Pick<TurnExplanation.ExplainedRetry, "spending" | "onReason"> => {
   if (limits === undefined) return {}
   const { extendedMs = 0, onReason } = spent
   const spendingOf = (
     { elapsedMs, sleptMs }: { readonly elapsedMs: number; readonly sleptMs: number },
     totalMs: number | undefined
-  ): TurnExplanation.Spending => ({
+  ): TurnExplanation.ExplainedSpending => ({
     measure: limits.measure,
     spentMs: limits.measure === "scheduled" ? sleptMs : elapsedMs,
     ...defined({

@@ -1,9 +1,9 @@
 /**
  * Explains a turn from its stored row, events and records (rule X9). Pure.
  *
- * Explanation.E1. The same record gives the same explanation, in the service that runs the turn, in another one, and long after it.
- * Explanation.E2. All text of a provider or a client is redacted again when it is read: a record may be older than the rule that would have
- *     redacted it, and a key may have been configured since.
+ * The same record gives the same explanation, in the service that runs the turn, in another one, and long after it. All text of a provider
+ * or a client is redacted again when it is read: a record may be older than the rule that would have redacted it, and a key may have been
+ * configured since.
  */
 import { Interruption } from "@holdfast/journal"
 import { Records, type RetryStrategy } from "@holdfast/kernel"
@@ -63,7 +63,7 @@ class Account {
     )
   }
 
-  private steps(): ReadonlyArray<TurnExplanation.Step> {
+  private steps(): ReadonlyArray<TurnExplanation.ExplainedStep> {
     const { finals } = this.history
     const made = [...this.history.attempts, ...this.unrecorded()]
     return Array.from(
@@ -88,7 +88,7 @@ class Account {
     return history.next === undefined || isEnded || this.isForgotten ? [] : [history.next]
   }
 
-  private attempt(made: History.Attempt): TurnExplanation.Attempt {
+  private attempt(made: History.Attempt): TurnExplanation.ExplainedAttempt {
     const { body, decision, hasContent, number, outcome, target = this.first, wait } = made
     const failed = outcome?._tag === "Failed" || outcome?._tag === "Nothing" ? outcome.failure : undefined
     const failure = failed && this.cleaned(failed)
@@ -119,7 +119,7 @@ class Account {
     )
   }
 
-  private wait(wait: History.Wait, wakes: ReadonlyArray<RetryStrategy.Wake>): TurnExplanation.Wait {
+  private wait(wait: History.Wait, wakes: ReadonlyArray<RetryStrategy.Wake>): TurnExplanation.ExplainedWait {
     const { retryAt, since } = wait
     const end = this.waitEnd(wait)
     const changes = wakes.flatMap((wake) => this.change(wake))
@@ -185,7 +185,7 @@ class Account {
     return defined({ by: by && { commandId: by.commandId, origin: this.redact(by.origin) }, at })
   }
 
-  private tools(attempt: History.Attempt | undefined): ReadonlyArray<TurnExplanation.Tool> {
+  private tools(attempt: History.Attempt | undefined): ReadonlyArray<TurnExplanation.ExplainedTool> {
     if (attempt === undefined) return []
     return History.toolCallsOf(attempt).map(({ toolCallId, toolName }, tool) => {
       const result = attempt.results[tool]
@@ -204,15 +204,18 @@ class Account {
     })
   }
 
-  private toolOutcome(result: History.Attempt["results"][number]): TurnExplanation.ToolOutcome {
+  private toolOutcome(result: History.Attempt["results"][number]): TurnExplanation.ExplainedToolOutcome {
     if (result === undefined) return this.end === undefined ? "under-way" : "cut-short"
     if (!result.isError) return "answered"
     return result.output === ModelContext.INTERRUPTED ? "unknown" : "failed"
   }
 
   /** The question about a call and its answer, from the records of questions about its response; `undefined`: there was none. */
-  private approval(wakes: ReadonlyArray<RetryStrategy.Wake>, toolCallId: string): TurnExplanation.Approval | undefined {
-    let found: Omit<TurnExplanation.Approval, "words"> | undefined
+  private approval(
+    wakes: ReadonlyArray<RetryStrategy.Wake>,
+    toolCallId: string
+  ): TurnExplanation.ExplainedApproval | undefined {
+    let found: Omit<TurnExplanation.ExplainedApproval, "words"> | undefined
     for (const wake of wakes) {
       if (wake.type === "asked" && wake.asks.calls?.some((call) => call.toolCallId === toolCallId) === true)
         found = { outcome: "open", askedAt: wake.at ?? 0, until: wake.until, rules: [] }
@@ -228,14 +231,21 @@ class Account {
   }
 
   /** A single death is visible in the attempt that it cut off; from the second on, the row of deaths is reported. */
-  private interruption(): TurnExplanation.Interruption | undefined {
+  private interruption(): TurnExplanation.ExplainedInterruption | undefined {
     const { deaths, defects } = this.evidence.interruption ?? Interruption.none("")
     if (deaths < 2 && defects === 0) return undefined
     const rules = [...(deaths < 2 ? [] : ["X14"]), ...(defects === 0 ? [] : ["C10"])]
     return worded({ deaths, defects, rules }, Words.interruption)
   }
 
-  private seal({ attempts, endedAt, error, sleptMs, status, waitedMs }: TurnEvent.TurnEnd): TurnExplanation.Seal {
+  private seal({
+    attempts,
+    endedAt,
+    error,
+    sleptMs,
+    status,
+    waitedMs
+  }: TurnEvent.TurnEnd): TurnExplanation.ExplainedSeal {
     const { interruption } = this.evidence
     const isSealedByDefect = interruption !== undefined && error?.defect === true
     const byDefect = isSealedByDefect ? [interruption.deaths > Interruption.SUSPECT ? "X14" : "C10"] : []
@@ -252,7 +262,6 @@ class Account {
     )
   }
 
-  /** Explanation.E2 */
   private cleaned(failure: Failure.Failure): Failure.Failure {
     const { redact } = this
     const { code, evidence, message } = failure
@@ -283,7 +292,7 @@ const OUTCOMES = {
   Lost: "lost"
 } as const
 
-const compactionOf = (outcome: History.Attempt["outcome"]): TurnExplanation.Compaction | undefined => {
+const compactionOf = (outcome: History.Attempt["outcome"]): TurnExplanation.ExplainedCompaction | undefined => {
   if (outcome?._tag === "Compacted") return "compacted"
   if (outcome?._tag === "Nothing") return "nothing"
   return outcome?._tag === "Failed" && !("contentSeen" in outcome) ? "failed" : undefined

@@ -11,7 +11,7 @@ import * as Prose from "../../base/text/Prose.ts"
 import * as Words from "./Words.ts"
 
 /** The output device: its time zone and width. */
-export interface Display {
+interface Display {
   /** As the time zone database names it: `UTC`, `Europe/Berlin`. */
   readonly timeZone: string
   readonly columns: number
@@ -39,7 +39,7 @@ export const lines = (
   for (const step of steps) {
     page.blank()
     page.plain(`Step ${step.step + 1}, on ${step.attempts[0]?.target ?? "no target"}${Words.last(step.final)}`)
-    let known: TurnExplanation.Attempt | undefined
+    let known: TurnExplanation.ExplainedAttempt | undefined
     for (const attempt of step.attempts) known = writeAttempt(page, attempt, known)
     for (const { approval, endedAt, words } of step.tools)
       page.entry(endedAt, words, ...(approval === undefined ? [] : [page.localised(approval.words, approval.askedAt)]))
@@ -137,9 +137,9 @@ const standing = (
 /** Writes an attempt with its decision and wait; returns the attempt whose failure the reader knows by now. */
 const writeAttempt = (
   page: Page,
-  attempt: TurnExplanation.Attempt,
-  known: TurnExplanation.Attempt | undefined
-): TurnExplanation.Attempt | undefined => {
+  attempt: TurnExplanation.ExplainedAttempt,
+  known: TurnExplanation.ExplainedAttempt | undefined
+): TurnExplanation.ExplainedAttempt | undefined => {
   const { decision, endedAt, failure, wait, words } = attempt
   if (failure === undefined) {
     page.entry(endedAt, words)
@@ -164,7 +164,7 @@ const writeAttempt = (
 }
 
 /** Whether a failure may repeat an earlier one: not after an answer had begun, and not in a call for a summary. */
-const isRepeated = ({ compaction, hasContent }: TurnExplanation.Attempt): boolean =>
+const isRepeated = ({ compaction, hasContent }: TurnExplanation.ExplainedAttempt): boolean =>
   !hasContent && compaction === undefined
 
 /** Whether two failures differ only in details that change from request to request. */

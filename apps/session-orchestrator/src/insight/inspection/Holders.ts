@@ -1,9 +1,8 @@
 /**
  * Finds each conversation's runner by the locks that PostgreSQL holds for runners.
  *
- * Holders.H1. Ownership is the lock (`Cluster`), so the result is right after a take-over, and after a `kill -9`: the locks of a process end
- *     with its connection.
- * Holders.H2. Nothing is written for it, and the cluster is not asked: it costs one query.
+ * Ownership is the lock (`Cluster`), so the result is right after a take-over, and after a `kill -9`: the locks of a process end with its
+ * connection. Nothing is written for it, and the cluster is not asked: it costs one query.
  */
 import type { Ids } from "@holdfast/wire"
 import { Effect, Hash } from "effect"
@@ -11,11 +10,11 @@ import type { SqlClient, SqlError } from "effect/sql"
 import * as SessionName from "../../storage/sql/SessionName.ts"
 
 /** The runner of a conversation: its address, or null if no runner has it at the moment. */
-export type Holder = string | null
+export type RunnerAddress = string | null
 
 /** The runners of all conversations at one moment. */
 export interface Holders {
-  readonly of: (id: Ids.ConversationId) => Holder
+  readonly of: (id: Ids.ConversationId) => RunnerAddress
   /** The addresses of runners that have at least one shard. */
   readonly runners: ReadonlyArray<string>
 }

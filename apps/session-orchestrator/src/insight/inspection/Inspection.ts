@@ -1,7 +1,7 @@
 /**
  * Reads a database from outside, with or without a running service, by the ports of the service.
  *
- * Inspection.I1. Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
+ * Nothing in the database is changed: it is opened for reading alone. SQLite may leave its log files beside it, empty.
  */
 import { StorageError } from "@holdfast/journal"
 import { SqlDatabase } from "@holdfast/journal/sql"

@@ -118,7 +118,7 @@ export const courseOf = (
     for (const explained of made) {
       const attempt = attemptOf(explained, step, at, seal?.endedAt)
       attempts.push(attempt)
-      // The spans of a clock that was set back would overlap (TurnCourse.C2).
+      // The spans of a clock that was set back would overlap.
       at = Math.max(at, attempt.wait?.to ?? attempt.to ?? latest)
     }
     at = Math.max(at, ...tools.map(({ endedAt = 0 }) => endedAt))
@@ -133,7 +133,7 @@ const eventsBy = (read: ReturnType<Store["Service"]["turnEvents"]>) =>
   Effect.map(read, (stored) => stored.map(({ event }) => event))
 
 const attemptOf = (
-  explained: TurnExplanation.Attempt,
+  explained: TurnExplanation.ExplainedAttempt,
   step: number,
   from: number,
   sealedAt: number | undefined
@@ -153,7 +153,10 @@ const attemptOf = (
   }
 }
 
-const waitOf = ({ decision, wait }: TurnExplanation.Attempt, from: number): TurnCourse.CourseWait | undefined => {
+const waitOf = (
+  { decision, wait }: TurnExplanation.ExplainedAttempt,
+  from: number
+): TurnCourse.CourseWait | undefined => {
   if (wait === undefined || decision?.type !== "retry") return undefined
   const { deaths, end, retryAt } = wait
   return {

@@ -1,9 +1,8 @@
 /**
  * Lists turns and conversations to clients of the service (X15).
  *
- * TurnLists.T1. Nothing is woken: all is read from the database, so any process that shares it can list turns of the others.
- * TurnLists.T2. What a turn that has not ended is at, and on which model, is in its records. A filter for that reads the records of at most
- *     `MOST_READ` turns a page.
+ * Nothing is woken: all is read from the database, so any process that shares it can list turns of the others. What a turn that has not
+ * ended is at, and on which model, is in its records. A filter for that reads the records of at most `MOST_READ` turns a page.
  */
 import type { StorageError } from "@holdfast/journal"
 import { History } from "@holdfast/kernel/host"
@@ -36,7 +35,7 @@ export class TurnLists extends Context.Service<TurnLists, Effect.Success<typeof 
   "@holdfast/session-orchestrator/inspection/TurnLists"
 ) {}
 
-/** Turns whose records one page reads at most (TurnLists.T2). */
+/** Turns whose records one page reads at most. */
 export const MOST_READ = 200
 
 const make = Effect.gen(function* () {

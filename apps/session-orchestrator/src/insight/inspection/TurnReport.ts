@@ -62,7 +62,7 @@ export interface TurnReport extends Omit<TurnState.TurnSummary, "status" | "usag
   /** The budget of its present step; absent before the first failure and after the end. */
   readonly budget?: BudgetReport
   /** The runner that has the turn; absent after the end, and if no runners share the database. */
-  readonly runner?: Holders.Holder
+  readonly runner?: Holders.RunnerAddress
 }
 
 /** Reports a turn of a list to an operator, with what only a reader of the database knows. */

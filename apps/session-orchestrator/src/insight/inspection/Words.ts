@@ -33,17 +33,17 @@ export const evidence = (failure: Failure.Failure): string => {
 }
 
 /** The endpoint's full response; empty if the failure's message contains all of it. */
-export const body = ({ body }: Pick<TurnExplanation.Attempt, "body">): string =>
+export const body = ({ body }: Pick<TurnExplanation.ExplainedAttempt, "body">): string =>
   body === undefined ? "" : `It answered in full: ${Prose.oneLine(body)}`
 
 /** The outcome of an attempt. */
-export const attempt = (attempt: Fields<TurnExplanation.Attempt>): string =>
+export const attempt = (attempt: Fields<TurnExplanation.ExplainedAttempt>): string =>
   attempt.compaction === undefined
     ? ATTEMPTS[attempt.outcome](`Attempt ${attempt.attempt + 1}`, attempt)
     : COMPACTIONS[attempt.compaction](`Call ${attempt.attempt + 1}, for a summary,`, attempt.failure)
 
 /** The decision about a failure, and its reason. */
-export const decision = (decision: Fields<TurnExplanation.Decision>, failed: Failure.Failure): string =>
+export const decision = (decision: Fields<TurnExplanation.ExplainedDecision>, failed: Failure.Failure): string =>
   decision.type === "retry" && decision.resumes === true
     ? `The gate had made this attempt early; it costs nothing, and the turn is back in its wait: retry ${decision.retry + 1} at ${UtcTime.format(decision.retryAt)}.${voided(decision)}`
     : decision.type === "retry"
@@ -61,15 +61,15 @@ export const death = ({ at: foundAt }: Fields<TurnExplanation.WaitDeath>): strin
   `The service's process died; the next one found the wait at ${UtcTime.format(foundAt)}, and it went on to its own end.`
 
 /** A wait's question, and until when an answer is accepted. */
-export const asked = ({ asks, until }: Fields<TurnExplanation.Asked>): string =>
+export const asked = ({ asks, until }: Fields<TurnExplanation.ExplainedQuestion>): string =>
   `${Prose.oneLine(asks.message)} The turn asked, and waits for an answer until ${UtcTime.format(until)}.`
 
 /** Whether a wait is for an answer. */
-export const isAsking = ({ asked, end, retryAt }: TurnExplanation.Wait): boolean =>
+export const isAsking = ({ asked, end, retryAt }: TurnExplanation.ExplainedWait): boolean =>
   asked !== undefined && end === undefined && asked.until === retryAt
 
 /** When a wait was due. If it was moved to a past time: when that command was taken. */
-export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.Wait, "changes" | "retryAt">): number =>
+export const dueAt = ({ changes, retryAt }: Pick<TurnExplanation.ExplainedWait, "changes" | "retryAt">): number =>
   Math.max(retryAt, changes.findLast(({ type }) => type === "moved")?.at ?? retryAt)
 
 /** How a wait ended that was due at `due` (epoch milliseconds). */
@@ -97,11 +97,11 @@ export const last = (final: string | undefined): string => {
 }
 
 /** The outcome of a tool call. */
-export const tool = ({ outcome, tool, toolName }: Fields<TurnExplanation.Tool>): string =>
+export const tool = ({ outcome, tool, toolName }: Fields<TurnExplanation.ExplainedTool>): string =>
   `Tool call ${tool + 1}, ${Prose.oneLine(toolName)}, ${TOOLS[outcome]}`
 
 /** A question about a tool call, and its answer. */
-export const approval = (approval: Fields<TurnExplanation.Approval>): string => {
+export const approval = (approval: Fields<TurnExplanation.ExplainedApproval>): string => {
   const { askedAt, outcome, reason, until } = approval
   if (outcome === "open")
     return `It needs approval. The turn asked at ${UtcTime.format(askedAt)}, and waits for an answer until ${UtcTime.format(until)}.`
@@ -116,7 +116,7 @@ export const approval = (approval: Fields<TurnExplanation.Approval>): string => 
 }
 
 /** How the turn ended. */
-export const seal = ({ attempts, error, sleptMs, status, waitedMs }: Fields<TurnExplanation.Seal>): string => {
+export const seal = ({ attempts, error, sleptMs, status, waitedMs }: Fields<TurnExplanation.ExplainedSeal>): string => {
   const waited = waiting({ sleptMs, waitedMs })
   const effort = `after ${Count.of(attempts, "call")}${waited === "" ? "" : ` and ${waited}`}`
   const how = status === "completed" ? "was answered" : status === "aborted" ? "was aborted" : status
@@ -144,7 +144,7 @@ export const waiting = ({
 }
 
 /** What has interrupted a turn. */
-export const interruption = ({ deaths, defects }: Fields<TurnExplanation.Interruption>): string =>
+export const interruption = ({ deaths, defects }: Fields<TurnExplanation.ExplainedInterruption>): string =>
   ended(
     [
       ...(deaths < 2 ? [] : [`The process died ${deaths} times in a row in the middle of this turn`]),
@@ -155,7 +155,10 @@ export const interruption = ({ deaths, defects }: Fields<TurnExplanation.Interru
 // --- internal
 
 const ATTEMPTS: {
-  readonly [O in TurnExplanation.AttemptOutcome]: (name: string, attempt: Fields<TurnExplanation.Attempt>) => string
+  readonly [O in TurnExplanation.ExplainedOutcome]: (
+    name: string,
+    attempt: Fields<TurnExplanation.ExplainedAttempt>
+  ) => string
 } = {
   completed: (name, { finishReason }) =>
     `${name} was answered${finishReason === undefined ? "" : ` (${finishReason})`}.`,
@@ -175,7 +178,7 @@ const ATTEMPTS: {
 }
 
 const COMPACTIONS: {
-  readonly [C in TurnExplanation.Compaction]: (name: string, failed: Failure.Failure | undefined) => string
+  readonly [C in TurnExplanation.ExplainedCompaction]: (name: string, failed: Failure.Failure | undefined) => string
 } = {
   compacted: (name) => `${name} was answered: the summary replaces the older messages from here on.`,
   nothing: (name, failed) => {
@@ -185,7 +188,7 @@ const COMPACTIONS: {
   failed: (name, failed) => ended(`${name} failed${because(failed)}`)
 }
 
-const TOOLS: { readonly [O in TurnExplanation.ToolOutcome]: string } = {
+const TOOLS: { readonly [O in TurnExplanation.ExplainedToolOutcome]: string } = {
   answered: "was answered.",
   failed: "failed; the model got the error.",
   unknown:
@@ -246,13 +249,13 @@ const source = (hint: Failure.Hint, evidence: Readonly<Record<string, string>>):
   return `${hint.source}: ${Prose.oneLine(value)}`
 }
 
-const whenFailed = ({ hasContent, isUnseen }: Fields<TurnExplanation.Attempt>): string => {
+const whenFailed = ({ hasContent, isUnseen }: Fields<TurnExplanation.ExplainedAttempt>): string => {
   if (!hasContent) return "before any content"
   return isUnseen === true ? "after content that no client had received" : "after content had left"
 }
 
 /** The tokens of an attempt whose content is void. */
-const wasted = ({ decision, usage }: Fields<TurnExplanation.Attempt>): string => {
+const wasted = ({ decision, usage }: Fields<TurnExplanation.ExplainedAttempt>): string => {
   if (decision?.type !== "retry" || decision.midStream === undefined) return ""
   const { inputTokens, outputTokens } = usage ?? {}
   const known = [
@@ -265,24 +268,24 @@ const wasted = ({ decision, usage }: Fields<TurnExplanation.Attempt>): string =>
 }
 
 /** That the content of the failed attempt is void. */
-const voided = ({ midStream }: Fields<TurnExplanation.Retry>): string =>
+const voided = ({ midStream }: Fields<TurnExplanation.ExplainedRetry>): string =>
   midStream === undefined ? "" : ` The content of the failed attempt is void: midStream is ${midStream}.`
 
 const by = ({ by }: { readonly by?: TurnExplanation.By }): string =>
   by === undefined ? "" : ` by ${Prose.oneLine(by.origin)}, command ${by.commandId}`
 
-const whenOf = (decision: Fields<TurnExplanation.Retry>, failed: Failure.Failure): string =>
+const whenOf = (decision: Fields<TurnExplanation.ExplainedRetry>, failed: Failure.Failure): string =>
   decision.delayMs === 0 ? "at once" : `at ${UtcTime.format(decision.retryAt)}, after ${lengthOf(decision, failed)}`
 
 /** The target and credential of a retry that was sent elsewhere. */
-const whereOf = ({ credential, role, target }: Fields<TurnExplanation.Retry>): string => {
+const whereOf = ({ credential, role, target }: Fields<TurnExplanation.ExplainedRetry>): string => {
   if (target === undefined) return ""
   const key = credential === undefined ? "" : ` with credential ${Prose.oneLine(credential)}`
   return `, on ${target}${key}${role === undefined ? "" : `, of the chain ${Prose.oneLine(role)}`}`
 }
 
 /** The wait, and the source of its length. */
-const lengthOf = (decision: Fields<TurnExplanation.Retry>, { hint }: Failure.Failure): string => {
+const lengthOf = (decision: Fields<TurnExplanation.ExplainedRetry>, { hint }: Failure.Failure): string => {
   const { clipped, delayMs, hintMs = 0, isEarlier, jitterMs = 0, scheduledMs } = decision
   const wait = DurationText.format(delayMs)
   if (scheduledMs === undefined) return wait
@@ -299,7 +302,7 @@ const lengthOf = (decision: Fields<TurnExplanation.Retry>, { hint }: Failure.Fai
 
 /** A hint that changed nothing. */
 const unheeded = (
-  { hintMs, isEarlier, target }: Fields<TurnExplanation.Retry>,
+  { hintMs, isEarlier, target }: Fields<TurnExplanation.ExplainedRetry>,
   hint: Failure.Hint | undefined
 ): string => {
   if (hintMs !== undefined)
@@ -314,10 +317,10 @@ const unheeded = (
 
 /** The sum of the waits, this one included. */
 const spentWith = (
-  { delayMs, onReason, spending }: Fields<TurnExplanation.Retry>,
+  { delayMs, onReason, spending }: Fields<TurnExplanation.ExplainedRetry>,
   { reason }: Failure.Failure
 ): string => {
-  const partOf = (spending: TurnExplanation.Spending | undefined, on: string): ReadonlyArray<string> => {
+  const partOf = (spending: TurnExplanation.ExplainedSpending | undefined, on: string): ReadonlyArray<string> => {
     if (spending?.totalMs === undefined) return []
     const { measure, spentMs, totalMs } = spending
     return measure === "scheduled"
@@ -371,7 +374,7 @@ const whyKept = (midStream: TurnExplanation.GaveUp["midStream"], failed: Failure
   return `midStream is ${midStream}, and a client had received some of it`
 }
 
-const spentOf = (spending: TurnExplanation.Spending | undefined): string => {
+const spentOf = (spending: TurnExplanation.ExplainedSpending | undefined): string => {
   if (spending?.totalMs === undefined) return ""
   const { measure, spentMs, totalMs } = spending
   return `: ${DurationText.format(spentMs)} of ${DurationText.format(totalMs)} ${measure === "scheduled" ? "were spent" : "had passed"}`

@@ -38,19 +38,19 @@ const MARGIN_MS = 60_000
 const FORGET_MS = 3_600_000
 
 /** Sends a message, in one attempt. */
-export type Send = (message: Claimed) => Effect.Effect<void, Failure.Failure>
+export type SendMessage = (message: Claimed) => Effect.Effect<void, Failure.Failure>
 
 /** A kind of messages. */
-export interface Kind {
+export interface MessageKind {
   readonly patience: Patience
-  readonly send: Send
+  readonly send: SendMessage
 }
 
 /** The outbox, and how its messages are sent. */
 export interface Options {
   readonly outbox: Outbox["Service"]
   /** The kind of a message; `undefined`: another configuration wrote it, and it is given up. */
-  readonly kindOf: (message: Claimed) => Kind | undefined
+  readonly kindOf: (message: Claimed) => MessageKind | undefined
   readonly redact: (text: string) => string
   /** Is called for each message that ended. */
   readonly onEnd?: (message: Claimed, state: "delivered" | "refused") => Effect.Effect<void>
@@ -218,7 +218,7 @@ const giveBack = ({ outbox }: Options, { attempts, number }: Claimed) =>
 const settle = Effect.fnUntraced(function* (
   { onEnd = () => Effect.void, outbox, redact }: Options,
   message: Claimed,
-  kind: Kind | undefined,
+  kind: MessageKind | undefined,
   failure: Failure.Failure | undefined
 ): Effect.fn.Return<void, StorageError> {
   const now = yield* Clock.currentTimeMillis

@@ -1,8 +1,8 @@
 /**
  * Writes a notice in the format of its receiver: JSON, Slack, ntfy, an e-mail, or a template of the operator. Pure.
  *
- * NoticeFormat.F1. A template names fields of the notice, and nothing else: neither settings nor the environment are in reach.
- * NoticeFormat.F2. A value in a JSON template is escaped; a header has no line break; Slack's markup is escaped.
+ * A template names fields of the notice, and nothing else: neither settings nor the environment are in reach. A value in a JSON template is
+ * escaped; a header has no line break; Slack's markup is escaped.
  */
 import { PeriodReport } from "@holdfast/wire"
 import { Schema } from "effect"
@@ -62,7 +62,7 @@ export const write = (format: Format, body: NoticeBody): Content => {
   const text = format.template.replaceAll(PLACEHOLDER, (_, name: string) => {
     const value = name === "title" ? titleOf(body) : body[name]
     const written = typeof value === "string" || typeof value === "number" ? String(value) : ""
-    return isJson ? JSON.stringify(written).slice(1, -1) : written // NoticeFormat.F2
+    return isJson ? JSON.stringify(written).slice(1, -1) : written
   })
   return { id, headers: { "content-type": isJson ? "application/json" : "text/plain; charset=utf-8" }, text }
 }

@@ -5,8 +5,8 @@
  * anew cannot lead elsewhere. Errors never quote the address or a command's
  * arguments, which may be secrets.
  *
- * Posting.H1. Redirects are not followed: a status of 3xx is a failure.
- * Posting.H2. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are read, whatever the receiver does.
+ * Redirects are not followed: a status of 3xx is a failure. An attempt ends after `LIMIT_MS`, and at most `MOST_BYTES` of its answer are
+ * read, whatever the receiver does.
  */
 import ipaddr from "ipaddr.js"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -49,7 +49,7 @@ export const viaClient =
       const response = yield* HttpClient.withScope(client).execute(request)
       const parts: Array<Uint8Array> = []
       let size = 0
-      // Posting.H2: the rest is not read.
+      // the rest is not read.
       yield* response.stream.pipe(
         Stream.takeUntil((part) => (size += part.byteLength) >= MOST_BYTES),
         Stream.runForEach((part) => Effect.sync(() => parts.push(part)))
@@ -76,7 +76,7 @@ export const toPublic =
       yield* viaClient(yield* client)(post)
     }).pipe(Effect.scoped, timed)
 
-/** An attempt that fails after `LIMIT_MS` (Posting.H2). */
+/** An attempt that fails after `LIMIT_MS`. */
 export const timed = (attempt: Effect.Effect<void, Failure.Failure>): Effect.Effect<void, Failure.Failure> =>
   Effect.timeoutOrElse(attempt, {
     duration: Duration.millis(LIMIT_MS),

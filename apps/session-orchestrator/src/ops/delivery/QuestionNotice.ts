@@ -66,7 +66,7 @@ const bodyOf = ({ asks, event }: Question, redact: (text: string) => string, ori
   const since = sinceOf(event)
   const message = Prose.clip(redact(asks.message), MOST_MESSAGE)
   const until = new Date(retryAt).toISOString()
-  // The page's `shell/Route.ts` reads the path. An id has no character that must be encoded.
+  // The page's `shell/PageRoute.ts` reads the path. An id has no character that must be encoded.
   const url = origin === undefined ? undefined : `${origin}/#/c/${conversationId}`
   const orPage = url === undefined ? "" : `, or ${url}`
   return {

@@ -1,7 +1,7 @@
 /**
  * Finds the end of quiet hours: notices of incidents and failed turns wait until then. Pure.
  *
- * QuietHours.Q1. Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
+ * Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
  */
 import * as DailyTime from "../../base/text/DailyTime.ts"
 

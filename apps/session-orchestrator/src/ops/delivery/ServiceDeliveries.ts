@@ -67,8 +67,10 @@ export const layer: Layer.Layer<
     const { redact } = yield* Secrets
     const ends = webhooks === undefined ? undefined : yield* turnEnds(webhooks)
     const receivers =
-      notifications === undefined ? new Map<string, Deliveries.Send>() : yield* receiversOf(notifications, redact)
-    const kindOf = (message: Claimed): Deliveries.Kind | undefined => {
+      notifications === undefined
+        ? new Map<string, Deliveries.SendMessage>()
+        : yield* receiversOf(notifications, redact)
+    const kindOf = (message: Claimed): Deliveries.MessageKind | undefined => {
       if (message.turnId !== undefined) {
         return ends && { patience: Deliveries.OF_TURN_ENDS, send: ends }
       }
@@ -143,7 +145,7 @@ const turnEnds = Effect.fnUntraced(function* ({ secret, turnEnd }: NonNullable<V
   const states = yield* StoredTurns
   const toOperator = Posting.viaClient(yield* HttpClient.HttpClient)
   const toClient = Posting.toPublic()
-  const send: Deliveries.Send = ({ receiver, turnId }) =>
+  const send: Deliveries.SendMessage = ({ receiver, turnId }) =>
     Effect.gen(function* () {
       const state = turnId === undefined ? undefined : yield* stateOf(states, turnId)
       const isOperators = receiver === EVERY_TURN
@@ -178,10 +180,10 @@ const receiversOf = Effect.fnUntraced(function* (
   { command, commandFormat = "json", format = "json", webhook }: NonNullable<Values["telemetry"]["notifications"]>,
   redact: (text: string) => string
 ) {
-  const receivers = new Map<string, Deliveries.Send>()
+  const receivers = new Map<string, Deliveries.SendMessage>()
   const states = yield* StoredTurns
   const via =
-    (format: Parameters<typeof NoticeFormat.write>[0], send: Posting.SendContent): Deliveries.Send =>
+    (format: Parameters<typeof NoticeFormat.write>[0], send: Posting.SendContent): Deliveries.SendMessage =>
     ({ payload = "" }) =>
       Option.match(decodeBody(payload), {
         onNone: () => Effect.fail(GONE),

@@ -26,7 +26,7 @@ import { Outbox } from "../../storage/Outbox.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as RetryLog from "./logs/RetryLog.ts"
 import * as Traces from "./traces/Traces.ts"
-import * as TurnLog from "./logs/TurnLog.ts"
+import * as FailedTurnLog from "./logs/FailedTurnLog.ts"
 import * as MetricLabels from "./metrics/MetricLabels.ts"
 import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
@@ -47,7 +47,7 @@ export const layer: Layer.Layer<
     const listeners = [
       { attempt: counting(calls) },
       TurnMetrics.observer(MetricLabels.ofConfig(config, redact), context),
-      TurnLog.observer(redact, context)
+      FailedTurnLog.observer(redact, context)
     ]
     if (retryLog !== undefined) {
       const surroundings: RetryLog.ServiceFacts = {

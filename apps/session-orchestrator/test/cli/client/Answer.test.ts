@@ -5,7 +5,7 @@ import { Ids, type Message } from "@holdfast/wire"
 import { Effect, FileSystem } from "effect"
 import * as path from "node:path"
 import * as Answer from "../../../src/cli/client/Answer.ts"
-import type * as Service from "../../../src/cli/client/Service.ts"
+import type * as RunningService from "../../../src/cli/client/RunningService.ts"
 
 const conversationId = Ids.ConversationId.make("c")
 const turnId = Ids.TurnId.make("poster-1")
@@ -18,7 +18,7 @@ const said = (id: string, content: Message.AssistantMessage["content"]) => ({ ro
 
 /** Answers with these messages. */
 const serviceOf = (messages: ReadonlyArray<object>) =>
-  ({ conversation: () => ({ getMessages: Effect.succeed(messages) }) }) as unknown as Service.Client
+  ({ conversation: () => ({ getMessages: Effect.succeed(messages) }) }) as unknown as RunningService.ServiceClient
 
 describe("holdfast answer --files", () => {
   it.effect("writes the bytes of the last answer of the turn, each under a name of its own", () =>

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import * as PromptFile from "../../../src/cli/client/PromptFile.ts"
 
-const entries = (text: string, name = "prompts.txt", shared: PromptFile.Shared = {}, salt?: string) =>
+const entries = (text: string, name = "prompts.txt", shared: PromptFile.SharedFields = {}, salt?: string) =>
   Result.getOrThrow(PromptFile.parse(text, name, shared, salt))
 
 const problem = (text: string, name = "prompts.jsonl"): string => {
@@ -86,7 +86,7 @@ describe("a file of prompts", () => {
   })
 
   it("rule X15: other settings are other turns", () => {
-    const id = (shared: PromptFile.Shared) => entries("Why?", "p.txt", shared)[0]?.turn.turnId
+    const id = (shared: PromptFile.SharedFields) => entries("Why?", "p.txt", shared)[0]?.turn.turnId
     expect(id({ model: "a/b" })).not.toBe(id({}))
   })
 })

@@ -134,7 +134,7 @@ describe("TurnsTable", () => {
     for (const columns of [80, TurnsTable.TABLE_COLUMNS]) expect(text([waiting], columns)).not.toMatch(/runner/i)
   })
 
-  it("TurnsTable.T1, TurnsTable.T2: no content of a database makes a line too long, or an id shorter", () => {
+  it("no content of a database makes a line too long, or an id shorter", () => {
     const id = (n: number) => `0199a1b2-c3d4-7e5f-8a9b-00000000000${n}`
     const [conversationId, turnId, retriedBy] = [
       Ids.ConversationId.make(id(1)),
@@ -198,7 +198,7 @@ describe("TurnsTable", () => {
     expect(text([late], TurnsTable.TABLE_COLUMNS)).toContain("(the last prompt again)")
   })
 
-  it("TurnsTable.T1: no line is wider than the terminal with any content, and none moves the cursor", () => {
+  it("no line is wider than the terminal with any content, and none moves the cursor", () => {
     const anything = fc.record({ prompt: fc.string({ unit: "grapheme" }), message: fc.string({ unit: "grapheme" }) })
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 240 }), fc.array(anything, { maxLength: 4 }), (columns, texts) => {

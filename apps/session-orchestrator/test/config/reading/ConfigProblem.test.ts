@@ -11,7 +11,7 @@ const problem = (file: unknown): string => {
 }
 
 describe("a problem of the configuration", () => {
-  it("ConfigProblem.P1: quotes a short value, and names the kind of any other", () => {
+  it("quotes a short value, and names the kind of any other", () => {
     const of = (profile: unknown) => problem({ retry: { profile } })
     const expected = 'expected "overnight", "weekly", "interactive" or "cycling".'
     assert.strictEqual(of(""), `retry.profile: found ""; ${expected}`)
@@ -39,7 +39,7 @@ describe("a problem of the configuration", () => {
     assert.isUndefined(of(""))
   })
 
-  it("ConfigProblem.P2: names only the kind of a value that is or may be a secret", () => {
+  it("names only the kind of a value that is or may be a secret", () => {
     const of = (token: unknown) => problem({ server: { token } })
     const expected = "expected a string of at least 16 characters."
     assert.strictEqual(of("abc"), `server.token: found a string of 3 characters; ${expected}`)
@@ -49,7 +49,7 @@ describe("a problem of the configuration", () => {
     assert.strictEqual(problem("sk-planted"), "the whole: found a string of 10 characters; expected an object.")
   })
 
-  it("ConfigProblem.P2: quotes an address without its user and its query", () => {
+  it("quotes an address without its user and its query", () => {
     const [, address] = Configurations.problems({
       file: { providers: { own: { type: "own", baseUrl: "http://u:p@h:1/?a=b" } } }
     })

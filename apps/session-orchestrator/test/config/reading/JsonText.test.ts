@@ -18,7 +18,7 @@ const faultOf = (text: string): string =>
 const hasNoBackslash = (json: string): boolean => !json.includes("\\\\")
 
 describe("JsonText", () => {
-  it("JsonText.J1: reads every JSON value as JSON.parse does", () => {
+  it("reads every JSON value as JSON.parse does", () => {
     fc.assert(
       fc.property(fc.json().filter(hasNoBackslash), fc.constantFrom(undefined, 2), (json, indent) => {
         const text = JSON.stringify(JSON.parse(json), undefined, indent)
@@ -27,7 +27,7 @@ describe("JsonText", () => {
     )
   })
 
-  it("JsonText.J1: comments and trailing commas change no value", () => {
+  it("comments and trailing commas change no value", () => {
     fc.assert(
       fc.property(JsonWithComments.arbitrary, ({ plain, text }) => {
         expect(valueOf(text), text).toEqual(Result.succeed(JSON.parse(plain)))
@@ -36,7 +36,7 @@ describe("JsonText", () => {
     )
   })
 
-  it("JsonText.J1: the key __proto__ is a key like any other", () => {
+  it("the key __proto__ is a key like any other", () => {
     const text = '{ "__proto__": { "a": 1, }, /* b */ "b": [2,], }'
     const value = Result.getOrThrow(valueOf(text))
     expect(Object.entries(Object(value))).toEqual([
@@ -46,7 +46,7 @@ describe("JsonText", () => {
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
   })
 
-  it("JsonText.J1: refuses exactly what JSON.parse refuses, except comments, trailing commas and duplicate keys", () => {
+  it("refuses exactly what JSON.parse refuses, except comments, trailing commas and duplicate keys", () => {
     const token = fc.constantFrom(
       "{",
       "}",
@@ -136,7 +136,7 @@ describe("JsonText", () => {
     expect(faultOf(text)).toBe(fault)
   })
 
-  it("JsonText.J2: a key may occur once in each object", () => {
+  it("a key may occur once in each object", () => {
     expect(faultOf('{ "a": { "a": 1 }, "b": [{ "a": 1 }, { "a": 2 }] }')).toBe("none")
     expect(faultOf('{ "a": { "b": 1 },\n "\\u0061": 1 }')).toBe(
       '2:2 the key "a" is there twice, first in line 1. Keep one of them'
@@ -148,7 +148,7 @@ describe("JsonText", () => {
     expect(faultOf('{"a":'.repeat(levels))).toBe("1:501 nested more than 100 levels deep")
   })
 
-  it("JsonText.J3: 100 levels are read", () => {
+  it("100 levels are read", () => {
     expect(faultOf("[".repeat(100) + "]".repeat(100))).toBe("none")
   })
 
@@ -158,7 +158,7 @@ describe("JsonText", () => {
   })
 
   it.each(['{ "key": "sk-secret-secret\n" }', '{ "key": sk-secret-secret }', '{ "key": "a" "sk-secret-secret" }'])(
-    "JsonText.J4: quotes nothing of the value in %j",
+    "quotes nothing of the value in %j",
     (text) => {
       expect(faultOf(text)).not.toContain("secret")
     }

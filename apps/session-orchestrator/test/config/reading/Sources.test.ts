@@ -7,7 +7,7 @@ import * as Configurations from "../Configurations.ts"
 const decode = (content: unknown) => Sources.decode(content, ConfigProblem.formatPath)
 
 describe("Sources", () => {
-  it("Sources.P1: valid keys beside a mistake are kept", () => {
+  it("valid keys beside a mistake are kept", () => {
     const { missing, problems, settings } = decode({
       server: { host: "10.0.0.1", port: "x" },
       sever: 1,
@@ -36,7 +36,7 @@ describe("Sources", () => {
     expect(decode(content)).toMatchObject({ settings: {}, missing: [[]], problems: [{ place: "the whole" }] })
   })
 
-  it("Sources.P2: explains problems at, within or around a left-out path, and no other", () => {
+  it("explains problems at, within or around a left-out path, and no other", () => {
     const missing = [["providers", "a", "baseUrl"], ["tools"]]
     expect(
       ["providers.a.baseUrl", "providers.a", "tools.x.command", "tools"].map((p) => Sources.explains(missing, p))

@@ -5,7 +5,7 @@ import * as Secrets from "../../../src/config/redaction/Secrets.ts"
 
 const SECRET = 'planted/secret "1"'
 
-const logged = (format: SafeLogger.Format, effect: Effect.Effect<unknown>) =>
+const logged = (format: SafeLogger.LogFormat, effect: Effect.Effect<unknown>) =>
   Effect.gen(function* () {
     const lines: Array<string> = []
     const logger = SafeLogger.layer({ format, colors: false, write: (line) => lines.push(line) })

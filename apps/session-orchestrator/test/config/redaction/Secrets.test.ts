@@ -20,7 +20,7 @@ const around = fc.string({ maxLength: 40, unit: "grapheme-ascii" })
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64")
 
-/** Every form in which a secret must be found (Secrets.K1). */
+/** Every form in which a secret must be found. */
 const forms: ReadonlyArray<readonly [name: string, encode: (secret: string) => string]> = [
   ["as it is", (secret) => secret],
   ["percent-encoded", encodeURIComponent],

@@ -27,7 +27,7 @@ const use = fc.record({
 const reachedIn = (
   limits: ReadonlyArray<SpendLimits.SpendLimit>,
   sums: SpendSums.SpendSums,
-  over: Partial<SpendLimits.Situation> = {}
+  over: Partial<SpendLimits.SpendSituation> = {}
 ) =>
   SpendLimits.reached(limits, {
     prices: {},
@@ -39,7 +39,7 @@ const reachedIn = (
     ...over
   })
 
-const summed = (uses: ReadonlyArray<SpendSums.Use & { readonly tags: ReadonlyArray<string> }>) => {
+const summed = (uses: ReadonlyArray<SpendSums.TokenUse & { readonly tags: ReadonlyArray<string> }>) => {
   const sums = new SpendSums.SpendSums(dayOf)
   for (const { tags, ...each } of uses) sums.add(each, tags)
   return sums
@@ -53,7 +53,7 @@ const spent = (target: string, input: number, tags: ReadonlyArray<string> = []) 
 })
 
 describe("sums of a day", () => {
-  it("SpendSums.S1: equal a recount of the latest day, in any order, in total and by tag", () => {
+  it("equal a recount of the latest day, in any order, in total and by tag", () => {
     fc.assert(
       fc.property(fc.array(use, { minLength: 1, maxLength: 40 }), fc.constantFrom(undefined, ...TAGS), (uses, tag) => {
         const sums = summed(uses)
@@ -79,7 +79,7 @@ describe("sums of a day", () => {
 })
 
 describe("limits of spending", () => {
-  it("SpendLimits.L1: no more than one step of each running turn passes a limit", () => {
+  it("no more than one step of each running turn passes a limit", () => {
     const step = fc.record({ turn: fc.nat(4), tokens: fc.integer({ min: 1, max: 50 }) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.nat(500), (steps, limit) => {
@@ -103,7 +103,7 @@ describe("limits of spending", () => {
     )
   })
 
-  it("SpendLimits.L2: a model without a price counts as tokens, and the text of a limit of money names it", () => {
+  it("a model without a price counts as tokens, and the text of a limit of money names it", () => {
     const sums = summed([spent("local/tiny", 900), spent("openai/gpt-5", 2_000_000)])
     const money = [{ per: "day", money: 2, then: "fail" }] as const
     expect(reachedIn(money, sums, { timeZone: "Europe/Berlin" })?.message).toBe(
@@ -173,7 +173,7 @@ describe("limits of spending", () => {
     )
   })
 
-  it("SpendLimits.L3: a limit that fails turns comes before one that asks, and no answer passes it", () => {
+  it("a limit that fails turns comes before one that asks, and no answer passes it", () => {
     const sums = summed([spent("local/tiny", 100)])
     const limits = [
       { per: "day", tokens: 50, then: "ask" },

@@ -135,29 +135,27 @@ describe("a live response", () => {
     })
   )
 
-  it.effect(
-    "LiveResponse.L2: sends a keep-alive each 15 seconds of silence, and none to a client that does not read",
-    () =>
-      Effect.gen(function* () {
-        const { connection, done } = yield* sending(Stream.never)
-        assert.deepStrictEqual(done(), ALONE)
-        yield* TestClock.adjust("14999 millis")
-        assert.deepStrictEqual(done(), [])
-        yield* TestClock.adjust("1 milli")
-        assert.deepStrictEqual(done(), ["write alive"])
-        yield* TestClock.adjust("30 seconds")
-        assert.deepStrictEqual(done(), ["write alive", "write alive"])
-        connection.writableNeedDrain = true
-        yield* TestClock.adjust(FIFTEEN)
-        assert.deepStrictEqual(done(), [])
-        connection.writableNeedDrain = false
-        connection.destroyed = true
-        yield* TestClock.adjust(FIFTEEN)
-        assert.deepStrictEqual(done(), [])
-      })
+  it.effect("sends a keep-alive each 15 seconds of silence, and none to a client that does not read", () =>
+    Effect.gen(function* () {
+      const { connection, done } = yield* sending(Stream.never)
+      assert.deepStrictEqual(done(), ALONE)
+      yield* TestClock.adjust("14999 millis")
+      assert.deepStrictEqual(done(), [])
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(done(), ["write alive"])
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(done(), ["write alive", "write alive"])
+      connection.writableNeedDrain = true
+      yield* TestClock.adjust(FIFTEEN)
+      assert.deepStrictEqual(done(), [])
+      connection.writableNeedDrain = false
+      connection.destroyed = true
+      yield* TestClock.adjust(FIFTEEN)
+      assert.deepStrictEqual(done(), [])
+    })
   )
 
-  it.effect("LiveResponse.L2: all responses share one timer, which stops with the last of them", () =>
+  it.effect("all responses share one timer, which stops with the last of them", () =>
     Effect.gen(function* () {
       let asleep = 0
       const own = yield* Clock.Clock
@@ -256,22 +254,20 @@ describe("a live response", () => {
     ["a bug", Stream.die(new TypeError("planted")), "unexpected: Something went wrong; connect again."]
   ]
   for (const [what, items, said] of reasons) {
-    it.effect(
-      `LiveResponse.L4, L6: that broke off for ${what} is cut after the reason, or ended if it is endless`,
-      () =>
-        Effect.gen(function* () {
-          const broken = Stream.concat(Stream.make("a"), items)
-          const told = yield* sending(broken)
-          assert.deepStrictEqual(told.done(), [...HEAD, "write a", `write ${said}`, "cut"])
-          const endless = yield* sending(broken, { endless: true })
-          assert.deepStrictEqual(endless.done(), [...HEAD, "write a", `end ${said}`])
-          const silent = yield* sending(broken, { farewell: false })
-          assert.deepStrictEqual(silent.done(), [...HEAD, "write a", "cut"])
-        })
+    it.effect(`that broke off for ${what} is cut after the reason, or ended if it is endless`, () =>
+      Effect.gen(function* () {
+        const broken = Stream.concat(Stream.make("a"), items)
+        const told = yield* sending(broken)
+        assert.deepStrictEqual(told.done(), [...HEAD, "write a", `write ${said}`, "cut"])
+        const endless = yield* sending(broken, { endless: true })
+        assert.deepStrictEqual(endless.done(), [...HEAD, "write a", `end ${said}`])
+        const silent = yield* sending(broken, { farewell: false })
+        assert.deepStrictEqual(silent.done(), [...HEAD, "write a", "cut"])
+      })
     )
   }
 
-  it.effect("LiveResponse.L6: that is endless is cut if the client does not take the reason within five seconds", () =>
+  it.effect("that is endless is cut if the client does not take the reason within five seconds", () =>
     Effect.gen(function* () {
       const { connection, done, drain } = yield* sending(Stream.never, { endless: true })
       connection.isReading = false
@@ -311,36 +307,34 @@ describe("a live response over a socket", () => {
     ["no item", broken, ""],
     ["an item", Stream.concat(Stream.make("a"), broken), "a"]
   ] as const) {
-    it.live(
-      `LiveResponse.L4: that breaks off in the tick of its head, after ${what}, is cut after what was written`,
-      () =>
-        Effect.gen(function* () {
-          const drain = yield* Drain.Drain
-          const server = createServer((_request, response) => {
-            const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
-            Effect.runFork(
-              LiveResponse.send(request, drain, {
-                contentType: "text/plain",
-                keepAlive: "alive",
-                items,
-                encode: (all) => all.join(""),
-                endless: false
-              })
-            )
-          })
-          yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
-          yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-          const received = yield* Effect.callback<string>((resume) => {
-            let received = ""
-            const head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
-            const socket = connect((server.address() as AddressInfo).port, "127.0.0.1", () => socket.write(head))
-            socket.setEncoding("latin1").on("data", (part: string) => (received += part))
-            socket.on("error", () => {}).on("close", () => resume(Effect.succeed(received)))
-          })
-          assert.match(received, /^HTTP\/1\.1 200 /)
-          const body = received.slice(received.indexOf("\r\n\r\n") + 4)
-          assert.strictEqual(body, text === "" ? "" : `1\r\n${text}\r\n`)
-        }).pipe(Effect.provide(Drain.layer))
+    it.live(`that breaks off in the tick of its head, after ${what}, is cut after what was written`, () =>
+      Effect.gen(function* () {
+        const drain = yield* Drain.Drain
+        const server = createServer((_request, response) => {
+          const request = { method: "POST", response } as unknown as HttpServerRequest.HttpServerRequest
+          Effect.runFork(
+            LiveResponse.send(request, drain, {
+              contentType: "text/plain",
+              keepAlive: "alive",
+              items,
+              encode: (all) => all.join(""),
+              endless: false
+            })
+          )
+        })
+        yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+        yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+        const received = yield* Effect.callback<string>((resume) => {
+          let received = ""
+          const head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
+          const socket = connect((server.address() as AddressInfo).port, "127.0.0.1", () => socket.write(head))
+          socket.setEncoding("latin1").on("data", (part: string) => (received += part))
+          socket.on("error", () => {}).on("close", () => resume(Effect.succeed(received)))
+        })
+        assert.match(received, /^HTTP\/1\.1 200 /)
+        const body = received.slice(received.indexOf("\r\n\r\n") + 4)
+        assert.strictEqual(body, text === "" ? "" : `1\r\n${text}\r\n`)
+      }).pipe(Effect.provide(Drain.layer))
     )
   }
 })
@@ -392,7 +386,7 @@ describe("a live response of items that are pushed", () => {
     })
   )
 
-  it.effect("LiveResponse.L4, L5: a client that goes away ends the push, and a turn that stops cuts it", () =>
+  it.effect("LiveResponse.L5: a client that goes away ends the push, and a turn that stops cuts it", () =>
     Effect.gen(function* () {
       const gone = yield* pushing()
       for (const item of ["a", "b"]) gone.give(item)

@@ -14,7 +14,7 @@ import * as Tools from "../../../src/engine/conversation/Tools.ts"
 import type * as ConfiguredRun from "../../../src/insight/dry-run/ConfiguredRun.ts"
 import * as DryRun from "../../../src/insight/dry-run/DryRun.ts"
 import { DryTurn } from "../../../src/insight/dry-run/DryTurn.ts"
-import * as Outages from "../../../src/insight/dry-run/Outages.ts"
+import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import type * as SpendLimits from "../../../src/config/limits/SpendLimits.ts"
 import * as Recording from "../../../src/storage/Recording.ts"
@@ -72,7 +72,7 @@ export const dry = (night: Night): ReadonlyArray<Account> => {
     until: Duration.toMillis(Duration.hours(HOURS)),
     mostCalls: Infinity,
     spread: () => night.spread,
-    reply: Outages.simulated(outages, 0, { ...policy, maxTurns: 1_000 }),
+    reply: OutageScripts.simulated(outages, 0, { ...policy, maxTurns: 1_000 }),
     turns: (around) => {
       for (let n = 0; n < night.turns; n++)
         turns.push(new DryTurn({ turnId: `turn-${n}`, startedAt: n * night.gapMs, target: MODEL }, around))
@@ -138,7 +138,7 @@ const inService = <A>(
     for (const name of NAMES) simulated.set(name, yield* Simulated.makeOpenedAt(from))
     const provider: Provider.Provider["Service"] = {
       stream: (request) => {
-        const model = Outages.scriptOf(outages, request.target)
+        const model = OutageScripts.scriptOf(outages, request.target)
         const endpoint = simulated.get(request.target.provider)
         if (endpoint === undefined) throw new Error(`there is no ${request.target.provider}`)
         return endpoint.stream({ ...request, step: 0, attempt: 0, target: { provider: "simulated", model } })
@@ -193,8 +193,8 @@ const spendOf = (limits: ReadonlyArray<SpendLimits.SpendLimit>) => ({
   isShared: false
 })
 
-const outagesOf = ({ outages }: Night): Outages.Outages => {
-  const read = Outages.read(outages)
+const outagesOf = ({ outages }: Night): OutageScripts.OutageScripts => {
+  const read = OutageScripts.read(outages)
   if (read._tag === "Failure") throw new Error(read.failure)
   return read.success
 }

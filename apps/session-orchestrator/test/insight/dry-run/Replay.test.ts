@@ -4,7 +4,7 @@ import type { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
-import * as Outages from "../../../src/insight/dry-run/Outages.ts"
+import * as OutageScripts from "../../../src/insight/dry-run/OutageScripts.ts"
 import * as Replay from "../../../src/insight/dry-run/Replay.ts"
 import * as Trial from "../../../src/insight/dry-run/Trial.ts"
 import type { Recording, RecordedTurn } from "../../../src/storage/Recording.ts"
@@ -22,7 +22,7 @@ const replay = Effect.fnUntraced(function* (
   outages: ReadonlyArray<string> = [],
   readAt = 30 * HOUR
 ) {
-  const read = Outages.read(outages)
+  const read = OutageScripts.read(outages)
   if (read._tag === "Failure") throw new Error(read.failure)
   const scene = { recording, readAt, forMs: 48 * HOUR, mostCalls: 100_000, outages: read.success }
   const original = yield* Replay.original(scene)

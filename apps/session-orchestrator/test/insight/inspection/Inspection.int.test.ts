@@ -108,7 +108,7 @@ it.effect("has the last target of ended turns, and the turn that retried each", 
   })
 )
 
-it.effect("Inspection.I1: changes nothing, and creates no database", () =>
+it.effect("changes nothing, and creates no database", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
     const { message } = yield* Effect.flip(look(filename))

@@ -51,7 +51,7 @@ const listed = <A>(
 describe("a page of turns that have not ended", () => {
   const turns = Array.from({ length: 500 }, (_, i) => row(500 - i, i % 3 === 0))
 
-  it.effect("TurnLists.T2: reads the records that fill it, and no more", () =>
+  it.effect("reads the records that fill it, and no more", () =>
     listed(
       turns.map(({ position }) => row(position.number, true)),
       (lists, loaded) =>
@@ -62,7 +62,7 @@ describe("a page of turns that have not ended", () => {
     )
   )
 
-  it.effect("TurnLists.T2: ends after a number of turns, and the next page goes on behind them", () =>
+  it.effect("ends after a number of turns, and the next page goes on behind them", () =>
     listed(turns, (lists, loaded) =>
       Effect.gen(function* () {
         const { next, turns } = yield* lists.turns({ status: "waiting" }, { limit: 10 })

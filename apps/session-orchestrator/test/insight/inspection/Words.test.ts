@@ -6,14 +6,14 @@ import * as Words from "../../../src/insight/inspection/Words.ts"
 const failure: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true }
 const by = { commandId: "k1", origin: "HTTP" }
 
-const retry = (over: Partial<TurnExplanation.Retry> = {}, failed = failure): string =>
+const retry = (over: Partial<TurnExplanation.ExplainedRetry> = {}, failed = failure): string =>
   Words.decision({ type: "retry", retry: 0, decidedAt: 0, delayMs: 5_000, retryAt: 9, rules: ["D3"], ...over }, failed)
 
 const gaveUp = (over: Partial<TurnExplanation.GaveUp>, failed = failure): string =>
   Words.decision({ type: "gave-up", because: "budget", rules: ["D7"], ...over }, failed)
 
 describe("words that no turn of the explained ones has", () => {
-  it.each<[Partial<TurnExplanation.Retry>, string]>([
+  it.each<[Partial<TurnExplanation.ExplainedRetry>, string]>([
     [{ delayMs: 1, scheduledMs: 0 }, "after 1 ms, the schedule's."],
     [
       { scheduledMs: 5_000, hintMs: 5_000, isEarlier: true },
@@ -66,7 +66,7 @@ describe("words that no turn of the explained ones has", () => {
     )
   })
 
-  it.each<[Partial<TurnExplanation.Attempt>, string]>([
+  it.each<[Partial<TurnExplanation.ExplainedAttempt>, string]>([
     [{}, "Attempt 1 was answered."],
     [{ outcome: "failed" }, "Attempt 1 failed before any content."],
     [

@@ -74,7 +74,7 @@ const moment = fc.integer({ min: Date.UTC(2025, 0, 1), max: Date.UTC(2035, 0, 1)
 const HOUR = 3_600_000
 
 describe("DailyTime", () => {
-  it("DailyTime.D1: comes once a day, over changes of the clocks too", () => {
+  it("comes once a day, over changes of the clocks too", () => {
     fc.assert(
       fc.property(time, moment, (time, now) => {
         const [last, next] = [DailyTime.last(time, now), DailyTime.next(time, now)]
@@ -96,7 +96,7 @@ describe("DailyTime", () => {
 })
 
 describe("QuietHours", () => {
-  it("QuietHours.Q1: end at the next end if they have begun since the last one", () => {
+  it("end at the next end if they have begun since the last one", () => {
     const night = QuietHours.parse({ from: "22:00", to: "07:00" }) ?? expect.fail("no times of day")
     const at = (hours: number, minutes = 0, day = 1) => new Date(2031, 3, day, hours, minutes).getTime()
     expect(QuietHours.endOf(night, at(23))).toBe(at(7, 0, 2))

@@ -21,18 +21,18 @@ const busy: Failure.Failure = { reason: "overloaded", message: "busy", retryable
 const receiver = (...answers: ReadonlyArray<Failure.Failure | "taken" | "hangs">) => {
   const taken: Array<readonly [id: string, at: number]> = []
   const called = Deferred.makeUnsafe<void>()
-  const send: Deliveries.Send = ({ id }) =>
+  const send: Deliveries.SendMessage = ({ id }) =>
     Effect.flatMap(Clock.currentTimeMillis, (at) => {
       Deferred.doneUnsafe(called, Effect.void)
       const answer = answers[Math.min(taken.push([id, at]), answers.length) - 1] ?? "taken"
       return answer === "taken" ? Effect.void : answer === "hangs" ? Effect.never : Effect.fail(answer)
     })
-  const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
+  const kind: Deliveries.MessageKind = { patience: Deliveries.OF_TURN_ENDS, send }
   return { taken, kind, isCalled: Deferred.await(called) }
 }
 
 /** Lets time pass in steps, with a look into the outbox after each. */
-const pass = Effect.fnUntraced(function* (kind: Deliveries.Kind, steps: number, step: Duration.Input) {
+const pass = Effect.fnUntraced(function* (kind: Deliveries.MessageKind, steps: number, step: Duration.Input) {
   const outbox = yield* Outbox
   const { idle, look } = yield* Deliveries.make({ outbox, kindOf: () => kind, redact: (text) => text })
   for (let i = 0; i < steps; i++) {
@@ -98,7 +98,7 @@ describe("deliveries", () => {
       yield* outbox.add([message("a"), message("b")])
       const { kind, taken } = receiver("taken")
       let bugs = 2
-      const send: Deliveries.Send = (claimed) => {
+      const send: Deliveries.SendMessage = (claimed) => {
         if (claimed.id === "a" && bugs-- > 0) {
           if (bugs === 1) throw new TypeError("undefined is not a function")
           return Effect.die("a defect")
@@ -139,7 +139,7 @@ describe("deliveries", () => {
       const all = yield* Deferred.make<void>()
       let left = 20
       const send = () => Effect.sync(() => void (--left === 0 && Deferred.doneUnsafe(all, Effect.void)))
-      const kind: Deliveries.Kind = { patience: Deliveries.OF_TURN_ENDS, send }
+      const kind: Deliveries.MessageKind = { patience: Deliveries.OF_TURN_ENDS, send }
       // The clock stands still: no interval passes.
       yield* Effect.forkChild(Deliveries.run({ outbox, kindOf: () => kind, redact: (text) => text }))
       yield* Deferred.await(all)
@@ -231,14 +231,14 @@ describe("hostile receivers", () => {
     )
   )
 
-  it.effect("Posting.H2: one that floods is read up to a limit", () =>
+  it.effect("one that floods is read up to a limit", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(Posting.viaClient(endless)({ url: "http://a.test/", headers: {}, body: "{}" }))
       assert.strictEqual(failure.status, 500)
     })
   )
 
-  it.effect("Posting.H2: one that hangs costs ten seconds", () =>
+  it.effect("one that hangs costs ten seconds", () =>
     Effect.gen(function* () {
       const client = HttpClient.make(() => Effect.never)
       const fiber = yield* Effect.forkChild(
@@ -249,47 +249,45 @@ describe("hostile receivers", () => {
     })
   )
 
-  it.live(
-    "Posting.H1, H2, H3: of a request: it is never followed elsewhere, is read to a limit, and is reached at allowed addresses",
-    () =>
-      Effect.gen(function* () {
-        const paths: Array<string> = []
-        const server = http.createServer((request, response) => {
-          paths.push(request.url ?? "")
-          if (request.url === "/moved") return response.writeHead(302, { location: "/secret" }).end()
-          if (request.url !== "/flood") return response.writeHead(200).end()
-          const flood = (): void => void (response.write(Buffer.alloc(65_536)) && setImmediate(flood))
-          response.on("drain", flood)
-          return flood()
-        })
-        yield* Effect.acquireRelease(
-          Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-          () => Effect.sync(() => (server.closeAllConnections(), server.close()))
-        )
-        const { port } = server.address() as AddressInfo // a server on TCP has one
-        const lookup: Posting.Lookup = (_, done) => done(null, [{ address: "127.0.0.1", family: 4 }])
-        const to = (path: string, host = "hooks.test") => ({
-          url: `http://${host}:${port}${path}`,
-          headers: {},
-          body: "{}"
-        })
-        const allowed = Posting.toPublic({ lookup, isAllowed: () => true })
-        yield* allowed(to("/taken"))
-        assert.strictEqual((yield* Effect.flip(allowed(to("/moved")))).status, 302)
-        yield* allowed(to("/flood"))
-        assert.deepStrictEqual(paths, ["/taken", "/moved", "/flood"])
-        // The name was public when it was checked, and now leads to this machine.
-        for (const post of [to("/rebound"), to("/direct", "127.0.0.1")]) {
-          const failure = yield* Effect.flip(Posting.toPublic({ lookup })(post))
-          assert.deepInclude(failure, { reason: "refused", retryable: false })
-          assert.notInclude(failure.message, "hooks.test")
-        }
-        // A name that is not resolved has no addresses at all.
-        const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
-        const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
-        assert.deepInclude(unresolved, { reason: "network", retryable: true })
-        assert.strictEqual(paths.length, 3)
-      }).pipe(Effect.scoped)
+  it.live("of a request: it is never followed elsewhere, is read to a limit, and is reached at allowed addresses", () =>
+    Effect.gen(function* () {
+      const paths: Array<string> = []
+      const server = http.createServer((request, response) => {
+        paths.push(request.url ?? "")
+        if (request.url === "/moved") return response.writeHead(302, { location: "/secret" }).end()
+        if (request.url !== "/flood") return response.writeHead(200).end()
+        const flood = (): void => void (response.write(Buffer.alloc(65_536)) && setImmediate(flood))
+        response.on("drain", flood)
+        return flood()
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => (server.closeAllConnections(), server.close()))
+      )
+      const { port } = server.address() as AddressInfo // a server on TCP has one
+      const lookup: Posting.Lookup = (_, done) => done(null, [{ address: "127.0.0.1", family: 4 }])
+      const to = (path: string, host = "hooks.test") => ({
+        url: `http://${host}:${port}${path}`,
+        headers: {},
+        body: "{}"
+      })
+      const allowed = Posting.toPublic({ lookup, isAllowed: () => true })
+      yield* allowed(to("/taken"))
+      assert.strictEqual((yield* Effect.flip(allowed(to("/moved")))).status, 302)
+      yield* allowed(to("/flood"))
+      assert.deepStrictEqual(paths, ["/taken", "/moved", "/flood"])
+      // The name was public when it was checked, and now leads to this machine.
+      for (const post of [to("/rebound"), to("/direct", "127.0.0.1")]) {
+        const failure = yield* Effect.flip(Posting.toPublic({ lookup })(post))
+        assert.deepInclude(failure, { reason: "refused", retryable: false })
+        assert.notInclude(failure.message, "hooks.test")
+      }
+      // A name that is not resolved has no addresses at all.
+      const unknown: Posting.Lookup = (_, done) => done(Object.assign(new Error("not found"), { code: "ENOTFOUND" }))
+      const unresolved = yield* Effect.flip(Posting.toPublic({ lookup: unknown })(to("/unknown")))
+      assert.deepInclude(unresolved, { reason: "network", retryable: true })
+      assert.strictEqual(paths.length, 3)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("what is sent has no secret, whatever its template made of it", () =>

@@ -20,12 +20,12 @@ describe("a notice", () => {
     expect(JSON.parse(text)).toEqual(body)
   })
 
-  it("NoticeFormat.F2: mentions nobody in Slack", () => {
+  it("mentions nobody in Slack", () => {
     const { text } = JSON.parse(NoticeFormat.write("slack", body).text)
     expect(text).toBe('openai/gpt-5 is "down" &lt;!channel&gt; &amp; \u{1f6a8}')
   })
 
-  it("NoticeFormat.F2: has a title of one line in ntfy", () => {
+  it("has a title of one line in ntfy", () => {
     const { headers, text } = NoticeFormat.write("ntfy", body)
     expect(headers["title"]).toBe("openai/gpt-5 X-Evil: 1 is down")
     expect(text).toBe(body.text)
@@ -58,7 +58,7 @@ describe("a notice", () => {
     expect(Buffer.from(encoded, "base64").toString("utf8")).toBe(body.text)
   })
 
-  it("NoticeFormat.F1, F2: fills a template, in JSON with escaped values", () => {
+  it("fills a template, in JSON with escaped values", () => {
     const json = NoticeFormat.write({ template: '{"content":"{{text}}","n":{{waiting}}}' }, body)
     expect(JSON.parse(json.text)).toEqual({ content: body.text, n: 3 })
     expect(NoticeFormat.write({ template: "{{ title }}: {{reason}}." }, body).text).toContain("is down: .")
@@ -66,7 +66,7 @@ describe("a notice", () => {
     expect(NoticeFormat.write({ template: "{{url}} {{nextAt}}" }, links).text).toBe(`${links.url} ${links.nextAt}`)
   })
 
-  it("NoticeFormat.F1: a template names fields of a notice alone", () => {
+  it("a template names fields of a notice alone", () => {
     const isTemplate = Schema.is(NoticeTemplate)
     for (const template of [
       "{{secret}}",

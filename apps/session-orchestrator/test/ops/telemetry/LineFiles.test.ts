@@ -74,7 +74,7 @@ describe("lines that are divided over files", () => {
   const divided = (size: number, ...sizes: ReadonlyArray<number>) =>
     LineFile.divide(bytes(...sizes), size, 20).map((file) => file.map(({ length }) => length))
 
-  it("LineFile.F3: go into a new file only if they do not fit any more", () => {
+  it("go into a new file only if they do not fit any more", () => {
     assert.deepStrictEqual(divided(0, 10, 10, 10), [[10, 10], [10]])
     assert.deepStrictEqual(divided(10, 10), [[10]])
     assert.deepStrictEqual(divided(11, 10), [[], [10]])
@@ -85,29 +85,26 @@ describe("lines that are divided over files", () => {
 })
 
 describe("a file of lines", () => {
-  it.effect(
-    "LineFile.F3: is created with its folder for its owner alone, read once, and kept with its older ones",
-    () => {
-      const given = disk()
-      return Effect.gen(function* () {
-        const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
-          Effect.gen(function* () {
-            for (let n = 1; n <= 7; n++) yield* write(line(n))
-          })
-        )
-        assert.deepStrictEqual(said, [])
-        assert.deepStrictEqual(Object.fromEntries(given.files), {
-          "/log/r": "row7\n",
-          "/log/r.1": "row5\nrow6\n",
-          "/log/r.2": "row3\nrow4\n"
+  it.effect("is created with its folder for its owner alone, read once, and kept with its older ones", () => {
+    const given = disk()
+    return Effect.gen(function* () {
+      const said = yield* logging({ maxBytes: 10, keep: 2 }, given, (write) =>
+        Effect.gen(function* () {
+          for (let n = 1; n <= 7; n++) yield* write(line(n))
         })
-        assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
-        assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
+      )
+      assert.deepStrictEqual(said, [])
+      assert.deepStrictEqual(Object.fromEntries(given.files), {
+        "/log/r": "row7\n",
+        "/log/r.1": "row5\nrow6\n",
+        "/log/r.2": "row3\nrow4\n"
       })
-    }
-  )
+      assert.deepStrictEqual(given.asked.slice(0, 3), ["mkdir /log 700", "stat /log/r", "write a 600"])
+      assert.deepStrictEqual(new Set(given.asked.slice(2)), new Set(["write a 600"]))
+    })
+  })
 
-  it.effect("LineFile.F3: appends to an existing file, and truncates it if no older ones are kept", () => {
+  it.effect("appends to an existing file, and truncates it if no older ones are kept", () => {
     const given = disk()
     given.files.set("/log/r", "old\n")
     return Effect.gen(function* () {
@@ -122,7 +119,7 @@ describe("a file of lines", () => {
     })
   })
 
-  it.effect("LineFile.F2: counts the lines of a refused write as missing, and reads its file again", () => {
+  it.effect("counts the lines of a refused write as missing, and reads its file again", () => {
     const given = disk()
     return Effect.gen(function* () {
       given.state.refuses.add(2)
@@ -144,7 +141,7 @@ describe("a file of lines", () => {
     })
   })
 
-  it.effect("LineFile.F2: logs the beginning and the end of each outage of its disk", () => {
+  it.effect("logs the beginning and the end of each outage of its disk", () => {
     const given = disk()
     return Effect.gen(function* () {
       const said = yield* logging({ maxBytes: 100, keep: 1 }, given, (write) =>

@@ -102,7 +102,7 @@ describe("a notice", () => {
           yield* TestClock.adjust(6 * MINUTE)
           yield* outbox.add(memory.messages)
           const taken: Array<string> = []
-          const sends: Readonly<Record<string, Deliveries.Send>> = {
+          const sends: Readonly<Record<string, Deliveries.SendMessage>> = {
             webhook: () => Effect.fail(refusal),
             command: ({ id }) => Effect.sync(() => void taken.push(id))
           }
@@ -141,19 +141,17 @@ describe("a notice", () => {
       )
   )
 
-  it.effect(
-    "Notifications.N4: of an incident is in the log, with receivers or without; `TurnLog` logs failed turns",
-    () =>
-      logged((said) =>
-        Effect.gen(function* () {
-          const listeners = yield* start()
-          waits(listeners)
-          fails(listeners, 2, "other")
-          yield* TestClock.adjust(5 * MINUTE)
-          assert.lengthOf(said, 1)
-          assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
-        })
-      )
+  it.effect("of an incident is in the log, with receivers or without; `TurnLog` logs failed turns", () =>
+    logged((said) =>
+      Effect.gen(function* () {
+        const listeners = yield* start()
+        waits(listeners)
+        fails(listeners, 2, "other")
+        yield* TestClock.adjust(5 * MINUTE)
+        assert.lengthOf(said, 1)
+        assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
+      })
+    )
   )
 })
 

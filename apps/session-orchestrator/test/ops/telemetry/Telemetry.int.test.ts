@@ -8,7 +8,7 @@ import { Duration, Effect, Fiber, Metric, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { Labels } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { LabelValues } from "../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Process from "../../service/Process.ts"
 import * as Service from "../../service/Service.ts"
@@ -43,7 +43,7 @@ const metricsOf = (service: Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
 const counted = Effect.map(Effect.context<never>(), (context) => {
-  const labels = new Labels([], (name) => name)
+  const labels = new LabelValues([], (name) => name)
   return TurnMetrics.observer({ providers: labels, models: labels, tools: labels, targets: [] }, context)
 })
 
@@ -220,7 +220,7 @@ describe("traces", () => {
     }).pipe(alone)
   )
 
-  it.live("Spans.S1: of a turn that waits over a restart are one trace", () =>
+  it.live("of a turn that waits over a restart are one trace", () =>
     Effect.gen(function* () {
       const collector = yield* Receivers.receiver()
       const database = yield* TemporaryFile.temporaryFile

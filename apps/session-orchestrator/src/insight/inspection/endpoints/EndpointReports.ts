@@ -1,10 +1,10 @@
 /**
  * Joins what is known of each endpoint into a report, and writes it for a terminal. Pure.
  *
- * EndpointReports.E1. An endpoint is listed if the configuration names its model, if it has a gate, if it was called in the last hour, or if its
- *     model is paused. A model is listed with every credential of its provider.
- * EndpointReports.E2. Texts from outside (a provider's message, an address) are redacted.
- * EndpointReports.E3. A pause of a credential or an account belongs to every listed model of it.
+ * - An endpoint is listed if the configuration names its model, if it has a gate, if it was called in the last hour, or if its model is
+ *   paused. A model is listed with every credential of its provider.
+ * - Texts from outside (a provider's message, an address) are redacted.
+ * - A pause of a credential or an account belongs to every listed model of it.
  */
 import type { Route } from "@holdfast/kernel"
 import { type News, RetrySettings, Standing } from "@holdfast/policy"
@@ -34,7 +34,7 @@ interface Findings {
 
 type Configured = Pick<Values, "providers" | "model" | "models" | "retry">
 
-/** The routes that are listed, each once, with its credential if it has one (EndpointReports.E1). */
+/** The routes that are listed, each once, with its credential if it has one. */
 export const routesOf = (
   config: Configured,
   { calls, standing }: Pick<Findings, "calls" | "standing">,
@@ -222,7 +222,6 @@ const KINDS = [
   ["accounts", "account"]
 ] as const
 
-/** EndpointReports.E3 */
 const pausesOf = (
   standing: Standing.Standing,
   { credential, target }: Route.Route,

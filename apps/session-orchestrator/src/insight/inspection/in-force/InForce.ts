@@ -3,8 +3,7 @@
  *
  * A key without a source of its own has that of the object around it. A setting of `retry` that no source has is the profile's.
  *
- * InForce.I1. No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted
- *     after that.
+ * No value has a secret: keys, tokens, headers and addresses that are secrets are not written, and each value is redacted after that.
  */
 import type { ToolServerConfig } from "@holdfast/mcp"
 import { type Models, type Prices, Profile } from "@holdfast/policy"
@@ -26,7 +25,7 @@ export const of = (config: Values): EffectiveConfiguration.EffectiveConfiguratio
     ...defined({ file: config.file }),
     entries: rowsOf(config, redact).map(([key, value]) => ({
       key,
-      value: redact(value), // InForce.I1
+      value: redact(value),
       source: sourceOf(config, key)
     })),
     unused: Array.from(config.providers.values())

@@ -1,8 +1,8 @@
 /**
  * Finds the outages of endpoints in their answers and failures. Pure.
  *
- * Outages.O1. An outage is the time from an endpoint's first failure after an answer to its next answer.
- * Outages.O2. The order in which facts are added changes nothing.
+ * An outage is the time from an endpoint's first failure after an answer to its next answer. The order in which facts are added changes
+ * nothing.
  */
 import { defined, type Failure, type PeriodReport } from "@holdfast/wire"
 
@@ -22,7 +22,7 @@ export interface Why {
 }
 
 /** The answers and failures of endpoints so far. */
-export class Outages {
+export class EndpointOutages {
   private readonly endpoints = new Map<string, Endpoint>()
   /** One object for all failures that are alike: there may be a million. */
   private readonly whys = new Map<string, Why>()
@@ -85,7 +85,7 @@ const keyOf = ({ code = "", reason }: Why): string => `${reason} ${code}`
 
 const outagesOf = (target: string, { answers, failures }: Endpoint): ReadonlyArray<PeriodReport.Outage> => {
   const answered = answers.toSorted((a, b) => a - b)
-  // Of failures at the same moment the order of their words decides, so that the order of rows does not (Outages.O2).
+  // Of failures at the same moment the order of their words decides, so that the order of rows does not.
   const failed = failures.toSorted((a, b) => a.at - b.at || (keyOf(a.why) < keyOf(b.why) ? -1 : 1))
   const outages: Array<PeriodReport.Outage> = []
   let next = 0

@@ -1,9 +1,9 @@
 /**
  * Folds turns into a report of a period. Pure.
  *
- * PeriodTally.P1. Each turn is added once. The order of turns changes no figure and no word.
- * PeriodTally.P2. A turn belongs to the period if it ended in it, or has not ended. Its waits count as far as they are within the period.
- * PeriodTally.P3. Kept are sums, open questions, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
+ * - Each turn is added once. The order of turns changes no figure and no word.
+ * - A turn belongs to the period if it ended in it, or has not ended. Its waits count as far as they are within the period.
+ * - Kept are sums, open questions, and the times of failures, answers and waits: a hundred thousand turns take some megabytes.
  */
 import { History } from "@holdfast/kernel/host"
 import type { Prices } from "@holdfast/policy"
@@ -39,7 +39,7 @@ export class PeriodTally {
   private readonly failures: Array<FailedTurn> = []
   /** When each conversation was last run again on its last prompt. */
   private readonly retries = new Map<Ids.ConversationId, number>()
-  private readonly outages = new Outages.Outages()
+  private readonly outages = new Outages.EndpointOutages()
   private readonly awaited = new Set<string>()
   private readonly questions: Array<Asking> = []
   private readonly switches = new Map<string, PeriodReport.Switch>()
@@ -48,7 +48,7 @@ export class PeriodTally {
   /** What one turn of a conversation used, or several turns together: most have one. */
   private readonly conversations = new Map<Ids.ConversationId, ReadonlyArray<TurnUse.TargetUse> | SpendTally>()
   private readonly timeline: Timeline.Timeline
-  private spans: Array<Timeline.Span> = []
+  private spans: Array<Timeline.TimeSpan> = []
   private turnWaitedMs = 0
   private waited = 0
   private calls = 0
@@ -61,7 +61,7 @@ export class PeriodTally {
     this.timeline = new Timeline.Timeline(period.since, period.until)
   }
 
-  /** Adds a turn with what its records come to (PeriodTally.P1). A turn that ended before the period is left out (PeriodTally.P2). */
+  /** Adds a turn with what its records come to. A turn that ended before the period is left out. */
   add(row: TurnRow, history: History.History): void {
     const { acceptedAt, conversationId, end, prompt, turnId } = row.turn
     if (end !== undefined && end.endedAt < this.period.since) return
@@ -165,7 +165,7 @@ export class PeriodTally {
     this.switches.set(key, { from, to, count: (this.switches.get(key)?.count ?? 0) + 1 })
   }
 
-  private addWaits(waits: ReadonlyArray<Timeline.Span>): void {
+  private addWaits(waits: ReadonlyArray<Timeline.TimeSpan>): void {
     const spans = waits.flatMap(
       (wait) => Timeline.within(wait, { from: this.period.since, to: this.period.until }) ?? []
     )

@@ -1,7 +1,7 @@
 /**
  * Adds up tokens by model, and their cost. Pure.
  *
- * SpendTally.S1. Tokens are added per model and multiplied by its price once, so the order of turns changes no figure.
+ * Tokens are added per model and multiplied by its price once, so the order of turns changes no figure.
  */
 import { Prices } from "@holdfast/policy"
 import type { PeriodReport } from "@holdfast/wire"

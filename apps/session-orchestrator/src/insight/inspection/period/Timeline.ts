@@ -2,13 +2,13 @@
 import type { PeriodReport } from "@holdfast/wire"
 
 /** A span of time, in epoch milliseconds. */
-export interface Span {
+export interface TimeSpan {
   readonly from: number
   readonly to: number
 }
 
 /** The spans that are left where overlapping and touching ones are joined, in order. */
-export const union = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
+export const union = (spans: ReadonlyArray<TimeSpan>): ReadonlyArray<TimeSpan> => {
   const joined: Array<{ from: number; to: number }> = []
   for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
     if (to <= from) continue
@@ -20,10 +20,11 @@ export const union = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
 }
 
 /** The length of all spans, added up. */
-export const length = (spans: ReadonlyArray<Span>): number => spans.reduce((sum, { from, to }) => sum + to - from, 0)
+export const length = (spans: ReadonlyArray<TimeSpan>): number =>
+  spans.reduce((sum, { from, to }) => sum + to - from, 0)
 
 /** The part of a span within another one; `undefined`: there is none. */
-export const within = ({ from, to }: Span, bounds: Span): Span | undefined => {
+export const within = ({ from, to }: TimeSpan, bounds: TimeSpan): TimeSpan | undefined => {
   const span = { from: Math.max(from, bounds.from), to: Math.min(to, bounds.to) }
   return span.from < span.to ? span : undefined
 }
@@ -46,7 +47,7 @@ export class Timeline {
   }
 
   /** Adds the waits of one turn, which are within the period. A turn counts once a part. */
-  waited(spans: ReadonlyArray<Span>): void {
+  waited(spans: ReadonlyArray<TimeSpan>): void {
     let counted = -1
     for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
       const first = Math.max(counted + 1, this.partOf(from))

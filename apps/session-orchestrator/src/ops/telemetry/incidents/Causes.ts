@@ -5,8 +5,9 @@
  *
  * A cause is reported `settleMs` after it began, so that one notice counts the turns that fail together.
  *
- * Causes.K1. A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no
- *     turn has failed of it for `QUIET_MS`; the next failed turn begins it anew.
+ * A cause begins with the first turn that fails of it. It is over when its endpoint has answered a turn since then and no turn has failed
+ * of it for `QUIET_MS`; the next failed turn begins it anew.
+ *
  * Causes.K3. If failed turns end an incident, the notice of the incident's end reports them, and no other notice does. Until that notice
  *     is due they are not reported. If another turn waits again, the end is postponed, and the failed turns are reported like any others.
  */
@@ -21,7 +22,7 @@ export const MOST_ENDPOINTS = 1_000
 export const QUIET_MS = 3_600_000
 
 /** A cause of failed turns, as it is kept. Times are in epoch milliseconds. */
-export const Cause = Schema.Struct({
+export const FailureCause = Schema.Struct({
   target: Target.Target,
   reason: Failure.Reason,
   /** When the first turn failed. */
@@ -33,15 +34,15 @@ export const Cause = Schema.Struct({
   isTold: Schema.Boolean,
   /** The endpoint has answered a turn since the last failure. */
   isAnswered: Schema.Boolean,
-  said: Notice.LastFailure
+  said: Notice.NoticeFailure
 })
-export type Cause = typeof Cause.Type
+export type FailureCause = typeof FailureCause.Type
 
 /** The causes of each endpoint, by its formatted target. */
-export type Causes = HashMap.HashMap<string, ReadonlyArray<Cause>>
+export type Causes = HashMap.HashMap<string, ReadonlyArray<FailureCause>>
 
 /** The causes that an earlier process saved. */
-export const restore = (kept: ReadonlyArray<Cause>): Causes =>
+export const restore = (kept: ReadonlyArray<FailureCause>): Causes =>
   kept.reduce<Causes>(
     (causes, cause) =>
       HashMap.modifyAt(causes, Target.format(cause.target), (all) =>
@@ -51,20 +52,20 @@ export const restore = (kept: ReadonlyArray<Cause>): Causes =>
   )
 
 /** The causes to keep over a restart. */
-export const save = (causes: Causes): ReadonlyArray<Cause> => Array.from(HashMap.values(causes)).flat()
+export const save = (causes: Causes): ReadonlyArray<FailureCause> => Array.from(HashMap.values(causes)).flat()
 
 /** Records that a turn has failed at an endpoint. */
 export const failed = (
   causes: Causes,
-  { at, said, target }: { readonly target: Target.Target; readonly said: Notice.LastFailure; readonly at: number }
+  { at, said, target }: { readonly target: Target.Target; readonly said: Notice.NoticeFailure; readonly at: number }
 ): Causes => {
   const key = Target.format(target)
-  const all = Option.getOrElse(HashMap.get(causes, key), (): ReadonlyArray<Cause> => [])
+  const all = Option.getOrElse(HashMap.get(causes, key), (): ReadonlyArray<FailureCause> => [])
   if (all.length === 0 && HashMap.size(causes) >= MOST_ENDPOINTS) return causes
   const known = all.find(({ reason }) => reason === said.reason)
   const others = all.filter((cause) => cause !== known)
-  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS // Causes.K1
-  const cause: Cause =
+  const isOver = known !== undefined && known.isTold && known.isAnswered && at - known.last >= QUIET_MS
+  const cause: FailureCause =
     known === undefined || isOver
       ? { target, reason: said.reason, since: at, last: at, failed: 1, isTold: false, isAnswered: false, said }
       : { ...known, last: at, failed: known.failed + 1, isAnswered: false, said }
@@ -84,7 +85,7 @@ export const answered = (causes: Causes, target: Target.Target): Causes => {
 }
 
 /** The end of an endpoint's incident. Its notice reports the turns that failed of the incident's reason (Causes.K3). */
-export interface Ending {
+export interface IncidentEnd {
   readonly reason: Failure.Reason
   /** When the notice is due, in epoch milliseconds. */
   readonly at: number
@@ -94,7 +95,7 @@ export interface Ending {
 export const dueAt = (
   causes: Causes,
   settleMs: number,
-  endingOf: (target: Target.Target) => Ending | undefined = () => undefined
+  endingOf: (target: Target.Target) => IncidentEnd | undefined = () => undefined
 ): number =>
   save(causes).reduce(
     (first, cause) => (cause.isTold ? first : Math.min(first, momentOf(cause, settleMs, endingOf(cause.target)))),
@@ -110,7 +111,7 @@ export const dueNotices = (
   causes: Causes,
   at: number,
   settleMs: number,
-  situation: (target: Target.Target) => { readonly waiting: number; readonly ending: Ending | undefined }
+  situation: (target: Target.Target) => { readonly waiting: number; readonly ending: IncidentEnd | undefined }
 ): readonly [Causes, ReadonlyArray<Notice.Notice>] => {
   const notices: Array<Notice.Notice> = []
   let next = causes
@@ -146,5 +147,5 @@ export const dueNotices = (
 
 // --- internal
 
-const momentOf = ({ reason, since }: Cause, settleMs: number, ending: Ending | undefined): number =>
+const momentOf = ({ reason, since }: FailureCause, settleMs: number, ending: IncidentEnd | undefined): number =>
   Math.max(since + settleMs, ending?.reason === reason ? ending.at : since)

@@ -1,20 +1,21 @@
 /**
  * Decides when to notify an operator of outages, recoveries and failed turns. Pure.
  *
- * Incidents.I1. An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted
- *     from the first wait since its last answer. It ends with the next answer.
+ * - An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted from the
+ *   first wait since its last answer. It ends with the next answer.
+ * - Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was aborted or
+ *   was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another endpoint and
+ *   has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the incident does not count
+ *   as open.
+ * - A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
+ *
  * Incidents.I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
  *     without a notice of its beginning has no notice of its end.
- * Incidents.I3. Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was
- *     aborted or was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another
- *     endpoint and has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the
- *     incident does not count as open.
  * Incidents.I4. `Kept` is all that the next process needs (`SharedIncidents`): a reported incident continues, and an incident about to begin still
  *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
  *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
  *     Where incidents are kept in a database, none is given up before it was asked: while a turn that has not ended waits for the endpoint
  *     or calls it, the incident lasts (`unanswered`, `Asked`). If a process died, its last facts may be missing, and the notice names that.
- * Incidents.I5. A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  */
 import { defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { type Data, HashMap, Option } from "effect"
@@ -37,20 +38,20 @@ interface Kept {
   /** The end of the longest wait that was decided. */
   readonly waitsUntil: number
   /** The last failure. */
-  readonly said: Notice.LastFailure
+  readonly said: Notice.NoticeFailure
   /** The outcomes of turns that waited for it. */
   readonly outcomes?: Notice.Outcomes
-  /** When the notice of its end is due, if no turn waits for it until then (Incidents.I3). */
+  /** When the notice of its end is due, if no turn waits for it until then. */
   readonly endsAt?: number
 }
 
 /** A fact about a turn or the clock. Times are in epoch milliseconds. */
-export type Input = Data.TaggedEnum<{
+export type Fact = Data.TaggedEnum<{
   /** A turn begins to wait for an endpoint. */
   Waits: {
     readonly conversationId: string
     readonly target: Target.Target
-    readonly said: Notice.LastFailure
+    readonly said: Notice.NoticeFailure
     readonly until: number
     readonly at: number
   }
@@ -69,7 +70,7 @@ export type Input = Data.TaggedEnum<{
     readonly status: TurnEvent.TurnStatus
     readonly turnId?: Ids.TurnId | undefined
     /** Why it failed. */
-    readonly said?: Notice.LastFailure | undefined
+    readonly said?: Notice.NoticeFailure | undefined
     readonly at: number
   }
   /** The database was asked whether a turn that has not ended waits for an endpoint, or calls it (Incidents.I4). */
@@ -174,7 +175,7 @@ export const unanswered = ({ troubles }: IncidentState, at: number): ReadonlyArr
       trouble.isTold && !isHeld(trouble, at) && lastWaitOf(trouble) <= at && (endOf(trouble) ?? -Infinity) <= at
   )
 
-/** The number of incidents that a turn of this process waits for, at a moment in epoch milliseconds (Incidents.I3). */
+/** The number of incidents that a turn of this process waits for, at a moment in epoch milliseconds. */
 export const openCount = ({ troubles }: IncidentState, at: number): number =>
   Array.from(HashMap.values(troubles)).filter((trouble) => trouble.isTold && isWaitedForHere(trouble, at)).length
 
@@ -201,7 +202,7 @@ export const dueAt = (state: IncidentState, afterMs: number): number | undefined
 /** Folds a fact into the state and returns the notices that are due. */
 export const record = (
   state: IncidentState,
-  input: Input,
+  input: Fact,
   afterMs: number
 ): readonly [state: IncidentState, notices: ReadonlyArray<Notice.Notice>] => {
   const { at } = input
@@ -261,7 +262,7 @@ const withTurn = (state: IncidentState, conversationId: string, counted: Counted
       : HashMap.set(state.turns, conversationId, counted)
 })
 
-/** Incidents.I3: trouble without a notice is kept while a turn waits for it. */
+/** Trouble without a notice is kept while a turn waits for it. */
 const withTrouble = (state: IncidentState, key: string, trouble: Trouble, at: number): IncidentState => ({
   ...state,
   troubles:
@@ -270,7 +271,7 @@ const withTrouble = (state: IncidentState, key: string, trouble: Trouble, at: nu
       : HashMap.remove(state.troubles, key)
 })
 
-const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>): IncidentState => {
+const waits = (before: IncidentState, input: Extract<Fact, { _tag: "Waits" }>): IncidentState => {
   const { at, conversationId, said, target, until } = input
   const key = Target.format(target)
   const known = Option.getOrUndefined(HashMap.get(before.troubles, key))
@@ -299,7 +300,7 @@ const waits = (before: IncidentState, input: Extract<Input, { _tag: "Waits" }>):
 
 const postponed = (
   state: IncidentState,
-  { conversationId, until }: Extract<Input, { _tag: "Postponed" }>
+  { conversationId, until }: Extract<Fact, { _tag: "Postponed" }>
 ): IncidentState => {
   const counted = countedOf(state, conversationId)
   const trouble = counted.waits && troubleAt(state, counted.waits)
@@ -312,7 +313,7 @@ const postponed = (
 /** Without an end of its own, the trouble ends now, and the ends of its turns are not known. */
 const asked = (
   state: IncidentState,
-  { at, hasOpenTurn, since, target }: Extract<Input, { _tag: "Asked" }>,
+  { at, hasOpenTurn, since, target }: Extract<Fact, { _tag: "Asked" }>,
   afterMs: number
 ): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const key = Target.format(target)
@@ -328,7 +329,7 @@ const asked = (
   return hasOpenTurn ? [known, []] : due(known, at, afterMs, key)
 }
 
-const troubleOf = ({ at: since, said, target, until }: Extract<Input, { _tag: "Waits" }>, number: number): Trouble => ({
+const troubleOf = ({ at: since, said, target, until }: Extract<Fact, { _tag: "Waits" }>, number: number): Trouble => ({
   ...inherited({ target, since, isTold: false, waitsUntil: until, said }, number),
   inheritedUntil: since
 })
@@ -353,7 +354,7 @@ const wentOn = (state: IncidentState, conversationId: string, at: number): Incid
 
 const answered = (
   before: IncidentState,
-  { at, conversationId, target }: Extract<Input, { _tag: "Answered" }>
+  { at, conversationId, target }: Extract<Fact, { _tag: "Answered" }>
 ): readonly [IncidentState, ReadonlyArray<Notice.Notice>] => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(before.troubles, key))
@@ -372,7 +373,7 @@ const answered = (
 /** The turn has ended, or has moved to another runner. */
 const ended = (
   state: IncidentState,
-  { at, conversationId, ...input }: Extract<Input, { _tag: "Sealed" | "Moved" }>,
+  { at, conversationId, ...input }: Extract<Fact, { _tag: "Sealed" | "Moved" }>,
   outcome: Outcome,
   settleMs: number
 ): IncidentState => {
@@ -456,7 +457,7 @@ const due = (
       const isOver = state.isKept ? key === confirmed : (endOf(trouble) ?? Infinity) <= at
       if (!isOver) continue
       troubles = HashMap.remove(troubles, key)
-      notices.push(noticeOf("incident-gave-up", trouble, at)) // Incidents.I3
+      notices.push(noticeOf("incident-gave-up", trouble, at))
     } else if (at - trouble.since >= afterMs) {
       if (isWaitedFor(trouble, at)) {
         const began = { ...trouble, isTold: true }
@@ -464,7 +465,7 @@ const due = (
         attempts ??= nextAttempts(state, at)
         const nextAt = earliest([attempts.get(key) ?? Infinity, ...trouble.others.nextAts], at)
         notices.push({ ...noticeOf("incident-began", began, at), ...defined({ nextAt }) })
-      } else troubles = HashMap.remove(troubles, key) // Incidents.I3
+      } else troubles = HashMap.remove(troubles, key)
     }
   }
   const all = [...notices, ...failures].toSorted((a, b) => a.since - b.since)
@@ -482,7 +483,7 @@ const endingOf = (
   { isKept, troubles }: IncidentState,
   target: Target.Target,
   confirmed?: string
-): Causes.Ending | undefined => {
+): Causes.IncidentEnd | undefined => {
   const key = Target.format(target)
   const trouble = Option.getOrUndefined(HashMap.get(troubles, key))
   const endsAt = trouble === undefined ? undefined : endOf(trouble)

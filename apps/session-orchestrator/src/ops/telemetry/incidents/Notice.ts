@@ -7,13 +7,13 @@ import { Failure, type Target } from "@holdfast/wire"
 import { Schema } from "effect"
 
 /** The last failure of an endpoint, without secrets. */
-export const LastFailure = Schema.Struct({
+export const NoticeFailure = Schema.Struct({
   reason: Failure.Reason,
   message: Schema.String,
   /** The HTTP status, or the provider's code. */
   code: Schema.optionalKey(Schema.String)
 })
-export type LastFailure = typeof LastFailure.Type
+export type NoticeFailure = typeof NoticeFailure.Type
 
 /** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
 export const Outcomes = Schema.Struct({
@@ -40,7 +40,7 @@ export interface Notice {
   readonly target: Target.Target
   readonly since: number
   readonly at: number
-  readonly said: LastFailure
+  readonly said: NoticeFailure
   /** Turns that wait for the endpoint, on all runners. */
   readonly waiting: number
   /** When the first of them asks the endpoint again, of an incident that began; absent if no runner knows. */

@@ -4,12 +4,13 @@
  * `Incidents` decides on the notices. This file has the clock and the log, and translates observations of turns; `SharedIncidents` translates
  * rows, and `Deliveries` sends what is in the outbox. A turn reports its facts and continues: a fiber writes them to the database. A notice of quiet hours is due at their end.
  *
+ * The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs failed
+ * turns.
+ *
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made
  *     twice. The id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments; the turns
  *     that failed then are uncounted in the database (`IncidentStates.S2`), and are counted by the next process or another runner.
  * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
- * Notifications.N4. The beginning and the end of an incident are logged by the runner that has found them, with receivers or without.
- *     `TurnLog` logs failed turns.
  */
 import type { StorageError, Timer } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
@@ -19,8 +20,8 @@ import * as NoticeMessages from "../../delivery/NoticeMessages.ts"
 import type { Decide, FailedTurn, IncidentStates } from "../../../storage/IncidentStates.ts"
 import type { Outbox } from "../../../storage/Outbox.ts"
 import * as Incidents from "./Incidents.ts"
-import type { LastFailure, Notice } from "./Notice.ts"
-import * as TurnLog from "../logs/TurnLog.ts"
+import type { NoticeFailure, Notice } from "./Notice.ts"
+import * as FailedTurnLog from "../logs/FailedTurnLog.ts"
 import * as NoticeText from "./NoticeText.ts"
 import * as SharedIncidents from "./SharedIncidents.ts"
 import * as QuestionNotice from "../../delivery/QuestionNotice.ts"
@@ -78,7 +79,7 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
   const bell = yield* Queue.sliding<void>(1)
   /** The state in the database, and the inputs that are not in it yet. */
   let written: Incidents.IncidentState = { ...Incidents.empty, isKept }
-  let inputs: Array<Incidents.Input> = []
+  let inputs: Array<Incidents.Fact> = []
   /** The state with these inputs. */
   let state = written
 
@@ -103,11 +104,11 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
 
   const logNotices = (notices: ReadonlyArray<Notice>): void => {
     for (const notice of notices) {
-      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice))) // Notifications.N4
+      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice)))
     }
   }
 
-  const record = (input: Incidents.Input): void => {
+  const record = (input: Incidents.Fact): void => {
     const [next, notices] = Incidents.record(state, input, afterMs)
     if (next === state) return
     const isChanged = next.troubles !== state.troubles || next.causes !== state.causes
@@ -142,7 +143,7 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
     /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
     const askedAt = (at: number) =>
       Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
-        Effect.map(storage.hasOpenTurn(target), (hasOpenTurn): Incidents.Input => ({
+        Effect.map(storage.hasOpenTurn(target), (hasOpenTurn): Incidents.Fact => ({
           _tag: "Asked",
           target,
           since,
@@ -163,7 +164,7 @@ export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer 
       let next = written
       let notices: ReadonlyArray<Notice> = []
       const decide: Decide = (rows, counted) => {
-        const passed: Incidents.Input = { _tag: "Passed", at: now }
+        const passed: Incidents.Fact = { _tag: "Passed", at: now }
         const facts = [...lost, ...taken].map((input) => uncountedBy(input, counted))
         const folded = fold(SharedIncidents.adopt(written, rows, reader), [...facts, ...asked, passed], afterMs)
         next = folded.state
@@ -222,10 +223,7 @@ const MOST_KEPT = 10_000
 // --- internal
 
 /** The listeners of turns that call `record` with each input. `redact` removes secrets from messages. */
-const listenersOf = (
-  record: (input: Incidents.Input) => void,
-  redact: (text: string) => string
-): Observer.Listeners => {
+const listenersOf = (record: (input: Incidents.Fact) => void, redact: (text: string) => string): Observer.Listeners => {
   const said = saidBy(redact)
   return {
     attempt: ({ conversationId, outcome, target }) => {
@@ -259,22 +257,23 @@ const listenersOf = (
 /** The input of a turn that has failed in a process that did not count it. */
 const ofFailed = (turn: FailedTurn, redact: (text: string) => string): Sealed => sealed(turn, saidBy(redact))
 
-type Sealed = Extract<Incidents.Input, { _tag: "Sealed" }>
+type Sealed = Extract<Incidents.Fact, { _tag: "Sealed" }>
 
 const sealed = (
   { conversationId, end: { endedAt: at, error, status, turnId }, target }: FailedTurn,
-  said: (failure?: Failure.Failure) => LastFailure
+  said: (failure?: Failure.Failure) => NoticeFailure
 ): Sealed => {
   const cause = status === "failed" ? said(error) : undefined
   return { _tag: "Sealed", conversationId, turnId, target, status, at, said: cause }
 }
 
 /** In an outage the same message repeats: it is redacted once. */
-const saidBy = (redact: (text: string) => string): ((failure?: Failure.Failure) => LastFailure) => {
-  let last: { readonly failure: Failure.Failure; readonly said: LastFailure } | undefined
+const saidBy = (redact: (text: string) => string): ((failure?: Failure.Failure) => NoticeFailure) => {
+  let last: { readonly failure: Failure.Failure; readonly said: NoticeFailure } | undefined
   return (failure) => {
-    if (failure === undefined) return TurnLog.errorOf(undefined, redact)
-    if (last === undefined || !isSame(last.failure, failure)) last = { failure, said: TurnLog.errorOf(failure, redact) }
+    if (failure === undefined) return FailedTurnLog.errorOf(undefined, redact)
+    if (last === undefined || !isSame(last.failure, failure))
+      last = { failure, said: FailedTurnLog.errorOf(failure, redact) }
     return last.said
   }
 }
@@ -282,7 +281,7 @@ const saidBy = (redact: (text: string) => string): ((failure?: Failure.Failure) 
 const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
   a.message === b.message && a.reason === b.reason && Failure.codeOf(a) === Failure.codeOf(b)
 
-const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.Input>, afterMs: number) => {
+const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.Fact>, afterMs: number) => {
   let state = before
   const notices: Array<Notice> = []
   for (const input of inputs) {
@@ -294,11 +293,11 @@ const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.I
 }
 
 /** The turn of an input that has failed. */
-const failedIn = (input: Incidents.Input): ReadonlyArray<Ids.TurnId> =>
+const failedIn = (input: Incidents.Fact): ReadonlyArray<Ids.TurnId> =>
   input._tag === "Sealed" && input.said !== undefined && input.turnId !== undefined ? [input.turnId] : []
 
 /** The input without the failure of a turn that another runner has counted. */
-const uncountedBy = (input: Incidents.Input, counted: ReadonlySet<Ids.TurnId>): Incidents.Input =>
+const uncountedBy = (input: Incidents.Fact, counted: ReadonlySet<Ids.TurnId>): Incidents.Fact =>
   input._tag !== "Sealed" || failedIn(input).every((turnId) => counted.has(turnId))
     ? input
     : { ...input, said: undefined }

@@ -41,13 +41,13 @@ const Shared = Schema.Struct({
       target: Target.Target,
       since: Schema.Finite,
       isTold: Schema.Boolean,
-      said: Notice.LastFailure,
+      said: Notice.NoticeFailure,
       outcomes: Schema.optionalKey(Notice.Outcomes),
       endsAt: Schema.optionalKey(Schema.Finite),
       holders: Schema.Record(Schema.String, Holder)
     })
   ),
-  causes: Schema.Array(Causes.Cause)
+  causes: Schema.Array(Causes.FailureCause)
 })
 type Shared = typeof Shared.Type
 
@@ -65,7 +65,7 @@ export const adopt = (
   { now, runner }: Reader
 ): Incidents.IncidentState => {
   let { made } = state
-  const causes: Array<Causes.Cause> = []
+  const causes: Array<Causes.FailureCause> = []
   const troubles: Array<readonly [string, Incidents.Trouble]> = []
   for (const { endpoint, shared } of readable(rows)) {
     causes.push(...shared.causes)

@@ -1,11 +1,12 @@
 /**
  * Appends lines to a file in the background and rotates it when it is full.
  *
+ * - A failed write is logged once, and once more when the disk works again, with the number of missing lines. Lines that could not be
+ *   written are not kept: the log is for people, and the journal has all the facts.
+ * - The file in use has the given name; older files have the suffix `.1` (the newest), `.2` …, `keep` of them.
+ * - Lines that were added before the scope closes are written if the disk takes them within `LAST_WORDS`.
+ *
  * LineFile.F1. Adding a line is one push: it neither waits nor fails. A line beyond `MOST_WAITING` is dropped and counted.
- * LineFile.F2. A failed write is logged once, and once more when the disk works again, with the number of missing lines. Lines that
- *     could not be written are not kept: the log is for people, and the journal has all the facts.
- * LineFile.F3. The file in use has the given name; older files have the suffix `.1` (the newest), `.2` …, `keep` of them.
- * LineFile.F4. Lines that were added before the scope closes are written if the disk takes them within `LAST_WORDS`.
  */
 import { Effect, Fiber, FileSystem, Path, type PlatformError, Queue, type Scope } from "effect"
 import * as PlatformFailure from "../../../base/system/PlatformFailure.ts"
@@ -25,7 +26,7 @@ export interface Options {
   readonly keep: number
 }
 
-/** The renames when a file is full, in order (LineFile.F3). */
+/** The renames when a file is full, in order. */
 export const rotation = (path: string, keep: number): ReadonlyArray<readonly [from: string, to: string]> =>
   Array.from({ length: keep }, (_, i) => keep - i).map((n) => [n === 1 ? path : `${path}.${n - 1}`, `${path}.${n}`])
 

@@ -3,10 +3,9 @@
  *
  * Clients and models make up names, and each name is a series.
  *
- * MetricLabels.B1. A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as
- *     `other`.
- * MetricLabels.B2. A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
- * MetricLabels.B3. A name with a secret in it is `other`: a person has entered a key as a model's name.
+ * - A name of the configuration is its own value, and so are the first `MOST` other names. Later names are counted as `other`.
+ * - A name longer than `LONGEST` is `other`: a model of the simulated provider is a whole script.
+ * - A name with a secret in it is `other`: a person has entered a key as a model's name.
  */
 import { RetrySettings } from "@holdfast/policy"
 import { Target } from "@holdfast/wire"
@@ -20,11 +19,11 @@ export const OTHER = "other"
 /** This gives some thousand series a metric, which a Prometheus on a laptop can take. */
 export const MOST = 50
 
-/** Characters of a value at most (MetricLabels.B2). */
+/** Characters of a value at most. */
 export const LONGEST = 100
 
 /** The values of one label. */
-export class Labels {
+export class LabelValues {
   private readonly known: Set<string>
   private left: number
   private readonly redact: (text: string) => string
@@ -47,10 +46,10 @@ export class Labels {
 
 /** The values that labels may have. */
 export interface Known {
-  readonly providers: Labels
-  readonly models: Labels
-  readonly tools: Labels
-  /** Targets that the configuration names (`TurnMetrics.M4`). */
+  readonly providers: LabelValues
+  readonly models: LabelValues
+  readonly tools: LabelValues
+  /** Targets that the configuration names. */
   readonly targets: ReadonlyArray<Target.Target>
 }
 
@@ -75,13 +74,13 @@ export const ofConfig = (
   redact: (text: string) => string
 ): Known => ({
   // No provider outside the configuration is ever called; through the gateway, some are called with a client's own key.
-  providers: new Labels(
+  providers: new LabelValues(
     Array.from(providers.keys()).flatMap((name) => [name, ProviderName.withClientKey(name)]),
     redact,
     0
   ),
-  models: new Labels(model === undefined ? [] : [model.model], redact),
-  tools: new Labels([], redact),
+  models: new LabelValues(model === undefined ? [] : [model.model], redact),
+  tools: new LabelValues([], redact),
   targets: [
     ...(model === undefined ? [] : [model]),
     ...RetrySettings.targetNames(retry).flatMap(({ name }) => Target.parse(name) ?? []),

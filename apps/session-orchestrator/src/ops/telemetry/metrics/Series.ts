@@ -6,19 +6,19 @@
 import { Context, Metric } from "effect"
 
 /** The values of each label. There is one series per combination. */
-export type Labels = Readonly<Record<string, ReadonlyArray<string>>>
+export type SeriesLabels = Readonly<Record<string, ReadonlyArray<string>>>
 
 /** Creates every series of the given labels; an existing series keeps its value. */
 export const create = <Input, State>(
   metric: Metric.Metric<Input, State>,
-  labels: Labels,
+  labels: SeriesLabels,
   context: Context.Context<never>
 ): void => {
   for (const attributes of combinations(labels)) Metric.withAttributes(metric, attributes).valueUnsafe(context)
 }
 
 /** A metric, and the values of its fixed labels. */
-export type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: Labels]
+export type Fixed = readonly [metric: Metric.Metric<never, unknown>, labels: SeriesLabels]
 
 /** Creates series with further labels, when these are first met. */
 export const opening = (context: Context.Context<never>) => {
@@ -53,7 +53,7 @@ export const counting = (context: Context.Context<never>) => {
 
 // --- internal
 
-const combinations = (labels: Labels): ReadonlyArray<Readonly<Record<string, string>>> =>
+const combinations = (labels: SeriesLabels): ReadonlyArray<Readonly<Record<string, string>>> =>
   Object.entries(labels).reduce<ReadonlyArray<Readonly<Record<string, string>>>>(
     (made, [label, values]) => made.flatMap((one) => values.map((value) => ({ ...one, [label]: value }))),
     [{}]

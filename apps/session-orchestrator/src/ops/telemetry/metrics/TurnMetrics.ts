@@ -5,9 +5,8 @@
  * label has few values (`Labels`). Nothing is counted per token. Counters begin at 0 with the process: Prometheus keeps the counts of
  * earlier processes.
  *
- * TurnMetrics.M4. A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a
- *     series: series of fixed labels and of configured targets exist from the start; those of another target from the first observation of
- *     it.
+ * A series exists before its first increment, because Prometheus's `increase` misses the increment that creates a series: series of fixed
+ * labels and of configured targets exist from the start; those of another target from the first observation of it.
  */
 import type { RetryStrategy } from "@holdfast/kernel"
 import { Directive, FinalReport, Records, Observer } from "@holdfast/kernel"
@@ -116,7 +115,6 @@ const toolSeconds = Metric.histogram("holdfast_tool_duration_seconds", {
 export const observer = (known: MetricLabels.Known, context: Context.Context<never>): Observer.Listeners => {
   const count = Series.counting(context)
 
-  // TurnMetrics.M4
   const open = Series.opening(context)
   open(OF_TURNS, {})
   const labelsOf = MetricLabels.ofTargets(known, OF_TARGETS, open)

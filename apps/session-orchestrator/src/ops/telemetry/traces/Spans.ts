@@ -1,11 +1,11 @@
 /**
  * Makes a turn's spans by OpenTelemetry's conventions for generative AI. Pure.
  *
- * Spans.S1. A turn is one trace, in any number of processes: its trace id and the id of each span follow from the turn's id. So a child can
- *     name a parent that ends hours later in another process, and nothing is kept for a turn that waits.
- * Spans.S2. A span is made at its end: an attempt's span with the attempt, a turn's span with its seal.
- * Spans.S3. No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span
- *     has the reason, the status and the code of a failure only.
+ * - A turn is one trace, in any number of processes: its trace id and the id of each span follow from the turn's id. So a child can name a
+ *   parent that ends hours later in another process, and nothing is kept for a turn that waits.
+ * - A span is made at its end: an attempt's span with the attempt, a turn's span with its seal.
+ * - No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span has the
+ *   reason, the status and the code of a failure only.
  *
  * | span | name | kind | parent |
  * |---|---|---|---|
@@ -24,10 +24,10 @@ import type { Failure, Message, Target } from "@holdfast/wire"
 import { createHash } from "node:crypto"
 
 /** The value of an attribute. */
-export type Value = string | number | boolean | ReadonlyArray<string>
+export type AttributeValue = string | number | boolean | ReadonlyArray<string>
 
 /** The attributes of a span, by name; `undefined` is left out. */
-type Attributes = Readonly<Record<string, Value | undefined>>
+type Attributes = Readonly<Record<string, AttributeValue | undefined>>
 
 /** A span that has ended. */
 export interface Span {
@@ -49,7 +49,7 @@ export interface Span {
 /** The address of a provider, for `server.address`. */
 export type AddressOf = (provider: string) => URL | undefined
 
-/** The trace of a turn (Spans.S1). */
+/** The trace of a turn. */
 export const traceIdOf = (turnId: string): string => digest(turnId).slice(0, 32)
 
 /** An attempt's span, and its step's span if the attempt ends the step. */

@@ -127,7 +127,7 @@ const encode = (
   startTimeUnixNano: nanosOf(startedAt),
   endTimeUnixNano: nanosOf(endedAt),
   attributes: OtlpResource.entriesToAttributes(
-    Object.entries(attributes).flatMap(([key, value]): ReadonlyArray<[string, Spans.Value]> =>
+    Object.entries(attributes).flatMap(([key, value]): ReadonlyArray<[string, Spans.AttributeValue]> =>
       value === undefined ? [] : [[key, typeof value === "string" ? clean(value) : value]]
     )
   ),

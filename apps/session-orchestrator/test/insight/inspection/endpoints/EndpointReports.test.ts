@@ -142,7 +142,7 @@ describe("the report on an endpoint", () => {
     expect(report({ standing }).pauses).toEqual([])
   })
 
-  it("EndpointReports.E3: has the pauses of its target, model, credential and account, with whose end the provider named", () => {
+  it("has the pauses of its target, model, credential and account, with whose end the provider named", () => {
     const standing = [
       paused(Standing.target(route.target)),
       paused(Standing.credential("own", "A_KEY"), now + 60_000),
@@ -181,7 +181,7 @@ describe("the report on an endpoint", () => {
     expect(report({}).gate?.words).toBe("Every turn may call.")
   })
 
-  it("EndpointReports.E1: lists configured models with every credential, and what was called or is paused, each once", () => {
+  it("lists configured models with every credential, and what was called or is paused, each once", () => {
     const counts = counted(overloaded)
     counts.count({ target: { provider: "own~client", model: "m" }, endedAt: now, isAnswered: true })
     const standing = paused(Standing.target({ provider: "own", model: "o" }))

@@ -56,7 +56,7 @@ describe("the configuration in force", () => {
     expect(JSON.stringify(Array.from(found))).not.toContain("planted")
   })
 
-  it("InForce.I1: no secret of a generated configuration is in it, in any form that is redacted", () => {
+  it("no secret of a generated configuration is in it, in any form that is redacted", () => {
     const secret = fc
       .string({ minLength: 16, maxLength: 40, unit: fc.constantFrom(..."ABCxyz0189-_.~+=") })
       .filter((text) => new Set(text).size > 6)

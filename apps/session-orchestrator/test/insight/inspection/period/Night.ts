@@ -4,7 +4,7 @@ import { History } from "@holdfast/kernel/host"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { defined, Ids, Target, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Prices } from "@holdfast/policy"
-import type { Span } from "../../../../src/insight/inspection/period/Timeline.ts"
+import type { TimeSpan } from "../../../../src/insight/inspection/period/Timeline.ts"
 import type { EndpointFact, Why } from "../../../../src/insight/inspection/period/Outages.ts"
 import type { Period, PeriodTally } from "../../../../src/insight/inspection/period/PeriodTally.ts"
 import type { TargetUse } from "../../../../src/engine/spend/TurnUse.ts"
@@ -40,7 +40,7 @@ export interface Given {
   readonly error: TurnState.TurnError | undefined
   readonly calls: number
   readonly savedCalls: number
-  readonly waits: ReadonlyArray<Span>
+  readonly waits: ReadonlyArray<TimeSpan>
   readonly question?: { readonly asks: TurnEvent.Asks; readonly since: number; readonly until: number }
   /** What its attempts found, in their order. */
   readonly endpoints: ReadonlyArray<EndpointFact>
@@ -178,7 +178,7 @@ const recordsOf = ({ endpoints, question, savedCalls, state, target, usage, wait
   const route = (target: string): void => add("step/0/route", { route: { target: Target.parse(target) } })
   const fail = (failure: object, more: object = {}): void =>
     add(`step/0/attempt/${number++}`, { ...FAILED, failure: { ...GivenRecords.overloaded, ...failure }, ...more })
-  const wait = ({ from, to }: Span): void => {
+  const wait = ({ from, to }: TimeSpan): void => {
     add(`step/0/compaction/${number}`, { _tag: "Nothing", endedAt: from })
     add(`step/0/decision/${number}`, { _tag: "Retry", attempt: 0, delayMs: to - from, retryAt: to })
   }

@@ -70,7 +70,7 @@ describe("causes of failed turns", () => {
     assert.strictEqual(Causes.dueAt(next, SETTLE), Infinity)
   })
 
-  it("Causes.K1: begin anew after they were reported, the endpoint has answered, and an hour has passed", () => {
+  it("begin anew after they were reported, the endpoint has answered, and an hour has passed", () => {
     const last = 5 + Causes.QUIET_MS
     const [known] = told(after([1, "auth"], [5, "auth"]), 1 + SETTLE)
     const again = (causes: Causes.Causes, at: number) =>

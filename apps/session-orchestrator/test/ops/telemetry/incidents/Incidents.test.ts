@@ -6,14 +6,14 @@ import * as fc from "fast-check"
 import * as Causes from "../../../../src/ops/telemetry/incidents/Causes.ts"
 import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
 import * as SharedIncidents from "../../../../src/ops/telemetry/incidents/SharedIncidents.ts"
-import type { Notice, LastFailure } from "../../../../src/ops/telemetry/incidents/Notice.ts"
+import type { Notice, NoticeFailure } from "../../../../src/ops/telemetry/incidents/Notice.ts"
 
 const AFTER = 300_000
-const said: LastFailure = { reason: "overloaded", message: "Overloaded", code: "529" }
+const said: NoticeFailure = { reason: "overloaded", message: "Overloaded", code: "529" }
 const openai = { provider: "openai", model: "gpt-5" }
 const minutes = (n: number): number => n * 60_000
 
-const waits = (conversationId: string, at: number, { target = openai, forMs = 1_800_000 } = {}): Incidents.Input => ({
+const waits = (conversationId: string, at: number, { target = openai, forMs = 1_800_000 } = {}): Incidents.Fact => ({
   _tag: "Waits",
   conversationId,
   target,
@@ -21,7 +21,7 @@ const waits = (conversationId: string, at: number, { target = openai, forMs = 1_
   until: at + forMs,
   at
 })
-const answered = (conversationId: string, at: number, target = openai): Incidents.Input => ({
+const answered = (conversationId: string, at: number, target = openai): Incidents.Fact => ({
   _tag: "Answered",
   conversationId,
   target,
@@ -31,8 +31,8 @@ const sealed = (
   conversationId: string,
   at: number,
   status: TurnEvent.TurnStatus = "failed",
-  { target = openai, reason = said.reason }: { target?: typeof openai; reason?: LastFailure["reason"] } = {}
-): Incidents.Input => ({
+  { target = openai, reason = said.reason }: { target?: typeof openai; reason?: NoticeFailure["reason"] } = {}
+): Incidents.Fact => ({
   _tag: "Sealed",
   conversationId,
   target,
@@ -40,9 +40,9 @@ const sealed = (
   said: status === "failed" ? { ...said, reason } : undefined,
   at
 })
-const wentOn = (conversationId: string, at: number): Incidents.Input => ({ _tag: "WentOn", conversationId, at })
-const moved = (conversationId: string, at: number): Incidents.Input => ({ _tag: "Moved", conversationId, at })
-const passed = (at: number): Incidents.Input => ({ _tag: "Passed", at })
+const wentOn = (conversationId: string, at: number): Incidents.Fact => ({ _tag: "WentOn", conversationId, at })
+const moved = (conversationId: string, at: number): Incidents.Fact => ({ _tag: "Moved", conversationId, at })
+const passed = (at: number): Incidents.Fact => ({ _tag: "Passed", at })
 
 /** The state of the next process, which has the rows of this one. */
 const restarted = (state: Incidents.IncidentState, now: number): Incidents.IncidentState => {
@@ -51,7 +51,7 @@ const restarted = (state: Incidents.IncidentState, now: number): Incidents.Incid
 }
 
 /** The notices of inputs, as `type at minute`. With `restarts` the state is saved and restored after each input. */
-const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => boolean = () => false) => {
+const told = (inputs: ReadonlyArray<Incidents.Fact>, restarts: (i: number) => boolean = () => false) => {
   let state = Incidents.empty
   return inputs.flatMap((input, i) => {
     const [next, notices] = Incidents.record(state, input, AFTER)
@@ -61,7 +61,7 @@ const told = (inputs: ReadonlyArray<Incidents.Input>, restarts: (i: number) => b
 }
 
 /** When turns ask next, by the notice of an incident's beginning, in minutes. */
-const nextOf = (inputs: ReadonlyArray<Incidents.Input>) =>
+const nextOf = (inputs: ReadonlyArray<Incidents.Fact>) =>
   told(inputs).map(({ nextAt }) => (nextAt === undefined ? undefined : nextAt / 60_000))
 
 const words = (notices: ReadonlyArray<Notice>) => notices.map(({ at, type, waiting }) => [type, at / 60_000, waiting])
@@ -94,7 +94,7 @@ describe("an incident", () => {
     ])
   })
 
-  it("Incidents.I3: lasts until an answer while its turns are at another runner or at another endpoint", () => {
+  it("lasts until an answer while its turns are at another runner or at another endpoint", () => {
     for (const away of [moved, wentOn]) {
       const inputs = [
         waits("t1", 0),
@@ -161,8 +161,8 @@ describe("failed turns", () => {
     ])
   })
 
-  it("Causes.K1: are reported again once the endpoint has answered and an hour has passed", () => {
-    const again = (fixed: ReadonlyArray<Incidents.Input>, at: number) =>
+  it("are reported again once the endpoint has answered and an hour has passed", () => {
+    const again = (fixed: ReadonlyArray<Incidents.Fact>, at: number) =>
       told([
         ...twenty,
         passed(minutes(1)),
@@ -216,7 +216,7 @@ const history = fc
   )
   .map((steps) => {
     let at = 0
-    return steps.map(({ afterMs, forMs, kind, reason, status, target, turn }): Incidents.Input => {
+    return steps.map(({ afterMs, forMs, kind, reason, status, target, turn }): Incidents.Fact => {
       at += afterMs
       const id = `t${turn}`
       if (kind === "Waits") return waits(id, at, { target, forMs })
@@ -243,7 +243,7 @@ describe("in every sequence of inputs", () => {
     )
   })
 
-  it("Incidents.I1: none begins before its time, nor within that time after an answer", () => {
+  it("none begins before its time, nor within that time after an answer", () => {
     fc.assert(
       fc.property(history, (inputs) => {
         for (const { at, since, target, type } of told(inputs)) {

@@ -208,7 +208,7 @@ const check = ({ answers, failures, memory, waited }: World) => {
     if (last === undefined) continue
     const { at, since, target, text, type } = last
     if (type === "incident-gave-up") expect(memory.openAt.get(`${last.id}/webhook`), text).not.toContain(target)
-    // A turn that waited and has switched keeps the incident until it ends (Incidents.I3).
+    // A turn that waited and has switched keeps the incident until it ends.
     if (type === "incident-began") expect([...memory.open.values(), ...waited.values()].flat(), text).toContain(target)
     else if (type === "incident-ended") expect(isAnswered(target, since, at), text).toBe(true)
     else if (text.includes("has answered no turn")) expect(isAnswered(target, since, at), text).toBe(false)
@@ -218,7 +218,7 @@ const check = ({ answers, failures, memory, waited }: World) => {
       (notice) =>
         notice.target === target &&
         notice.failed > 0 &&
-        // Causes.K1: a cause has one notice, which may be that of its incident.
+        // a cause has one notice, which may be that of its incident.
         (notice.reason === reason || (notice.type !== "turns-failed" && notice.at >= at))
     )
     expect(isReported, `${target} ${reason} at ${at}`).toBe(true)

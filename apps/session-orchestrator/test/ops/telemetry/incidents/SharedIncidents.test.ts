@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import { Target } from "@holdfast/wire"
 import * as fc from "fast-check"
 import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
-import type { LastFailure, Notice } from "../../../../src/ops/telemetry/incidents/Notice.ts"
+import type { NoticeFailure, Notice } from "../../../../src/ops/telemetry/incidents/Notice.ts"
 import * as SharedIncidents from "../../../../src/ops/telemetry/incidents/SharedIncidents.ts"
 import { SharedMemory } from "./SharedMemory.ts"
 
 const AFTER = 300_000
-const said: LastFailure = { reason: "overloaded", message: "Overloaded", code: "529" }
+const said: NoticeFailure = { reason: "overloaded", message: "Overloaded", code: "529" }
 const TARGETS = [
   { provider: "openai", model: "gpt-5" },
   { provider: "xai", model: "grok-4" }
@@ -24,7 +24,7 @@ class Runner {
     this.name = name
   }
 
-  record(input: Incidents.Input): ReadonlyArray<Notice> {
+  record(input: Incidents.Fact): ReadonlyArray<Notice> {
     const reader = { runner: this.name, now: input.at }
     const rows = this.memory.all
     const before = SharedIncidents.adopt(this.state, rows, reader)
@@ -38,7 +38,7 @@ class Runner {
 interface Step {
   readonly runner: number
   readonly dies: boolean
-  readonly input: Incidents.Input
+  readonly input: Incidents.Fact
 }
 
 /** Some hours of three runners. A turn stays with its runner until that dies, and continues with the next one. */
@@ -60,7 +60,7 @@ const history = fc
     return steps.map(({ afterMs, dies, forMs, kind, status, target, turn }): Step => {
       at += afterMs
       const conversationId = `t${turn}`
-      const input = ((): Incidents.Input => {
+      const input = ((): Incidents.Fact => {
         if (kind === "Waits") return { _tag: "Waits", conversationId, target, said, until: at + forMs, at }
         if (kind === "Answered") return { _tag: "Answered", conversationId, target, at }
         if (kind === "Passed") return { _tag: "Passed", at }
@@ -128,7 +128,7 @@ describe("over several runners, and restarts of each", () => {
     const [a, b] = [new Runner(memory, "a"), new Runner(memory, "b")]
     const [target] = TARGETS
     if (target === undefined) throw new Error("there is a target")
-    const waits = (conversationId: string, at: number, until = at + 3_600_000): Incidents.Input => ({
+    const waits = (conversationId: string, at: number, until = at + 3_600_000): Incidents.Fact => ({
       _tag: "Waits",
       conversationId,
       target,
@@ -136,7 +136,7 @@ describe("over several runners, and restarts of each", () => {
       until,
       at
     })
-    const fails = (conversationId: string, at: number): Incidents.Input => ({
+    const fails = (conversationId: string, at: number): Incidents.Fact => ({
       _tag: "Sealed",
       conversationId,
       target,
@@ -144,7 +144,7 @@ describe("over several runners, and restarts of each", () => {
       said,
       at
     })
-    const passed = (at: number): Incidents.Input => ({ _tag: "Passed", at })
+    const passed = (at: number): Incidents.Fact => ({ _tag: "Passed", at })
     const notices = [
       // Its wait ends before that of the runner which reports the incident.
       ...a.record(waits("t1", 1, 600_000)),

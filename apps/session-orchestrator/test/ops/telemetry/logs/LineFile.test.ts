@@ -6,7 +6,7 @@ import * as LineFile from "../../../../src/ops/telemetry/logs/LineFile.ts"
 const lines = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }))
 
 describe("a file of lines", () => {
-  it("LineFile.F3: becomes the newest of the older files, whose numbers each grow by one", () => {
+  it("becomes the newest of the older files, whose numbers each grow by one", () => {
     expect(LineFile.rotation("/r", 3)).toEqual([
       ["/r.2", "/r.3"],
       ["/r.1", "/r.2"],
@@ -15,7 +15,7 @@ describe("a file of lines", () => {
     expect(LineFile.rotation("/r", 0)).toEqual([])
   })
 
-  it("LineFile.F3: is never larger than the limit, unless a single line is larger", () => {
+  it("is never larger than the limit, unless a single line is larger", () => {
     fc.assert(
       fc.property(lines, fc.nat({ max: 200 }), fc.integer({ min: 1, max: 200 }), (lines, size, maxBytes) => {
         const [first = [], ...rest] = LineFile.divide(lines, size, maxBytes)
@@ -29,7 +29,7 @@ describe("a file of lines", () => {
     )
   })
 
-  it.effect("LineFile.F1, LineFile.F2: takes as many lines as may wait, and logs how many it dropped", () => {
+  it.effect("LineFile.F1: takes as many lines as may wait, and logs how many it dropped", () => {
     const said: Array<string> = []
     return Effect.gen(function* () {
       const hangs = yield* Latch.make(false)

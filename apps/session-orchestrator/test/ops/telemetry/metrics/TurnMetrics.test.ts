@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Observer } from "@holdfast/kernel"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Metric } from "effect"
-import { type Known, Labels } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
+import { type Known, LabelValues } from "../../../../src/ops/telemetry/metrics/MetricLabels.ts"
 import * as TurnMetrics from "../../../../src/ops/telemetry/metrics/TurnMetrics.ts"
 import * as Observations from "../Observations.ts"
 
 /** Listeners on a separate registry, and the series that are not 0, by name and labels. */
 const listening = (targets: Known["targets"] = []) =>
   Effect.map(Effect.context<never>(), (context) => {
-    const labels = () => new Labels([], (name) => name, 1)
+    const labels = () => new LabelValues([], (name) => name, 1)
     const known = { providers: labels(), models: labels(), tools: labels(), targets }
     const listeners = TurnMetrics.observer(known, context)
     const series = () =>
@@ -223,27 +223,25 @@ describe("the counts", () => {
     }).pipe(alone)
   )
 
-  it.effect(
-    "TurnMetrics.M4: have series at 0 from the start, or, for unconfigured targets and tools, from the first observation",
-    () =>
-      Effect.gen(function* () {
-        const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
-        const { listeners, series } = yield* listening()
-        const names = () => series().map(({ name }) => name)
-        for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
-        assert.include(names(), "waits_ended by=early")
-        assert.notInclude(names().join(), "provider=")
-        listeners.decision?.(Observations.decision())
-        assert.include(names(), `attempts ${AT} status=network`)
-        assert.notInclude(names().join(), "tool=")
-        listeners.tool?.(Observations.tool())
-        assert.include(names(), "tool_calls outcome=malformed tool=search")
-        const known = yield* listening([Observations.place.target]).pipe(alone)
-        assert.include(
-          known.series().map(({ name }) => name),
-          `attempts ${AT} status=network`
-        )
-      }).pipe(alone)
+  it.effect("have series at 0 from the start, or, for unconfigured targets and tools, from the first observation", () =>
+    Effect.gen(function* () {
+      const statuses: ReadonlyArray<TurnEvent.TurnStatus> = ["completed", "failed", "aborted"]
+      const { listeners, series } = yield* listening()
+      const names = () => series().map(({ name }) => name)
+      for (const status of statuses) assert.include(names(), `turns_sealed status=${status}`)
+      assert.include(names(), "waits_ended by=early")
+      assert.notInclude(names().join(), "provider=")
+      listeners.decision?.(Observations.decision())
+      assert.include(names(), `attempts ${AT} status=network`)
+      assert.notInclude(names().join(), "tool=")
+      listeners.tool?.(Observations.tool())
+      assert.include(names(), "tool_calls outcome=malformed tool=search")
+      const known = yield* listening([Observations.place.target]).pipe(alone)
+      assert.include(
+        known.series().map(({ name }) => name),
+        `attempts ${AT} status=network`
+      )
+    }).pipe(alone)
   )
 
   it.effect("have buckets for providers' times, for a night, and for attempts: dashboards rely on their edges", () =>

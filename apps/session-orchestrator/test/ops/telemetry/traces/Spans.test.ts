@@ -57,14 +57,14 @@ describe("spans", () => {
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length)
   })
 
-  it("Spans.S1: of one turn are one trace, and the same in every process", () => {
+  it("of one turn are one trace, and the same in every process", () => {
     expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([Spans.traceIdOf("t1")]))
     expect(Spans.traceIdOf("t1")).toMatch(/^[0-9a-f]{32}$/)
     expect(Spans.traceIdOf("t1")).not.toBe(Spans.traceIdOf("t2"))
     for (const { spanId } of spans) expect(spanId).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  it("Spans.S3: have no text of prompts, answers, arguments or failures", () => {
+  it("have no text of prompts, answers, arguments or failures", () => {
     const all = JSON.stringify(spans)
     expect(all).not.toContain("secret")
     expect(all).not.toContain("Overloaded")

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "@effect/vitest"
+import { ClientError } from "@holdfast/client"
+import { Effect, Redacted, Result } from "effect"
+import { DEFAULTS } from "../../../src/config/reading/Settings.ts"
+import * as RunningService from "../../../src/cli/client/RunningService.ts"
+
+const server = { ...DEFAULTS.server, token: undefined }
+
+const addressOf = (...given: Parameters<typeof RunningService.addressOf>) =>
+  Effect.runSync(Effect.result(RunningService.addressOf(...given)))
+
+describe("the address of the service", () => {
+  it.each([
+    [undefined, {}, server, "http://127.0.0.1:4747"],
+    [undefined, {}, { ...server, host: "0.0.0.0", port: 80 }, "http://127.0.0.1:80"],
+    [undefined, {}, { ...server, host: "::" }, "http://[::1]:4747"],
+    [undefined, { HOLDFAST_URL: "https://holdfast.internal/" }, server, "https://holdfast.internal"],
+    ["http://a:1/under/", { HOLDFAST_URL: "http://b:2" }, server, "http://a:1/under"]
+  ] as const)("is the flag's, or the variable's, or the configuration's: %s %o", (flag, environment, server, url) => {
+    expect(addressOf(flag, environment, server)).toEqual(Result.succeed({ url, token: undefined }))
+  })
+
+  it("has the configuration's token", () => {
+    const token = Redacted.make("a-token-of-some-length")
+    expect(addressOf(undefined, {}, { ...server, token })).toMatchObject({
+      success: { token: "a-token-of-some-length" }
+    })
+  })
+
+  it.each([
+    ["ftp://a", {}, server, /^--url: /],
+    ["http://user:secret@a", {}, server, /^--url: (?!.*secret)/],
+    [undefined, { HOLDFAST_URL: "here" }, server, /^HOLDFAST_URL: /],
+    [undefined, {}, { ...server, port: 0 }, /--url/]
+  ] as const)("is refused where it is none: %s %o", (flag, environment, server, message) => {
+    const found = addressOf(flag, environment, server)
+    expect(Result.isFailure(found) ? found.failure.message : "").toMatch(message)
+  })
+})
+
+describe("the words of a service that is not reached", () => {
+  const away = (code: string) =>
+    RunningService.wordsOf(
+      new ClientError("unreachable", "The service at https://a:1 does not answer: fetch failed", {
+        cause: Object.assign(new Error(code), { code })
+      })
+    )
+
+  it.each([
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "The service at https://a:1 does not answer: it speaks no TLS. Write http://"],
+    ["ENOTFOUND", "The service at https://a:1 does not answer: there is no host of this name."],
+    ["ECONNREFUSED", "The service at https://a:1 does not answer (ECONNREFUSED). Start it with `holdfast serve`"]
+  ])("have the way out of %s", (code, words) => {
+    expect(away(code)).toContain(words)
+  })
+
+  it("name an address of something else as that", () => {
+    const detail = "GET /v1/health: status 404, and no problem of a Holdfast service"
+    expect(RunningService.wordsOf(new ClientError("invalid-response", detail))).toMatch(/is no Holdfast service.*--url/)
+  })
+})

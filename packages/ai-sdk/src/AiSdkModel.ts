@@ -1,0 +1,113 @@
+/**
+ * Models of the AI SDK as Holdfast's own: for the library `holdfast`, and for the kernel.
+ *
+ * One call is one `doStream`: the AI SDK's retries stand above it and are not used (rule C9). A stream that ends without its `finish`
+ * part, or with that of a closed connection, was cut, and the attempt has failed (rule C6).
+ *
+ * Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought signatures of Google,
+ * ids of OpenAI's items. They stand in the message, so they survive the process.
+ */
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
+import type { Provider } from "@holdfast/kernel"
+import { FromAsyncIterable } from "@holdfast/providers"
+import { cut, type Model, type ModelRequest } from "holdfast"
+import { type Event, ResponseReader } from "holdfast/bridge"
+import { concealed } from "./internal/ConcealedError.ts"
+import { names, type Part } from "./internal/PartNames.ts"
+import { promptOf } from "./internal/PromptParts.ts"
+
+/** A model of any version of the specification that the AI SDK supports. */
+export type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+
+/** What goes with every call, such as `temperature` or `providerOptions`. */
+export type ModelCallOptions = Omit<
+  LanguageModelV4CallOptions,
+  "prompt" | "tools" | "toolChoice" | "abortSignal" | "includeRawChunks"
+>
+
+/** A model of the AI SDK for `holdfast({ model: model(openai("gpt-5")) })`. `options` go with every call. */
+export const model =
+  (languageModel: AnyModel, options: ModelCallOptions = {}): Model =>
+  (request) =>
+    events(languageModel, request, options)
+
+/** The same as a provider of the kernel. */
+export const provider = (languageModel: AnyModel, options: ModelCallOptions = {}): Provider.Provider["Service"] =>
+  providerOf(() => ({ languageModel, options }))
+
+/**
+ * A provider of the kernel that chooses the model by the target of each attempt.
+ *
+ * **Details**
+ *
+ * What `choose` throws fails the attempt: an unknown model (`AI_NoSuchModelError`) is not tried again. `conceal` removes secrets from the texts of
+ * errors; what they are is read of them as they came.
+ */
+export const providerOf = (
+  choose: (model: string) => { readonly languageModel: AnyModel; readonly options?: ModelCallOptions },
+  conceal?: (text: string) => string
+): Provider.Provider["Service"] =>
+  FromAsyncIterable.fromAsyncIterable(
+    async function* (request, signal) {
+      const { languageModel, options = {} } = choose(request.target.model)
+      yield* events(languageModel, { ...request, signal }, options)
+    },
+    conceal && ((error) => concealed(error, conceal))
+  )
+
+// --- internal
+
+type Request = Pick<ModelRequest, "messages" | "signal" | "tools"> & { readonly system?: string | undefined }
+
+async function* events(
+  languageModel: AnyModel,
+  { messages, signal, system, tools }: Request,
+  options: ModelCallOptions
+): AsyncGenerator<Event, void, undefined> {
+  const call = {
+    ...options,
+    prompt: promptOf(system, messages, languageModel.specificationVersion),
+    abortSignal: signal,
+    ...(tools.length === 0
+      ? undefined
+      : {
+          tools: tools.map(({ description, inputSchema, name }) => ({
+            type: "function" as const,
+            name,
+            inputSchema: inputSchema as object,
+            ...(description === undefined ? undefined : { description })
+          }))
+        })
+  }
+  // The prompts of all versions have the same parts, as far as they are used here.
+  const { stream } = await begun(languageModel as LanguageModelV4, call)
+  const reader = (stream as ReadableStream<Part>).getReader()
+  const response = new ResponseReader(names)
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) throw cut() // Without an event the library would take the response for an empty answer
+      if (value.type === "error") throw value.error
+      for (const event of response.read(value)) {
+        yield event
+        if (event.type === "finish") return
+      }
+    }
+  } finally {
+    void reader.cancel().catch(() => {})
+  }
+}
+
+/** What a model does not support, such as a file, it refuses before its request: that is no failure to wait for. */
+const begun = async (languageModel: LanguageModelV4, call: LanguageModelV4CallOptions) => {
+  try {
+    return await languageModel.doStream(call)
+  } catch (error) {
+    if (!UnsupportedFunctionalityError.isInstance(error)) throw error
+    const message =
+      `${languageModel.provider}/${languageModel.modelId} cannot take a part of the request: ${error.message} ` +
+      "Nothing was sent. Use a model that takes it, or send it in another form."
+    throw Object.assign(new Error(message, { cause: error }), { status: 400 })
+  }
+}
