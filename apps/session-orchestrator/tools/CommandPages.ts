@@ -24,7 +24,7 @@ export const ofLines = (page: string): string =>
       const { fields, kind } = Commands.rowOf(name)
       const own = Object.entries(fields).map(([field, type]) => `\`${field}\`${markOf(type)}`)
       const keys = [...own, ...(kind === "steering" ? ["`commandId`?"] : [])].join(", ")
-      return `| \`${Commands.snake(name)}\` | ${keys} | ${phraseOf(name)} | ${DATA[kind]} |`
+      return `| \`${Commands.snake(name)}\` | ${keys} | ${shortOf(name)} | ${DATA[kind]} |`
     }),
     "| `get_state` | | reads the conversation's state | below |"
   ])
@@ -43,9 +43,16 @@ const markOf = (type: string): string => (type.endsWith("?") ? "?" : "")
 /** The summary and the description as the rest of a sentence about the command. */
 const phraseOf = (name: Commands.Name): string => {
   const { does, summary } = Commands.rowOf(name)
-  const lower = (text: string) => text.replace(/^./, (first) => first.toLowerCase())
   return (summary === undefined ? "" : `${lower(summary)}: `) + lower(does).replace(/\.$/, "")
 }
+
+/** The summary, where there is one: docs/api.md has the rest. */
+const shortOf = (name: Commands.Name): string => {
+  const { does, summary = does } = Commands.rowOf(name)
+  return lower(summary).replace(/\.$/, "")
+}
+
+const lower = (text: string): string => text.replace(/^./, (first) => first.toLowerCase())
 
 const BEGIN = "<!-- commands -->"
 const END = "<!-- end of commands -->"
