@@ -169,6 +169,7 @@ export class Caller {
         timeline.add(id, "leaves")
         this.connection = undefined
         response.destroyed = true
+        if (this.plan.isRenewing === true) this.renewals++
         world.within(process, () => fiber?.interruptUnsafe())
         world.after(FREED_MS, () => this.freed())
         this.again()

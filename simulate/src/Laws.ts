@@ -30,6 +30,8 @@ interface Value {
   readonly at?: number
   readonly heldMs?: number
   readonly failure?: { readonly shared?: boolean }
+  /** What a decision is made of. */
+  readonly basis?: { readonly scheduledMs?: number; readonly hintMs?: number }
 }
 
 /** The turn of a call that the gateway holds. */
@@ -219,6 +221,7 @@ export class Laws {
     )
     const longest = Math.max(...policies.map(({ maxDelayMs = 0 }) => (maxDelayMs > 0 ? maxDelayMs : Infinity)))
     const budget = Math.max(...policies.map(({ budget: { totalMs = Infinity } }) => totalMs))
+    const isClipping = policies.some(({ budget: { clip } }) => clip)
     const steps = Map.groupBy(
       records.filter(({ _tag, name }) => name.includes("/decision/") && _tag === "Retry"),
       ({ name }) => name.split("/")[1]
@@ -229,6 +232,10 @@ export class Laws {
       const slept = retries.reduce((sum, { delayMs = 0 }) => sum + delayMs, 0)
       const at = `step ${step} of ${turn}`
       const wait = retries.reduce((most, { delayMs = 0 }) => Math.max(most, delayMs), 0)
+      const cut = retries.find(
+        ({ basis = {}, delayMs = 0 }) => delayMs < (basis.hintMs ?? basis.scheduledMs ?? 0) && !isClipping
+      )
+      this.check("D1 a wait that does not fit is refused", cut === undefined, () => `${at}: ${JSON.stringify(cut)}`)
       this.check("P6 no wait is longer than the longest", wait <= longest, () => `${at}: ${wait} ms of ${longest}`)
       this.check(
         "A2 the cap of retries holds",

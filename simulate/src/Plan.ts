@@ -70,6 +70,8 @@ export interface Called {
   readonly hasOwnKey: boolean
   /** It names its session, so it may come again with another credential. */
   readonly hasSession: boolean
+  /** Its login is renewed while it is away. */
+  readonly isRenewing?: true
   /** How long its first connections last; it stays at the one after them. */
   readonly leaves: ReadonlyArray<number>
   /** How long it takes to read what has come. */
@@ -117,8 +119,10 @@ export const make = (seed: number): Plan => {
   const one = alone(seed)
   const cluster = Chance.make(seed, "cluster")
   const plan = cluster.isTrue(0.15) ? ClusterPlan.of(one, cluster) : one
-  const crowd = Chance.make(seed, "crowd") // its name and share leave the nights of mended faults as they were
-  return crowd.isTrue(0.2) ? inLine(plan, crowd) : plan
+  // The names and shares of these leave the nights of mended faults as they were.
+  const [crowd, rare] = [Chance.make(seed, "crowd"), Chance.make(seed, "rare")]
+  const crowded = crowd.isTrue(0.2) ? inLine(plan, crowd) : plan
+  return rare.isTrue(0.35) ? coinciding(crowded, rare) : crowded
 }
 
 /** The last time in a plan, in milliseconds. */
@@ -255,6 +259,38 @@ const inLine = (plan: Plan, { between, isTrue, of }: Chance.Chance): Plan => {
     prompts: [...plan.prompts, ...prompts],
     commands: [...plan.commands, ...commands],
     watchers: [...plan.watchers, ...watchers]
+  }
+}
+
+/** The same with what seldom coincides: short limits, clients of one moment that read at different speeds, a login renewed in a wait. */
+const coinciding = (plan: Plan, { between, isTrue, of }: Chance.Chance): Plan => {
+  const limits = {
+    ...(isTrue(0.5) ? { maxDelay: of(["8 seconds", "1 minute", "10 minutes"]) } : {}),
+    ...(isTrue(0.5) ? { budget: { total: of(["20 seconds", "90 seconds"]), clip: isTrue(0.3) } } : {})
+  }
+  const { conversation, id } = of(plan.prompts as [Prompted, ...Array<Prompted>])
+  const call = between(0, 5)
+  const watchers = Array.from({ length: between(2, 3) }, (): Watched => ({
+    conversation,
+    turn: isTrue(0.3) ? id : undefined,
+    when: isTrue(0.7) ? { call, tasks: between(0, 50) } : { call, ms: between(0, 1_500) },
+    lasts: Array.from({ length: between(0, 3) }, () => between(1, of([20, 3_000]))),
+    latencyMs: between(0, 5),
+    readMs: isTrue(0.4) ? of([3, 40, 900]) : 0
+  }))
+  return {
+    ...plan,
+    settings: plan.settings.map(({ retry, ...settings }) => ({
+      ...settings,
+      retry: { ...retry, ...(plan.runners === 1 ? limits : {}) }
+    })) as [Settings, ...Array<Settings>],
+    watchers: [...plan.watchers, ...watchers],
+    callers: plan.callers.map((caller) => ({
+      ...caller,
+      ...(caller.hasSession && caller.hasOwnKey
+        ? { leaves: [of([300, 4_000, 25_000]), ...caller.leaves], isRenewing: true as const }
+        : {})
+    }))
   }
 }
 

@@ -68,6 +68,7 @@ export interface Settings extends Readonly<Record<string, unknown>> {
     Record<string, { readonly [key: string]: unknown; readonly limits?: { readonly calls: number } }>
   >
   readonly spend?: ReadonlyArray<SpendLimit>
+  readonly retry: Readonly<Record<string, unknown>>
 }
 
 /** Starts a process; `ready` is called when it takes calls, `failed` when its start fails. */
