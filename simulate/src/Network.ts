@@ -62,6 +62,7 @@ export interface Options {
   readonly chance: Chance.Chance
   readonly replyTo: (call: number) => Reply
   readonly called: (call: Call) => void
+  /** Its next word arrives, or its last frame. */
   readonly sent: (call: Call) => void
 }
 
@@ -213,6 +214,7 @@ export class Network {
             reply.paceMs,
             () => {
               call.isWhole = true
+              sent(call)
               data(last)
             },
             () => arrive(0, end)

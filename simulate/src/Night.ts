@@ -81,6 +81,8 @@ class Night {
   private due: Array<{ readonly task: number; readonly act: () => void }> = []
   /** What happens at or after the beginning of a call. */
   private readonly ofCalls = new Map<number, ReadonlyArray<(call: Call) => void>>()
+  /** What happens at or after its last frame. */
+  private readonly ofEnds = new Map<number, ReadonlyArray<(call: Call) => void>>()
   /** The conversations are there: from now on there are faults. */
   private isBegun = false
   private commitsBefore = 0
@@ -102,7 +104,7 @@ class Night {
       chance: Chance.make(seed, "network"),
       replyTo: (n) => this.replyTo(n),
       called: (call) => this.called(call),
-      sent: (call) => this.timeline.add("provider", `call ${call.number} says ${call.said.at(-1)}`)
+      sent: (call) => this.sent(call)
     })
     const { disk, laws, network, timeline, world } = this
     this.fleet = new Fleet({
@@ -208,8 +210,9 @@ class Night {
   /** Does something at its moment; `call` is that which the moment is of. */
   private at(when: Plan.Moment, act: (call: Call | undefined) => void): void {
     if ("at" in when) return void this.world.after(when.at, () => act(undefined))
-    const planned = this.ofCalls.get(when.call) ?? []
-    this.ofCalls.set(when.call, [...planned, (call) => this.soon(when, () => act(call))])
+    const moments = "isEnd" in when ? this.ofEnds : this.ofCalls
+    const planned = moments.get(when.call) ?? []
+    moments.set(when.call, [...planned, (call) => this.soon(when, () => act(call))])
   }
 
   private soon(when: Exclude<Plan.Moment, { readonly at: number }>, act: () => void): void {
@@ -308,6 +311,12 @@ class Night {
       const plan = { id: `a${number}`, conversation, turn, when: { at: 0 }, what, againAfter: undefined }
       this.world.after(reply.answeredAfter, () => this.commanders.push(new Commander(this.around, plan)))
     }
+  }
+
+  private sent(call: Call): void {
+    const { isWhole, number, said } = call
+    if (!isWhole) return this.timeline.add("provider", `call ${number} says ${said.at(-1)}`)
+    for (const act of this.ofEnds.get(number) ?? []) act(call)
   }
 
   private met(fault: string): void {

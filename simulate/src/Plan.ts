@@ -20,11 +20,11 @@ export interface Prompted {
   readonly againAfter: number | undefined
 }
 
-/** A time, or so much after the beginning of a call. */
+/** A time, or so much after the beginning of a call, or after its last frame. */
 export type Moment =
   | { readonly at: number }
   | { readonly call: number; readonly ms: number }
-  | { readonly call: number; readonly tasks: number }
+  | { readonly call: number; readonly tasks: number; readonly isEnd?: true }
 
 /** A command of a person. */
 export interface Commanded {
@@ -270,10 +270,11 @@ const coinciding = (plan: Plan, { between, isTrue, of }: Chance.Chance): Plan =>
   }
   const { conversation, id } = of(plan.prompts as [Prompted, ...Array<Prompted>])
   const call = between(0, 5)
+  const isEnd = isTrue(0.5)
   const watchers = Array.from({ length: between(2, 3) }, (): Watched => ({
     conversation,
     turn: isTrue(0.3) ? id : undefined,
-    when: isTrue(0.7) ? { call, tasks: between(0, 50) } : { call, ms: between(0, 1_500) },
+    when: isTrue(0.7) ? { call, tasks: between(0, 50), ...(isEnd ? { isEnd } : {}) } : { call, ms: between(0, 1_500) },
     lasts: Array.from({ length: between(0, 3) }, () => between(1, of([20, 3_000]))),
     latencyMs: between(0, 5),
     readMs: isTrue(0.4) ? of([3, 40, 900]) : 0
