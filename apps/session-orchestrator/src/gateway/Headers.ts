@@ -6,6 +6,7 @@
  */
 
 import type { RawHeaders } from "@holdfast/providers/raw"
+import * as Credentials from "../config/redaction/Credentials.ts"
 
 /** The headers of a request that go up. A browser's cookies are those of this machine's pages, of any port, and no provider's. */
 export const ofRequest = (raw: RawHeaders): Array<string> => {
@@ -19,7 +20,7 @@ export const ofResponse = (raw: RawHeaders, isWhole: boolean): Array<string> =>
 
 /** The values of a header, which is given in lower case. */
 export const valuesOf = (raw: RawHeaders, name: string): ReadonlyArray<string> =>
-  raw.filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === name)
+  Credentials.pairsOf(raw).flatMap((pair) => (pair[0].toLowerCase() === name ? [pair[1]] : []))
 
 /** The headers without those of some names, which are given in lower case. */
 export const without = (raw: RawHeaders, names: ReadonlyArray<string>): Array<string> =>
@@ -28,9 +29,8 @@ export const without = (raw: RawHeaders, names: ReadonlyArray<string>): Array<st
 /** The headers by lower-case name, for the classifier. */
 export const record = (raw: RawHeaders): Record<string, string> => {
   const headers: Record<string, string> = {}
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = (raw[i] ?? "").toLowerCase()
-    const value = raw[i + 1] ?? ""
+  for (const [given, value] of Credentials.pairsOf(raw)) {
+    const name = given.toLowerCase()
     headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
   }
   return headers
@@ -67,11 +67,7 @@ const passing = (raw: RawHeaders, isPassing: (name: string) => boolean): Array<s
   )
 }
 
-const kept = (raw: RawHeaders, isKept: (name: string) => boolean): Array<string> => {
-  const headers: Array<string> = []
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const [name = "", value = ""] = [raw[i], raw[i + 1]]
-    if (isKept(name.toLowerCase())) headers.push(name, value)
-  }
-  return headers
-}
+const kept = (raw: RawHeaders, isKept: (name: string) => boolean): Array<string> =>
+  Credentials.pairsOf(raw)
+    .filter(([name]) => isKept(name.toLowerCase()))
+    .flat()

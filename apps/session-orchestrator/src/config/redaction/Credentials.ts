@@ -39,6 +39,10 @@ export const secretsOf = (headers: RawHeaders, address: string): ReadonlyArray<s
     .filter(({ length }) => length >= Redaction.SHORTEST)
 }
 
+/** Headers as pairs, in their order. */
+export const pairsOf = (headers: RawHeaders): ReadonlyArray<readonly [name: string, value: string]> =>
+  headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ""] as const] : []))
+
 // --- internal
 
 const A_HEADER = new RegExp(`\\b(?:${HEADER})$`, "iu")
@@ -46,6 +50,3 @@ const A_HEADER = new RegExp(`\\b(?:${HEADER})$`, "iu")
 const A_PARAMETER = new RegExp(`^(?:${PARAMETER})$`, "iu")
 
 const A_COOKIE = /cookie2?$/iu
-
-const pairsOf = (headers: RawHeaders): ReadonlyArray<readonly [name: string, value: string]> =>
-  headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ""] as const] : []))
