@@ -16,7 +16,8 @@ import * as Entrance from "./Entrance.ts"
 
 /** Records and events of a turn to be written. */
 export interface Write {
-  readonly what: Engine.Append
+  readonly records: ReadonlyArray<Engine.Named>
+  /** Its records are encoded when it is written. */
   append: TurnLog.Append
   /** Acts on its outcome, in a pass. */
   readonly decided: (outcome: Outcome) => void
@@ -51,14 +52,12 @@ export class Appends {
   }
 
   /** Adds what a turn has to write to the present pass. */
-  add(turn: DrivenTurn.DrivenTurn, what: Engine.Append): void {
+  add(turn: DrivenTurn.DrivenTurn, { events, position, records }: Engine.Append): void {
     turn.writing = { done: () => {}, retry: undefined }
-    const { events, position } = what
     const { conversationId, life, seq } = turn
-    const append = { conversationId, turnId: life.turnId, seq, records: [], events, position }
     const write: Write = {
-      what,
-      append,
+      records,
+      append: { conversationId, turnId: life.turnId, seq, records: [], events, position },
       decided: (outcome) => this.loop.decided(turn, () => this.decide(turn, write, outcome))
     }
     this.writes.push(write)
@@ -66,12 +65,7 @@ export class Appends {
 
   /** Adds events of a turn that has not begun to the present pass. */
   addOf(append: Omit<TurnLog.Append, "records">, decided: Write["decided"]): void {
-    const { events, position } = append
-    this.writes.push({
-      what: { _tag: "Append", records: [], events, position },
-      append: { ...append, records: [] },
-      decided
-    })
+    this.writes.push({ records: [], append: { ...append, records: [] }, decided })
   }
 
   /** Runs a pass, and writes in one append what it adds. */
@@ -88,7 +82,7 @@ export class Appends {
     turn.writing = undefined
     const stored = outcome.value
     // Another process has written others since this turn was read.
-    if (stored.some(({ event }, i) => event.type !== write.what.events[i]?.type))
+    if (stored.some(({ event }, i) => event.type !== write.append.events[i]?.type))
       return this.loop.refused(turn, new JournalConflict({ turnId: turn.life.turnId }))
     this.loop.written(turn, write, stored)
   }
@@ -103,7 +97,12 @@ export class Appends {
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const encoded = yield* Effect.forEach(writes, (write) =>
-        Effect.exit(Effect.map(encode(write.what), (records) => (write.append = { ...write.append, records })))
+        Effect.exit(
+          Effect.map(
+            Effect.forEach(write.records, storedOf),
+            (records) => (write.append = { ...write.append, records })
+          )
+        )
       )
       const whole = encoded.filter(Exit.isSuccess).map(({ value }) => value)
       const appended = yield* Effect.exit(Effect.suspend(() => this.services.log.append(whole)))
@@ -135,9 +134,6 @@ export class Appends {
 // --- internal
 
 const NO_OUTCOME = Exit.die(new Error("an append has no outcome"))
-
-const encode = ({ records }: Engine.Append): Effect.Effect<ReadonlyArray<Records.Stored>> =>
-  Effect.forEach(records, storedOf)
 
 /** A record as it is stored. */
 export const storedOf = ({ name, record: { value } }: Engine.Named): Effect.Effect<Records.Stored> =>

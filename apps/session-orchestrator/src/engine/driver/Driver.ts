@@ -372,15 +372,12 @@ export class Driver {
   }
 
   /** What a turn had to write is on disk. */
-  private recorded(
-    turn: DrivenTurn,
-    { append, what: { events, records } }: Appends.Write,
-    stored: ReadonlyArray<StoredEvent>
-  ): void {
+  private recorded(turn: DrivenTurn, { append, records }: Appends.Write, stored: ReadonlyArray<StoredEvent>): void {
     const { life, session } = turn
     session.hub.persisted(stored)
     turn.seq += append.records.length
-    for (const warning of events.flatMap(Warnings.of)) this.fork(Effect.logWarning(`Turn ${life.turnId}: ${warning}`))
+    for (const warning of append.events.flatMap(Warnings.of))
+      this.fork(Effect.logWarning(`Turn ${life.turnId}: ${warning}`))
     for (const record of append.records) InterruptedTurns.recorded(life, record)
     for (const { record } of records) if (record.kind === "Wake") Waits.recorded(life, record.value)
     this.feed(turn, { _tag: "Appended" })
