@@ -16,7 +16,9 @@ describe.concurrent.each(chapters)("$name", ({ scenarios }) => {
       Effect.map(ServiceRunner.play(scenario, format, scale), (played) =>
         PlayedScenario.verify(scenario, played, (ms) => ms / scale)
       )
-    it.live.each(scenario.formats ?? (["openai"] as const))(`${scenario.title} (%s)`, (format) =>
+    // The kernel's run has each format of a scenario, through the same adapters.
+    const format = scenario.formats?.at(-1) ?? "openai"
+    it.live(`${scenario.title} (${format})`, () =>
       // On a machine that stands still for longer than a delay or a limit, another event comes first: with longer ones none does.
       Effect.catchCause(played(format, scale), () => played(format, Math.max(1, scale / LONGER)))
     )

@@ -1,6 +1,5 @@
 /** Tests proxies from the environment: calls of providers, webhooks and traces. */
 import { assert, describe, expect, it } from "@effect/vitest"
-import * as Proxy from "@holdfast/providers/proxy"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import type { Profile } from "@holdfast/policy"
 import { Effect } from "effect"
@@ -78,34 +77,6 @@ describe("calls through a proxy", () => {
     })
   )
 
-  it.live("an http provider gets requests in absolute form", () =>
-    Effect.gen(function* () {
-      const { ask, provider, proxy } = yield* start({ scheme: "http", proxy: { credentials: CREDENTIALS } })
-      provider.respond({ frames: answerFrames("openai", "Yes.") })
-      assert.strictEqual((yield* ask).status, "completed")
-      assert.deepStrictEqual(proxy.forwarded(), ["http://provider.test/v1/chat/completions"])
-      assert.deepStrictEqual(proxy.tunnels(), [])
-    })
-  )
-
-  it.live("NO_PROXY bypasses it, and lower case overrides upper case", () =>
-    Effect.gen(function* () {
-      const { ask, provider, proxy } = yield* start({
-        scheme: "http",
-        environment: ({ port }) => ({
-          HTTP_PROXY: "http://127.0.0.1:1",
-          http_proxy: `http://127.0.0.1:${port}`,
-          NO_PROXY: "provider.test"
-        })
-      })
-      const failed = yield* ask
-      assert.strictEqual(failed.status, "failed")
-      assert.strictEqual(failed.error?.reason, "network")
-      assert.deepStrictEqual(proxy.forwarded(), [])
-      assert.strictEqual(provider.count(), 0)
-    })
-  )
-
   const trouble: ReadonlyArray<readonly [what: string, response: ScriptedServer.ScriptedResponse]> = [
     ["429 that names its delay", { status: 429, headers: { "retry-after": "0.001" }, body: "{}" }],
     ["503 on a connection that closes", { status: 503, headers: { connection: "close" }, body: "" }],
@@ -130,10 +101,6 @@ describe("calls through a proxy", () => {
     return proxy
   })
 
-  describe.each(["http", "https"] as const)("to an %s provider", (scheme) => {
-    it.live("rule C9: one attempt is one request, through a proxy too", () => once({ scheme }))
-  })
-
   it.live("rule C9: the same holds for a package of the AI SDK, whose requests go through the proxy", () =>
     Effect.gen(function* () {
       const own = { type: "ai-sdk", package: MODULE, baseUrl: "https://provider.test/v1" }
@@ -141,67 +108,9 @@ describe("calls through a proxy", () => {
       assert.include(proxy.tunnels(), "provider.test:443")
     })
   )
-
-  it.live.each<[string, Partial<ProxyServer.Options>, string, RegExp]>([
-    [
-      "407",
-      { credentials: "another:password" },
-      "auth",
-      /The proxy requires a user and a password, or rejected them \(HTTP 407\)/
-    ],
-    ["403", { refuse: 403 }, "auth", /The proxy refused the connection \(HTTP 403\)/],
-    ["502", { refuse: 502 }, "server-error", /The proxy refused the connection \(HTTP 502\)/],
-    ["a cut", { refuse: "cut" }, "network", /./]
-  ])(
-    "rule C9: a tunnel that is refused by %s fails the attempt with the reason, and is requested once",
-    ([, options, reason, words]) =>
-      Effect.gen(function* () {
-        const { ask, proxy } = yield* start({
-          scheme: "https",
-          proxy: options,
-          environment: ({ port }) => ({ HTTPS_PROXY: `http://127.0.0.1:${port}` })
-        })
-        const failed = yield* ask
-        assert.strictEqual(failed.status, "failed")
-        assert.strictEqual(failed.error?.reason, reason)
-        assert.match(failed.error?.message ?? "", words)
-        assert.strictEqual(proxy.tunnels().length, 1)
-      })
-  )
-
-  it.live("a 407 to a request in absolute form is the same", () =>
-    Effect.gen(function* () {
-      const { ask, proxy } = yield* start({
-        scheme: "http",
-        proxy: { credentials: CREDENTIALS },
-        environment: ({ port }) => ({ HTTP_PROXY: `http://night:wrong@127.0.0.1:${port}` })
-      })
-      const failed = yield* ask
-      assert.strictEqual(failed.error?.reason, "auth")
-      assert.match(failed.error?.message ?? "", /The proxy requires a user and a password/)
-      assert.strictEqual(proxy.forwarded().length, 1)
-    })
-  )
 })
 
 describe("other traffic of the service", () => {
-  it.live("a 407 to undici's own client is an error with its status, and no request follows", () =>
-    Effect.gen(function* () {
-      const proxy = yield* ProxyServer.start({ hosts: {}, credentials: CREDENTIALS })
-      const dispatcher = yield* Proxy.dispatcher({
-        http: `http://127.0.0.1:${proxy.port}`,
-        https: undefined,
-        exceptions: ""
-      })
-      const refused = yield* Effect.promise(() =>
-        dispatcher
-          .request({ origin: "http://hooks.test", path: "/night", method: "POST", body: "{}" })
-          .catch((error: unknown) => error)
-      )
-      expect(refused).toMatchObject({ status: 407 })
-    })
-  )
-
   it.live("webhooks and traces go through the proxy too", () =>
     Effect.gen(function* () {
       const collector = yield* ScriptedServer.start()

@@ -8,6 +8,7 @@ import * as Condition from "../../../src/base/system/Condition.ts"
 import { Conversations, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
+import * as Quarantine from "../../../src/engine/pacing/Quarantine.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
@@ -87,6 +88,7 @@ export const withService = <E>(
       gates === undefined ? Gates.layerNoop : Layer.succeed(Gates.Gates, gates),
       tools === undefined ? Tools.layerNoop : Layer.succeed(Tools.Tools, tools),
       Timer.layer,
+      Quarantine.layer.pipe(Layer.provide(Timer.layer)),
       Condition.layer
     )
     const scope = yield* Scope.fork(yield* Scope.Scope)

@@ -14,13 +14,6 @@ export const shut = (gatekeeper: Gatekeeper): void => {
   for (let n = 0; n < 300; n++) gatekeeper.begin(undefined).failed(overloaded)
 }
 
-/** The endpoint answers a call, which ends at once. */
-export const answers = (gatekeeper: Gatekeeper): void => {
-  const call = gatekeeper.begin(undefined)
-  call.answered()
-  call.ended()
-}
-
 /** The endpoint answers `room` calls, which go on, and has refused one more: it has no room. */
 export const full = (gatekeeper: Gatekeeper, room: number): ReadonlyArray<Call> => {
   const calls = Array.from({ length: room }, () => gatekeeper.begin(undefined))

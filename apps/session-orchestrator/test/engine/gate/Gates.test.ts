@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Gate } from "@holdfast/policy"
 import type { Ids } from "@holdfast/wire"
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import {
   CrowdedEndpoint,
@@ -23,25 +23,6 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
 describe("a turn at the gate", () => {
-  it.effect("rule X5: alone keeps its schedule to the millisecond", () =>
-    Effect.gen(function* () {
-      const times = (gates: "none" | "own") =>
-        onDisk(
-          Effect.gen(function* () {
-            const from = yield* Clock.currentTimeMillis
-            const endpoint = new CrowdedEndpoint((now) => now - from >= 3 * HOUR)
-            const service = yield* start({ endpoint, gates })
-            yield* prompts(service, 1, TestClock.adjust)
-            yield* TestClock.adjust("5 hours")
-            return endpoint.calls.map(({ at }) => at - from)
-          })
-        )
-      const gated = yield* times("own")
-      assert.isAbove(gated.length, 10)
-      assert.deepStrictEqual(gated, yield* times("none"))
-    })
-  )
-
   it.effect("rule X5: is woken early when there is room, and its record, its events and its explanation show it", () =>
     onDisk(
       Effect.gen(function* () {
@@ -133,45 +114,6 @@ describe("a turn at the gate", () => {
         )
     )
   }
-
-  it.effect("rule X5: that has waited over a restart for a failure of its own request holds no other turn", () =>
-    onDisk(
-      Effect.gen(function* () {
-        const endpoint = new Switched()
-        endpoint.refusal = { reason: "invalid-response", message: "No JSON", retryable: true }
-        const retry = { schedule: { type: "steps", delays: [Duration.minutes(1)] } } as const
-        const first = yield* start({ endpoint, retry })
-        const turns = 5
-        yield* prompts(first, turns, TestClock.adjust, SECOND)
-        yield* TestClock.adjust("10 seconds")
-        yield* first.stop
-        endpoint.isUp = true
-        yield* start({ endpoint, retry })
-        yield* TestClock.adjust("2 minutes")
-        for (let n = 0; n < turns; n++) {
-          const [call = 0, ...retries] = endpoint.callsOf(turnIdOf(n))
-          assert.deepStrictEqual(retries, [call + LATENCY_MS + MINUTE])
-        }
-      })
-    )
-  )
-
-  it.effect("rule A15: is not woken before the time that its provider asked for", () =>
-    onDisk(
-      Effect.gen(function* () {
-        const endpoint = new CrowdedEndpoint((now, busy) => now >= 4 * MINUTE && busy < 5)
-        endpoint.hintOf = (turnId) => (turnId === turnIdOf(0) ? 30 * MINUTE : undefined)
-        const service = yield* start({ endpoint })
-        yield* prompts(service, 20, TestClock.adjust)
-        yield* TestClock.adjust("1 hour")
-        assert.strictEqual(endpoint.answered, 20)
-        const [first = 0, second = 0] = endpoint.callsOf(turnIdOf(0))
-        assert.isAtLeast(second - first, 30 * MINUTE)
-        const others = endpoint.calls.filter(({ turnId }) => turnId !== turnIdOf(0))
-        assert.isBelow(others.at(-1)?.at ?? Infinity, 15 * MINUTE)
-      })
-    )
-  )
 })
 
 // --- helpers
@@ -192,13 +134,6 @@ const oneHeld = Effect.fnUntraced(function* (seconds: number, serviceMs = 40 * S
   const due = (endpoint.callsOf(turnId)[0] ?? 0) + LATENCY_MS + seconds * SECOND
   return { endpoint, service, held: { id, turnId }, due }
 })
-
-class Switched extends CrowdedEndpoint {
-  isUp = false
-  constructor() {
-    super(() => this.isUp)
-  }
-}
 
 /** The words of a turn's attempts, decisions and waits. */
 const wordsOf = (service: Service, turnId: Ids.TurnId) =>

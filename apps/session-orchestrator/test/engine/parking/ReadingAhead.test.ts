@@ -6,7 +6,7 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { answers, full, shut } from "../gate/GateStates.ts"
+import { full } from "../gate/GateStates.ts"
 import { type Gatekeeper, HOLD_STEP_MS } from "../../../src/engine/gate/Gatekeeper.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import { NEAR_MS } from "../../../src/engine/parking/Parking.ts"
@@ -142,65 +142,5 @@ it.effect("X5, Waking.U3: a turn that its gate holds leaves memory again, and co
       assert.strictEqual(wakes.length, 1)
       assert.isTrue(gatekeeper.isIdle)
     })
-  )
-)
-
-it.effect(
-  "rule D5, X5: an early attempt that fails leaves it waiting until its time, for those who look and for its watchers",
-  () =>
-    gated(
-      Effect.fnUntraced(function* ({ conversations, gatekeeper, id, provider }) {
-        const { seen } = yield* watching(conversations.watch(id, 0))
-        yield* settle
-        answers(gatekeeper)
-        yield* settle
-        assert.strictEqual(provider.requests.length, 2)
-        assert.deepInclude(yield* conversations.state(id), { status: "retrying", attempt: 0, retryAt: MINUTE })
-        assert.deepInclude(seen.at(-1)?.event, { type: "provider-retry", retryAt: MINUTE })
-      }),
-      [emits(overloaded), emits(overloaded), answer("At last")]
-    )
-)
-
-it.effect("rule X5: before a shut gate only a turn whose end a person chose is read ahead", () =>
-  Effect.gen(function* () {
-    const gates = yield* Gates.Gates
-    let reads = 0
-    yield* withService(
-      {
-        scripts: [emits(overloaded), answer("At last")],
-        retry: waits(60),
-        gates,
-        store: (real) => ({
-          resumption: (turnId) =>
-            Effect.andThen(
-              Effect.sync(() => reads++),
-              real.resumption(turnId)
-            )
-        })
-      },
-      Effect.fnUntraced(function* ({ conversations }) {
-        const id = yield* conversations.create({})
-        yield* conversations.prompt(id, { prompt: "Hi", turnId })
-        yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === 1 })
-        shut(gates.of({ target: { provider: "test", model: "m" } }) ?? assert.fail("there is no gate"))
-        yield* TestClock.adjust(MINUTE - 1)
-        yield* settle
-        assert.strictEqual(reads, 0)
-        const until = 2 * MINUTE
-        yield* conversations.steer({ type: "wait-until", conversationId: id, until }, "a test")
-        assert.strictEqual(reads, 1)
-        yield* TestClock.adjust(MINUTE - 1)
-        yield* settle
-        assert.strictEqual(reads, 2)
-        yield* TestClock.adjust(2)
-        assert.strictEqual((yield* conversations.result(turnId)).end.endedAt, until)
-        assert.strictEqual(reads, 2)
-      })
-    )
-  }).pipe(
-    Effect.provide(
-      Gates.layer(() => ({ baseUrl: "http://test", credential: undefined })).pipe(Layer.provide(Timer.layer))
-    )
   )
 )

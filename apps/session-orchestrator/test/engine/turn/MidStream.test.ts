@@ -6,9 +6,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { Conversations, type Frame } from "../../../src/engine/conversation/Conversations.ts"
+import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
 import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
 import * as Submissions from "../../../src/engine/orchestrator/Submissions.ts"
 import { Store } from "../../../src/storage/Store.ts"
@@ -17,12 +17,6 @@ import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 const { answer, breaksOff, text } = ScriptedProvider
 
 type Service = Parameters<Parameters<typeof ConversationSetup.withService>[1]>[0]
-
-/** An answer that begins, waits for `goOn`, and breaks off. */
-const cutAfter = (reached: Deferred.Deferred<void>, goOn: Deferred.Deferred<void>): ScriptedProvider.Script => ({
-  reads: [[text("Hel")]],
-  end: Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(goOn))
-})
 
 const settled = Effect.promise(async () => {
   for (let n = 0; n < 40; n++) await new Promise((resolve) => setImmediate(resolve))
@@ -42,8 +36,6 @@ const parked = (
     test((scripts, act) => ConversationSetup.withService({ scripts, retry: ConversationSetup.waits(10, 10) }, act))
   )
 }
-
-const typesOf = (frames: ReadonlyArray<Frame>) => frames.map(({ event }) => event.type)
 
 const discardedIn = (events: ReadonlyArray<{ readonly event: TurnEvent.TurnEvent }>) =>
   events.filter(({ event }) => event.type === "step-discarded").length
@@ -185,40 +177,6 @@ describe("an answer that breaks off", () => {
           assert.strictEqual(text, "Hello")
           assert.deepStrictEqual(end.usage, { inputTokens: 19, outputTokens: 8 })
         })
-    )
-  )
-
-  parked("rule X7: a client that came and went in the middle of the content has received it", (withService) =>
-    Effect.gen(function* () {
-      const [reached, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      yield* withService([cutAfter(reached, goOn)], ({ conversations }) =>
-        Effect.gen(function* () {
-          const id = yield* conversations.create({})
-          const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
-          yield* Deferred.await(reached)
-          const watcher = yield* ConversationSetup.watching(conversations.watchTurn(turnId, id))
-          yield* watcher.until("text-delta")
-          yield* Fiber.interrupt(watcher.fiber)
-          yield* Deferred.succeed(goOn, undefined)
-          assert.strictEqual((yield* conversations.result(turnId)).end.status, "failed")
-        })
-      )
-    })
-  )
-
-  parked("rule X3, X7: a client that connects after the void gets the step without its void content", (withService) =>
-    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hi", isSubmitted: true })
-        yield* settled
-        const watcher = yield* ConversationSetup.watching(conversations.watch(id, 0))
-        yield* watcher.until("provider-retry")
-        assert.deepStrictEqual(typesOf(watcher.seen), ["turn-start", "message", "step-discarded", "provider-retry"])
-        yield* settled
-        yield* TestClock.adjust("10 seconds")
-        assert.deepInclude(yield* conversations.result(turnId), { text: "Hello" })
-      })
     )
   )
 })

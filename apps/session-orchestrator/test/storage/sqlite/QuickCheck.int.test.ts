@@ -27,26 +27,6 @@ const overwrite = (filename: string, from: number, bytes: number): void => {
 }
 
 describe("the check of a SQLite file", () => {
-  it.effect("rule D3: finds nothing in a whole file, and does not change it", () =>
-    Effect.gen(function* () {
-      const filename = yield* filled
-      const before = fs.readFileSync(filename)
-      assert.isUndefined(QuickCheck.faultsIn(filename))
-      assert.isTrue(before.equals(fs.readFileSync(filename)))
-      assert.deepStrictEqual(fs.readdirSync(path.dirname(filename)), [path.basename(filename)])
-    })
-  )
-
-  it.effect("rule D3: names three of the faults, on one line", () =>
-    Effect.gen(function* () {
-      const filename = yield* filled
-      overwrite(filename, 3 * PAGE, 20 * PAGE)
-      const said = QuickCheck.faultsIn(filename) ?? ""
-      assert.lengthOf(said.match(/Tree \d+ page \d+/g) ?? [], 3)
-      assert.notInclude(said, "\n")
-    })
-  )
-
   it.effect("rule D3: finds a file that is no database", () =>
     Effect.gen(function* () {
       const filename = yield* filled
