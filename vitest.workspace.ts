@@ -76,7 +76,6 @@ const LONGEST = [
   "storage/sql/Postgres.int",
   "conformance/Conformance.int",
   "gate/Crowds.int",
-  "service/PostgresAway.int",
   "transport/HttpTransport.int",
   "tools/test/Readme.int",
   "providers/test/Memory.int"

@@ -1,55 +1,30 @@
 /** Tests a process that is killed right after its 202, and a full disk. */
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import * as ProcessSetup from "./ProcessSetup.ts"
 import * as Process from "./Process.ts"
 import * as DatabaseReads from "./DatabaseReads.ts"
-import { stillWaits, type WaitIsOver, withWait } from "./LongerWaits.ts"
 import * as SmallDisk from "./SmallDisk.ts"
 
-/** Seconds of waits in memory and on disk alone. A machine that needs more than the first is seen with longer ones, on disk alone too. */
-const WAITS = [4, 3_600] as const
-
 /** A process with a turn that waits. */
-const waiting = Effect.fnUntraced(function* (directory: string, delay: string) {
-  const { database, provider, start } = yield* ProcessSetup.setupIn(directory, { delays: [delay] })
+const waiting = Effect.fnUntraced(function* (directory: string) {
+  const { database, provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
   provider.respond(ProcessSetup.overloaded)
   provider.fallback(ProcessSetup.answer("At last"))
   const service = yield* start
   const id = yield* service.create()
   const live = yield* service.open(ProcessSetup.request(id, "one"))
-  const seen = yield* live.until("provider-retry")
-  /** Fails if the wait was over before now. */
-  const isWaiting = stillWaits(Number(/"retryAt":(\d+)/.exec(seen)?.[1]))
+  yield* live.until("provider-retry")
   const post = (name: string, body: object = {}) =>
     service.call({ method: "POST", path: `/v1/conversations/${id}/${name}`, body })
-  return { provider, start, service, id, post, database, isWaiting }
+  return { provider, start, service, id, post, database }
 })
 
-/** A turn that waits in memory, and a turn that waits on disk alone, each in a directory of its own. */
-const inEachWait = (
-  title: (length: string) => string,
-  test: (turn: Effect.Success<ReturnType<typeof waiting>>) => Effect.Effect<void, Error | WaitIsOver, Scope.Scope>
-) => {
-  for (const wait of WAITS) {
-    it.live(title(Duration.format(Duration.seconds(wait))), () =>
-      withWait(wait, (seconds) =>
-        Process.directory.pipe(
-          Effect.flatMap((directory) => waiting(directory, `${seconds} seconds`)),
-          Effect.flatMap(test)
-        )
-      )
-    )
-  }
-}
-
 describe.concurrent("a process that is killed right after a 202", () => {
-  inEachWait(
-    (length) =>
-      `X4: to retry-now, in a wait of ${length}, makes the attempt after its restart, and does not wait again`,
-    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+  it.live("rule X4: to retry-now makes the attempt after its restart, and does not wait again", () =>
+    Effect.gen(function* () {
+      const { database, id, post, provider, service, start } = yield* Effect.flatMap(Process.directory, waiting)
       const { status } = yield* post("retry-now", { commandId: "k" })
-      yield* isWaiting
       assert.strictEqual(status, 202)
       yield* service.end("SIGKILL")
       assert.deepStrictEqual(DatabaseReads.commandsOf(database, "one"), ["k"])
@@ -64,11 +39,10 @@ describe.concurrent("a process that is killed right after a 202", () => {
     })
   )
 
-  inEachWait(
-    (length) => `D8: to an abort, in a wait of ${length}, has sealed the turn, and makes no further request`,
-    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+  it.live("rule D8: to an abort has sealed the turn, and makes no further request", () =>
+    Effect.gen(function* () {
+      const { database, id, post, provider, service, start } = yield* Effect.flatMap(Process.directory, waiting)
       const { status } = yield* post("abort")
-      yield* isWaiting
       assert.strictEqual(status, 202)
       yield* service.end("SIGKILL")
       assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
@@ -80,13 +54,11 @@ describe.concurrent("a process that is killed right after a 202", () => {
     })
   )
 
-  inEachWait(
-    (length) =>
-      `D8: to an abort of a queued turn, behind a wait of ${length}, never runs it, and runs the turn behind it`,
-    Effect.fnUntraced(function* ({ database, id, isWaiting, post, provider, service, start }) {
+  it.live("rule D8: to an abort of a queued turn never runs it, and runs the turn behind it", () =>
+    Effect.gen(function* () {
+      const { database, id, post, provider, service, start } = yield* Effect.flatMap(Process.directory, waiting)
       for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission(id, turn))
       const { status } = yield* post("abort", { turnId: "two" })
-      yield* isWaiting
       assert.strictEqual(status, 202)
       yield* service.end("SIGKILL")
       assert.strictEqual(DatabaseReads.sealOf(database, "two"), "aborted")
@@ -131,7 +103,7 @@ if (SmallDisk.isPossible())
     it.live("rule X4: refuses a command with a problem, and accepts the same command again once there is room", () =>
       Effect.gen(function* () {
         const { directory, fill, free } = yield* SmallDisk.make
-        const { database, id, post, service } = yield* waiting(directory, "1 hour")
+        const { database, id, post, service } = yield* waiting(directory)
         yield* fill
         const command = { commandId: "k" }
         const refused = yield* post("retry-now", command)

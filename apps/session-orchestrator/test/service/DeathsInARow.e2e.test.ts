@@ -104,24 +104,4 @@ describe.concurrent("turns whose process dies", () => {
       assert.include(words, "The process died 4 times in a row in the middle of this turn.")
       assert.include(words, "so the turn is not run again")
     }))
-
-  test("rule X14: an orderly stop of the service counts as no death, however often", () =>
-    Effect.gen(function* () {
-      // Without content: a service that stops would wait for an answer that has begun.
-      const { calls, reached, start } = yield* setup(1)
-      const first = yield* start
-      const id = yield* post(first, "long")
-      yield* reached(0)
-      yield* first.end("SIGTERM")
-      for (let life = 1; life < 5; life++) {
-        const service = yield* start
-        yield* reached(life)
-        yield* service.end("SIGTERM")
-      }
-      const last = yield* start
-      const { gate } = yield* reached(5)
-      yield* gate.open
-      assert.strictEqual(ProcessSetup.endOf(yield* ProcessSetup.turn(last, id, "long")).status, "completed")
-      assert.strictEqual(calls.length, 6)
-    }))
 })

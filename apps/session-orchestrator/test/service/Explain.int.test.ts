@@ -116,20 +116,4 @@ describe("GET /v1/conversations/:id/turns/:turnId/explain", () => {
         assert.notInclude(elsewhere + words.text + JSON.stringify(steps) + disk, "planted")
       })
   )
-
-  it.live("is 404 for an unknown conversation, an unknown turn, and a turn of another conversation", () =>
-    Effect.gen(function* () {
-      const service = yield* Service.start()
-      service.provider.respond({ frames: answerFrames("openai", "Here") })
-      const id = yield* service.create()
-      const other = yield* service.create()
-      yield* prompt(service, id, "t1")
-      const problemOf = (path: string) =>
-        Effect.map(service.call({ path }), ({ status, text }) => [status, JSON.parse(text).type])
-      assert.deepStrictEqual(yield* problemOf(pathOf("none", "t1")), [404, "/docs#problem-conversation-not-found"])
-      assert.deepStrictEqual(yield* problemOf(pathOf(id, "none")), [404, "/docs#problem-turn-not-found"])
-      assert.deepStrictEqual(yield* problemOf(pathOf(other, "t1")), [404, "/docs#problem-turn-not-found"])
-      assert.deepStrictEqual(yield* problemOf(pathOf(id, "no%20id")), [400, "/docs#problem-invalid-request"])
-    })
-  )
 })

@@ -33,26 +33,6 @@ describe.concurrent("the file of a running service", () => {
       assert.deepStrictEqual(fs.readdirSync(path.dirname(database)), ["holdfast.db"])
     }))
 
-  test("Tenancy.T1: is refused while a run has the database, and takes the turn up once that is killed", () =>
-    Effect.gen(function* () {
-      const { config, directory, provider, start } = yield* setup()
-      provider.respond(ProcessSetup.overloaded)
-      Process.writeConfig(directory, { server: { port: 0 }, ...config })
-      const running = yield* Process.run({ args: ["run", "Hello"], directory })
-      yield* Process.eventually("the wait", Effect.sync(running.stderr), (text) => /retry 1(\/\d+)? in/.test(text))
-      const refused = yield* command(directory, "serve")
-      assert.strictEqual(refused.code, 1)
-      assert.match(
-        refused.stderr,
-        /belongs to another Holdfast \(process \d+ on \S+, at http:\/\/127\.0\.0\.1:\d+, since /
-      )
-      running.child.kill("SIGKILL")
-      yield* running.exit
-      const next = yield* start
-      assert.include((yield* next.call({ path: "/metrics" })).text, 'holdfast_turns{status="retrying"} 1')
-      assert.strictEqual(provider.count(), 1)
-    }))
-
   test("can be inspected and copied meanwhile, and the copy continues where it was", () =>
     Effect.gen(function* () {
       const { config, directory, provider, start } = yield* setup()

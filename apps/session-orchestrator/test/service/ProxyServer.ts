@@ -19,8 +19,6 @@ export interface Options {
   readonly hosts: Readonly<Record<string, number>>
   /** `user:password` that it requires. */
   readonly credentials?: string
-  /** Answers every CONNECT with this status, or cuts its connection. */
-  readonly refuse?: number | "cut"
 }
 
 export interface ProxyServer {
@@ -34,8 +32,7 @@ export interface ProxyServer {
 /** Listens until the scope closes. */
 export const start = Effect.fnUntraced(function* ({
   credentials,
-  hosts,
-  refuse
+  hosts
 }: Options): Effect.fn.Return<ProxyServer, never, Scope.Scope> {
   const tunnels: Array<string> = []
   const forwarded: Array<string> = []
@@ -66,9 +63,7 @@ export const start = Effect.fnUntraced(function* ({
   server.on("connect", (request: http.IncomingMessage, socket: net.Socket) => {
     tunnels.push(request.url ?? "")
     socket.on("error", () => {})
-    if (refuse === "cut") return socket.destroy()
-    const refusal = refuse ?? (isAllowed(request) ? undefined : 407)
-    if (refusal !== undefined) return socket.end(`HTTP/1.1 ${refusal} No\r\ncontent-length: 0\r\n\r\n`)
+    if (!isAllowed(request)) return socket.end("HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n")
     const { hostname } = new URL(`http://${request.url}`)
     const onward = net.connect(hosts[hostname] ?? 1, "127.0.0.1", () => {
       socket.write("HTTP/1.1 200 Connection Established\r\n\r\n")

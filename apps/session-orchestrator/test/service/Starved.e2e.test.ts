@@ -101,38 +101,6 @@ describe("a process that is starved", () => {
         assert.deepStrictEqual(integrityOf(database), [{ integrity_check: "ok" }])
       })
     )
-
-    it.live(
-      "rule X1: a disk that is read-only at the start is named; acknowledged turns continue when it is writable",
-      () =>
-        Effect.gen(function* () {
-          const { directory, setReadOnly } = yield* SmallDisk.make
-          const { provider, start } = yield* ProcessSetup.setupIn(directory, { delays: ["1 hour"] })
-          provider.respond(ProcessSetup.overloaded, ProcessSetup.answer("Once"))
-          const first = yield* start
-          const id = yield* first.create()
-          yield* Effect.flatMap(first.open(ProcessSetup.request(id, "one")), (live) => live.until("provider-retry"))
-          const before = yield* first.state(id)
-          yield* first.end("SIGKILL")
-
-          yield* setReadOnly(true)
-          const refused = yield* Effect.flatMap(Process.run({ args: ["serve"], directory }), ({ exit }) => exit)
-          assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
-          assert.match(
-            refused.stderr,
-            /^holdfast: Could not [^\n]+holdfast\.db: .*readonly database.* can be written by this user/
-          )
-          yield* setReadOnly(false)
-
-          const second = yield* start
-          assert.deepStrictEqual(yield* second.state(id), before)
-          yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-          // The turn may have ended before this client connects, which then gets the message alone.
-          yield* ProcessSetup.turn(second, id, "one")
-          assert.strictEqual((yield* second.history(id)).at(-1), "assistant: Once")
-          assert.strictEqual(provider.count(), 2)
-        })
-    )
   }
 })
 

@@ -233,24 +233,3 @@ describe.concurrent("a process that is killed while tools run", () => {
       assert.strictEqual(setup.provider.count(), 2)
     }).pipe(Effect.scoped))
 })
-
-describe.concurrent("a service that shuts down", () => {
-  test("ends its tool servers too, also on the second signal", () =>
-    Effect.gen(function* () {
-      const setup = yield* setupOf({
-        one: TestToolServers.unrulyEntry("stubborn"),
-        two: TestToolServers.unrulyEntry("stubborn")
-      })
-      setup.answers("Hello.")
-      const service = yield* setup.start
-      yield* turn(service, yield* service.create())
-      const pids = childrenOf(service)
-      assert.lengthOf(pids, 2)
-      service.child.kill("SIGTERM")
-      yield* Process.eventually("the first to be heard", Effect.sync(service.stderr), (text) =>
-        text.includes("Stopping")
-      )
-      assert.strictEqual((yield* service.end("SIGTERM")).code, 130)
-      yield* assertGone(pids)
-    }).pipe(Effect.scoped))
-})

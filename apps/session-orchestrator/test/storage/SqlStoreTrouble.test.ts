@@ -72,28 +72,6 @@ it.effect("a check reports its database's last error, until a check succeeds", (
   })
 )
 
-it.effect("a write waits five seconds for a lock, and fails at once on a full disk", () =>
-  Effect.gen(function* () {
-    const { state, store } = yield* given
-    state.transaction = refusal(5)
-    const locked = yield* Effect.forkChild(Effect.flip(store.createConversation(NumberedData.conversation(1))), {
-      startImmediately: true
-    })
-    yield* TestClock.adjust("4900 millis")
-    assert.isUndefined(locked.pollUnsafe())
-    yield* TestClock.adjust("1 second")
-    assert.match((yield* Fiber.join(locked)).message, /^Could not create conversation conversation-1 in d\.db: /)
-    state.transaction = refusal(13)
-    const full = yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
-    assert.match(full.message, /The disk is full\./)
-    assert.isUndefined(full.concerns)
-    state.transaction = "fine"
-    yield* store.createConversation(NumberedData.conversation(1))
-    const twice = yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
-    assert.strictEqual(twice.concerns, "one")
-  })
-)
-
 it.effect("a refused write does not fail the check", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given

@@ -290,19 +290,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   )
 
   test(
-    "of many clients that send the same turn at once, one gets an acceptance",
-    Effect.gen(function* () {
-      const store = yield* Store
-      yield* store.createConversation(NumberedData.conversation(1))
-      const answers = yield* Effect.all(
-        Array.from({ length: 20 }, () => Logged.accept(NumberedData.turn(1, 1))),
-        { concurrency: "unbounded" }
-      )
-      expect(answers.map((answer) => answer._tag).sort()).toEqual(["Accepted", ...Array(19).fill("Known")])
-    })
-  )
-
-  test(
     "rule M1: a turn without a prompt is stored without one",
     Effect.gen(function* () {
       const store = yield* Store
@@ -482,19 +469,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   )
 
   test(
-    "W2: two writers of one position at once both get the event of the first",
-    Effect.gen(function* () {
-      yield* NumberedData.oneTurn
-      const [one, other] = yield* Effect.all(
-        [1, 2].map((step) => Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, step)], 0)),
-        { concurrency: "unbounded" }
-      )
-      expect(one).toEqual(other)
-      expect(yield* all(1, 0)).toEqual(one)
-    })
-  )
-
-  test(
     "rule D6: a transient event that bypasses the types is refused, and nothing is stored",
     Effect.gen(function* () {
       yield* NumberedData.oneTurn
@@ -541,25 +515,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
       for (const after of [0, 1, 255, 256, 257, 512, LONG - 1, LONG, LONG + 1]) {
         expect(yield* all(1, after)).toEqual(stored.slice(after))
       }
-    })
-  )
-
-  test(
-    "a reader that stops in the middle delays no writer, and later reads the new events",
-    Effect.gen(function* () {
-      yield* NumberedData.oneTurn
-      const [first, ...rest] = Array.from({ length: LONG }, (_, step) => NumberedData.usage(1, 1, step))
-      if (first === undefined) return
-      yield* Logged.events(NumberedData.turnId(1), [first, ...rest], 0)
-      const read: Array<number> = []
-      yield* Stream.runForEach(Logged.after(NumberedData.conversationId(1), 0), (event) =>
-        Effect.gen(function* () {
-          read.push(event.id)
-          if (event.id !== 1) return
-          yield* Logged.events(NumberedData.turnId(1), [NumberedData.usage(1, 1, LONG)], LONG)
-        })
-      )
-      expect(read).toEqual(Array.from({ length: LONG + 1 }, (_, index) => index + 1))
     })
   )
 
@@ -625,15 +580,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
         }
       }).pipe(Effect.provide(layer)),
     { numRuns: runs }
-  )
-
-  test(
-    "the check of a working store succeeds",
-    Effect.gen(function* () {
-      const store = yield* Store
-      yield* store.check
-      yield* store.check
-    })
   )
 }
 

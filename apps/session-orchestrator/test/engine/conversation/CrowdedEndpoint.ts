@@ -1,23 +1,19 @@
 /** Runs a crowd of turns against one endpoint with little room, under a test clock. */
 import { Timer } from "@holdfast/journal"
-import { type Provider, Records } from "@holdfast/kernel"
-import type { Profile } from "@holdfast/policy"
+import type { Provider } from "@holdfast/kernel"
 import { type Failure, Ids } from "@holdfast/wire"
-import { Clock, Context, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
 import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
-import * as Explanation from "../../../src/insight/inspection/Explanation.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
 import * as GateTable from "../../../src/storage/tables/GateTable.ts"
 import type * as SqlStore from "../../../src/storage/sql/SqlStore.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
-import { TurnLog } from "../../../src/storage/TurnLog.ts"
-import { Store } from "../../../src/storage/Store.ts"
 
 /** From a call to its refusal, or to its first content. */
 export const LATENCY_MS = 1_000
@@ -28,12 +24,6 @@ export const SERVICE_MS = 10_000
 export type Answers = (now: number, busy: number, turn: number) => boolean
 
 type Events = ReturnType<Provider.Provider["Service"]["stream"]>
-
-const refusal = (failure: Failure.Failure, retryAfterMs: number | undefined): Events =>
-  Stream.succeed({
-    type: "error",
-    failure: retryAfterMs === undefined ? failure : { ...failure, hint: { retryAfterMs, source: "retry-after" } }
-  })
 
 const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
   Stream.concat(Stream.succeed({ type: "text-delta", delta: "At last" }), Stream.fromEffect(finish))
@@ -50,20 +40,11 @@ export class CrowdedEndpoint {
   latencyMs = LATENCY_MS
   /** From a call to the end of its answer. */
   serviceMs = SERVICE_MS
-  /** The failure of refused calls. */
-  refusal = overloaded
-  /** The delay that a refusal asks for. */
-  hintOf: (turnId: Ids.TurnId) => number | undefined = () => undefined
   private busy = 0
   private readonly answers: Answers
 
   constructor(answers: Answers) {
     this.answers = answers
-  }
-
-  /** The times at which a turn called. */
-  callsOf(turnId: Ids.TurnId): ReadonlyArray<number> {
-    return this.calls.filter((call) => call.turnId === turnId).map(({ at }) => at)
   }
 
   get answered(): number {
@@ -94,7 +75,7 @@ export class CrowdedEndpoint {
           }
           const { latencyMs, serviceMs } = this
           yield* Effect.sleep(latencyMs)
-          if (!isAnswered) return refusal(this.refusal, this.hintOf(turnId))
+          if (!isAnswered) return Stream.succeed({ type: "error", failure: overloaded } as const)
           const finish = Effect.gen({ self: this }, function* () {
             yield* Effect.sleep(serviceMs - latencyMs)
             this.ends.push(yield* Clock.currentTimeMillis)
@@ -110,7 +91,6 @@ export interface Options {
   readonly endpoint: CrowdedEndpoint
   /** `shared`: with the gates of other services on the database. */
   readonly gates?: "none" | "own" | "shared"
-  readonly retry?: Profile.RetrySettings
 }
 
 const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
@@ -118,8 +98,8 @@ const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
 const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gates.layerShared(endpointOf) }
 
 /** Starts a service before the endpoint, until the scope closes, over the database in the context. */
-export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", retry = {} }: Options) {
-  const scope = yield* Scope.fork(yield* Scope.Scope)
+export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own" }: Options) {
+  const scope = yield* Scope.Scope
   const resources = Layer.mergeAll(
     Layer.succeed(Providers, {
       get: () => endpoint.provider,
@@ -127,18 +107,13 @@ export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own", ret
       unusable: () => undefined,
       credentials: {}
     }),
-    Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry, models: {} }),
+    Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry: {}, models: {} }),
     GATES[gates],
     Tools.layerNoop,
     Condition.layer
   ).pipe(Layer.provideMerge(Timer.layer))
   const context = yield* Layer.buildWithScope(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))), scope)
-  return {
-    conversations: Context.get(context, Conversations),
-    store: yield* Store,
-    log: yield* TurnLog,
-    stop: Scope.close(scope, Exit.void)
-  }
+  return { conversations: Context.get(context, Conversations) }
 })
 
 export type Service = Effect.Success<ReturnType<typeof start>>
@@ -146,25 +121,6 @@ export type Service = Effect.Success<ReturnType<typeof start>>
 const TURN = "turn-"
 
 export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`${TURN}${n}`)
-
-/** The explanation of a turn's attempts, with their decisions and waits. */
-export const explained = Effect.fnUntraced(function* ({ log, store }: Service, turnId: Ids.TurnId) {
-  const turn = yield* Effect.flatten(Effect.map(store.turn(turnId), Effect.fromOption))
-  const conversation = yield* Effect.flatten(Effect.map(store.conversation(turn.conversationId), Effect.fromOption))
-  const events = (yield* store.turnEvents(turnId)).map(({ event }) => event)
-  const records = yield* log.load(turnId)
-  return Explanation.of({ turn, conversation, events, records }, (text) => text).steps.flatMap(
-    ({ attempts }) => attempts
-  )
-})
-
-/** The recorded ends of a turn's waits. */
-export const wakesOf = ({ log }: Service, turnId: Ids.TurnId) =>
-  Effect.map(log.load(turnId), (records) => records.flatMap((record) => Records.valueOf("Wake", record) ?? []))
-
-/** Whether the gate has ended a wait of a turn before its time. */
-export const isEarly = (service: Service, turnId: Ids.TurnId) =>
-  Effect.map(wakesOf(service, turnId), (wakes) => wakes.some(({ by }) => by?.origin.startsWith("the gate") === true))
 
 /** Sends prompts in separate conversations, evenly over `arrivalMs`; the clock moves to the end of that time. */
 export const prompts = (

@@ -170,16 +170,6 @@ describe("rule X2: a process that is to end", () => {
     )
   })
 
-  it.effect("rule X2: makes no call", () =>
-    withService([answers], (service) =>
-      Effect.gen(function* () {
-        assert.isTrue(service.condition.settle())
-        yield* begun(service)
-        assert.strictEqual(service.calls.made, 0)
-      })
-    )
-  )
-
   it.effect("rule X2: waits for an answer whose mark is being written, and then for its end", () => {
     const { answer, call } = later()
     const door = Deferred.makeUnsafe<void>()

@@ -57,37 +57,6 @@ describe("a crowd before one endpoint", () => {
       assert.closeTo(endpoint.doneAt - until, expected.doneMs - until, 0.05 * (expected.doneMs - until))
     })
   )
-
-  it.effect("rule X5: held turns are taken up by the next process, and none is lost", () =>
-    onDisk(
-      Effect.gen(function* () {
-        const endpoint = new CrowdedEndpoint((now, busy) => now >= 20 * MINUTE && busy < 3)
-        const turns = 60
-        const first = yield* start({ endpoint })
-        const ids = yield* prompts(first, turns, TestClock.adjust)
-        while (endpoint.answered < 10) yield* TestClock.adjust("1 second")
-        // In the middle of the ramp some turns are being answered, some are asleep; then many are due at once.
-        yield* first.stop
-        const before = endpoint.answered
-        yield* TestClock.adjust("1 hour")
-        const second = yield* start({ endpoint })
-        yield* TestClock.adjust("31 seconds")
-        // Turns that are due and not admitted announce until when they wait.
-        const now = yield* Clock.currentTimeMillis
-        const states = yield* Effect.forEach(ids, (id) => second.conversations.state(id))
-        const held = states.filter(({ retryAt = 0, status }) => status === "retrying" && retryAt > now)
-        assert.isAbove(held.length, 10)
-        yield* second.stop
-        const third = yield* start({ endpoint })
-        yield* TestClock.adjust("1 hour")
-        assert.isBelow(before, turns)
-        const ends = yield* Effect.forEach(ids, (_, n) => third.conversations.result(turnIdOf(n)))
-        assert.isTrue(ends.every(({ end, text }) => end.status === "completed" && text === "At last"))
-        // An answer in progress at the crash was shown, and is requested once more; nothing else is answered twice.
-        assert.isAtMost(endpoint.answered, turns)
-      })
-    )
-  )
 })
 
 describe("a crowd before an endpoint that answers some", () => {

@@ -39,20 +39,6 @@ describe("Limiter", () => {
       })
   )
 
-  it.effect("a call that is interrupted while it waits is skipped", () =>
-    Effect.gen(function* () {
-      const limiter = new Limiter({ calls: 1 }, new ManualClock())
-      const [first, second, third] = yield* Effect.all([ask(limiter), ask(limiter), ask(limiter)])
-      yield* second.end
-      expect(limiter.waiting).toBe(1)
-      yield* first.end
-      expect(second.permit).toBeUndefined()
-      expect(third.permit).toBeDefined()
-      yield* third.end
-      expect(limiter.use.underway).toBe(0)
-    })
-  )
-
   it.effect("a minute's requests wait for the clock, which is set once", () =>
     Effect.gen(function* () {
       const clock = new ManualClock()

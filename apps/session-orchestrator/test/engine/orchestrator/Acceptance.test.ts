@@ -1,12 +1,12 @@
-/** Tests which turns are accepted and taken up, and in which order. */
+/** Tests which turns a start takes up, and in which order. */
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Effect, Exit, Logger } from "effect"
+import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
-import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
+import type * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
 import * as Startup from "../../../src/engine/orchestrator/Startup.ts"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import type { Parking } from "../../../src/engine/parking/Parking.ts"
@@ -17,7 +17,7 @@ import * as NumberedData from "../../storage/NumberedData.ts"
 import * as Logged from "../../storage/Logged.ts"
 import { TurnLog } from "../../../src/storage/TurnLog.ts"
 
-const { conversationId, turnId } = NumberedData
+const { turnId } = NumberedData
 
 /** The dependencies of acceptance, with a queue that notes its calls. */
 const given = Effect.gen(function* () {
@@ -57,13 +57,11 @@ const given = Effect.gen(function* () {
     doubtful: new Set()
   })
   const accepted = (n: number, of: number) => Logged.accept(NumberedData.turn(n, of))
-  const sealed = (n: number, of: number, status: "completed" | "failed" | "aborted") =>
-    Logged.events(turnId(n), [NumberedData.message(n, of, 0), { ...NumberedData.end(n, of), status }], 0)
   /** The turn's process dies `deaths` times. */
   const died = (n: number, deaths: number) =>
     interruptions.takeUp(turnId(n), { ...Interruption.none("life 1"), deaths: deaths - 1 })
   for (let of = 1; of <= 12; of++) yield* store.createConversation(NumberedData.conversation(of))
-  return { store, dependencies, done, has, state, accepted, sealed, died }
+  return { dependencies, done, state, accepted, died }
 })
 
 const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>) => {
@@ -143,70 +141,6 @@ describe("turns that an earlier process has left", () => {
           "Warn 11 turn(s) were in progress at 3 deaths of their process in a row. They are " +
             `taken up after the others, one at a time: ${names(suspects.slice(0, 10))} …`
         ])
-      })
-    )
-  )
-})
-
-describe("a prompt", () => {
-  it.effect("Acceptance.A4: is queued again for a known turn only if no process has that turn", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, done, sealed } = yield* given
-        const prompt = (n: number) =>
-          Acceptance.prompt(dependencies(), conversationId(1), { prompt: `prompt ${n}`, turnId: turnId(n) })
-        assert.strictEqual(yield* prompt(1), turnId(1))
-        assert.strictEqual(yield* prompt(1), turnId(1))
-        assert.deepStrictEqual(done.splice(0), ["add turn-1"])
-        for (const n of [2, 4]) yield* accepted(n, 1)
-        yield* sealed(4, 1, "completed")
-        for (const n of [2, 4]) yield* prompt(n)
-        assert.deepStrictEqual(done, ["add turn-2"])
-      })
-    )
-  )
-
-  it.effect("gets the requested id or a new one; the id of another turn is a conflict", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { dependencies } = yield* given
-        const prompt = (text: string, id?: Ids.TurnId) =>
-          Acceptance.prompt(dependencies(), conversationId(1), { prompt: text, turnId: id })
-        assert.strictEqual(yield* prompt("a"), "new")
-        yield* prompt("a", turnId(1))
-        const conflict = yield* Effect.flip(prompt("b", turnId(1)))
-        assert.strictEqual(conflict.message, "The turn id turn-1 belongs to another turn. Choose a new one.")
-      })
-    )
-  )
-})
-
-describe("a manual retry", () => {
-  it.effect("rule M1: is accepted after a failure or an abort, and the same one again is no second retry", () =>
-    logged(() =>
-      Effect.gen(function* () {
-        const { accepted, dependencies, done, sealed } = yield* given
-        const retried = (of: number, id?: Ids.TurnId) =>
-          Acceptance.retry(dependencies(), conversationId(of), { turnId: id })
-        const refusal = (of: number) => Effect.map(Effect.flip(retried(of)), ({ message }) => message)
-        assert.strictEqual(yield* refusal(1), "There is nothing to retry: the conversation has no turn yet.")
-        yield* accepted(1, 1)
-        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 has not ended.")
-        yield* sealed(1, 1, "completed")
-        assert.strictEqual(yield* refusal(1), "There is nothing to retry: turn turn-1 was completed.")
-        for (const [n, status] of [
-          [2, "failed"],
-          [3, "aborted"]
-        ] as const) {
-          yield* accepted(n, n)
-          yield* sealed(n, n, status)
-          const again = turnId(n + 10)
-          assert.strictEqual(yield* retried(n, again), again)
-          assert.deepStrictEqual(done.splice(0), [`add ${again}`])
-          assert.strictEqual(yield* retried(n, again), again)
-          assert.deepStrictEqual(done, [])
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(retried(n))))
-        }
       })
     )
   )

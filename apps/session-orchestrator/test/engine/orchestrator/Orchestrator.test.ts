@@ -1,76 +1,19 @@
 /** Tests faults between the parts of conversations. */
 import { assert, describe, it } from "@effect/vitest"
-import { JournalConflict, StorageError } from "@holdfast/journal"
+import { StorageError } from "@holdfast/journal"
 import type { Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { ToolServers } from "@holdfast/mcp"
 import { Ids, Target } from "@holdfast/wire"
 import { Cause, Deferred, Effect, Exit, Fiber, Option, type Schema } from "effect"
 import { TestClock } from "effect/testing"
-import * as InterruptedTurns from "../../../src/engine/recovery/InterruptedTurns.ts"
 import type { CreateOptions } from "../../../src/engine/conversation/Conversations.ts"
-import { appendsAfter, asking, waits, watching, withService } from "../conversation/ConversationSetup.ts"
+import { appendsAfter, asking, watching, withService } from "../conversation/ConversationSetup.ts"
 import * as Logged from "../../storage/Logged.ts"
 
-const { answer, emits, hangs, overloaded, text, unauthorized } = ScriptedProvider
+const { answer, emits, hangs, overloaded, unauthorized } = ScriptedProvider
 
 const id = Ids.TurnId.make
-
-describe("a turn that stops without a seal", () => {
-  /** Simulates another process that writes the records of turn `a`, while `state` is set. */
-  const elsewhere = (state: { isElsewhere: boolean; readonly door?: Effect.Effect<void> }) =>
-    appendsAfter(({ records, turnId }) =>
-      turnId === id("a") && records.length > 0 && state.isElsewhere
-        ? Effect.andThen(state.door ?? Effect.void, Effect.fail(new JournalConflict({ turnId })))
-        : Effect.void
-    )
-
-  it.effect("TurnQueue.Q1: fails its waiting callers, is run again, and is not passed by the turns behind it", () => {
-    const door = Deferred.makeUnsafe<void>()
-    const state = { isElsewhere: true, door: Deferred.await(door) }
-    return withService(
-      { scripts: [answer("zero"), answer("zero"), answer("one"), answer("two")], log: elsewhere(state) },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
-        const c = yield* conversations.create({})
-        for (const turnId of [id("a"), id("b")]) yield* conversations.prompt(c, { prompt: "Hi", turnId })
-        const watcher = yield* watching(conversations.watchTurn(id("a")))
-        const result = yield* asking(Effect.flip(conversations.result(id("a"))))
-        yield* Deferred.succeed(door, undefined)
-        assert.include((yield* Fiber.join(result)).message, "elsewhere")
-        assert.isTrue(Exit.isFailure(yield* Fiber.await(watcher.fiber)))
-        // It is run again at once, stops again, and then waits.
-        yield* Effect.repeat(Effect.yieldNow, { until: () => provider.requests.length === 2 })
-        assert.deepStrictEqual(
-          (yield* Logged.tail()).map(({ turnId }) => turnId),
-          ["a", "b"]
-        )
-        state.isElsewhere = false
-        const answered = yield* asking(conversations.result(id("b")))
-        yield* TestClock.adjust(InterruptedTurns.FIRST_MS)
-        assert.strictEqual((yield* conversations.result(id("a"))).text, "one")
-        assert.strictEqual((yield* Fiber.join(answered)).text, "two")
-      })
-    )
-  })
-
-  it.effect("includes a turn at shutdown, whatever its disk does", () =>
-    withService(
-      {
-        scripts: [],
-        log: appendsAfter(() => Effect.fail(new StorageError({ message: "The disk is full." })))
-      },
-      Effect.fnUntraced(function* ({ conversations, stop }) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const waiting = yield* Effect.forkChild(Effect.flip(conversations.result(id("a"))), { startImmediately: true })
-        // The clock stands still: a turn that asked its disk once more would never end.
-        yield* stop
-        assert.strictEqual((yield* Fiber.join(waiting))._tag, "TurnStopped")
-        assert.strictEqual((yield* Logged.tail()).length, 1)
-      })
-    )
-  )
-})
 
 describe("rule C10: a defect of the service while it runs a turn", () => {
   /** Throws when it is called for the first `times` times. */
@@ -271,7 +214,10 @@ describe("a conversation", () => {
       { scripts: [emits(unauthorized), answer("whole"), answer("next")] },
       Effect.fnUntraced(function* ({ conversations, provider }) {
         const c = yield* conversations.create({})
+        assert.include((yield* Effect.flip(conversations.retry(c, {}))).message, "the conversation has no turn yet.")
         yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        const taken = yield* Effect.flip(conversations.prompt(c, { prompt: "Other", turnId: id("a") }))
+        assert.strictEqual(taken.message, "The turn id a belongs to another turn. Choose a new one.")
         yield* conversations.result(id("a"))
         yield* conversations.retry(c, { turnId: id("r") })
         yield* conversations.prompt(c, { prompt: "And?", turnId: id("b") })
@@ -283,23 +229,6 @@ describe("a conversation", () => {
         // Another id is another retry, of a turn that was answered.
         assert.strictEqual((yield* Effect.flip(conversations.retry(c, { turnId: id("s") })))._tag, "TurnConflict")
         assert.strictEqual(provider.requests.length, 3)
-      })
-    )
-  )
-
-  it.effect("rule P15: does not show retrying once the attempt has begun", () =>
-    withService(
-      { scripts: [emits(overloaded), hangs(Deferred.makeUnsafe(), text(""))], retry: waits(2) },
-      Effect.fnUntraced(function* ({ conversations, provider }) {
-        const c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
-        const watcher = yield* watching(conversations.watchTurn(id("a")))
-        yield* watcher.until("provider-retry")
-        assert.strictEqual((yield* conversations.state(c)).status, "retrying")
-        yield* TestClock.adjust("2 seconds")
-        assert.strictEqual(provider.requests.length, 2)
-        const state = yield* conversations.state(c)
-        assert.deepStrictEqual([state.status, state.isRetrying, state.retryAt], ["running", false, undefined])
       })
     )
   )

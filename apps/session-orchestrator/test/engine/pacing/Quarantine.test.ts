@@ -71,45 +71,6 @@ describe("Quarantine", () => {
     expect(inside).toEqual(["suspect", "new", "newer"])
   })
 
-  it("rule X14: a suspect that leaves while it waits ends its minute, and admits no other turn", () => {
-    const { advance, enter, inside } = make()
-    enter("other")
-    const first = enter("first", true)
-    advance(Quarantine.PATIENCE_MS / 2)
-    first.leave()
-    const second = enter("second", true)
-    advance(Quarantine.PATIENCE_MS / 2)
-    expect(inside).toEqual(["other"])
-    enter("third", true).leave()
-    advance(Quarantine.PATIENCE_MS / 2)
-    expect(inside).toEqual(["other", "second"])
-    // A turn that leaves from behind the lone suspect does not end its time alone.
-    enter("fourth", true).leave()
-    const held = enter("held")
-    held.leave()
-    enter("new")
-    expect(inside).toEqual(["other", "second"])
-    second.progressed()
-    expect(inside).toEqual(["other", "second", "new"])
-  })
-
-  it("rule X14: leaving twice counts once, and only a lone turn can stop being alone", () => {
-    const { enter, inside } = make()
-    const [one, two] = [enter("one"), enter("two")]
-    one.leave()
-    one.leave()
-    two.progressed()
-    const suspect = enter("suspect", true)
-    expect(inside).toEqual(["two"])
-    two.leave()
-    expect(inside).toEqual(["suspect"])
-    suspect.progressed()
-    suspect.progressed()
-    suspect.leave()
-    enter("next", true)
-    expect(inside).toEqual(["next"])
-  })
-
   const act = fc.oneof(
     fc.record({ type: fc.constant("enter" as const), isSuspect: fc.boolean() }),
     fc.record({ type: fc.constantFrom("leave" as const, "progress" as const), which: fc.nat(8) }),

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Deferred, Effect } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { TurnLog } from "../../../src/storage/TurnLog.ts"
 import { waits, withService } from "../conversation/ConversationSetup.ts"
@@ -12,9 +12,6 @@ const { answer, emits, overloaded } = ScriptedProvider
 
 /** Several times the number that is taken up at once. */
 const CROWD = 200
-
-/** Turns that go on at the same time (`WakeQueue`). */
-const PLACES = 64
 
 /** Fewer than all: shows that turns are not read all together. */
 const AT_MOST = 100
@@ -36,9 +33,6 @@ class Inside {
     })
   }
 }
-
-/** Lets all work run that is possible at this time. */
-const settle = TestClock.adjust(0)
 
 const isWake = ({ name }: Records.Stored): boolean => Records.positionOf(name)?.kind === "Wake"
 
@@ -84,36 +78,3 @@ it.effect(
     )
   }
 )
-
-it.effect("Waking.U1: a turn with a command passes the waiting turns", () => {
-  const door = Deferred.makeUnsafe<void>()
-  const wanted = crowd.at(-1)
-  let inside = 0
-  return withService(
-    {
-      scripts: parksThenAnswers,
-      retry: waits(60),
-      log: recordingWakes((append, turnIds) => {
-        if (turnIds.every((turnId) => turnId === wanted)) return append
-        inside += turnIds.length
-        return Effect.andThen(Deferred.await(door), append)
-      })
-    },
-    Effect.fnUntraced(function* ({ conversations }) {
-      let c: Ids.ConversationId | undefined
-      for (const turnId of crowd) {
-        c = yield* conversations.create({})
-        yield* conversations.prompt(c, { prompt: "Hi", turnId })
-      }
-      if (c === undefined || wanted === undefined) return assert.fail("there is no crowd")
-      yield* Effect.repeat(conversations.counts, { until: ({ retrying }) => retrying === CROWD })
-      yield* TestClock.adjust("1 minute")
-      // The record of a turn that came inside together with the command would take the command's with it.
-      yield* Effect.repeat(settle, { until: () => inside === PLACES })
-      assert.isTrue(yield* conversations.steer({ type: "retry-now", conversationId: c }, "a test"))
-      assert.strictEqual((yield* conversations.result(wanted)).text, "At last")
-      yield* Deferred.succeed(door, undefined)
-      for (const turnId of crowd) yield* conversations.result(turnId)
-    })
-  )
-})

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { TurnStopped } from "@holdfast/kernel"
 import { Push } from "@holdfast/kernel/host"
 import type { TurnEvent } from "@holdfast/wire"
-import { Cause, Effect, Exit, Fiber, Pull, Result } from "effect"
+import { Cause, Effect, Exit, Pull, Result } from "effect"
 import { MAX_BEHIND } from "../../../src/engine/session/Backlog.ts"
 import { ConversationNotFound, type Frame } from "../../../src/engine/conversation/Conversations.ts"
 import { Hub, type Subscriber } from "../../../src/engine/session/Hub.ts"
@@ -295,18 +295,6 @@ describe("a subscriber", () => {
     failing.take()
     assert.strictEqual(await endOf(failing), stopped)
     assert.isFalse(hub.isWatched)
-  })
-
-  it("that waits is resumed at once by its end, and an interrupted one can wait again", async () => {
-    const hub = new Hub()
-    const subscriber = hub.subscribe()
-    const given = Effect.runFork(subscriber.pull)
-    await microtasks()
-    await Effect.runPromise(Fiber.interrupt(given))
-    const waiting = endOf(subscriber)
-    await microtasks()
-    subscriber.fail(stopped)
-    assert.strictEqual(await waiting, stopped)
   })
 })
 

@@ -302,22 +302,6 @@ describe("between the disk and the hub", () => {
     })
   )
 
-  it.effect("rule X3: no event up to the client's id arrives again, though the hub passes it only now", () =>
-    Effect.gen(function* () {
-      const session = new Session(conversationId)
-      const events = yield* seenBy(
-        session,
-        [earlier],
-        () => {
-          session.hub.persisted([earlier])
-          session.hub.persisted([stored(2, turnEnd)])
-        },
-        1
-      )
-      assert.deepStrictEqual(events, [turnEnd])
-    })
-  )
-
   it.effect(
     "rule X3: a client with an id that the conversation never had gets all events, and misses no later one",
     () =>

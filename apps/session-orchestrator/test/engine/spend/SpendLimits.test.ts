@@ -166,13 +166,6 @@ describe("limits of spending", () => {
     )
   })
 
-  it("are worded for one token, too", () => {
-    const turn = () => summed([spent("local/tiny", 1)]).spent(undefined, {}, 0)
-    expect(reachedIn([{ per: "turn", tokens: 1, then: "ask" }], summed([]), { turn })?.message).toBe(
-      "The limit spend[0] of the configuration is reached: it allows 1 token a turn, and 1 token was spent in this one."
-    )
-  })
-
   it("a limit that fails turns comes before one that asks, and no answer passes it", () => {
     const sums = summed([spent("local/tiny", 100)])
     const limits = [

@@ -8,10 +8,6 @@ import { ScriptedProvider } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
 import { Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { Conversations } from "../../../src/engine/conversation/Conversations.ts"
-import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
-import * as Submissions from "../../../src/engine/orchestrator/Submissions.ts"
-import { Store } from "../../../src/storage/Store.ts"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 
 const { answer, breaksOff, text } = ScriptedProvider
@@ -132,23 +128,6 @@ describe("an answer that breaks off", () => {
             assert.deepInclude(yield* conversations.result(second), { text: "Four" })
           })
       )
-  )
-
-  parked("rule X7, X15: so has a turn that was submitted with its conversation", (withService) =>
-    withService([breaksOff(text("Hel")), answer("Hello")], ({ conversations, store }) =>
-      Effect.gen(function* () {
-        const { submit } = yield* Submissions.Submissions
-        const { turnId } = yield* submit({ prompt: "Hi" })
-        yield* settled
-        yield* TestClock.adjust("10 seconds")
-        assert.deepInclude(yield* conversations.result(turnId), { text: "Hello" })
-      }).pipe(
-        Effect.provide(Submissions.layer),
-        Effect.provideService(Conversations, conversations),
-        Effect.provideService(Store, store),
-        Effect.provideService(Defaults, { model: { provider: "test", model: "m" }, retry: {}, models: {} })
-      )
-    )
   )
 
   it.effect("rule X7, X11: the spend guard asks after void content, however short the wait was", () =>

@@ -102,20 +102,6 @@ describe("a turn whose tool server is not up", () => {
     }
   )
 
-  it.effect("rule D8: an abort ends the hold at once, and no call is made", () =>
-    ConversationSetup.withService({ scripts: [], tools: tools(true).service }, ({ conversations, provider }) =>
-      Effect.gen(function* () {
-        const id = yield* conversations.create({})
-        const turnId = yield* conversations.prompt(id, { prompt: "Hello" })
-        yield* TestClock.adjust("1 minute")
-        yield* conversations.abort(id)
-        yield* TestClock.adjust(0)
-        assert.strictEqual(yield* Effect.map(conversations.result(turnId), ({ end }) => end.status), "aborted")
-        assert.lengthOf(provider.requests, 0)
-      })
-    )
-  )
-
   it.effect("is not held for a server whose tools its conversation does not use, and does not get them", () => {
     const { comesUp, service } = tools(true)
     const scripts = Array.from({ length: 4 }, () => ScriptedProvider.answer("ok"))

@@ -3,7 +3,7 @@ import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { describe, expect, it } from "@effect/vitest"
 import type { Journal } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
-import { Effect, Fiber, Latch, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -218,27 +218,6 @@ describe("a disk that refuses", () => {
           expect(error.message).toContain("Check the owner and mode")
         }
       }).pipe(Effect.provide(SqlStore.layerSqlite({ filename, readonly: true })))
-    })
-  )
-
-  it.live("G4: a write waits for a lock of another program", () =>
-    Effect.gen(function* () {
-      const filename = yield* TemporaryFile.temporaryFile
-      yield* withDatabase(filename, (store) =>
-        withSql(filename, (other) =>
-          Effect.gen(function* () {
-            const locked = yield* Latch.make()
-            const release = yield* Latch.make()
-            yield* Effect.forkChild(other.withTransaction(Effect.andThen(locked.open, release.await)))
-            yield* locked.await
-            const write = yield* Effect.forkChild(store.createConversation(NumberedData.conversation(1)))
-            expect(Option.isNone(yield* store.conversation(NumberedData.conversationId(1)))).toBe(true)
-            yield* release.open
-            yield* Fiber.join(write)
-            expect(Option.isSome(yield* store.conversation(NumberedData.conversationId(1)))).toBe(true)
-          })
-        )
-      )
     })
   )
 

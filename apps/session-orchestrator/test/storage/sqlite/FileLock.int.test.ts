@@ -41,28 +41,6 @@ describe("a lock on a file", () => {
     })
   )
 
-  it.effect("L1: can be taken after its holder's death, with the note of that holder", () =>
-    Effect.gen(function* () {
-      const filename = yield* lockFile
-      leave(filename, "dead")
-      assert.isUndefined(FileLock.holderUnsafe(filename))
-      const next = held(FileLock.acquireUnsafe(filename, "next"))
-      assert.strictEqual(next.left, "dead")
-      assert.deepStrictEqual(FileLock.holderUnsafe(filename), { note: "next" })
-      next.release()
-    })
-  )
-
-  it.effect("L3: its file may be missing when it is released", () =>
-    Effect.gen(function* () {
-      const filename = yield* lockFile
-      const first = held(FileLock.acquireUnsafe(filename, "first"))
-      fs.rmSync(filename)
-      first.release()
-      held(FileLock.acquireUnsafe(filename, "second")).release()
-    })
-  )
-
   it.effect("is readable by its owner only", () =>
     Effect.gen(function* () {
       const filename = yield* lockFile
