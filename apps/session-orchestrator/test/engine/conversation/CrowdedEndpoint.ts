@@ -30,6 +30,8 @@ const answer = (finish: Effect.Effect<Provider.ProviderEvent>): Events =>
 
 const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded", retryable: true, status: 529 }
 
+const refusal: Events = Stream.succeed({ type: "error", failure: overloaded })
+
 /** An endpoint that records its calls. */
 export class CrowdedEndpoint {
   /** The time of each call, and whether it was answered. */
@@ -75,7 +77,7 @@ export class CrowdedEndpoint {
           }
           const { latencyMs, serviceMs } = this
           yield* Effect.sleep(latencyMs)
-          if (!isAnswered) return Stream.succeed({ type: "error", failure: overloaded } as const)
+          if (!isAnswered) return refusal
           const finish = Effect.gen({ self: this }, function* () {
             yield* Effect.sleep(serviceMs - latencyMs)
             this.ends.push(yield* Clock.currentTimeMillis)

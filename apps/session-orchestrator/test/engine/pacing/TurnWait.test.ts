@@ -61,6 +61,19 @@ describe("a wait", () => {
     })
   )
 
+  it.effect("rule X4: that stands by takes a command at once, and before its elapsed time", () =>
+    Effect.gen(function* () {
+      const wait = new TurnWait()
+      const ready = yield* Effect.forkChild(standsBy(wait), { startImmediately: true })
+      wait.elapse()
+      yield* asking(wait.steer({ type: "until", until: 5, by: by("a") }))
+      yield* Fiber.join(ready)
+      assert.deepStrictEqual(yield* sleeps(wait, Effect.never, () => {}), { type: "until", until: 5, by: by("a") })
+      // An end that was moved no longer ends the wait (TurnWait.W3), so its gate has nothing to ring for.
+      assert.isFalse(wait.hasNews)
+    })
+  )
+
   it.effect("TurnWait.W4: a command that was never recorded is answered by the turn's outcome", () =>
     Effect.gen(function* () {
       for (const [outcome, expected] of [

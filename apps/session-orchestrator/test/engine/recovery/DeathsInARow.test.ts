@@ -62,7 +62,8 @@ it.effect(
           yield* Deferred.succeed(go, undefined)
           yield* settled
           assert.include(asked(), young)
-          yield* TestClock.adjust("2 minutes")
+          // Less than a suspect waits for where another turn runs.
+          yield* TestClock.adjust("30 seconds")
           for (const id of [young, turnId(2), turnId(3)])
             assert.strictEqual((yield* conversations.result(id)).end.status, "completed")
         })
