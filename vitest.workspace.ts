@@ -68,7 +68,6 @@ const LONGEST = [
   "service/Night.e2e",
   "service/Process.e2e",
   "cli/Cli.e2e",
-  "cluster/TurnsShown.e2e",
   "service/Operation.e2e",
   "service/Tools.e2e",
   "service/Commands.e2e",

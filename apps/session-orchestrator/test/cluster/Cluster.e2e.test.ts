@@ -50,8 +50,8 @@ const shared = (): PostgresServer.PostgresServer => {
 }
 
 /** Two that share the work, on a database of their own. */
-const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options?: Runners.Options) {
-  const runners = yield* Runners.make(shared(), delays, options)
+const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
+  const runners = yield* Runners.make(shared(), delays)
   const both = yield* runners.startAll(2)
   return { runners, both, first: at(both, 0), second: at(both, 1) }
 })
@@ -226,7 +226,11 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>, options
       Effect.fnUntraced(function* (seconds) {
         const { both, first, runners, second } = yield* pair([`${seconds} seconds`])
         const ids = yield* UnderWay.waiting(runners, both, 8)
+        // Rule X4: half of the commands come in at the runner that is not the owner.
+        const until = Date.now() + 1_000 * seconds
+        for (const id of ids) yield* first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } })
         const before = yield* Effect.forEach(ids, (id) => second.state(id))
+        for (const { retryAt } of before) assert.strictEqual(retryAt, until)
         assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
         const audience = yield* Audience.watch([second], ids)
         const after = yield* Effect.forEach(ids, (id) => second.state(id))

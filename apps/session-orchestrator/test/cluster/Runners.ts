@@ -11,25 +11,16 @@ import * as Process from "../service/Process.ts"
 import { freePort } from "../FreePort.ts"
 import type * as PostgresServer from "../storage/PostgresServer.ts"
 
-export type Runner = Effect.Success<ReturnType<typeof Process.start>>
-
-/** A runner, and where the other runners reach it. */
-export interface Reached extends Runner {
-  readonly runnerPort: number
-  /** Where its configuration is, and what it writes beside that. */
-  readonly directory: string
-}
+export type Runner = Effect.Success<ReturnType<typeof Process.start>> & { readonly runnerPort: number }
 
 export type Provider = Effect.Success<ReturnType<typeof ScriptedServer.start>>
 
 export interface Runners {
   readonly provider: Provider
-  /** The database that they share. */
-  readonly url: Redacted.Redacted
   /** Starts one more, all with the same configuration. */
-  readonly start: Effect.Effect<Reached, Error, Scope.Scope>
+  readonly start: Effect.Effect<Runner, Error, Scope.Scope>
   /** Starts some at once, and waits until they have divided the conversations among them. */
-  readonly startAll: (count: number) => Effect.Effect<ReadonlyArray<Reached>, Error, Scope.Scope>
+  readonly startAll: (count: number) => Effect.Effect<ReadonlyArray<Runner>, Error, Scope.Scope>
   /**
    * Waits until so many runners have divided the shards among them, each its share, by the locks that PostgreSQL holds for them:
    * from then on no conversation moves.
@@ -56,20 +47,10 @@ const starting = Semaphore.makeUnsafe(2)
 /** Divisible by two and by three; as few as that, so that they change hands soon on a machine that is busy with other tests. */
 const SHARDS = 60
 
-export interface Options {
-  /** Without gates, the default, a turn sleeps whatever the results of other turns are. */
-  readonly isGated?: boolean
-  /** Tool servers of each runner. */
-  readonly tools?: object
-  /** The metrics of each. */
-  readonly telemetry?: object
-}
-
 /** A database of their own on a server, which runners are started on; their delays before retries. */
 export const make = Effect.fnUntraced(function* (
   postgres: PostgresServer.PostgresServer,
-  delays: ReadonlyArray<string>,
-  { isGated = false, telemetry = {}, tools = {} }: Options = {}
+  delays: ReadonlyArray<string>
 ) {
   const provider = yield* ScriptedServer.start()
   const url = yield* postgres.database
@@ -79,9 +60,8 @@ export const make = Effect.fnUntraced(function* (
     model: "scripted/m",
     cluster: { shards: SHARDS },
     retry: { schedule: { type: "steps", delays } },
-    gate: { enabled: isGated },
-    telemetry,
-    tools
+    // A turn sleeps whatever the results of other turns are.
+    gate: { enabled: false }
   }
   const start = Effect.gen(function* () {
     const port = yield* freePort
@@ -91,7 +71,7 @@ export const make = Effect.fnUntraced(function* (
       config,
       env: { HOLDFAST_DATABASE_URL: Redacted.value(url), HOLDFAST_CLUSTER_RUNNER: `127.0.0.1:${port}` }
     })
-    return { ...started, runnerPort: port, directory }
+    return { ...started, runnerPort: port }
   }).pipe(starting.withPermits(1))
   const settled = (count: number) => settledOn(sql, count, SHARDS)
   const undisturbed: Runners["undisturbed"] = (effect) =>
@@ -115,7 +95,7 @@ export const make = Effect.fnUntraced(function* (
       yield* sql`ALTER DATABASE ${sql(name)} SET default_transaction_read_only = ${sql.literal(isReadOnly ? "on" : "off")}`
       yield* sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND pid <> pg_backend_pid()`
     })
-  return { provider, url, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
+  return { provider, start, startAll, settled, undisturbed, setReadOnly } satisfies Runners
 })
 
 /** Waits until so many runners have divided the shards of a database among them (`Runners.settled`). */
@@ -160,9 +140,6 @@ export const busiest = <R extends Runner>(runners: ReadonlyArray<R>): Effect.Eff
     Effect.forEach(runners, (runner) => total([runner], 'holdfast_turns{status="running"}')),
     (counts) => Effect.fromNullishOr(runners[counts.indexOf(Math.max(...counts))]).pipe(Effect.orDie)
   )
-
-export const nobodyInMemory = (runners: ReadonlyArray<Runner>): Effect.Effect<number, Error> =>
-  Process.eventually("nobody to be in memory", total(runners, "effect_cluster_entities"), (count) => count === 0)
 
 // --- internal
 

@@ -4,7 +4,6 @@ import { type Toolbox } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { type Command, Ids, type Message } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
-import { TestClock } from "effect/testing"
 import type { ToolServers } from "@holdfast/mcp"
 import type * as Tools from "../../../src/engine/conversation/Tools.ts"
 import * as MemoryStore from "../../storage/MemoryStore.ts"
@@ -146,25 +145,6 @@ describe("a tool call that needs approval", () => {
           { isError: true, output: "A person refused this call: Not today." },
           { isError: false, output: "done" },
           { isError: false, output: "done" }
-        ])
-      })
-    )
-  )
-
-  it.effect("counts as refused at the end of the time for an answer, which a command can move", () =>
-    asked(({ conversations, frames, id, provider, ran }) =>
-      Effect.gen(function* () {
-        assert.isTrue(yield* conversations.steer({ type: "wait-until", conversationId: id, until: 9 * HOUR }, "a test"))
-        yield* TestClock.adjust(8 * HOUR)
-        assert.deepInclude(yield* conversations.state(id), { status: "retrying", retryAt: 9 * HOUR })
-        yield* TestClock.adjust(HOUR)
-        yield* frames.until("turn-end")
-        assert.deepStrictEqual(ran, ["read two"])
-        const unanswered = { isError: true, output: "No person approved this call within 9 h." }
-        assert.deepStrictEqual(outputsIn(provider.requests[1]?.messages), [
-          unanswered,
-          { isError: false, output: "done" },
-          unanswered
         ])
       })
     )

@@ -32,10 +32,10 @@ const overloaded: Failure.Failure = { reason: "overloaded", message: "Overloaded
 
 const refusal: Events = Stream.succeed({ type: "error", failure: overloaded })
 
-/** An endpoint that records its calls. */
+/** An endpoint that counts its calls. */
 export class CrowdedEndpoint {
-  /** The time of each call, and whether it was answered. */
-  readonly calls: Array<{ readonly turnId: Ids.TurnId; readonly at: number; readonly isAnswered: boolean }> = []
+  /** The calls that were refused. */
+  refused = 0
   /** The ends of complete answers, in epoch milliseconds. */
   readonly ends: Array<number> = []
   /** From a call to its refusal, or to its first content. */
@@ -58,17 +58,13 @@ export class CrowdedEndpoint {
     return this.ends.at(-1) ?? 0
   }
 
-  get refused(): number {
-    return this.calls.filter(({ isAnswered }) => !isAnswered).length
-  }
-
   readonly provider: Provider.Provider["Service"] = {
     stream: ({ turnId }) =>
       Stream.unwrap(
         Effect.gen({ self: this }, function* () {
           const at = yield* Clock.currentTimeMillis
           const isAnswered = this.answers(at, this.busy, Number(turnId.slice(TURN.length)))
-          this.calls.push({ turnId, at, isAnswered })
+          if (!isAnswered) this.refused++
           if (isAnswered) {
             yield* Effect.acquireRelease(
               Effect.sync(() => this.busy++),

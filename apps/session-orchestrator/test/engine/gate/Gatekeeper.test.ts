@@ -282,17 +282,6 @@ describe("a gatekeeper", () => {
     expect(gatekeeper.view).toMatchObject({ phase: "open", last: undefined, underway: 0 })
   })
 
-  it("rule X5: its news contains the last answer, the last failure, and how many there were", () => {
-    const clock = new ManualClock()
-    const gatekeeper = new Gatekeeper(clock)
-    gatekeeper.begin(undefined).answered()
-    const answeredAt = clock.now()
-    clock.move(1_000)
-    gatekeeper.begin(undefined, gatekeeper.admit()).failed(overloaded)
-    expect(gatekeeper.news).toMatchObject({ answeredAt, failedAt: clock.now(), failure: overloaded })
-    expect(gatekeeper.news.n).toBeGreaterThan(0)
-  })
-
   it("rule X5: a ticket that is given back takes no place, and its early wake is not paid", () => {
     const clock = new ManualClock()
     const gatekeeper = new Gatekeeper(clock)

@@ -21,24 +21,6 @@ const ask = (limiter: Limiter, tokens = 0) =>
   })
 
 describe("Limiter", () => {
-  it.effect(
-    "Limiter.L1, Limiter.L2: calls begin in the order in which they asked, each when one before it has ended",
-    () =>
-      Effect.gen(function* () {
-        const limiter = new Limiter({ calls: 2 }, new ManualClock())
-        const calls = yield* Effect.forEach([1, 2, 3, 4, 5], () => ask(limiter))
-        const begun = () => calls.flatMap(({ permit }, i) => (permit === undefined ? [] : [i]))
-        expect(begun()).toEqual([0, 1])
-        expect(limiter.waiting).toBe(3)
-        yield* calls[1]?.end ?? Effect.void
-        expect(begun()).toEqual([0, 1, 2])
-        calls[2]?.permit?.release()
-        calls[2]?.permit?.release() // Limiter.L2: given back once
-        expect(begun()).toEqual([0, 1, 2, 3])
-        expect(limiter.use.underway).toBe(2)
-      })
-  )
-
   it.effect("a minute's requests wait for the clock, which is set once", () =>
     Effect.gen(function* () {
       const clock = new ManualClock()

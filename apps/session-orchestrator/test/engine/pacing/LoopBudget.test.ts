@@ -38,16 +38,6 @@ it.live("writes beyond the budget happen in later turns of the event loop, in or
   })
 )
 
-it.live("no write overtakes a waiting one", () =>
-  Effect.gen(function* () {
-    const budget = budgetOf()
-    const { written } = yield* writers(budget, [MOST / 2, MOST, 1])
-    assert.deepStrictEqual(written, [0])
-    while (written.length < 3) yield* loopTurn
-    assert.deepStrictEqual(written, [0, 1, 2])
-  })
-)
-
 it.live("a write that is larger than the budget is made", () =>
   Effect.gen(function* () {
     const { written } = yield* writers(budgetOf(), [1, 3 * MOST, 3 * MOST])

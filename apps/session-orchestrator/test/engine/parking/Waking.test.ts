@@ -10,11 +10,11 @@ import { waits, withService } from "../conversation/ConversationSetup.ts"
 
 const { answer, emits, overloaded } = ScriptedProvider
 
-/** Several times the number that is taken up at once. */
-const CROWD = 200
+/** More than are taken up at once. */
+const CROWD = 100
 
 /** Fewer than all: shows that turns are not read all together. */
-const AT_MOST = 100
+const AT_MOST = 80
 
 const crowd = Array.from({ length: CROWD }, (_, i) => Ids.TurnId.make(`turn-${i}`))
 
