@@ -1,7 +1,7 @@
 /**
  * A provider on a socket of its own: it answers calls of one wire format, and fails them as it was told.
  *
- * Endpoint.E1. Each call that a test counts takes the next step of the plan. With no step left it answers `UNPLANNED`, which no client may show.
+ * Endpoint.E1. Each call that a test counts takes the next step of the plan. With no step left it answers so, which no client may show.
  * Endpoint.E2. Calls beside a turn, such as for its title, are answered, and take no step.
  * Endpoint.E3. "refused" is a port on which nothing listens: the endpoint closes it with the step before, and `listen` opens it again.
  */
@@ -58,9 +58,6 @@ export interface Endpoint {
   readonly close: () => void
 }
 
-/** The text of an answer that was not planned. */
-export const UNPLANNED = "An answer that nobody planned."
-
 /** Starts an endpoint. `isCounted`: whether a call takes a step (E2). `isGood`: whether its credential is taken; if not, it takes no step. */
 export const start = async (
   format: Format,
@@ -89,7 +86,7 @@ export const start = async (
       return document(response, 401, format.error(401, "The token is expired"))
     if (endpoint.down !== undefined) return perform(format, asked, response, endpoint.down, endpoint.now())
     if (!isCounted(asked)) return perform(format, asked, response, { answer: { text: "Beside" } }, endpoint.now()) // E2
-    const step = steps.shift() ?? { answer: { text: UNPLANNED } }
+    const step = steps.shift() ?? unplanned(calls, endpoint.now())
     const call: Call = { ...asked, step, closed, at: endpoint.now() }
     calls.push(call)
     // E3: what is under way stays open.
@@ -123,6 +120,12 @@ export const answered = ({ calls }: Endpoint): ReadonlyArray<Call> =>
   calls.filter(({ step }) => typeof step === "object" && "answer" in step)
 
 // --- internal
+
+/** The answer to a call that was not planned, with what a reader needs to find out why it came. */
+const unplanned = (calls: ReadonlyArray<Call>, now: number): Step => {
+  const before = calls.map(({ at, step }) => `${(now - at) / 1000} s after ${JSON.stringify(step).slice(0, 100)}`)
+  return { answer: { text: `An answer that nobody planned: ${before.join("; ") || "the first call"}.` } }
+}
 
 const textOf = async (request: IncomingMessage): Promise<string> => {
   const parts: Array<Buffer> = []
