@@ -99,6 +99,6 @@ describe("a service that is killed while it holds a call", () => {
         }
         expect(lateness.filter((ms) => ms >= MOST_LATE_MS)).toEqual([])
       }).pipe(Effect.scoped),
-    30_000 * KILLS
+    180_000 * KILLS
   )
 })
