@@ -20,7 +20,7 @@ import * as Resolve from "../../apps/session-orchestrator/src/config/Resolve.ts"
 import * as Tools from "../../apps/session-orchestrator/src/engine/conversation/Tools.ts"
 import { Conversations } from "../../apps/session-orchestrator/src/engine/conversation/Conversations.ts"
 import { Gateway } from "../../apps/session-orchestrator/src/gateway/Gateway.ts"
-import { BulkCommands } from "../../apps/session-orchestrator/src/http/BulkRun.ts"
+import { BulkRun } from "../../apps/session-orchestrator/src/http/BulkRun.ts"
 import * as SafeLogger from "../../apps/session-orchestrator/src/config/redaction/SafeLogger.ts"
 import * as Secrets from "../../apps/session-orchestrator/src/config/redaction/Secrets.ts"
 import * as Drain from "../../apps/session-orchestrator/src/base/system/Drain.ts"
@@ -41,7 +41,7 @@ export const KEYS: Readonly<Record<string, string>> = {
 /** What clients call, behind the transports. */
 export interface Service {
   readonly conversations: Conversations["Service"]
-  readonly bulk: BulkCommands["Service"]
+  readonly bulk: BulkRun["Service"]
   readonly gateway: Gateway["Service"]
 }
 
@@ -87,7 +87,7 @@ export const start = (
       if (!Exit.isSuccess(exit)) return failed(exit.cause)
       life.service = {
         conversations: Context.get(exit.value, Conversations),
-        bulk: Context.get(exit.value, BulkCommands),
+        bulk: Context.get(exit.value, BulkRun),
         gateway: Context.get(exit.value, Gateway)
       }
       life.drain = Context.get(exit.value, Drain.Drain).end

@@ -21,7 +21,7 @@ export interface Options {
 }
 
 /** The connection. */
-export class Watching {
+export class ConversationWatch {
   readonly #options: Options
   #seen = Transcript.nothing
   #connection = new AbortController()

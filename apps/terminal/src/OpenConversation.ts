@@ -17,7 +17,7 @@ import * as SentPrompts from "./SentPrompts.ts"
 import * as Snapshot from "./Snapshot.ts"
 import * as Transcript from "./transcript/Transcript.ts"
 import * as TypedCommands from "./TypedCommands.ts"
-import { Watching } from "./ConversationWatch.ts"
+import { ConversationWatch } from "./ConversationWatch.ts"
 
 /** What a conversation needs. */
 export interface Options {
@@ -55,7 +55,7 @@ export const make = (options: Options): OpenConversation => {
   const cell = Snapshot.make(options.model)
   const { set, write } = cell
   const failed = (error: unknown): void => write(Transcript.note("failure", wordsOf(error)))
-  const watching = new Watching({ client, cell, failed })
+  const watching = new ConversationWatch({ client, cell, failed })
   /** Settles when the service has accepted or refused what was asked for. */
   let asked: Promise<unknown> = Promise.resolve()
 

@@ -1,19 +1,19 @@
 /** Carries out the commands that a person types: each is a call of the service, and its words on the screen. */
 import type { Conversation, HoldfastClient } from "@holdfast/client"
 import type { PeriodReport, TurnExplanation } from "@holdfast/wire"
-import { type Command, COMMANDS } from "./editor/SlashCommand.ts"
+import { type SlashCommand, COMMANDS } from "./editor/SlashCommand.ts"
 import * as KeyBindings from "./editor/KeyBindings.ts"
 import * as Explained from "./Explained.ts"
 import type { Cell } from "./Snapshot.ts"
 import * as Foreign from "./text/Foreign.ts"
 import * as Transcript from "./transcript/Transcript.ts"
-import type { Watching } from "./ConversationWatch.ts"
+import type { ConversationWatch } from "./ConversationWatch.ts"
 
 /** What commands act on. */
 export interface CommandTarget {
   readonly client: HoldfastClient
   readonly cell: Cell
-  readonly watching: Watching
+  readonly watching: ConversationWatch
   /** The model of the start. */
   readonly initialModel: string | undefined
   readonly reportLines: (report: PeriodReport.PeriodReport) => ReadonlyArray<string>
@@ -21,7 +21,7 @@ export interface CommandTarget {
 }
 
 /** Carries a command out. Fails with the error of its call. */
-export const run = async (target: CommandTarget, command: Command): Promise<void> => {
+export const run = async (target: CommandTarget, command: SlashCommand): Promise<void> => {
   const { cell, client, watching } = target
   const { write } = cell
   const { view } = cell.read()
@@ -113,7 +113,7 @@ const switched = async (target: CommandTarget, model: string): Promise<void> => 
 /** Answers the question about tool calls: the first call, or all of them. */
 const answered = async (
   { cell, client }: CommandTarget,
-  command: Extract<Command, { readonly type: "approve" | "refuse" }>
+  command: Extract<SlashCommand, { readonly type: "approve" | "refuse" }>
 ): Promise<void> => {
   const { conversationId, view } = cell.read()
   const calls = view.retry?.asks?.calls ?? []

@@ -7,7 +7,7 @@
 import type { TurnEvent } from "@holdfast/wire"
 import { ClientError } from "./ClientError.ts"
 import * as Cursor from "./stream/Cursor.ts"
-import { ConnectionLost, type Subscription, type Transport } from "./transport/ServiceTransport.ts"
+import { ConnectionLost, type Subscription, type ServiceTransport } from "./transport/ServiceTransport.ts"
 import { sleep } from "./transport/Waiting.ts"
 import * as ConversationView from "./view/ConversationView.ts"
 import * as ClockSkew from "./stream/ClockSkew.ts"
@@ -28,7 +28,7 @@ export interface StreamOptions {
 
 /** What a stream is made of. */
 export interface StreamSource extends StreamOptions {
-  readonly transport: Transport
+  readonly transport: ServiceTransport
   readonly subscription: Subscription
   /** How long the first connection is tried. */
   readonly retryForMs: number

@@ -2,7 +2,7 @@
 import type { TurnEvent, TurnExplanation, TurnState } from "@holdfast/wire"
 import { EventStream, type StreamOptions } from "./EventStream.ts"
 import type * as Cursor from "./stream/Cursor.ts"
-import type { Transport } from "./transport/ServiceTransport.ts"
+import type { ServiceTransport } from "./transport/ServiceTransport.ts"
 import { answerOf, resultOf, type TurnResult } from "./TurnResult.ts"
 
 /** Options of a call. */
@@ -12,7 +12,7 @@ export interface CallOptions {
 
 /** What a client passes on to what it makes. */
 export interface Shared {
-  readonly transport: Transport
+  readonly transport: ServiceTransport
   readonly retryForMs: number
   readonly backoff: Cursor.Backoff
 }

@@ -71,7 +71,7 @@ export const title = (call: GatedCall): string => `${clientOf(call) || "a client
 
 /** The name of the credential of an attempt for a report: that of Holdfast's key, or of the client's account. */
 export const credentialName = (
-  endpoints: Upstreams.Endpoints,
+  endpoints: Upstreams.Upstreams,
   { credential, target: { provider } }: Pick<Provider.ProviderRequest, "credential" | "target">,
   account: string | undefined
 ): string =>
@@ -94,7 +94,7 @@ export const tags = (call: Pick<GatedCall, "headers">, account: string | undefin
 /** The request of an attempt at a target; `undefined` if the target has no key. */
 export const requestFor = (
   call: GatedCall,
-  endpoints: Upstreams.Endpoints,
+  endpoints: Upstreams.Upstreams,
   target: Target.Target,
   credential: string | undefined
 ): RawCall.Request | undefined => {
@@ -114,7 +114,7 @@ export const requestFor = (
 }
 
 /** Whether the request can be sent to another target: the provider has the same wire format. */
-export const fits = (call: GatedCall, endpoints: Upstreams.Endpoints, target: Target.Target): boolean => {
+export const fits = (call: GatedCall, endpoints: Upstreams.Upstreams, target: Target.Target): boolean => {
   const [from, to] = [endpoints.get(call.provider), endpoints.get(ProviderName.configured(target.provider))]
   return (
     to !== undefined &&

@@ -76,7 +76,7 @@ export const layer = (send: RawCall.Send) =>
 
 interface Parts {
   readonly send: RawCall.Send
-  readonly endpoints: Upstreams.Endpoints
+  readonly endpoints: Upstreams.Upstreams
   readonly keyOf: ReturnType<typeof Upstreams.deciding>
   readonly maxBodyBytes: number
   readonly bodies: BodyBudget.BodyBudget
@@ -90,7 +90,7 @@ interface Parts {
 }
 
 /** The calls that this process holds. */
-const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Upstreams.Endpoints) {
+const holdingOf = Effect.fnUntraced(function* (send: RawCall.Send, endpoints: Upstreams.Upstreams) {
   const turns = Option.getOrUndefined(yield* Effect.serviceOption(HeldTurns))
   if (turns === undefined) return undefined
   const config = yield* Config

@@ -35,7 +35,7 @@ import * as GaveUp from "./GaveUp.ts"
 /** The services that holding uses. */
 export interface Dependencies {
   readonly send: RawCall.Send
-  readonly endpoints: Upstreams.Endpoints
+  readonly endpoints: Upstreams.Upstreams
   readonly calls: HeldCalls.HeldCalls["Service"]
   readonly turns: HeldTurns["Service"]
   readonly waits: HeldWaits.HeldWaits

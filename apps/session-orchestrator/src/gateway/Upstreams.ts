@@ -19,10 +19,10 @@ export interface Upstream {
 }
 
 /** By name. */
-export type Endpoints = ReadonlyMap<string, Upstream>
+export type Upstreams = ReadonlyMap<string, Upstream>
 
 /** The endpoints of a configuration. */
-export const of = ({ providers }: Pick<Values, "providers">): Endpoints =>
+export const of = ({ providers }: Pick<Values, "providers">): Upstreams =>
   new Map(
     Array.from(providers).flatMap(([name, config]): ReadonlyArray<readonly [string, Upstream]> =>
       config.type === "simulated" || config.baseUrl === undefined ? [] : [[name, { baseUrl: config.baseUrl, config }]]

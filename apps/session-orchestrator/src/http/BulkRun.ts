@@ -17,8 +17,8 @@ import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import { Store } from "../storage/Store.ts"
 
 /** Carries out commands by filter. */
-export class BulkCommands extends Context.Service<
-  BulkCommands,
+export class BulkRun extends Context.Service<
+  BulkRun,
   {
     /** @param origin names the client in the record of a command (rule X4) */
     readonly run: (
@@ -26,14 +26,14 @@ export class BulkCommands extends Context.Service<
       origin: string
     ) => Effect.Effect<Wire.BulkReport, InvalidRequest | StorageError>
   }
->()("@holdfast/session-orchestrator/http/BulkCommands") {}
+>()("@holdfast/session-orchestrator/http/BulkRun") {}
 
 /** Turns that are read, or commanded, at once: so their reads and their commits are shared. Each has its conversation in memory meanwhile. */
 const AT_ONCE = 64
 
 /** Over the conversations, the lists, the states and the store of the service. */
-export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists | StoredTurns | Store> = Layer.effect(
-  BulkCommands,
+export const layer: Layer.Layer<BulkRun, never, Conversations | TurnLists | StoredTurns | Store> = Layer.effect(
+  BulkRun,
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const lists = yield* TurnLists
@@ -106,7 +106,7 @@ export const layer: Layer.Layer<BulkCommands, never, Conversations | TurnLists |
     }
 
     return {
-      run: Effect.fn("BulkCommands.run")(function* (request, origin) {
+      run: Effect.fn("BulkRun.run")(function* (request, origin) {
         const {
           command,
           cursor,

@@ -11,7 +11,7 @@ import { orProblem } from "../engine/conversation/DomainProblems.ts"
 import { TurnWebhooks } from "../ops/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../insight/inspection/period/PeriodReports.ts"
 import { StoredTurns } from "../insight/inspection/StoredTurns.ts"
-import { BulkCommands } from "./BulkRun.ts"
+import { BulkRun } from "./BulkRun.ts"
 import { RaisedLimits } from "./RaisedLimits.ts"
 import { Removal } from "../engine/orchestrator/Removal.ts"
 import { Submissions } from "../engine/orchestrator/Submissions.ts"
@@ -85,7 +85,7 @@ export const work = HttpApiBuilder.group(
     const webhooks = yield* TurnWebhooks
     const submissions = yield* Submissions
     const removal = yield* Removal
-    const bulk = yield* BulkCommands
+    const bulk = yield* BulkRun
     const { raise } = yield* RaisedLimits
     const { checkFiles, drain, unlessDown, unlessGoingDown } = yield* CommandContext.gates
 

@@ -9,7 +9,7 @@ import type { Lists } from "../storage/Lists.ts"
 import type { TurnLog } from "../storage/TurnLog.ts"
 import type * as Spending from "../engine/spend/Spending.ts"
 import * as TurnServices from "../engine/turn/TurnServices.ts"
-import { BulkCommands } from "./BulkRun.ts"
+import { BulkRun } from "./BulkRun.ts"
 
 /** Raises limits. */
 export class RaisedLimits extends Context.Service<
@@ -21,35 +21,34 @@ export class RaisedLimits extends Context.Service<
 >()("@holdfast/session-orchestrator/http/RaisedLimits") {}
 
 /** Over the limits and the turns of the service. */
-export const layer: Layer.Layer<RaisedLimits, never, BulkCommands | Defaults | Lists | TurnLists | TurnLog> =
-  Layer.effect(
-    RaisedLimits,
-    Effect.gen(function* () {
-      const spending = yield* TurnServices.limits
-      if (spending === undefined)
-        return { raise: () => Effect.fail(new InvalidRequest({ message: "The configuration has no limits (spend)." })) }
-      const bulk = yield* BulkCommands
-      const lists = yield* TurnLists
-      const goOn = Effect.fnUntraced(function* (name: TurnEvent.LimitName) {
-        let cursor: string | undefined
-        do {
-          const { next, turns } = yield* lists.turns({ status: "waiting" }, { limit: AT_ONCE, cursor })
-          const asking = turns.filter(({ wait }) => isDeepStrictEqual(wait?.asks?.raises, name))
-          const turnIds = asking.map(({ turnId }) => turnId)
-          if (turnIds.length > 0) yield* bulk.run({ command: { type: "retry-now" }, filter: { turnIds } }, ORIGIN)
-          cursor = next
-        } while (cursor !== undefined)
-      })
-      yield* Effect.forkScoped(
-        Stream.runForEach(spending.raised, (name) =>
-          Effect.catch(goOn(name), ({ message }) =>
-            Effect.logWarning(`Turns that ask about a limit that is raised wait for an answer: ${message}`)
-          )
+export const layer: Layer.Layer<RaisedLimits, never, BulkRun | Defaults | Lists | TurnLists | TurnLog> = Layer.effect(
+  RaisedLimits,
+  Effect.gen(function* () {
+    const spending = yield* TurnServices.limits
+    if (spending === undefined)
+      return { raise: () => Effect.fail(new InvalidRequest({ message: "The configuration has no limits (spend)." })) }
+    const bulk = yield* BulkRun
+    const lists = yield* TurnLists
+    const goOn = Effect.fnUntraced(function* (name: TurnEvent.LimitName) {
+      let cursor: string | undefined
+      do {
+        const { next, turns } = yield* lists.turns({ status: "waiting" }, { limit: AT_ONCE, cursor })
+        const asking = turns.filter(({ wait }) => isDeepStrictEqual(wait?.asks?.raises, name))
+        const turnIds = asking.map(({ turnId }) => turnId)
+        if (turnIds.length > 0) yield* bulk.run({ command: { type: "retry-now" }, filter: { turnIds } }, ORIGIN)
+        cursor = next
+      } while (cursor !== undefined)
+    })
+    yield* Effect.forkScoped(
+      Stream.runForEach(spending.raised, (name) =>
+        Effect.catch(goOn(name), ({ message }) =>
+          Effect.logWarning(`Turns that ask about a limit that is raised wait for an answer: ${message}`)
         )
       )
-      return { raise: spending.raise }
-    })
-  )
+    )
+    return { raise: spending.raise }
+  })
+)
 
 // --- internal
 

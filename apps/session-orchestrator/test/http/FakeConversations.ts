@@ -24,7 +24,7 @@ import { TurnWebhooks } from "../../src/ops/delivery/TurnWebhooks.ts"
 import { PeriodReports } from "../../src/insight/inspection/period/PeriodReports.ts"
 import { TurnLists } from "../../src/insight/inspection/TurnLists.ts"
 import { StoredTurns } from "../../src/insight/inspection/StoredTurns.ts"
-import { BulkCommands } from "../../src/http/BulkRun.ts"
+import { BulkRun } from "../../src/http/BulkRun.ts"
 import { RaisedLimits } from "../../src/http/RaisedLimits.ts"
 import { Removal } from "../../src/engine/orchestrator/Removal.ts"
 import { Submissions } from "../../src/engine/orchestrator/Submissions.ts"
@@ -249,7 +249,7 @@ export const make = () => {
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
       Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
       Layer.succeed(HealthReports, { read: die, configuration: { entries: [], unused: [], notices: [] } }),
-      Layer.succeed(BulkCommands, { run: () => Effect.succeed({ turns: [] }) }),
+      Layer.succeed(BulkRun, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(RaisedLimits, { raise: Effect.succeed }),
       Layer.succeed(Removal, { remove: () => die }),
       Layer.succeed(Submissions, {

@@ -45,7 +45,7 @@ export interface KeyState {
 export type KeyAction =
   | { readonly type: "prompt"; readonly text: string }
   | { readonly type: "retry" | "abort" | "abort-retry" | "stop" | "leave" }
-  | { readonly type: "command"; readonly command: SlashCommand.Command }
+  | { readonly type: "command"; readonly command: SlashCommand.SlashCommand }
   | { readonly type: "choose"; readonly id: string }
   | { readonly type: "notice"; readonly text: string }
 

@@ -1,7 +1,7 @@
 /** Reads the commands that begin with `/`. Pure. */
 
 /** A command with its arguments, checked as far as that is possible here. */
-export type Command =
+export type SlashCommand =
   | {
       readonly type:
         | "retry"
@@ -26,7 +26,7 @@ export type Command =
 
 /** A command, or why it is none. */
 type Read =
-  | { readonly _tag: "Command"; readonly command: Command }
+  | { readonly _tag: "Command"; readonly command: SlashCommand }
   | { readonly _tag: "Mistake"; readonly message: string }
 
 /** One row of the help: the command, and what it does. */
@@ -125,7 +125,7 @@ export const durationOf = (text: string): number | undefined => {
 
 // --- internal
 
-type SimpleName = Extract<Command, { readonly type: "retry" | "help" }>["type"]
+type SimpleName = Extract<SlashCommand, { readonly type: "retry" | "help" }>["type"]
 
 const ALIASES: { readonly [word: string]: string | undefined } = {
   sessions: "conversations",
@@ -138,7 +138,7 @@ const ALIASES: { readonly [word: string]: string | undefined } = {
 
 const UNITS: { readonly [unit: string]: number | undefined } = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
 
-const command = (command: Command): Read => ({ _tag: "Command", command })
+const command = (command: SlashCommand): Read => ({ _tag: "Command", command })
 
 const mistake = (message: string): Read => ({ _tag: "Mistake", message })
 

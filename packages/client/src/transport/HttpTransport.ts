@@ -17,7 +17,7 @@ import {
   type ServiceOptions,
   SILENCE_MS,
   type Subscription,
-  type Transport,
+  type ServiceTransport,
   mayRepeat
 } from "./ServiceTransport.ts"
 import { sleep } from "./Waiting.ts"
@@ -54,11 +54,11 @@ export interface HttpOptions extends ServiceOptions {
 }
 
 /** Makes the transport. */
-export const make = (options: HttpOptions): Transport => new HttpTransport(options)
+export const make = (options: HttpOptions): ServiceTransport => new HttpTransport(options)
 
 // --- internal
 
-class HttpTransport implements Transport {
+class HttpTransport implements ServiceTransport {
   private readonly options: HttpOptions
   private known = ClockSkew.unknown
   private readonly closing = new AbortController()

@@ -38,7 +38,7 @@ export interface Subscription {
 }
 
 /** Carries calls and streams. */
-export interface Transport {
+export interface ServiceTransport {
   /** Makes a call, and again where it may; resolves to the body of its response. */
   readonly call: (call: Call) => Promise<unknown>
   /** Sends a command; resolves once it is on disk, over a WebSocket to the data of its response. */
@@ -67,7 +67,7 @@ export interface ServiceOptions {
 }
 
 /** Makes a transport over the one for calls. */
-export type ChosenTransport = (service: ServiceOptions, http: Transport) => Transport
+export type ChosenTransport = (service: ServiceOptions, http: ServiceTransport) => ServiceTransport
 
 /** A connection has ended before its stream, and another may do better. */
 export class ConnectionLost extends Error {

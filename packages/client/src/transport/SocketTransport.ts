@@ -17,7 +17,7 @@ import {
   type ConversationCommand,
   type ServiceOptions,
   type Subscription,
-  type Transport,
+  type ServiceTransport,
   mayRepeat
 } from "./ServiceTransport.ts"
 import { sleep } from "./Waiting.ts"
@@ -42,14 +42,14 @@ export const webSocket =
 
 // --- internal
 
-class SocketTransport implements Transport {
+class SocketTransport implements ServiceTransport {
   private readonly options: SocketOptions
-  private readonly http: Transport
+  private readonly http: ServiceTransport
   private readonly connections = new Set<SocketConnection>()
   private known = ClockSkew.unknown
   private closed: ClientError | undefined
 
-  constructor(options: SocketOptions, http: Transport) {
+  constructor(options: SocketOptions, http: ServiceTransport) {
     this.options = options
     this.http = http
   }

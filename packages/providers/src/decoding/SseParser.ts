@@ -14,7 +14,7 @@
 import { TextBuffer } from "@holdfast/kernel/host"
 
 /** The parser of one stream. */
-interface EventStream {
+interface SseParser {
   /** Parses one read; passes each completed frame to `onFrame`. */
   readonly feed: (bytes: Uint8Array) => void
   /** Passes on the incomplete frame, if there is one. */
@@ -33,7 +33,7 @@ export type OnFrame = (data: string, event: string | undefined, raw: string) => 
  * Makes the parser of one stream. `skip` is called where a frame begins; it may read frames of the text itself, and returns the position
  * behind them.
  */
-export const make = (onFrame: OnFrame, skip = (_text: string, start: number): number => start): EventStream => {
+export const make = (onFrame: OnFrame, skip = (_text: string, start: number): number => start): SseParser => {
   // Drops the byte order mark, and joins a character that two reads split.
   const decoder = new TextDecoder()
   // The incomplete line. A buffer, so the cost per read does not grow with the line.

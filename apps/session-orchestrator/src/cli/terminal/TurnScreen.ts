@@ -11,7 +11,7 @@ import { type Color, paint } from "./Terminal.ts"
 import type { Output, Tone } from "./TurnView.ts"
 
 /** The output of one turn. */
-export interface Screen {
+export interface TurnScreen {
   /** Writes permanent output. */
   readonly write: (outputs: ReadonlyArray<Output>) => void
   /** Replaces the status lines. Does nothing on a terminal that cannot repaint. */
@@ -21,7 +21,7 @@ export interface Screen {
 }
 
 /** The screen of a terminal. */
-export const make = (terminal: Terminal["Service"]): Screen => {
+export const make = (terminal: Terminal["Service"]): TurnScreen => {
   let below: ReadonlyArray<string> = []
   /** The answer is at the beginning of a line. */
   let isFresh = true
