@@ -120,6 +120,31 @@ describe("a limit of a conversation", () => {
       })
     )
   )
+
+  for (const isShared of [true, false]) {
+    it.effect(`counts its turns before a restart (several runners: ${isShared})`, () =>
+      Effect.gen(function* () {
+        const storage = Layer.succeedContext(yield* Layer.build(Layer.fresh(MemoryStore.layer)))
+        const spend = { limits, prices: {}, isShared }
+        const life = (test: (service: Service) => Effect.Effect<void, unknown, Scope.Scope>) =>
+          ConversationSetup.withService({ scripts: answers, storage, spend: { ...spend } }, test)
+        let id: Ids.ConversationId | undefined
+        yield* life((service) =>
+          Effect.gen(function* () {
+            id = yield* service.conversations.create({})
+            yield* prompt(service, id)
+          })
+        )
+        const conversation = id ?? assert.fail("it was made")
+        yield* life((service) =>
+          Effect.gen(function* () {
+            assert.strictEqual((yield* prompt(service, conversation)).end.status, "completed")
+            assert.strictEqual((yield* prompt(service, conversation)).end.error?.code, "spend-limit")
+          })
+        )
+      }).pipe(Effect.scoped)
+    )
+  }
 })
 
 describe("a limit of a turn", () => {
