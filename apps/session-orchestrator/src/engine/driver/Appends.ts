@@ -51,21 +51,23 @@ export class Appends {
     this.loop = loop
   }
 
-  /** Adds what a turn has to write to the present pass. */
+  /** Adds what a turn has to write to the present pass, or to the one that follows the write before it (`Session.write`). */
   add(turn: DrivenTurn.DrivenTurn, { events, position, records }: Engine.Append): void {
-    turn.writing = { done: () => {}, retry: undefined }
-    const { conversationId, life, seq } = turn
+    const { conversationId, life, seq, session } = turn
     const write: Write = {
       records,
       append: { conversationId, turnId: life.turnId, seq, records: [], events, position },
       decided: (outcome) => this.loop.decided(turn, () => this.decide(turn, write, outcome))
     }
-    this.writes.push(write)
-  }
-
-  /** Adds events of a turn that has not begun to the present pass. */
-  addOf(append: Omit<TurnLog.Append, "records">, decided: Write["decided"]): void {
-    this.writes.push({ records: [], append: { ...append, records: [] }, decided })
+    const writing: DrivenTurn.Writing = { isBegun: false, over: () => {}, done: () => {}, retry: undefined }
+    turn.writing = writing
+    let isOfPass = true
+    const begin = () => {
+      writing.isBegun = true
+      this.writes.push(write)
+    }
+    writing.over = session.write(() => (isOfPass ? begin() : this.loop.later(() => this.loop.decided(turn, begin))))
+    isOfPass = false
   }
 
   /** Runs a pass, and writes in one append what it adds. */
@@ -75,10 +77,10 @@ export class Appends {
   }
 
   private decide(turn: DrivenTurn.DrivenTurn, write: Write, outcome: Outcome): void {
-    if (!Exit.isSuccess(outcome)) {
-      const error = Entrance.errorOf(outcome.cause)
-      return error._tag === "StorageError" ? this.rewrite(turn, write, error) : this.loop.refused(turn, error)
-    }
+    const error = Exit.isSuccess(outcome) ? undefined : Entrance.errorOf(outcome.cause)
+    if (error?._tag === "StorageError") return this.rewrite(turn, write, error)
+    turn.writing?.over()
+    if (!Exit.isSuccess(outcome)) return error && this.loop.refused(turn, error)
     turn.writing = undefined
     const stored = outcome.value
     // Another process has written others since this turn was read.

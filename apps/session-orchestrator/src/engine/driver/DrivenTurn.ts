@@ -29,6 +29,18 @@ export interface Sleep {
   readonly stop: () => void
 }
 
+/** An append of a turn, until it is on disk. */
+export interface Writing {
+  /** Nothing is before it in the line of its session. */
+  isBegun: boolean
+  /** Takes it out of that line. */
+  over: () => void
+  /** Is called when it is decided, if the turn has left meanwhile. */
+  done: () => void
+  /** The disk has refused it. */
+  retry: Fiber.Fiber<void> | undefined
+}
+
 /** A turn in the loop. */
 export interface DrivenTurn {
   readonly conversationId: Ids.ConversationId
@@ -40,8 +52,8 @@ export interface DrivenTurn {
   /** The number of its records on disk. */
   seq: number
   isFeeding: boolean
-  /** Its append is not on disk yet; `done` is called when that is decided. */
-  writing: { done: () => void; retry: Fiber.Fiber<void> | undefined } | undefined
+  /** Its append is not on disk yet. */
+  writing: Writing | undefined
   call: Performer.Listening | undefined
   /** The fibers that perform commands. */
   readonly performing: Set<Fiber.Fiber<void>>

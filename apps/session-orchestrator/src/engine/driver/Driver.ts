@@ -17,7 +17,7 @@
  * Driver.D3. A pass yields after `AT_ONCE` inputs: others stream meanwhile. A defect in here is a defect of the turn, and is counted (rule
  *     C10); one of a port seals it as failed.
  */
-import { type Journal, type JournalConflict, StorageError } from "@holdfast/journal"
+import type { JournalConflict } from "@holdfast/journal"
 import { Observer, Records, Turn as KernelTurn, TurnStopped } from "@holdfast/kernel"
 import { Engine, Monotonic, Performer, ProviderCall } from "@holdfast/kernel/host"
 import { Basis } from "@holdfast/policy"
@@ -27,7 +27,6 @@ import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import type { Draft, TurnLife } from "../session/TurnLife.ts"
 import type { StoredEvent } from "../../storage/Stored.ts"
-import type * as TurnLog from "../../storage/TurnLog.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as Appends from "./Appends.ts"
 import * as Driven from "./DrivenTurn.ts"
@@ -92,7 +91,11 @@ export class Driver {
     }
     this.entrance = new Entrance.Entrance(services, fork)
     this.appends = new Appends.Appends(services, fork, {
-      decided: (turn, act) => this.during(turn, act, () => turn.writing?.done()),
+      decided: (turn, act) =>
+        this.during(turn, act, () => {
+          turn.writing?.over()
+          turn.writing?.done()
+        }),
       written: (turn, write, stored) => this.recorded(turn, write, stored),
       refused: (turn, error) => this.refused(turn, error),
       later: (decide) => this.enqueue(decide)
@@ -137,29 +140,10 @@ export class Driver {
       if (writing !== undefined) writing.done = () => Deferred.doneUnsafe(decided, Exit.void)
       this.leave(turn)
       if (writing === undefined) return ended
-      const { retry } = writing
-      return Effect.andThen(retry === undefined ? Deferred.await(decided) : Fiber.interrupt(retry), ended)
+      const { isBegun, over, retry } = writing
+      const written = retry === undefined ? (isBegun ? Deferred.await(decided) : Effect.void) : Fiber.interrupt(retry)
+      return Effect.ensuring(Effect.andThen(written, ended), Effect.sync(over))
     })
-  }
-
-  /**
-   * Writes events of a turn that is queued behind the one here. They are on their way to the disk and to the clients as the writes of that turn
-   * are, so both come to clients in the order of the disk. While the disk refuses a write of that turn, this one fails too.
-   */
-  append(
-    session: Session,
-    append: Omit<TurnLog.Append, "records">
-  ): Effect.Effect<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped> {
-    return Effect.callback((resume) =>
-      this.enqueue(() => {
-        if (this.turns.get(session)?.writing?.retry !== undefined)
-          return resume(Effect.fail(new StorageError({ message: "The disk refuses a write of this conversation." })))
-        this.appends.addOf(append, (outcome) => {
-          if (Exit.isSuccess(outcome)) session.hub.beside(outcome.value)
-          resume(outcome)
-        })
-      })
-    )
   }
 
   /** Begins no answer from now on, because the process is to end. Returns whether those that have begun are over, and on disk. */

@@ -59,7 +59,7 @@ export class TurnQueue {
   /** The sessions with a turn that runs; with the fiber that recovers it, if it has stopped. */
   private readonly working = new Map<Session, Fiber.Fiber<void> | undefined>()
   /** The turns that are sealed while they are queued (TurnQueue.Q4). */
-  private readonly ending = new Set<TurnLife.TurnLife>()
+  private readonly ending = new Map<TurnLife.TurnLife, Fiber.Fiber<void> | undefined>()
 
   constructor(services: TurnServices.TurnServices, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.services = services
@@ -144,8 +144,9 @@ export class TurnQueue {
     const turn = session?.turns.find((turn) => turn.turnId === turnId)
     if (session === undefined || turn?.residence !== "queued" || turn === this.nextOf(session)) return undefined
     if (!this.ending.has(turn)) {
-      this.ending.add(turn)
-      this.fork(this.endQueued(session, turn))
+      this.ending.set(turn, undefined)
+      const fiber = this.fork(this.endQueued(session, turn))
+      if (this.ending.has(turn)) this.ending.set(turn, fiber)
     }
     return Effect.as(Deferred.await(turn.ended), true)
   }
@@ -160,7 +161,8 @@ export class TurnQueue {
       if (session === undefined) return Effect.void
       const recovering = this.working.get(session)
       const ended = recovering === undefined ? this.driver.release(session) : Fiber.interrupt(recovering)
-      return Effect.map(ended, () => this.takeOut(session))
+      const endings = Fiber.interruptAll(session.turns.flatMap((turn) => this.ending.get(turn) ?? []))
+      return Effect.map(Effect.all([ended, endings], { concurrency: "unbounded" }), () => this.takeOut(session))
     })
   }
 
@@ -202,7 +204,10 @@ export class TurnQueue {
   /** Takes a conversation that was released out of memory. */
   private takeOut(session: Session): void {
     session.ahead?.park()
-    for (const turn of session.turns.slice()) this.reportStop(session, turn, TurnServices.shuttingDown)
+    for (const turn of session.turns.slice()) {
+      this.ending.delete(turn)
+      this.reportStop(session, turn, TurnServices.shuttingDown)
+    }
     this.working.delete(session)
     this.sessions.release(session)
   }
@@ -300,9 +305,7 @@ export class TurnQueue {
 
   /** TurnQueue.Q4 */
   private endQueued(session: Session, turn: TurnLife.TurnLife): Effect.Effect<void> {
-    const sealed = InterruptedTurns.sealQueued(this.services, turn.turnId, (append) =>
-      this.driver.append(session, append)
-    )
+    const sealed = InterruptedTurns.sealQueued(this.services, session, turn.turnId)
     return Effect.map(Effect.exit(sealed), (outcome) => {
       this.ending.delete(turn)
       this.report(turn, Exit.isSuccess(outcome) ? outcome : Exit.fail(Entrance.errorOf(outcome.cause)))

@@ -11,13 +11,12 @@
  *   never waits much longer than the trouble has lasted.
  * - Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
  */
-import { Interruption, type Journal } from "@holdfast/journal"
+import { Interruption } from "@holdfast/journal"
 import { type Records, Turn as KernelTurn, TurnStopped, Observer } from "@holdfast/kernel"
 import { type Ids, type TurnEvent, type Failure, Target, defined } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option, Array as Arr, Clock } from "effect"
 import { History, Sealing as KernelSealing } from "@holdfast/kernel/host"
 import type { Session } from "../session/Session.ts"
-import type { StoredEvent } from "../../storage/Stored.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
@@ -116,28 +115,16 @@ export interface Outcome {
   readonly failure: Failure.Failure
 }
 
-/** Writes events of a turn, and passes them on to its watchers. */
-type Write = (
-  append: Omit<TurnLog.Append, "records">
-) => Effect.Effect<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped>
-
 /** Seals a turn that is queued, as aborted. A turn that has never run has no other event then, and its prompt is in no history. */
-export const sealQueued = (services: TurnServices, turnId: Ids.TurnId, write: Write) =>
-  sealed(services, turnId, ABORTED, write, true)
+export const sealQueued = (services: TurnServices, session: Session, turnId: Ids.TurnId) =>
+  seal(services, session, turnId, ABORTED, true)
 
 /** Seals a turn and returns its end; a turn that is sealed already stays as it is. Fails with `TurnStopped` if another process runs it. */
-export const seal = (services: TurnServices, { hub }: Session, turnId: Ids.TurnId, outcome: Outcome) =>
-  sealed(services, turnId, outcome, (append) =>
-    Effect.tap(TurnLog.one(services.log, { ...append, records: [] }), (stored) =>
-      Effect.sync(() => hub.persisted(stored))
-    )
-  )
-
-const sealed = Effect.fnUntraced(function* (
+export const seal = Effect.fnUntraced(function* (
   services: TurnServices,
+  session: Session,
   turnId: Ids.TurnId,
   outcome: Outcome,
-  write: Write,
   isQueued = false
 ): Effect.fn.Return<TurnEvent.TurnEnd, TurnStopped.TurnStopped> {
   const { log, observer, store } = services
@@ -175,9 +162,15 @@ const sealed = Effect.fnUntraced(function* (
         })
   const end: TurnEvent.TurnEnd = isUnbegun ? { ...seal, queued: true } : seal
   const all = isUnbegun ? Arr.of(end) : Arr.appendAll(opening, events)
-  const stored = yield* patiently(
-    write({ conversationId, turnId, seq: records.length, events: all, position: known.length })
-  )
+  const append = { conversationId, turnId, seq: records.length, records: [], events: all, position: known.length }
+  const { hub } = session
+  const write = Effect.map(TurnLog.one(log, append), (stored) => {
+    if (isQueued) hub.beside(stored)
+    else hub.persisted(stored)
+    return stored
+  })
+  // A process that gives the conversation up waits for a write under way.
+  const stored = yield* session.writing(patiently(Effect.uninterruptible(write)))
   if (stored.at(-1)?.event.type !== "turn-end") {
     return yield* new TurnStopped.TurnStopped({ message: `Turn ${turnId} is being run elsewhere.` })
   }

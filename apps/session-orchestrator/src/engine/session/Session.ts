@@ -29,6 +29,8 @@ export class Session {
   /** The conversation as it was read when a turn of it was accepted. */
   conversation: Conversation | undefined = undefined
   private readonly line = Semaphore.makeUnsafe(1)
+  /** The write of events under way, and those that wait for it. */
+  private readonly writes: Array<() => void> = []
   /** The last failure of the line that concerns all. */
   private trouble: { readonly error: StorageError } | undefined = undefined
   /** The number of holders besides its turns and watchers. */
@@ -60,6 +62,33 @@ export class Session {
         this.trouble === undefined || this.trouble === before ? noted : Effect.fail(this.trouble.error)
       )
       return this.line.withPermits(1)(next)
+    })
+  }
+
+  /**
+   * Begins a write of events when the one before it is over, and returns what ends this one, or takes it out of the line. So events come to the
+   * watchers in the order of their ids, also those of a write that was made although its answer was lost.
+   */
+  write(begin: () => void): () => void {
+    const { writes } = this
+    if (writes.push(begin) === 1) begin()
+    return () => {
+      const at = writes.indexOf(begin)
+      if (at >= 0) writes.splice(at, 1)
+      if (at === 0) writes[0]?.()
+    }
+  }
+
+  /** The same for a write that is an effect. */
+  writing<A, E>(write: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.uninterruptibleMask((restore) => {
+      let over = (): void => {}
+      const ended = Effect.sync(() => over())
+      const begun = Effect.callback<void>((resume) => {
+        over = this.write(() => resume(Effect.void))
+        return ended
+      })
+      return Effect.flatMap(restore(begun), () => Effect.onExit(restore(write), () => ended))
     })
   }
 

@@ -9,6 +9,7 @@ import { Conversations, type Frame } from "../../../src/engine/conversation/Conv
 import { Defaults } from "../../../src/engine/conversation/Defaults.ts"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import * as Quarantine from "../../../src/engine/pacing/Quarantine.ts"
+import { HeldTurns } from "../../../src/engine/orchestrator/HeldTurns.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import { Providers } from "../../../src/engine/conversation/Providers.ts"
 import * as Tools from "../../../src/engine/conversation/Tools.ts"
@@ -65,6 +66,8 @@ export const withService = <E>(
     readonly provider: ReturnType<typeof ScriptedProvider.make>
     /** Stops the service. */
     readonly stop: Effect.Effect<void>
+    /** Stops the turns of a conversation, which another process has from then on. */
+    readonly release: HeldTurns["Service"]["release"]
   }) => Effect.Effect<void, E, Scope.Scope | TurnLog.TurnLog>
 ) =>
   Effect.gen(function* () {
@@ -97,7 +100,8 @@ export const withService = <E>(
       scope
     )
     const conversations = yield* Effect.provide(Conversations, context)
-    yield* test({ conversations, store: real, log: turns, provider, stop: Scope.close(scope, Exit.void) })
+    const { release } = yield* Effect.provide(HeldTurns, context)
+    yield* test({ conversations, store: real, log: turns, provider, stop: Scope.close(scope, Exit.void), release })
   }).pipe(Effect.scoped, Effect.provide(storage))
 
 /** A log whose appends, each of its own, come after an effect that may refuse them. */
