@@ -3,12 +3,12 @@
  *
  * Pure: it takes the state on disk and returns the state to write.
  *
- * Interruption.I1. A turn was calling its provider, streaming or in a tool, and another process takes it up: that counts as a death,
- *     unless the earlier process had stopped the turn in good order. A process that has the turn again has not died, and may die yet.
- * Interruption.I2. Deaths count in a row: a record that ends something, or an orderly stop, resets the count. A record that only
- *     marks a beginning, or states that a process died, ends nothing: a turn whose process dies in every answer writes several in each life.
- * Interruption.I3. At `SUSPECT` deaths a turn is run alone. A death while it waits for that does not count: it ran nothing.
- * Interruption.I4. Defects count over the whole life of a turn (C10).
+ * - A turn was calling its provider, streaming or in a tool, and another process takes it up: that counts as a death,
+ *   unless the earlier process had stopped the turn in good order. A process that has the turn again has not died, and may die yet.
+ * - Deaths count in a row: a record that ends something, or an orderly stop, resets the count. A record that only
+ *   marks a beginning, or states that a process died, ends nothing: a turn whose process dies in every answer writes several in each life.
+ * - At `SUSPECT` deaths a turn is run alone. A death while it waits for that does not count: it ran nothing.
+ * - Defects count over the whole life of a turn (C10).
  */
 import { Records } from "@holdfast/kernel"
 import { ModelContext } from "@holdfast/kernel/host"
@@ -20,7 +20,7 @@ export interface Interruption {
   readonly life: string
   /** The number of the turn's records when that process took it up. */
   readonly seen: number
-  /** Deaths in a row (I2). */
+  /** Deaths in a row. */
   readonly deaths: number
   /** That process has begun to run it alone. */
   readonly isAlone: boolean
@@ -93,7 +93,7 @@ export const stoppedBy = (defects: number, why?: string): Failure.Failure => ({
   defect: true
 })
 
-/** Whether a record ends something, so that the turn has made progress (I2). */
+/** Whether a record ends something, so that the turn has made progress. */
 export const isProgress = (record: Records.Stored): boolean => {
   switch (Records.positionOf(record.name)?.kind) {
     case "Content":
@@ -117,9 +117,9 @@ const TOGETHER: RunPlan = { _tag: "Together" }
 const deathsOf = (known: Interruption | undefined, { life, since }: Found): number => {
   if (known === undefined) return 1
   if (known.isOrderly) return 0
-  const hasDied = known.life !== life // I1
+  const hasDied = known.life !== life
   const before = since.some(isProgress) ? 0 : known.deaths
-  if (before === SUSPECT && !known.isAlone) return SUSPECT // I3
+  if (before === SUSPECT && !known.isAlone) return SUSPECT
   return hasDied ? before + 1 : before
 }
 

@@ -1,7 +1,7 @@
 /**
  * A `Journal` in memory, for tests and for turns that may end with their process.
  *
- * MemoryJournal.M1. It has the laws of `Journal` except J1: its records are gone with the process.
+ * - It has the laws of `Journal` except J1: its records are gone with the process.
  */
 import { Records } from "@holdfast/kernel"
 import type { Ids } from "@holdfast/wire"

@@ -4,9 +4,9 @@
  * A journal serves to resume a turn and to explain its decisions. For a sealed turn only the second use is left, and the journal takes
  * several times the space of the answer. History and events are never touched.
  *
- * Retention.N1. Journals of turns without a seal stay, however old they are.
- * Retention.N2. Running turns have priority: each batch deletes a few journals, and the database is left alone between batches.
- * Retention.N3. A storage error ends one round; the round of the next day starts again.
+ * - Journals of turns without a seal stay, however old they are.
+ * - Running turns have priority: each batch deletes a few journals, and the database is left alone between batches.
+ * - A storage error ends one round; the round of the next day starts again.
  */
 import type { Ids } from "@holdfast/wire"
 import * as Clock from "effect/Clock"
@@ -18,7 +18,7 @@ import type { StorageError } from "./StorageError.ts"
 /** The time between two rounds. */
 export const INTERVAL = Duration.days(1)
 
-/** The time between two batches: a batch takes some milliseconds, so turns have nine tenths of the time (N2). */
+/** The time between two batches: a batch takes some milliseconds, so turns have nine tenths of the time. */
 export const PAUSE = Duration.millis(50)
 
 /** Deletes journals of turns sealed longer than `keep` ago, once a day; infinity keeps all. */
@@ -34,7 +34,7 @@ export const run = (journal: Pick<Journal["Service"], "forget">, keep: Duration.
       )
     : Effect.never
 
-/** Runs a round at once and then one a day, without end; `what` it deletes stays if the storage fails (N3). */
+/** Runs a round at once and then one a day, without end; `what` it deletes stays if the storage fails. */
 export const daily = (what: string, round: Effect.Effect<void, StorageError>): Effect.Effect<never> =>
   round.pipe(
     Effect.catchTag("StorageError", ({ message }) => Effect.logWarning(`Old ${what} are kept for now. ${message}`)),
@@ -42,7 +42,7 @@ export const daily = (what: string, round: Effect.Effect<void, StorageError>): E
     Effect.forever
   )
 
-/** Deletes batch by batch, with a pause after each (N2); returns how many have gone. */
+/** Deletes batch by batch, with a pause after each; returns how many have gone. */
 export const sweep = Effect.fnUntraced(function* <After>(
   batch: (
     after: After | undefined

@@ -4,9 +4,9 @@
  * A pure function of the wake times and the present. Without it a provider that recovers would receive the calls of all waiting turns
  * at once, and a start that loads ten thousand conversations together could do nothing else meanwhile.
  *
- * Spread.S1. A turn that is not due yet is not in the result: it sleeps the rest of its wait, to the millisecond.
- * Spread.S2. The first starts at once, the others in the order of their wake times, `STEP_MS` apart while that fits into `WINDOW_MS`.
- * Spread.S3. Every due turn has started before `WINDOW_MS` have passed, whatever their number.
+ * - A turn that is not due yet is not in the result: it sleeps the rest of its wait, to the millisecond.
+ * - The first starts at once, the others in the order of their wake times, `STEP_MS` apart while that fits into `WINDOW_MS`.
+ * - Every due turn has started before `WINDOW_MS` have passed, whatever their number.
  */
 import type { Ids } from "@holdfast/wire"
 

@@ -6,10 +6,10 @@
  *
  * Timer.R1. A wait is registered, and the alarm set for it, before its fiber is suspended.
  * Timer.R2. Interrupting a waiting fiber removes its wait at once. Without waits there is no timer.
- * Timer.R3. Sleepers that are due at one reading are woken in the order of their ends, while the clocks agree.
- * Timer.R4. An alarm that was replaced does nothing when it rings.
+ * - Sleepers that are due at one reading are woken in the order of their ends, while the clocks agree.
+ * - An alarm that was replaced does nothing when it rings.
  * Timer.R5. With `aheadMs` a callback runs first when its time is near, and again when its time has come; a reading that finds both makes
- *     the second call only. Both calls belong to one wait: a clock that is set back in between prolongs nothing (`Wait.T2`).
+ *     the second call only. Both calls belong to one wait: a clock that is set back in between prolongs nothing.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -52,11 +52,7 @@ export const layer: Layer.Layer<Timer> = Layer.effect(
     yield* Effect.addFinalizer(() => Effect.sync(alarm.silence))
     return Timer.of({
       sleepUntil: (endMs) => Effect.suspend(() => sleepUntil(alarm, endMs)),
-      at: (endMs, wake, aheadMs = 0) => {
-        const sleeper: Sleeper = { wait: moved(Wait.until(endMs, alarm.read()), -aheadMs), wake, aheadMs }
-        alarm.add(sleeper)
-        return () => alarm.remove(sleeper)
-      }
+      at: alarm.at
     })
   })
 )
@@ -81,10 +77,8 @@ interface Call {
   fiber: Fiber.Fiber<void> | undefined
 }
 
-interface Alarm {
+interface Alarm extends Pick<Timer["Service"], "at"> {
   readonly read: () => Wait.Readings
-  readonly add: (sleeper: Sleeper) => void
-  readonly remove: (sleeper: Sleeper) => void
   readonly silence: () => void
 }
 
@@ -92,13 +86,8 @@ const sleepUntil = (alarm: Alarm, endMs: number): Effect.Effect<void> => {
   if (Number.isNaN(endMs)) return Effect.die(new RangeError("A wait must end at a time, not at NaN"))
   if (endMs === Number.POSITIVE_INFINITY) return Effect.never
   const now = alarm.read()
-  const wait = Wait.until(endMs, now)
-  if (Wait.next(wait, now)._tag === "Done") return Effect.void
-  return Effect.callback<void>((resume) => {
-    const sleeper: Sleeper = { wait, wake: () => resume(Effect.void), aheadMs: 0 }
-    alarm.add(sleeper)
-    return Effect.sync(() => alarm.remove(sleeper)) // R2
-  })
+  if (Wait.next(Wait.until(endMs, now), now)._tag === "Done") return Effect.void
+  return Effect.callback<void>((resume) => Effect.sync(alarm.at(endMs, () => resume(Effect.void)))) // R2
 }
 
 /**
@@ -107,7 +96,7 @@ const sleepUntil = (alarm: Alarm, endMs: number): Effect.Effect<void> => {
  * This is synchronous code: between reading the sleepers and setting the alarm no other fiber can add a sleeper.
  */
 const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>): Alarm => {
-  // Two orders, because the clocks can disagree about the first sleeper (Wait.T1).
+  // Two orders, because the clocks can disagree about the first sleeper.
   const byEnd = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.endMs)
   const byDeadline = new Heap.Heap<Sleeper>((sleeper) => sleeper.wait.deadlineMs)
   let current: Call | undefined
@@ -165,7 +154,7 @@ const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fibe
   }
 
   const ring = (call: Call): void => {
-    if (current !== call) return // R4
+    if (current !== call) return
     current = undefined
     const now = read()
     wakeDue(now)
@@ -174,12 +163,14 @@ const alarmOf = (clock: Clock.Clock, fork: (effect: Effect.Effect<void>) => Fibe
 
   return {
     read,
-    remove,
     silence,
-    add: (sleeper) => {
+    at: (endMs, wake, aheadMs = 0) => {
+      const now = read()
+      const sleeper: Sleeper = { wait: moved(Wait.until(endMs, now), -aheadMs), wake, aheadMs }
       byEnd.add(sleeper)
       byDeadline.add(sleeper)
-      set(read())
+      set(now)
+      return () => remove(sleeper)
     }
   }
 }

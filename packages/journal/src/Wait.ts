@@ -4,14 +4,14 @@
  * A wait has an absolute end. The wall clock shows that end but can be set. The monotonic clock cannot be set but stops while the machine
  * is suspended (on Linux; on other systems it may continue). Neither is right alone, so both are read:
  *
- * Wait.T1. A wait is over at the first reading at which the wall clock has reached its end, or the monotonic clock has counted
- *     its length. It is never over before either.
- * Wait.T2. A clock that is set back does not prolong a wait: it takes no longer than its length, counted by the monotonic clock.
- * Wait.T3. Time in suspension counts: when a machine resumes after the end, the next reading finds the wait over, and readings are no
- *     further apart than `LONGEST_CHUNK_MS`.
- * Wait.T4. A clock that is set forward shortens a wait by no more than the step, and by nothing if it is set back before the end. The
- *     end is not missed either, however far the clock jumps.
- * Wait.T5. Readings are as far apart as possible, and at least 1 ms; so a length beyond 2^31-1 ms needs no special case.
+ * - A wait is over at the first reading at which the wall clock has reached its end, or the monotonic clock has counted
+ *   its length. It is never over before either.
+ * - A clock that is set back does not prolong a wait: it takes no longer than its length, counted by the monotonic clock.
+ * - Time in suspension counts: when a machine resumes after the end, the next reading finds the wait over, and readings are no
+ *   further apart than `LONGEST_CHUNK_MS`.
+ * - A clock that is set forward shortens a wait by no more than the step, and by nothing if it is set back before the end. The
+ *   end is not missed either, however far the clock jumps.
+ * - Readings are as far apart as possible, and at least 1 ms; so a length beyond 2^31-1 ms needs no special case.
  *
  * **Gotchas**
  *
@@ -42,7 +42,7 @@ export interface Wait {
 /** What to do about a wait: `Done` when it is over; `Sleep` and read the clocks again after `sleepMs`. */
 export type Next = { readonly _tag: "Done" } | { readonly _tag: "Sleep"; readonly sleepMs: number }
 
-/** The longest sleep between two readings: a machine that resumes finds its due turns within this time (T3). */
+/** The longest sleep between two readings: a machine that resumes finds its due turns within this time. */
 export const LONGEST_CHUNK_MS = 30_000
 
 /** Begins a wait that ends at `endMs` of the wall clock, in epoch milliseconds. A past end is over at once; infinity never ends. */
@@ -53,8 +53,8 @@ export const until = (endMs: number, now: Readings): Wait => ({
 
 /** Decides what to do next about a wait, at a reading of the clocks. */
 export const next = (wait: Wait, now: Readings): Next => {
-  const leftMs = Math.min(wait.endMs - now.wallMs, wait.deadlineMs - now.monotonicMs) // T1, T2
+  const leftMs = Math.min(wait.endMs - now.wallMs, wait.deadlineMs - now.monotonicMs)
   return leftMs <= 0
     ? { _tag: "Done" }
-    : { _tag: "Sleep", sleepMs: Math.min(Math.max(Math.ceil(leftMs), 1), LONGEST_CHUNK_MS) } // T3, T5
+    : { _tag: "Sleep", sleepMs: Math.min(Math.max(Math.ceil(leftMs), 1), LONGEST_CHUNK_MS) }
 }

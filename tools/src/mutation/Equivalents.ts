@@ -438,7 +438,7 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many are read at once is a matter of memory and time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sql/Resumptions.ts",
+    path: "apps/session-orchestrator/src/storage/Store.ts",
     operator: "constant",
     before: "64",
     line: "const AT_ONCE = 64",

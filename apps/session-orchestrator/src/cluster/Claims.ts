@@ -4,8 +4,8 @@
  * Claims.C1. A claim ends with its process, at once: PostgreSQL releases the locks of a connection that is closed.
  * Claims.C2. A connection that was lost is opened again, with its claims. Another runner may have taken one meanwhile; then two runners have a client
  *     of the same turn, and the journal refuses the records of the second.
- * Claims.C3. A runner has `MOST` claims at most, because the locks of all runners share one table of some thousand entries. A held call without a
- *     claim is found by no other runner.
+ * - A runner has `MOST` claims at most, because the locks of all runners share one table of some thousand entries. A held call without a
+ *   claim is found by no other runner.
  * Claims.C4. A claim is taken and noted, or given back, as one: a client that leaves meanwhile leaves no lock that this runner does not know of.
  */
 import type { Ids } from "@holdfast/wire"
@@ -16,7 +16,7 @@ import { createHash } from "node:crypto"
 /** Of these locks, among those of the whole database. */
 export const SPACE = 0x486f_6c64
 
-/** The claims of a runner (Claims.C3). */
+/** The claims of a runner. */
 export const MOST = 2_000
 
 /** The claims of this runner. */

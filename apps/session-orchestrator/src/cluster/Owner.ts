@@ -4,11 +4,11 @@
  * Owner.O1. When the owner goes during a call, the call is made again, to the next owner.
  * Owner.O2. When the owner of a stream goes, the stream is opened again after the last id that was received. Transient events are sent
  *     again, as for a client that reconnects: text follows the `step-start` that begins it again (rule X3).
- * Owner.O3. A subscriber of a stopped turn opens its stream again soon, and less and less often while no event comes: the turn may stop
- *     each time it runs.
- * Owner.O4. The limit is a time, not a number of tries: a single try at a runner that does not answer may take all of it. A stream has none.
- * Owner.O5. While the database is away, or accepts no writes, a caller waits a few seconds at most and gets that as the reason, whether
- *     tries fail or one does not answer: ownership is a lock in the database.
+ * - A subscriber of a stopped turn opens its stream again soon, and less and less often while no event comes: the turn may stop
+ *   each time it runs.
+ * - The limit is a time, not a number of tries: a single try at a runner that does not answer may take all of it. A stream has none.
+ * - While the database is away, or accepts no writes, a caller waits a few seconds at most and gets that as the reason, whether
+ *   tries fail or one does not answer: ownership is a lock in the database.
  * Owner.O6. A runner that froze just before a call never answers, and the cluster does not fail that call when it gives the conversation to
  *     another runner. So an owner sends an empty message at once and every few seconds: a stream without them is opened again.
  */
@@ -48,9 +48,9 @@ export interface Tagged {
 }
 
 /**
- * Repeats a call while the conversation has no owner, or its owner leaves (Owner.O1), for `REACH_LIMIT` in all (Owner.O4).
+ * Repeats a call while the conversation has no owner, or its owner leaves (Owner.O1), for `REACH_LIMIT` in all.
  *
- * @param check whether there is a database, soon: without one there is no owner (Owner.O5)
+ * @param check whether there is a database, soon: without one there is no owner
  */
 export const reached =
   (check: Effect.Effect<void, StorageError>) =>
@@ -110,7 +110,7 @@ export const received = <E>(batches: Stream.Stream<Frames.Batch, E>): Stream.Str
 
 // --- internal
 
-/** Fails when the database is away (Owner.O5). A database may be slow for a moment, so the check is made twice. */
+/** Fails when the database is away. A database may be slow for a moment, so the check is made twice. */
 const lost = (check: Effect.Effect<void, StorageError>): Effect.Effect<never, StorageError> =>
   check.pipe(
     Effect.retry({ times: 1, schedule: Schedule.spaced(CHECK_INTERVAL) }),
@@ -160,7 +160,7 @@ const following = <E extends Tagged>(
     owner = undefined
     const grown = Math.min(INTERVAL_MS * 1.5 ** tries++, LONGEST_MS)
     const isStopped = error !== undefined && !Cause.isDone(error) && error._tag === "TurnStopped"
-    return Effect.andThen(closed, Effect.delay(next, isStopped ? grown : INTERVAL_MS)) // Owner.O3
+    return Effect.andThen(closed, Effect.delay(next, isStopped ? grown : INTERVAL_MS))
   }
   const next: Pull.Pull<Chunk, E | StorageError> = Effect.suspend(() =>
     isOver
@@ -205,7 +205,7 @@ export const ANSWER_LIMIT = Duration.seconds(10)
 /** Several signs are missing by then. */
 export const SILENCE_LIMIT = Duration.seconds(30)
 
-/** Owner.O3. By then its conversation comes back no more often either (`RestartDelays`). */
+/** By then its conversation comes back no more often either (`RestartDelays`). */
 const LONGEST_MS = 5_000
 
 /** The owner went while it was asked. */

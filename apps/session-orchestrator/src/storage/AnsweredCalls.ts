@@ -1,11 +1,11 @@
 /**
  * Stores the calls through the gateway that were answered at once (rule X13): counts by hour and target.
  *
- * AnsweredCalls.C1. Such a call is no turn and has no row of its own: its tokens are added to the row of its target and hour.
+ * - Such a call is no turn and has no row of its own: its tokens are added to the row of its target and hour.
  */
 import type { Prices } from "@holdfast/policy"
 import { Context, Effect } from "effect"
-import type { SqlDatabase } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 
 /** The calls of one target in one hour. */
 export interface AnsweredCallsRow {
@@ -29,31 +29,19 @@ export class AnsweredCalls extends Context.Service<AnsweredCalls, ReturnType<typ
 
 /** Makes the port. */
 export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => ({
-  /** Adds to the rows of these hours and targets: in one order, which prevents a deadlock between runners. */
-  add: each("count answered calls", (rows: ReadonlyArray<AnsweredCallsRow>) =>
-    Effect.forEach(
-      rows.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1)),
-      ({ calls, hour, target, tokens, unreported }) => sql`
-        INSERT INTO answered_calls ${sql.insert({
-          hour,
-          target,
-          calls,
-          unreported,
-          input: tokens.input,
-          output: tokens.output,
-          cached_input: tokens.cachedInput,
-          cache_write: tokens.cacheWrite
-        })}
-        ON CONFLICT (hour, target) DO UPDATE SET
-          calls = answered_calls.calls + excluded.calls,
-          unreported = answered_calls.unreported + excluded.unreported,
-          input = answered_calls.input + excluded.input,
-          output = answered_calls.output + excluded.output,
-          cached_input = answered_calls.cached_input + excluded.cached_input,
-          cache_write = answered_calls.cache_write + excluded.cache_write`,
-      { discard: true }
-    )
-  ),
+  /** Adds to the rows of these hours and targets, each of which is there once: in one order, which prevents a deadlock between runners. */
+  add: each("count answered calls", (rows: ReadonlyArray<AnsweredCallsRow>) => {
+    const added = rows.map(({ tokens: { cachedInput: cached_input, cacheWrite: cache_write, ...tokens }, ...row }) => ({
+      ...row,
+      ...tokens,
+      cached_input,
+      cache_write
+    }))
+    const inOrder = added.toSorted((a, b) => a.hour - b.hour || (a.target < b.target ? -1 : 1))
+    const sum = (column: string) => `answered_calls.${column} + excluded.${column}`
+    const adding = Rows.replacing(sql, "hour, target", COUNTS, sum)
+    return Effect.asVoid(Rows.insertAll(sql, "answered_calls", inOrder, adding))
+  }),
   /** The rows of all hours that are at least partly between two moments, in epoch milliseconds. */
   between: (since: number, until: number) =>
     sql<Omit<AnsweredCallsRow, "tokens"> & Prices.Tokens>`
@@ -71,3 +59,7 @@ export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => ({
       read("the answered calls")
     )
 })
+
+// --- internal
+
+const COUNTS = ["calls", "unreported", "input", "output", "cached_input", "cache_write"]

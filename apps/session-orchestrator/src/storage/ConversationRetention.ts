@@ -1,9 +1,9 @@
 /**
  * Deletes conversations that ended long ago, by age and tag (rule X15).
  *
- * ConversationRetention.N1. A conversation is as old as the end of its newest turn; before the first turn, as its creation. One with a turn
- *     that has not ended stays.
- * ConversationRetention.N2. Running turns have priority: conversations go one by one, and the database is left alone between pages.
+ * - A conversation is as old as the end of its newest turn; before the first turn, as its creation. One with a turn
+ *   that has not ended stays.
+ * - Running turns have priority: conversations go one by one, and the database is left alone between pages.
  */
 import { Retention, type StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"
@@ -61,7 +61,7 @@ const sweep = Effect.fnUntraced(function* (
     const { next, rows } = yield* lists.conversations({ tag }, after, PAGE)
     let forgotten = 0
     for (const { conversation, isBusy, lastEndedAt } of rows) {
-      if (isBusy || (lastEndedAt ?? conversation.createdAt) >= before) continue // N1
+      if (isBusy || (lastEndedAt ?? conversation.createdAt) >= before) continue
       const { conversationId } = conversation
       if ((yield* deletions.conversation(conversationId)) !== "deleted") continue
       yield* deleted(conversationId)

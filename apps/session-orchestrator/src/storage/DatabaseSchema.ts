@@ -4,9 +4,10 @@
  * A message's text and a turn's end are in the event that brought them and nowhere else (`TurnLog.W3`). Each id is stored once; rows refer to
  * each other by number, because a waiting turn is a kilobyte or two and would have its ids in eleven places.
  */
-import { Rows, type SchemaVersion } from "@holdfast/journal/sql"
+import { JournalTable, Rows, type SchemaVersion } from "@holdfast/journal/sql"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import * as RecordTable from "./tables/RecordTable.ts"
 
 /** Creates all tables in an empty database. */
 const tables = Effect.gen(function* () {
@@ -91,24 +92,8 @@ const tables = Effect.gen(function* () {
   if (isServer) yield* sql`CREATE INDEX events_by_turn ON events (turn)`
   yield* sql`CREATE INDEX events_model_change ON events (turn, event_id) WHERE type = 'model-change'`
 
-  // The key is the fence (`TurnLog.W2`). Several processes write to a server, so its records name their writer.
-  yield* sql`CREATE TABLE journal (
-    turn ${number} NOT NULL REFERENCES turns (number),
-    seq INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    value TEXT NOT NULL,
-    ${either("writer TEXT,", "")}
-    PRIMARY KEY (turn, seq)
-  )`
-  yield* sql`CREATE TABLE interruptions (
-    turn ${number} PRIMARY KEY NOT NULL REFERENCES turns (number),
-    life TEXT NOT NULL,
-    seen INTEGER NOT NULL,
-    deaths INTEGER NOT NULL,
-    is_alone INTEGER NOT NULL,
-    is_orderly INTEGER NOT NULL,
-    defects INTEGER NOT NULL
-  )`
+  // The key of the records is the fence (`TurnLog.W2`).
+  yield* JournalTable.create(sql, RecordTable.TABLES)
 
   // Labels have rows only where there are any. Tags are deleted with their turn or conversation.
   for (const [of, table] of [

@@ -1,17 +1,17 @@
 /**
  * Deletes conversations from the disk (X15).
  *
- * Deletions.D1. A conversation goes whole, in one transaction: its turns, events, journals and labels with it.
- * Deletions.D2. A conversation with a turn that has not ended stays. Its turn has to end first.
- * Deletions.D3. After `scrub` a SQLite file and its log have no byte of what was deleted. Copies and backups are not reached. PostgreSQL
- *     reuses the space after its own vacuum.
+ * - A conversation goes whole, in one transaction: its turns, events, journals and labels with it.
+ * - A conversation with a turn that has not ended stays. Its turn has to end first.
+ * - After `scrub` a SQLite file and its log have no byte of what was deleted. Copies and backups are not reached. PostgreSQL
+ *   reuses the space after its own vacuum.
  */
 import type { Ids } from "@holdfast/wire"
 import { Context, Effect, Schedule } from "effect"
 import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 import type { SqlClient, SqlError } from "effect/sql"
 
-/** What became of a conversation: `busy` has a turn that has not ended (D2), `missing` does not exist. */
+/** What became of a conversation: `busy` has a turn that has not ended, `missing` does not exist. */
 type Outcome = "deleted" | "busy" | "missing"
 
 /** Deletes from one database. */
@@ -39,7 +39,7 @@ export const make = ({ each, failed, sql }: SqlDatabase.SqlDatabase) => {
           ? remove(sql, id)
           : overwriting("ON").pipe(Effect.andThen(remove(sql, id)), Effect.tap(overwriting("OFF")))
     ),
-    /** Takes what was deleted out of the log of a SQLite file (D3). */
+    /** Takes what was deleted out of the log of a SQLite file. */
     scrub: isServer ? Effect.void : emptied.pipe(failed("take deleted text out of the log"))
   }
 }
@@ -53,7 +53,7 @@ const remove = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: Ids.ConversationId
 ): Effect.fn.Return<Outcome, SqlError.SqlError> {
-  const [row] = yield* sql<Conversation>`
+  const [row] = yield* sql<{ readonly number: number; readonly open: number; readonly lastEvent: number | null }>`
     SELECT ${Rows.number(sql, "c.number")} AS "number", CASE WHEN EXISTS (
       SELECT 1 FROM turns t WHERE t.conversation = c.number AND t.end_event_id IS NULL
     ) THEN 1 ELSE 0 END AS "open",
@@ -77,12 +77,6 @@ const remove = Effect.fnUntraced(function* (
   yield* sql`DELETE FROM conversations WHERE number = ${number}`
   return "deleted"
 })
-
-interface Conversation {
-  readonly number: number
-  readonly open: number
-  readonly lastEvent: number | null
-}
 
 /** Rows that one statement deletes: some milliseconds of SQLite, which stops the thread until it has them. */
 const EVENTS = 1_000

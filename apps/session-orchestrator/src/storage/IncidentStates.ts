@@ -71,12 +71,10 @@ export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => {
         if (Rows.isServer(sql)) yield* sql`LOCK TABLE incidents IN SHARE ROW EXCLUSIVE MODE`
         const { messages, removed, rows } = decide(yield* load, yield* count(sql, turns))
         if (removed.length > 0) yield* sql`DELETE FROM incidents WHERE ${sql.in("endpoint", removed)}`
-        for (const row of rows) {
-          yield* sql`INSERT INTO incidents ${sql.insert({ ...row })}
-            ON CONFLICT (endpoint) DO UPDATE SET state = excluded.state`
-        }
+        const written = rows.map((row) => ({ ...row }))
+        yield* Rows.insertAll(sql, "incidents", written, Rows.replacing(sql, "endpoint", ["state"]))
         yield* Outbox.add(sql, messages)
-        for (const lane of new Set(messages.map((message) => message.lane))) yield* Outbox.drop(sql, lane, MOST_NOTICES)
+        for (const lane of new Set(messages.map(({ lane }) => lane))) yield* Outbox.drop(sql, lane, MOST_NOTICES)
       })
     )
   }

@@ -1,10 +1,10 @@
 /**
  * Lists turns and conversations, read page by page, newest first (X15).
  *
- * Lists.L1. A page costs what its own rows cost, however many there are: it is read by an index from a position on.
- * Lists.L2. A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
- * Lists.L3. A filter that no index answers is applied to `Keyset.SCAN` rows at most, and to no more once that took `Keyset.SCAN_MS`. Then the page
- *     ends, with the position that it came to.
+ * - A page costs what its own rows cost, however many there are: it is read by an index from a position on.
+ * - A position is the order and the number of a row. What is added later comes before every position, so no row comes twice.
+ * - A filter that no index answers is applied to `Keyset.SCAN` rows at most, and to no more once that took `Keyset.SCAN_MS`. Then the page
+ *   ends, with the position that it came to.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { Ids } from "@holdfast/wire"

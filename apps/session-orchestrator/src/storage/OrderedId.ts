@@ -5,8 +5,8 @@
  * five hundred turns would write as many pages, and leave them two thirds full. Ordered ids share the last page, and fill it. No code
  * reads an order from an id: the order of acceptance is the number of the row (`TurnTable`).
  *
- * OrderedId.O1. Each id of a sequence sorts behind all earlier ids, whatever the clock does: ids of one millisecond are counted (section
- *     6.2, method 1), and a clock that was set back is ignored.
+ * - Each id of a sequence sorts behind all earlier ids, whatever the clock does: ids of one millisecond are counted (section
+ *   6.2, method 1), and a clock that was set back is ignored.
  */
 
 /** A sequence of ascending ids. */

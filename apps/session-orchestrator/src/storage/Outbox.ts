@@ -3,7 +3,7 @@
  *
  * Outbox.X1. A message with a known id is not added again, also after it was delivered, for `KEPT_MS`.
  * Outbox.X2. The messages of a lane are claimed one after another, in the order in which they were added.
- * Outbox.X3. A claim lasts for a time. A message whose process dies in the meantime can be claimed again, under the same id.
+ * - A claim lasts for a time. A message whose process dies in the meantime can be claimed again, under the same id.
  * Outbox.X4. A message about a turn's end is added with its turn, and is due once the turn has ended.
  */
 import type { Ids } from "@holdfast/wire"
@@ -21,7 +21,10 @@ export interface NewMessage {
   readonly lane: string
   /** Where it goes, in the words of its sender. */
   readonly receiver: string
-  readonly payload: string
+  /** Absent on a message about a turn's end. */
+  readonly payload?: string
+  /** The number of the turn that it is about, which is added in the same transaction. */
+  readonly turn?: number
   /** Epoch milliseconds. */
   readonly dueAt: number
 }
@@ -61,11 +64,28 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
           return sql`UPDATE outbox SET due_at = ${now} WHERE ${Rows.have(sql, "number", numbers)}`
         })
       ),
-    /** Claims messages that are due, at most `limit`, and none of the receivers in `except` (Outbox.X2, Outbox.X3). */
+    /** Claims messages that are due, the first of each lane, oldest first, at most `limit`, and none of the receivers in `except` (Outbox.X2). */
     claim: each(
       "claim messages of the outbox",
-      (now: number, until: number, limit: number, except: ReadonlyArray<string> = []) =>
-        claim(sql, now, until, limit, except)
+      (now: number, until: number, limit: number, except: ReadonlyArray<string> = []) => {
+        const others = except.length === 0 ? sql.literal("") : sql`AND NOT (${sql.in("o.receiver", except)})`
+        return Effect.map(
+          sql<Row>`
+            UPDATE outbox SET claimed_until = ${until} WHERE number IN (
+              SELECT o.number FROM outbox o
+              WHERE o.state = 'pending' AND o.due_at <= ${now} AND o.claimed_until <= ${now} ${others} AND NOT EXISTS (
+                SELECT 1 FROM outbox e WHERE e.state = 'pending' AND e.lane = o.lane AND e.number < o.number
+              ) ORDER BY o.due_at, o.number LIMIT ${limit} ${Rows.locking(sql, "FOR UPDATE SKIP LOCKED")}
+            ) RETURNING ${Rows.number(sql, "number")} AS "number", id, receiver, payload, attempts,
+              (SELECT t.turn_id FROM turns t WHERE t.number = outbox.turn) AS "turnId"`,
+          (rows) =>
+            rows
+              .map(({ payload, turnId, ...row }): Claimed => {
+                return { ...row, payload: payload ?? undefined, turnId: turnId ?? undefined }
+              })
+              .toSorted((a, b) => a.number - b.number)
+        )
+      }
     ),
     /** A message was delivered, or was given up. */
     settle: (message: number, state: "delivered" | "refused", now: number) =>
@@ -89,32 +109,21 @@ export const make = ({ each, sql }: SqlDatabase.SqlDatabase) => {
 /** The due time of a message whose turn has not ended: the end of the year 9999. */
 export const NOT_YET = 253_402_300_799_999
 
-/** A message about the end of a new turn, by the number of its row. */
-interface OfTurn {
-  readonly turn: number
-  readonly id: string
-  readonly lane: string
-  readonly receiver: string
-}
-
 /** Adds messages. Those with a known id are left out (Outbox.X1). */
-export const add = (
-  sql: SqlClient.SqlClient,
-  messages: ReadonlyArray<NewMessage>
-): Effect.Effect<void, SqlError.SqlError> =>
-  insert(
+export const add = (sql: SqlClient.SqlClient, messages: ReadonlyArray<NewMessage>) =>
+  Rows.insertAll(
     sql,
-    messages.map(({ dueAt, id, lane, payload, receiver }) => ({ id, lane, receiver, payload, due_at: dueAt }))
-  )
-
-/** Adds messages about the ends of turns that are added in the same transaction. */
-export const addOfTurns = (
-  sql: SqlClient.SqlClient,
-  messages: ReadonlyArray<OfTurn>
-): Effect.Effect<void, SqlError.SqlError> =>
-  insert(
-    sql,
-    messages.map(({ id, lane, receiver, turn }) => ({ id, lane, receiver, turn, due_at: NOT_YET }))
+    "outbox",
+    messages.map(({ dueAt: due_at, payload = null, turn = null, ...message }) => ({
+      ...message,
+      payload,
+      turn,
+      due_at,
+      state: "pending",
+      attempts: 0,
+      claimed_until: 0
+    })),
+    sql`ON CONFLICT (id) DO NOTHING`
   )
 
 /** Reads the messages of turns that have ended since a moment, and that are not due yet: what tests ask the plan of. */
@@ -123,31 +132,6 @@ export const ofEnded = (sql: SqlClient.SqlClient, endedSince: number) =>
   sql<{ readonly number: number }>`SELECT ${Rows.number(sql, "o.number")} AS "number" FROM turns t CROSS JOIN outbox o
     WHERE t.status IN ('completed', 'failed', 'aborted') AND t.ended_at >= ${endedSince}
       AND o.turn = t.number AND o.state = 'pending' AND o.due_at = ${NOT_YET}`
-
-/** Claims due messages, the first of each lane, oldest first; none of the receivers in `except`. */
-const claim = (
-  sql: SqlClient.SqlClient,
-  now: number,
-  until: number,
-  limit: number,
-  except: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<Claimed>, SqlError.SqlError> => {
-  const others = except.length === 0 ? sql.literal("") : sql`AND NOT (${sql.in("o.receiver", except)})`
-  return Effect.map(
-    sql<Row>`
-      UPDATE outbox SET claimed_until = ${until} WHERE number IN (
-        SELECT o.number FROM outbox o
-        WHERE o.state = 'pending' AND o.due_at <= ${now} AND o.claimed_until <= ${now} ${others} AND NOT EXISTS (
-          SELECT 1 FROM outbox e WHERE e.state = 'pending' AND e.lane = o.lane AND e.number < o.number
-        ) ORDER BY o.due_at, o.number LIMIT ${limit} ${Rows.locking(sql, "FOR UPDATE SKIP LOCKED")}
-      ) RETURNING ${Rows.number(sql, "number")} AS "number", id, receiver, payload, attempts,
-        (SELECT t.turn_id FROM turns t WHERE t.number = outbox.turn) AS "turnId"`,
-    (rows) =>
-      rows
-        .map(({ payload, turnId, ...row }) => ({ ...row, payload: payload ?? undefined, turnId: turnId ?? undefined }))
-        .toSorted((a, b) => a.number - b.number)
-  )
-}
 
 /** Gives up all pending messages of a lane but the newest `kept`. A message that is being sent may still arrive. */
 export const drop = (sql: SqlClient.SqlClient, lane: string, kept: number): Effect.Effect<void, SqlError.SqlError> =>
@@ -159,19 +143,6 @@ export const drop = (sql: SqlClient.SqlClient, lane: string, kept: number): Effe
   )
 
 // --- internal
-
-const insert = (
-  sql: SqlClient.SqlClient,
-  messages: ReadonlyArray<Record<string, string | number>>
-): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.asVoid(
-    Rows.insertAll(
-      sql,
-      "outbox",
-      messages.map((message) => ({ ...message, state: "pending", attempts: 0, claimed_until: 0 })),
-      sql`ON CONFLICT (id) DO NOTHING`
-    )
-  )
 
 /** The columns were written from these types. */
 interface Row extends Omit<Claimed, "payload" | "turnId"> {

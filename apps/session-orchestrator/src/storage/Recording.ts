@@ -1,12 +1,12 @@
 /**
  * The record of turns: what a replay follows (X10).
  *
- * Recording.R1. A turn belongs to the record from a moment on if it was accepted or ended since, or has not ended.
- * Recording.R2. A reader asks for a number of turns, and gets the newest: more would take longer to read than a person waits.
+ * - A turn belongs to the record from a moment on if it was accepted or ended since, or has not ended.
+ * - A reader asks for a number of turns, and gets the newest: more would take longer to read than a person waits.
  */
 import { Records } from "@holdfast/kernel"
-import { type Ids, Target, type TurnEvent } from "@holdfast/wire"
-import type { Conversation } from "./Stored.ts"
+import { type Ids, Target } from "@holdfast/wire"
+import type { Conversation, Turn } from "./Stored.ts"
 import { type TableError } from "@holdfast/journal/sql"
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -15,23 +15,16 @@ import * as RecordTable from "./tables/RecordTable.ts"
 import * as TurnTable from "./tables/TurnTable.ts"
 
 /** One turn of the record. */
-export interface RecordedTurn {
-  readonly turnId: Ids.TurnId
-  readonly conversationId: Ids.ConversationId
-  /** Epoch milliseconds. */
-  readonly acceptedAt: number
+export interface RecordedTurn
+  extends
+    Pick<Turn, "turnId" | "conversationId" | "acceptedAt" | "end">,
+    Pick<Conversation, "retry" | "autoRetryEnabled"> {
   /** The model of its conversation. */
   readonly target: Target.Target
-  /** The conversation's own retry settings. */
-  readonly retry: Conversation["retry"]
-  /** The conversation's switch for retries. */
-  readonly autoRetryEnabled: boolean
   /** Its client did not stay (X15). */
   readonly isSubmitted: boolean
   /** In the order in which they were written. */
   readonly records: ReadonlyArray<Records.TurnRecord>
-  /** Absent: it has not ended. */
-  readonly end: TurnEvent.TurnEnd | undefined
 }
 
 /** The record since a moment. */

@@ -1,6 +1,6 @@
 /** Stores by how much limits of spending are raised, and until when (rule X11). All runners of a database share it, and it survives a restart. */
 import { Context, Effect } from "effect"
-import type { SqlDatabase } from "@holdfast/journal/sql"
+import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 
 /** A limit that is raised. */
 export interface SpendRaise {
@@ -36,7 +36,7 @@ export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => ({
     Effect.fnUntraced(function* ({ of, ...raise }: SpendRaise, now: number) {
       yield* sql`DELETE FROM spend_raises WHERE until <= ${now}`
       yield* sql`INSERT INTO spend_raises ${sql.insert({ spend_limit: of, ...raise })}
-        ON CONFLICT (spend_limit, scope) DO UPDATE SET until = excluded.until, money = excluded.money, tokens = excluded.tokens`
+        ${Rows.replacing(sql, "spend_limit, scope", ["until", "money", "tokens"])}`
     })
   )
 })

@@ -26,7 +26,7 @@ export class Standings extends Context.Service<
 >()("@holdfast/session-orchestrator/storage/Standings") {}
 
 /** Makes the port. */
-export const make = Effect.fnUntraced(function* ({ reads, sql, writes }: SqlDatabase.SqlDatabase) {
+export const make = Effect.fnUntraced(function* ({ each, reads, sql }: SqlDatabase.SqlDatabase) {
   const load = yield* reads(
     () => BETTER_LEFT_ALONE,
     (times: ReadonlyArray<number>) =>
@@ -35,14 +35,13 @@ export const make = Effect.fnUntraced(function* ({ reads, sql, writes }: SqlData
         return new Map(times.map((now) => [now, Standing.expire(standing, now)]))
       })
   )
-  const write = writes(() => `record ${BETTER_LEFT_ALONE}`, note(sql))
   return remembering({
     load: (now) =>
       Effect.map(
         load(now),
         Option.getOrElse(() => Standing.empty)
       ),
-    note: (changes, now) => write({ changes, now })
+    note: each(`record ${BETTER_LEFT_ALONE}`, note(sql))
   })
 })
 
@@ -104,31 +103,19 @@ export const ofClient = ({ load, note }: Standings["Service"], accountOf: () => 
   }
 }
 
-/** The findings of one turn at `now`, in epoch milliseconds. */
-interface Note {
-  readonly changes: Standing.Standing
-  readonly now: number
-}
-
-/** Adds the findings of turns, and deletes pauses that have ended. */
-const note =
-  (sql: SqlClient.SqlClient) =>
-  (notes: ReadonlyArray<Note>): Effect.Effect<ReadonlyArray<void>, SqlError.SqlError> =>
-    Effect.gen(function* () {
-      const now = Math.max(...notes.map((each) => each.now))
-      const changes = notes.reduce((all, each) => Standing.merge(all, each.changes), Standing.empty)
-      const names = Array.dedupe(rowsOf(changes).map(({ name }) => name))
-      const known = names.length === 0 ? Standing.empty : standingOf(readable(yield* held(sql, names)))
-      const news = rowsOf(Standing.merge(known, changes)).filter(({ kind, name }) => changes[kind][name] !== undefined)
-      yield* sql`DELETE FROM standings WHERE until <= ${now}`
-      for (const row of news) {
-        yield* sql`
-          INSERT INTO standings ${sql.insert(row)}
-          ON CONFLICT (kind, name) DO UPDATE SET until = excluded.until, pause = excluded.pause
-          WHERE excluded.until >= standings.until`
-      }
-      return notes.map(() => undefined)
-    })
+/** Adds findings, and deletes pauses that have ended. */
+const note = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (changes: Standing.Standing, now: number): Effect.fn.Return<void, SqlError.SqlError> {
+    const names = Array.dedupe(rowsOf(changes).map(({ name }) => name))
+    const known = names.length === 0 ? Standing.empty : standingOf(readable(yield* held(sql, names)))
+    const news = rowsOf(Standing.merge(known, changes)).filter(({ kind, name }) => changes[kind][name] !== undefined)
+    yield* sql`DELETE FROM standings WHERE until <= ${now}`
+    for (const row of news) {
+      yield* sql`
+        INSERT INTO standings ${sql.insert(row)} ${Rows.replacing(sql, "kind, name", ["until", "pause"])}
+        WHERE excluded.until >= standings.until`
+    }
+  })
 
 // --- internal
 

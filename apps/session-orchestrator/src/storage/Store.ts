@@ -1,13 +1,13 @@
 /** Stores conversations, and reads their turns. What turns write is in `TurnLog`. */
 import type { StorageError } from "@holdfast/journal"
-import type { SqlDatabase } from "@holdfast/journal/sql"
-import type { Ids } from "@holdfast/wire"
+import type { SqlDatabase, TableError } from "@holdfast/journal/sql"
+import { defined, type Ids } from "@holdfast/wire"
 import { Context, Effect, Option } from "effect"
+import type { SqlClient } from "effect/sql"
 import * as DatabaseCheck from "./sql/DatabaseCheck.ts"
 import type { Histories } from "./sql/Histories.ts"
-import * as Resumptions from "./sql/Resumptions.ts"
 import type * as Damage from "./sqlite/Damage.ts"
-import { type Conversation, promptOf, type Resumption } from "./Stored.ts"
+import { type Conversation, promptOf, type Resumption, type Turn } from "./Stored.ts"
 import * as ConversationTable from "./tables/ConversationTable.ts"
 import * as EventTable from "./tables/EventTable.ts"
 import * as RecordTable from "./tables/RecordTable.ts"
@@ -24,12 +24,23 @@ export const make = Effect.fnUntraced(function* (
   { refuse }: Pick<Damage.Damage, "refuse">,
   history: Histories
 ) {
-  const { each, failed, read, reads, sql, writes } = database
+  const { each, failed, read, reads, sql, together, writes } = database
   const create = writes(
     ({ conversationId }: Conversation) => `create conversation ${conversationId}`,
     ConversationTable.insert(sql)
   )
-  const resumption = yield* Resumptions.make(database, history)
+  const beginning = yield* together(AT_ONCE, beginnings(sql))
+  // A prompt with files is read by itself, as a long message is.
+  const prompt = yield* together(1, (ids: ReadonlyArray<Ids.TurnId>) => TurnTable.findWhole(sql, ids))
+  const resumption = Effect.fnUntraced(function* (
+    id: Ids.TurnId
+  ): Effect.fn.Return<Resumption | undefined, TableError> {
+    const found = yield* beginning(id)
+    if (found === undefined) return undefined
+    const { hasFiles, turn, ...others } = found
+    const content = hasFiles ? (yield* prompt(id))?.content : undefined
+    return { ...others, turn: { ...turn, ...defined({ content }) }, history: yield* history(turn.conversationId, id) }
+  })
   const outline = yield* reads(
     (id) => `the journal of turn ${id}`,
     (ids: ReadonlyArray<Ids.TurnId>) => RecordTable.outlines(sql, ids)
@@ -91,3 +102,43 @@ export const make = Effect.fnUntraced(function* (
     check: Effect.andThen(refuse, failed("read and write")(yield* DatabaseCheck.make(database)))
   }
 })
+
+// --- internal
+
+/** Turns of one query. */
+const AT_ONCE = 64
+
+interface Row extends TurnTable.Row, ConversationTable.Row {
+  readonly conversationId: Ids.ConversationId
+  readonly types: string | null
+  readonly files: number
+}
+
+/** What turns need to start or resume, without what is long. */
+const beginnings = (sql: SqlClient.SqlClient) => (ids: ReadonlyArray<Ids.TurnId>) =>
+  // Texts are joined in the order of the inner query, which both databases keep.
+  sql<Row>`
+    SELECT ${sql.literal(TurnTable.COLUMNS)}, ${sql.literal(ConversationTable.COLUMNS)},
+      CASE WHEN EXISTS (SELECT 1 FROM turn_prompts p WHERE p.turn = t.number) THEN 1 ELSE 0 END AS files,
+      (SELECT string_agg(type, ',') FROM (
+        SELECT o.type FROM events o
+        WHERE o.conversation = t.conversation AND o.event_id > t.after_event_id AND o.turn = t.number
+        ORDER BY o.event_id) AS own) AS types
+    FROM ${sql.literal(TurnTable.TABLES)} WHERE ${TurnTable.hasId(sql, ids)}`.pipe(
+    Effect.flatMap(
+      Effect.forEach((row) =>
+        Effect.zipWith(TurnTable.read(row), ConversationTable.read(row), (turn, conversation) => {
+          const persisted = row.types?.split(",") ?? []
+          return [
+            turn.turnId,
+            { turn, conversation: asOf(turn, conversation), persisted, hasFiles: row.files === 1 }
+          ] as const
+        })
+      )
+    ),
+    Effect.map((rows) => new Map(rows))
+  )
+
+/** The conversation that a turn was accepted in: the turn's own model is older than the conversation's. */
+const asOf = ({ model }: Turn, conversation: Conversation): Conversation =>
+  model === undefined ? conversation : { ...conversation, model, modelSince: undefined }

@@ -12,16 +12,19 @@
 import { type Journal, JournalConflict, type StorageError } from "@holdfast/journal"
 import { DatabaseWait, JournalTable, SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Records } from "@holdfast/kernel"
-import { type Ids, LongJson, type Message, TurnEvent } from "@holdfast/wire"
+import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
 import { Cause, Context, Duration, Effect, Exit, Option, Stream } from "effect"
 import type { SqlClient } from "effect/sql"
-import * as Acceptances from "./sql/Acceptances.ts"
+import { isDeepStrictEqual } from "node:util"
+import * as Outbox from "./Outbox.ts"
 import type { Histories } from "./sql/Histories.ts"
 import { type Acceptance, openingOf, type StoredEvent, type Turn, type Unsealed } from "./Stored.ts"
+import * as ConversationTable from "./tables/ConversationTable.ts"
 import * as EventTable from "./tables/EventTable.ts"
-import type * as TurnTable from "./tables/TurnTable.ts"
+import * as LabelTable from "./tables/LabelTable.ts"
 import * as RecordTable from "./tables/RecordTable.ts"
 import * as SealTable from "./tables/SealTable.ts"
+import * as TurnTable from "./tables/TurnTable.ts"
 
 /** Records of a turn, and the events that follow from them. */
 export interface Append {
@@ -40,45 +43,18 @@ export interface Append {
 export type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError>
 
 /** Keeps the records and events of turns. */
-export class TurnLog extends Context.Service<
-  TurnLog,
-  {
-    /**
-     * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
-     * next ids of the conversation, so no other turn of it may be about to write events.
-     *
-     * With `isNew` the id is new, and no stored turn is looked for.
-     */
-    readonly accept: (
-      turn: Omit<Turn, "end">,
-      options?: { readonly isOpened?: boolean | undefined; readonly isNew?: boolean }
-    ) => Effect.Effect<Acceptance, StorageError>
-    /** Appends for many turns in one commit, each with an outcome of its own, in their order (TurnLog.W1, TurnLog.W2). */
-    readonly append: (appends: ReadonlyArray<Append>) => Effect.Effect<ReadonlyArray<Outcome>>
-    /** All records of a turn, oldest first; none for an unknown turn. */
-    readonly load: (turnId: Ids.TurnId) => Effect.Effect<ReadonlyArray<Records.Stored>, StorageError>
-    /**
-     * The turns without a seal, oldest first, each with its newest record: of a conversation, of those that are meant, or of all, which a start
-     * takes up. Of conversations that are not meant the id alone is read.
-     */
-    readonly tail: (
-      of?: Ids.ConversationId | ((id: Ids.ConversationId) => boolean)
-    ) => Effect.Effect<ReadonlyArray<Unsealed>, StorageError>
-    /** The events of a conversation after an id (0: all), oldest first, read in pages. */
-    readonly events: (of: Ids.ConversationId, after: number) => Stream.Stream<StoredEvent, StorageError>
-    /** The messages of a conversation, oldest first. */
-    readonly history: (of: Ids.ConversationId) => Effect.Effect<ReadonlyArray<Message.Message>, StorageError>
-    /** Deletes the records of turns that were sealed long ago, as `Journal.forget` does. */
-    readonly forget: Journal.Journal["Service"]["forget"]
-  }
->()("@holdfast/session-orchestrator/storage/TurnLog") {}
+export class TurnLog extends Context.Service<TurnLog, Effect.Success<ReturnType<typeof make>>>()(
+  "@holdfast/session-orchestrator/storage/TurnLog"
+) {}
 
 /** Makes one append. */
 export const one = (
   { append }: Pick<TurnLog["Service"], "append">,
   entry: Append
 ): Effect.Effect<ReadonlyArray<StoredEvent>, Journal.AppendError> =>
-  Effect.flatMap(append([entry]), ([outcome = Exit.die(new Error("An append has no outcome"))]) => outcome)
+  Effect.flatMap(append([entry]), ([outcome = NO_OUTCOME]) => outcome)
+
+const NO_OUTCOME = Exit.die(new Error("An append has no outcome"))
 
 /** Events a page: some hundred kilobytes of an ordinary conversation. */
 export const PAGE = 256
@@ -94,9 +70,9 @@ export const make = Effect.fnUntraced(function* (
   writer: string | undefined,
   accepts: Effect.Effect<void, StorageError>,
   history: Histories
-): Effect.fn.Return<TurnLog["Service"]> {
+) {
   const { each, explained, failed, lane, read, reads, sql, writes } = database
-  const accept = writes(({ turn }: Acceptances.Arrival) => `record turn ${turn.turnId}`, Acceptances.accept(sql))
+  const accept = writes(({ turn }: Arrival) => `record turn ${turn.turnId}`, accepted(sql))
   const append = lane(written(sql, writer))
   const records = yield* reads(
     (id) => `the journal of turn ${id}`,
@@ -108,32 +84,46 @@ export const make = Effect.fnUntraced(function* (
       Effect.map(SealTable.unsealed(sql, ids), (turns) => Map.groupBy(turns, ({ conversationId }) => conversationId))
   )
   return {
-    accept: Effect.fnUntraced(function* (turn, { isNew = false, isOpened = false } = {}) {
+    /**
+     * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
+     * next ids of the conversation, so no other turn of it may be about to write events.
+     *
+     * With `isNew` the id is new, and no stored turn is looked for.
+     */
+    accept: Effect.fnUntraced(function* (
+      turn: Omit<Turn, "end">,
+      { isNew = false, isOpened = false }: { readonly isOpened?: boolean | undefined; readonly isNew?: boolean } = {}
+    ): Effect.fn.Return<Acceptance, StorageError> {
       yield* accepts
       // Encoded here, outside the transaction that others wait for.
       const opening = isOpened ? yield* Effect.forEach(openingOf(turn), encodeEvent) : undefined
       return yield* accept({ turn, opening, isNew })
     }),
-    append: (appends) =>
-      Effect.gen(function* () {
-        const encoded = yield* Effect.forEach(appends, (append) => Effect.exit(encode(append)))
-        const outcomes = (yield* append.all(encoded.filter(Exit.isSuccess).map(({ value }) => value))).values()
-        return encoded.map((exit, i): Outcome => {
-          if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
-          const outcome = outcomes.next().value ?? Exit.die(new Error("An append has no outcome"))
-          const { records, turnId } = appends[i] ?? exit.value
-          if (Exit.isSuccess(outcome))
-            return outcome.value === undefined
-              ? Exit.fail(new JournalConflict({ turnId }))
-              : Exit.succeed(outcome.value)
-          const names = records.map(({ name }) => name).join(", ") || "the events"
-          return Exit.failCause(
-            Cause.map(outcome.cause, (error) => explained(`record ${names} of turn ${turnId}`, error))
-          )
-        })
-      }),
-    load: (id) => Effect.map(records(id), Option.getOrElse(none)),
-    tail: (of) =>
+    /** Appends for many turns in one commit, each with an outcome of its own, in their order (TurnLog.W1, TurnLog.W2). */
+    append: Effect.fnUntraced(function* (appends: ReadonlyArray<Append>): Effect.fn.Return<ReadonlyArray<Outcome>> {
+      const encoded = yield* Effect.forEach(appends, (append) => Effect.exit(encode(append)))
+      const outcomes = (yield* append.all(encoded.filter(Exit.isSuccess).map(({ value }) => value))).values()
+      return encoded.map((exit, i): Outcome => {
+        if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
+        const outcome = outcomes.next().value ?? NO_OUTCOME
+        const { records, turnId } = appends[i] ?? exit.value
+        if (Exit.isSuccess(outcome))
+          return outcome.value === undefined ? Exit.fail(new JournalConflict({ turnId })) : Exit.succeed(outcome.value)
+        const names = records.map(({ name }) => name).join(", ") || "the events"
+        return Exit.failCause(
+          Cause.map(outcome.cause, (error) => explained(`record ${names} of turn ${turnId}`, error))
+        )
+      })
+    }),
+    /** All records of a turn, oldest first; none for an unknown turn. */
+    load: (id: Ids.TurnId) => Effect.map(records(id), Option.getOrElse(none)),
+    /**
+     * The turns without a seal, oldest first, each with its newest record: of a conversation, of those that are meant, or of all, which a start
+     * takes up. Of conversations that are not meant the id alone is read.
+     */
+    tail: (
+      of?: Ids.ConversationId | ((id: Ids.ConversationId) => boolean)
+    ): Effect.Effect<ReadonlyArray<Unsealed>, StorageError> =>
       typeof of !== "string"
         ? // Many rows, for which a start or a take-over waits.
           SealTable.unsealedOf(sql, of).pipe(
@@ -142,7 +132,8 @@ export const make = Effect.fnUntraced(function* (
             failed("read the turns that are not sealed")
           )
         : Effect.map(unsealed(of), Option.getOrElse(none)),
-    events: (of, after) =>
+    /** The events of a conversation after an id (0: all), oldest first, read in pages. */
+    events: (of: Ids.ConversationId, after: number): Stream.Stream<StoredEvent, StorageError> =>
       Stream.paginate(after, (after) =>
         EventTable.page(sql, of, after, PAGE).pipe(
           read(`the events of conversation ${of}`),
@@ -152,8 +143,10 @@ export const make = Effect.fnUntraced(function* (
           })
         )
       ),
-    history: (of) => history(of).pipe(failed(`read the messages of conversation ${of}`)),
-    forget: each("delete the journals of old turns", (sealedBefore, after) =>
+    /** The messages of a conversation, oldest first. */
+    history: (of: Ids.ConversationId) => history(of).pipe(failed(`read the messages of conversation ${of}`)),
+    /** Deletes the records of turns that were sealed long ago, as `Journal.forget` does. */
+    forget: each("delete the journals of old turns", (sealedBefore: number, after: Ids.TurnId | undefined) =>
       Effect.flatMap(SealTable.sealed(sql, after), (page) =>
         JournalTable.forget(sql, RecordTable.TABLES, page, sealedBefore)
       )
@@ -167,6 +160,67 @@ const none = (): ReadonlyArray<never> => []
 
 /** A hundred thousand turns are read in seconds. */
 const LONG_READ_LIMIT = Duration.minutes(2)
+
+/** A turn to accept. */
+interface Arrival {
+  readonly turn: TurnTable.NewTurn
+  /** Its first events, in the same write: one sync of the disk less before its provider is called. Absent: they are written later. */
+  readonly opening: ReadonlyArray<EventTable.EncodedEvent> | undefined
+  /** No turn has its id yet. */
+  readonly isNew: boolean
+}
+
+/** Writes turns whose ids are free, and returns each turn's outcome. Of two turns of a group with one id the first gets it. */
+const accepted = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (
+    arrivals: ReadonlyArray<Arrival>
+  ): Effect.fn.Return<ReadonlyArray<Acceptance>, TableError> {
+    const ids = arrivals.flatMap(({ isNew, turn }) => (isNew ? [] : [turn.turnId]))
+    const known = new Map<Ids.TurnId, Turn>(ids.length === 0 ? [] : yield* TurnTable.findWhole(sql, ids))
+    const answers = arrivals.map(({ turn }): Acceptance | undefined => {
+      const first = known.get(turn.turnId)
+      if (first !== undefined) return { _tag: isSame(first, turn) ? "Known" : "Conflict", turn: first }
+      known.set(turn.turnId, { ...turn, end: undefined })
+      return undefined
+    })
+    const added = arrivals.filter((_, i) => answers[i] === undefined)
+    const openings = added.length === 0 ? undefined : yield* add(sql, added)
+    return arrivals.map(
+      ({ turn }, i) => answers[i] ?? { _tag: "Accepted", ...defined({ opening: openings?.get(turn.turnId) }) }
+    )
+  })
+
+/** Writes new turns with what belongs to them, and returns the events of those that have an opening. */
+const add = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, arrivals: ReadonlyArray<Arrival>) {
+  const turns = arrivals.map(({ turn }) => turn)
+  const of = turns.map(({ conversationId }) => conversationId)
+  const ends = yield* TurnTable.insert(sql, turns, yield* ConversationTable.tails(sql, of))
+  const rows = turns.map((turn) => ({ ...turn, number: ends.get(turn.turnId)?.number ?? 0 }))
+  yield* LabelTable.insert(sql, "turn", rows)
+  yield* Outbox.add(
+    sql,
+    rows.flatMap(({ conversationId, notify = [], number, turnId }) =>
+      notify.map((receiver) => ({
+        id: `turn-end/${turnId}/${receiver}`,
+        lane: `turn-end/${conversationId}/${receiver}`,
+        receiver,
+        turn: number,
+        dueAt: Outbox.NOT_YET
+      }))
+    )
+  )
+  const openings = arrivals.flatMap(({ opening: events, turn: { turnId } }) =>
+    events === undefined ? [] : [{ turnId, position: 0, events }]
+  )
+  const opened = yield* EventTable.append(sql)(openings, ends, new Map(turns.map((turn) => [turn.turnId, turn])))
+  return new Map(openings.map(({ turnId }, i) => [turnId, opened[i] ?? []]))
+})
+
+const isSame = (known: TurnTable.NewTurn, turn: TurnTable.NewTurn): boolean =>
+  known.conversationId === turn.conversationId &&
+  (known.content === undefined && turn.content === undefined
+    ? known.prompt === turn.prompt
+    : isDeepStrictEqual(known.content, turn.content))
 
 /** An append as the tables take it. */
 interface Encoded extends Omit<Append, "events"> {

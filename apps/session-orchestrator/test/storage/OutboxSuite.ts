@@ -70,7 +70,7 @@ export const suite = (name: string, layer: Layer.Layer<Outbox | Store | TurnLog,
       expect(ids(yield* outbox.claim(1, 60, 10, []))).toEqual(["a", "c"])
     }))
 
-  test("Outbox.X3: a claim ends, and the message is claimed again under the same id", (outbox) =>
+  test("a claim ends, and the message is claimed again under the same id", (outbox) =>
     Effect.gen(function* () {
       yield* outbox.add([message("a"), message("b")])
       expect(ids(yield* claim(outbox, 1, 50, 1))).toEqual(["a"])

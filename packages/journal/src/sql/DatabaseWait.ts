@@ -4,8 +4,8 @@
  * The limits are long enough for a backup to begin, a person's query to end or a server to restart, and short enough that a caller gets
  * an answer within ten seconds.
  *
- * DatabaseWait.P1. The limit is a time, not a number of tries: one try can take as long as all of them may.
- * DatabaseWait.P2. After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
+ * - The limit is a time, not a number of tries: one try can take as long as all of them may.
+ * - After its limit a caller does not wait for the end of the effect. A statement on a silent connection cannot be ended at once.
  */
 import { Monotonic } from "@holdfast/kernel/host"
 import * as Clock from "effect/Clock"
@@ -23,7 +23,7 @@ export const BUSY_LIMIT = Duration.seconds(5)
 /** A database without an answer for this long counts as away. A page of a history, or a commit of many turns, takes a hundredth of it. */
 export const SILENCE_LIMIT = Duration.seconds(8)
 
-/** Retries an effect while `isBusy` holds for its error, until `BUSY_LIMIT` has passed since the first try (P1). */
+/** Retries an effect while `isBusy` holds for its error, until `BUSY_LIMIT` has passed since the first try. */
 export const whileBusy =
   <E>(isBusy: (error: E) => boolean) =>
   <A, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -37,7 +37,7 @@ export const whileBusy =
 
 /**
  * Fails when an effect has not ended within a limit, also in an uninterruptible region. The effect is interrupted then, without waiting
- * for its end (P2).
+ * for its end.
  */
 export const within = <E>(limit: Duration.Duration, silent: () => E) =>
   unless<E>(Effect.flatMap(Effect.sleep(limit), () => Effect.fail(silent())))

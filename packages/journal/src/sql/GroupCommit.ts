@@ -8,14 +8,14 @@
  * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
  * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
  *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
- * GroupCommit.G4. While another process holds a lock, the commit waits without stopping this process (`DatabaseWait`); for a silent database
- *     it waits no longer than callers do.
- * GroupCommit.G5. Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
- * GroupCommit.G6. After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
- *     one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
- *     never wait for it.
- * GroupCommit.G9. On a server the writer yields no longer than `GATHERING_NANOS`. In a busy process each turn of the event loop takes
- *     milliseconds, and a commit on a server costs the thread little: a write that waits for others is late for nothing.
+ * - While another process holds a lock, the commit waits without stopping this process (`DatabaseWait`); for a silent database
+ *   it waits no longer than callers do.
+ * - Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
+ * - After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
+ *   one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
+ *   never wait for it.
+ * - On a server the writer yields no longer than `GATHERING_NANOS`. In a busy process each turn of the event loop takes
+ *   milliseconds, and a commit on a server costs the thread little: a write that waits for others is late for nothing.
  *
  * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
  * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
@@ -52,11 +52,11 @@ export interface Writes<In, Out, E> {
 export interface Options<E> {
   /** Runs an effect in a transaction, or in a savepoint of the open transaction. */
   readonly transaction: <A>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: a retry can succeed (G4). */
+  /** `one`: this write was refused (G2). `all`: no write can be made (G3). `busy`: a retry can succeed. */
   readonly scope: (error: E) => "one" | "all" | "busy"
   /** Abandons a commit without an answer in time; whether it was made is unknown then. Absent: every commit is answered. */
   readonly answered?: <A>(commit: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** The database is a process of its own: a commit does not stop this thread (GroupCommit.G9). */
+  /** The database is a process of its own: a commit does not stop this thread. */
   readonly isServer?: boolean
   /** The error of a write after closing. */
   readonly closed: () => E
@@ -70,13 +70,13 @@ export const MAX_WRITES = 500
 /** With more writes than this in a commit, their turns are likely to write again together. */
 const CROWD = 4
 
-/** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write (G6). */
+/** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write. */
 const CROWD_ROUNDS = 8
 
 /** Longer than the rounds take in an idle process, and short beside what a person notices. */
 const GATHERING_NANOS = 2_000_000n
 
-/** Starts the writer. It ends with the scope, after the last commit (GroupCommit.G5). */
+/** Starts the writer. It ends with the scope, after the last commit. */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
 ): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
@@ -94,11 +94,11 @@ export const make = Effect.fnUntraced(function* <E>(
         work.closeUnsafe()
         yield* work.await
       }
-      // Writes that are queued in this turn of the event loop get into this commit (GroupCommit.G6).
+      // Writes that are queued in this turn of the event loop get into this commit.
       const from = clock.monotonicTimeNanosUnsafe()
       for (let round = 0; round < rounds; round++) {
         yield* Effect.yieldNow
-        if (isServer && clock.monotonicTimeNanosUnsafe() - from >= GATHERING_NANOS) break // GroupCommit.G9
+        if (isServer && clock.monotonicTimeNanosUnsafe() - from >= GATHERING_NANOS) break
       }
       const taken = lanes.map(({ apply, waiting }) => ({ apply, writes: waiting.splice(0, MAX_WRITES) }))
       yield* commit(options, taken, lanes)
@@ -153,14 +153,9 @@ interface Lane<E> {
   readonly waiting: Array<Pending<unknown, unknown, E>>
 }
 
-/** The writes of a lane that one commit makes. */
-interface Taken<E> extends Pick<Lane<E>, "apply"> {
-  readonly writes: Lane<E>["waiting"]
-}
-
 const commit = <E>(
   { answered = identity, died, scope, transaction }: Options<E>,
-  taken: ReadonlyArray<Taken<E>>,
+  taken: ReadonlyArray<Pick<Lane<E>, "apply"> & { readonly writes: Lane<E>["waiting"] }>,
   lanes: ReadonlyArray<Lane<E>>
 ): Effect.Effect<void> => {
   const isOfOne = (error: E): boolean => scope(error) === "one"

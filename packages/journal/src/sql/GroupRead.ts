@@ -6,7 +6,7 @@
  * one query. A read never waits for others to arrive.
  *
  * GroupRead.G1. A caller gets the result of its own read. A refused read (a damaged row) fails alone, its neighbours do not.
- * GroupRead.G2. Between two queries the thread is free for other work.
+ * - Between two queries the thread is free for other work.
  * GroupRead.G3. An interrupted caller is removed from the queue.
  * GroupRead.G4. An error that concerns all reads (a lost connection) fails all waiting callers at once: each read by itself would take as
  *     long to fail as the first.
@@ -36,7 +36,7 @@ export const make = Effect.fnUntraced(function* <In, Out, E>(
 
   const read = Effect.gen(function* () {
     while (waiting.size > 0) {
-      // Callers that read in this turn of the event loop join this query (GroupRead.G2).
+      // Callers that read in this turn of the event loop join this query.
       yield* Effect.yieldNow
       const taken = Array.from(take(waiting, size))
       const together = yield* Effect.exit(apply(taken.map(({ input }) => input)))

@@ -21,6 +21,33 @@ export interface Tables {
   readonly interruptions: string
 }
 
+/** Creates the tables of records and interruptions, beside that of turns. */
+export const create = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  { interruptions, journal, turns }: Tables
+): Effect.fn.Return<void, SqlError.SqlError> {
+  const isServer = Rows.isServer(sql)
+  const number = sql.literal(isServer ? "BIGINT" : "INTEGER")
+  // Several processes write to a server, so its records name their writer.
+  yield* sql`CREATE TABLE ${sql.literal(journal)} (
+    turn ${number} NOT NULL REFERENCES ${sql.literal(turns)} (number),
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    ${sql.literal(isServer ? "writer TEXT," : "")}
+    PRIMARY KEY (turn, seq)
+  )`
+  yield* sql`CREATE TABLE ${sql.literal(interruptions)} (
+    turn ${number} PRIMARY KEY NOT NULL REFERENCES ${sql.literal(turns)} (number),
+    life TEXT NOT NULL,
+    seen INTEGER NOT NULL,
+    deaths INTEGER NOT NULL,
+    is_alone INTEGER NOT NULL,
+    is_orderly INTEGER NOT NULL,
+    defects INTEGER NOT NULL
+  )`
+})
+
 /** The errors of a statement: the database refused it, or a row does not hold what was written. */
 export type TableError = SqlError.SqlError | Schema.SchemaError
 
@@ -69,17 +96,24 @@ export const append =
     ends: ReadonlyMap<Ids.TurnId, End>
   ): Effect.Effect<ReadonlyArray<boolean>, TableError> =>
     Effect.gen(function* () {
-      const lastOf = (turnId: Ids.TurnId): number => ends.get(turnId)?.lastSeq ?? -1
+      const lasts = new Map(Array.from(ends, ([id, { lastSeq }]) => [id, lastSeq ?? -1]))
+      const lastOf = (turnId: Ids.TurnId): number => lasts.get(turnId) ?? -1
+      const numberOf = (turnId: Ids.TurnId): number | null => ends.get(turnId)?.number ?? null
+      // They are few: a turn writes each record once.
       const repeated = appends.filter(({ records, seq, turnId }) => records.length > 0 && seq <= lastOf(turnId))
-      const stored = yield* Effect.forEach(repeated, (append) => between(sql, tables, ends, append, writer))
+      const stored = yield* Effect.forEach(
+        repeated,
+        ({ records, seq, turnId }) => sql<Row>`SELECT * FROM ${sql.literal(tables.journal)}
+          WHERE turn = ${numberOf(turnId)} AND seq >= ${seq} AND seq < ${seq + records.length}`
+      )
       const taken = new Map(stored.flat().map((row) => [keyOf(row), row]))
-      const lasts = new Map<Ids.TurnId, number>()
+      const by = writer === undefined ? undefined : { writer }
       const added: Array<Row> = []
-      const holds = appends.map((append) => {
-        const { records, seq, turnId } = append
-        const last = lasts.get(turnId) ?? lastOf(turnId)
+      const holds = appends.map(({ records, seq, turnId }) => {
+        const last = lastOf(turnId)
         if (records.length === 0) return seq > last
-        const rows = rowsOf(append, ends, writer)
+        const turn = numberOf(turnId)
+        const rows = records.map(({ name, value }, i): Row => ({ turn, seq: seq + i, name, value, ...by }))
         if (!rows.every((row) => row.seq > last || isSame(taken.get(keyOf(row)), row))) return false
         for (const row of rows.filter(({ seq }) => seq > last)) {
           taken.set(keyOf(row), row)
@@ -151,32 +185,7 @@ type Row = {
   readonly writer?: string
 }
 
-const rowsOf = (
-  { turnId, seq, records }: Append,
-  ends: ReadonlyMap<Ids.TurnId, End>,
-  writer: string | undefined
-): ReadonlyArray<Row> => {
-  const turn = ends.get(turnId)?.number ?? null
-  const by = writer === undefined ? undefined : { writer }
-  return records.map(({ name, value }, i) => ({ turn, seq: seq + i, name, value, ...by }))
-}
-
 const keyOf = ({ seq, turn }: Row): string => `${seq} ${turn}`
 
 const isSame = (a: Row | undefined, b: Row): boolean =>
   a?.name === b.name && a.value === b.value && a.writer === b.writer
-
-/** The stored rows with the numbers of an append. They are few: a turn writes each record once. */
-const between = (
-  sql: SqlClient.SqlClient,
-  tables: Tables,
-  ends: ReadonlyMap<Ids.TurnId, End>,
-  { records, seq, turnId }: Append,
-  writer: string | undefined
-): Effect.Effect<ReadonlyArray<Row>, TableError> => {
-  const columns = sql.literal(writer === undefined ? "seq, name, value" : "seq, name, value, writer")
-  const turn = ends.get(turnId)?.number ?? null
-  return sql<Row>`
-    SELECT ${Rows.number(sql, "turn")} AS turn, ${columns} FROM ${sql.literal(tables.journal)}
-    WHERE turn = ${turn} AND seq >= ${seq} AND seq < ${seq + records.length}`
-}

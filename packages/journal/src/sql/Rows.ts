@@ -42,6 +42,15 @@ export const given = (sql: SqlClient.SqlClient, table: string, rows: ReadonlyArr
   return sql`(SELECT ${sql.literal(columns.join(", "))} FROM json_each(${jsonOf(rows)})) s`
 }
 
+/** The end of an insert: a row whose key is taken gets these columns of the new row, or what `take` makes of the two. */
+export const replacing = (
+  sql: SqlClient.SqlClient,
+  key: string,
+  columns: ReadonlyArray<string>,
+  take = (column: string) => `excluded.${column}`
+): Statement.Fragment =>
+  sql.literal(`ON CONFLICT (${key}) DO UPDATE SET ${columns.map((column) => `${column} = ${take(column)}`).join(", ")}`)
+
 /** A condition: the column has one of the ids, or of the row numbers. */
 export const have = (
   sql: SqlClient.SqlClient,

@@ -21,7 +21,7 @@ export interface Versions {
 }
 
 /** The version that these migrations make. */
-export const versionOf = ({ migrations }: Versions): number => Math.max(...numbersOf(migrations))
+export const versionOf = (versions: Versions): number => Math.max(...numbersOf(versions))
 
 /** Brings a database to the version, in one transaction. A database that cannot be brought there is refused, and nothing in it is changed. */
 export const bring = (database: string, versions: Versions): Effect.Effect<void, StorageError, SqlClient.SqlClient> => {
@@ -59,10 +59,10 @@ export const refuseOther = (
 
 // --- internal
 
-const numbersOf = (migrations: Versions["migrations"]): ReadonlyArray<number> =>
+const numbersOf = ({ migrations }: Versions): ReadonlyArray<number> =>
   Object.keys(migrations).map((name) => Number.parseInt(name, 10))
 
-const firstOf = ({ migrations }: Versions): number => Math.min(...numbersOf(migrations))
+const firstOf = (versions: Versions): number => Math.min(...numbersOf(versions))
 
 /** Fails if the database has a version below the first: it has tables of the same names, in another form. */
 const refuseBefore = (database: string, versions: Versions) =>

@@ -128,26 +128,27 @@ const adviceFor = (database: string, error: SqlError.SqlError): string => {
   }
   const advice = ADVICE[codeOf(error) ?? -1] ?? POSTGRES_ADVICE[stateOf(error) ?? ""]
   if (advice !== undefined) return advice
-  switch (error.reason._tag) {
-    case "UniqueViolation":
-    case "ConstraintError":
-      return "Nothing was written: it contradicts what is stored already."
-    case "LockTimeoutError":
-    case "DeadlockError":
-    case "SerializationError":
-    case "StatementTimeoutError":
-      return "The database was busy. Try again."
-    case "ConnectionError":
-      return "The database cannot be reached. Check that it is there and running."
-    case "AuthenticationError":
-    case "AuthorizationError":
-      return "The database refused this user. Check its name, password and rights."
-    case "SqlSyntaxError":
-    case "UnknownError":
-      return isOfOneRow(error)
-        ? "Nothing was written: the database cannot hold what it was given. Other writes are not concerned."
-        : "Nothing was written."
-    default:
-      return error.reason satisfies never
-  }
+  const known = BY_KIND[error.reason._tag]
+  return known === NOTHING && isOfOneRow(error)
+    ? "Nothing was written: the database cannot hold what it was given. Other writes are not concerned."
+    : known
+}
+
+const CONTRADICTS = "Nothing was written: it contradicts what is stored already."
+const BUSY = "The database was busy. Try again."
+const REFUSED = "The database refused this user. Check its name, password and rights."
+const NOTHING = "Nothing was written."
+
+const BY_KIND: { readonly [Kind in SqlError.SqlError["reason"]["_tag"]]: string } = {
+  UniqueViolation: CONTRADICTS,
+  ConstraintError: CONTRADICTS,
+  LockTimeoutError: BUSY,
+  DeadlockError: BUSY,
+  SerializationError: BUSY,
+  StatementTimeoutError: BUSY,
+  ConnectionError: "The database cannot be reached. Check that it is there and running.",
+  AuthenticationError: REFUSED,
+  AuthorizationError: REFUSED,
+  SqlSyntaxError: NOTHING,
+  UnknownError: NOTHING
 }

@@ -5,7 +5,7 @@
  *
  * A log that a process before has left, or a burst, is emptied at the start, and once nothing was written for `IDLE_MS`.
  *
- * Checkpoints.C1. The thread starts with the first checkpoint: a service that writes little has none.
+ * - The thread starts with the first checkpoint: a service that writes little has none.
  * Checkpoints.C2. One checkpoint at a time. Writes during a checkpoint count towards the next.
  * Checkpoints.C3. Writers that are further ahead than `AHEAD_BYTES` wait for the thread, and delay no other code: SQLite restarts the log
  *     only when a checkpoint has moved all of it.

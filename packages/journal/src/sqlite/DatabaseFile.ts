@@ -35,26 +35,23 @@ export const prepare = (filename: string): Effect.Effect<void, StorageError> =>
  * neither.
  */
 export const refuseLinks = (filename: string): Effect.Effect<void, StorageError> =>
-  Effect.try({
-    try: () => fs.statSync(filename),
-    catch: (cause) =>
-      new StorageError({
-        message: `Could not look at the database ${filename}: the system said "${messageOf(cause)}".`
-      })
-  }).pipe(
-    Effect.map((found) => ({ ino: found.ino, nlink: found.isFile() ? found.nlink : 1 })), // A directory has two names.
-    Effect.flatMap(({ ino, nlink }) =>
-      nlink <= 1
-        ? Effect.void
-        : Effect.fail(
-            new StorageError({
-              message:
-                `The database ${filename} is one file with ${nlink} names (hard links). By another name a second Holdfast could run ` +
-                "the same turns, and SQLite would not find what it wrote last. Nothing was changed. Find the other names with: " +
-                `find / -xdev -inum ${ino}, and remove them, or copy the file with cp and set database.path to the copy.`
-            })
-          )
-    )
+  Effect.flatMap(
+    Effect.try({
+      try: () => fs.statSync(filename),
+      catch: (cause) =>
+        new StorageError({
+          message: `Could not look at the database ${filename}: the system said "${messageOf(cause)}".`
+        })
+    }),
+    (found) => {
+      const { ino, nlink } = found
+      if (!found.isFile() || nlink <= 1) return Effect.void // A directory has two names.
+      const message =
+        `The database ${filename} is one file with ${nlink} names (hard links). By another name a second Holdfast could run ` +
+        "the same turns, and SQLite would not find what it wrote last. Nothing was changed. Find the other names with: " +
+        `find / -xdev -inum ${ino}, and remove them, or copy the file with cp and set database.path to the copy.`
+      return Effect.fail(new StorageError({ message }))
+    }
   )
 
 /** Creates a file if it is missing; never touches an existing file. Throws the system's error. */

@@ -8,6 +8,20 @@
 import process from "node:process"
 import type * as sqlite from "node:sqlite"
 
+/** Opens a database, uses it, and closes it. */
+export const using = <A>(
+  file: string,
+  options: sqlite.DatabaseSyncOptions,
+  use: (database: sqlite.DatabaseSync) => A
+): A => {
+  const database = new (load().DatabaseSync)(file, options)
+  try {
+    return use(database)
+  } finally {
+    database.close()
+  }
+}
+
 /** `node:sqlite`, loaded at the first call. */
 export const load = (): typeof sqlite => {
   const emitWarning = process.emitWarning

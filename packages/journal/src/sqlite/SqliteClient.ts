@@ -7,12 +7,12 @@
  * SqliteClient.S1. A committed transaction survives `kill -9` and a power cut: WAL with a full sync of every commit.
  * SqliteClient.S2. There is one connection. Statements and transactions alternate on it; a statement runs to its end synchronously, so
  *     no cursor and no read lock outlives it.
- * SqliteClient.S3. An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
- * SqliteClient.S4. Closing moves the write-ahead log into the database, so that a copy needs one file only.
+ * - An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
+ * - Closing moves the write-ahead log into the database, so that a copy needs one file only.
  * SqliteClient.S5. A thread of its own empties that log (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
  *     At the start, and when nothing is written, its file is emptied.
- * SqliteClient.S6. After a long statement (a row of megabytes, its commit) the event loop gets a turn before the caller continues.
- *     Otherwise all other requests would wait for several such statements together.
+ * - After a long statement (a row of megabytes, its commit) the event loop gets a turn before the caller continues.
+ *   Otherwise all other requests would wait for several such statements together.
  *
  * **Gotchas**
  *
@@ -29,6 +29,8 @@ import * as Stream from "effect/Stream"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import * as StorageFailure from "../sql/StorageFailure.ts"
+import type { StorageError } from "../StorageError.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import * as NodeSqlite from "./NodeSqlite.ts"
 import { classify } from "./SqliteError.ts"
@@ -62,7 +64,7 @@ const CHECKPOINT_PAGES = 16_000
 const MAPPED_BYTES = 1024 * 1024 * 1024
 
 /**
- * After a statement of this length, 5 ms, the event loop gets a turn (SqliteClient.S6). Almost all take a hundredth of it. The fiber's
+ * After a statement of this length, 5 ms, the event loop gets a turn. Almost all take a hundredth of it. The fiber's
  * clock measures it: on a test clock a statement takes no time, so that the order of a test does not depend on its machine.
  */
 const LONG_NANOS = 5_000_000n
@@ -99,6 +101,12 @@ export const make = Effect.fnUntraced(function* (
   })
 })
 
+/** The same, with words for a database that cannot be opened. */
+export const layerExplained = (config: Config): Layer.Layer<SqlClient.SqlClient, StorageError> =>
+  Layer.catch(layer(config), (error) =>
+    Layer.effectContext(Effect.fail(StorageFailure.explain(config.filename, "open the database", error)))
+  )
+
 /** A client that lives as long as the layer. */
 export const layer = (config: Config): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.effect(SqlClient.SqlClient, make(config)).pipe(Layer.provide(Reactivity.layer))
@@ -130,7 +138,7 @@ const open = (config: Config): DatabaseSync => {
 
 const close = (database: DatabaseSync): void => {
   try {
-    database.exec("PRAGMA wal_checkpoint(PASSIVE)") // SqliteClient.S4, while another process still reads
+    database.exec("PRAGMA wal_checkpoint(PASSIVE)") // while another process still reads
   } catch {
     // Committed data is in the log, and the next start reads it from there.
   } finally {
@@ -146,12 +154,8 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
     const known = prepared.get(sql)
     if (known !== undefined) return known
     const statement = database.prepare(sql)
-    if (prepared.size >= PREPARED_STATEMENTS) {
-      for (const oldest of prepared.keys()) {
-        prepared.delete(oldest)
-        break
-      }
-    }
+    const [oldest] = prepared.keys()
+    if (oldest !== undefined && prepared.size >= PREPARED_STATEMENTS) prepared.delete(oldest)
     prepared.set(sql, statement)
     return statement
   }
@@ -168,7 +172,7 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
       const done = Effect.try({
         try: () => {
           const statement = find(sql)
-          statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers)) // SqliteClient.S3
+          statement.setReadBigInts(Context.get(fiber.context, SqlClient.SafeIntegers))
           const values = params.map(parameterOf)
           const result = read(statement, values)
           if (checkpoints !== undefined && statement.columns().length === 0)
@@ -180,20 +184,20 @@ const connectionOf = (database: DatabaseSync, checkpoints: Checkpoints | undefin
       return Effect.tap(done, () => {
         if (checkpoints?.isBehind === true && !database.isTransaction)
           return Effect.promise(() => checkpoints.caughtUp()) // SqliteClient.S5
-        return clock.monotonicTimeNanosUnsafe() - from > LONG_NANOS ? Effect.yieldNow : Effect.void // SqliteClient.S6
+        return clock.monotonicTimeNanosUnsafe() - from > LONG_NANOS ? Effect.yieldNow : Effect.void
       })
     })
 
   const unprepared = (sql: string): StatementSync => database.prepare(sql)
+  const rows =
+    (find: (sql: string) => StatementSync): SqlConnection.Connection["execute"] =>
+    (sql, params, transform) => {
+      const found = run(find, sql, params, readRows)
+      return transform === undefined ? found : Effect.map(found, transform)
+    }
   return {
-    execute: (sql, params, transform) => {
-      const rows = run(prepare, sql, params, readRows)
-      return transform === undefined ? rows : Effect.map(rows, transform)
-    },
-    executeUnprepared: (sql, params, transform) => {
-      const rows = run(unprepared, sql, params, readRows)
-      return transform === undefined ? rows : Effect.map(rows, transform)
-    },
+    execute: rows(prepare),
+    executeUnprepared: rows(unprepared),
     executeRaw: (sql, params) => run(prepare, sql, params, (statement, values) => statement.run(...values)),
     executeValues: (sql, params) => run(unprepared, sql, params, readValues),
     executeValuesUnprepared: (sql, params) => run(unprepared, sql, params, readValues),

@@ -29,6 +29,10 @@ export const classify = (cause: unknown, operation: string): SqlError.SqlError =
   return new SqlError.SqlError({ reason: SqlError.classifySqliteError(native, { message, operation }) })
 }
 
+/** The primary result code of an error that `node:sqlite` threw: 5 is SQLITE_BUSY. */
+export const thrownCodeOf = (cause: unknown): number | undefined =>
+  Predicate.hasProperty(cause, "errcode") && Predicate.isNumber(cause.errcode) ? cause.errcode & 0xff : undefined
+
 /** The primary result code of a `SqlError`, without the higher bits: 13 is SQLITE_FULL. `undefined` for other databases. */
 export const codeOf = (error: SqlError.SqlError): number | undefined =>
   error.reason.cause instanceof SqliteError ? error.reason.cause.errno & 0xff : undefined

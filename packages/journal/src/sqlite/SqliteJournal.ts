@@ -1,8 +1,8 @@
 /**
  * The `Journal` and the `Interruptions` on a SQLite file, with tables of their own.
  *
- * SqliteJournal.S1. The tables' names begin with `holdfast_`, so the file can be an application's own database.
- * SqliteJournal.S2. A file that a newer version has changed is refused, and not changed.
+ * - The tables' names begin with `holdfast_`, so the file can be an application's own database.
+ * - A file that a newer version has changed is refused, and not changed.
  *
  * **Gotchas**
  *
@@ -14,7 +14,6 @@ import type { Ids } from "@holdfast/wire"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Interruptions } from "../Interruptions.ts"
 import { type Append, Journal, JournalConflict } from "../Journal.ts"
@@ -22,7 +21,6 @@ import * as SchemaVersion from "../sql/SchemaVersion.ts"
 import * as SqlDatabase from "../sql/SqlDatabase.ts"
 import * as InterruptionTable from "../sql/InterruptionTable.ts"
 import * as JournalTable from "../sql/JournalTable.ts"
-import * as StorageFailure from "../sql/StorageFailure.ts"
 import type { Tables } from "../sql/JournalTable.ts"
 import type { StorageError } from "../StorageError.ts"
 import * as DatabaseFile from "./DatabaseFile.ts"
@@ -42,22 +40,18 @@ export interface Config {
 }
 
 /** The ports on a file. */
-export const layer = (config: Config): Layer.Layer<Journal | Interruptions, StorageError> =>
-  Layer.effectContext(make(config))
+export const layer = ({ path }: Config): Layer.Layer<Journal | Interruptions, StorageError> => {
+  const client = SqliteClient.layerExplained({ filename: path })
+  const prepared = path === DatabaseFile.MEMORY ? Effect.void : DatabaseFile.prepare(path)
+  return Layer.effectContext(make(path)).pipe(Layer.provide(Layer.unwrap(Effect.as(prepared, client))))
+}
 
 // --- internal
 
-/** Opens a file until the scope ends. */
-const make = Effect.fnUntraced(function* ({
-  path
-}: Config): Effect.fn.Return<Context.Context<Journal | Interruptions>, StorageError, Scope.Scope> {
-  if (path !== DatabaseFile.MEMORY) yield* DatabaseFile.prepare(path)
-  const context = yield* Effect.mapError(Layer.build(SqliteClient.layer({ filename: path })), (error) =>
-    StorageFailure.explain(path, "open the database", error)
-  )
-  const sql = Context.get(context, SqlClient.SqlClient)
-  yield* Effect.provideService(SchemaVersion.bring(path, VERSIONS), SqlClient.SqlClient, sql)
-  const database = yield* Effect.provideService(SqlDatabase.make({ database: path }), SqlClient.SqlClient, sql)
+const make = Effect.fnUntraced(function* (path: string) {
+  yield* SchemaVersion.bring(path, VERSIONS)
+  const database = yield* SqlDatabase.make({ database: path })
+  const { sql } = database
   const { each, failed, lane, read } = database
   const append = lane((appends: ReadonlyArray<Append>) =>
     addTurns(sql, appends).pipe(
@@ -90,22 +84,7 @@ const VERSIONS: SchemaVersion.Versions = {
     "0001_initial": Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE holdfast_turns (number INTEGER PRIMARY KEY, turn_id TEXT NOT NULL UNIQUE)`
-      yield* sql`CREATE TABLE holdfast_journal (
-        turn INTEGER NOT NULL REFERENCES holdfast_turns (number),
-        seq INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        value TEXT NOT NULL,
-        PRIMARY KEY (turn, seq)
-      )`
-      yield* sql`CREATE TABLE holdfast_interruptions (
-        turn INTEGER PRIMARY KEY NOT NULL REFERENCES holdfast_turns (number),
-        life TEXT NOT NULL,
-        seen INTEGER NOT NULL,
-        deaths INTEGER NOT NULL,
-        is_alone INTEGER NOT NULL,
-        is_orderly INTEGER NOT NULL,
-        defects INTEGER NOT NULL
-      )`
+      yield* JournalTable.create(sql, TABLES)
     })
   }
 }

@@ -51,7 +51,7 @@ const observed = (promise: Promise<unknown>) => {
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-it("Checkpoints.C1: the thread starts with the first checkpoint, and once", () => {
+it("the thread starts with the first checkpoint, and once", () => {
   const { checkpoints, counts, emit } = scripted()
   checkpoints.wrote(WORTH_BYTES / 2)
   assert.deepStrictEqual(counts, { started: 0, asked: 0, ended: 0 })
@@ -62,7 +62,7 @@ it("Checkpoints.C1: the thread starts with the first checkpoint, and once", () =
   assert.deepStrictEqual(counts, { started: 1, asked: 2, ended: 0 })
 })
 
-it("Checkpoints.C1: many small statements are worth a checkpoint too", () => {
+it("many small statements are worth a checkpoint too", () => {
   const { checkpoints, counts } = scripted()
   // Each counts as a page in addition to its bytes.
   const enough = Math.ceil(WORTH_BYTES / (10 + 4_096))

@@ -74,7 +74,7 @@ describe("a SQLite file of a journal", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("SqliteJournal.S2: of a newer version is refused, with the next step", () =>
+  it.effect("of a newer version is refused, with the next step", () =>
     Effect.gen(function* () {
       const path = yield* TemporaryFile.temporaryFile
       yield* Effect.scoped(

@@ -5,6 +5,7 @@
  */
 import { StorageError } from "@holdfast/journal"
 import { SqlDatabase } from "@holdfast/journal/sql"
+import { SqliteClient } from "@holdfast/journal/sqlite"
 import { History } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
@@ -42,7 +43,7 @@ export const layerSqlite = (
   Layer.suspend(() =>
     fs.statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
       ? layer(path, settings, ownerOf(path)).pipe(
-          Layer.provide(SqlStore.layerClient({ filename: path, readonly: true }))
+          Layer.provide(SqliteClient.layerExplained({ filename: path, readonly: true }))
         )
       : Layer.effectContext(
           Effect.fail(

@@ -1,15 +1,14 @@
 /**
  * Reads the messages of conversations, of several at once: a history is read at every wake, with a hundred messages and more.
  *
- * Histories.H1. Messages of more than `LONG` bytes are read by themselves, one at a time over all turns: one query for sixty turns would have
- *     the files of all their conversations in memory.
+ * - Messages of more than `LONG` bytes are read by themselves, one at a time over all turns: one query for sixty turns would have
+ *   the files of all their conversations in memory.
  */
 import { Rows, type SqlDatabase, type TableError } from "@holdfast/journal/sql"
 import type { Ids, Message, TurnEvent } from "@holdfast/wire"
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as EventTable from "../tables/EventTable.ts"
-import type { StoredEvent } from "../Stored.ts"
 import * as EventText from "../tables/EventText.ts"
 
 /** Reads the messages of a conversation, oldest first, without those of a turn. */
@@ -38,7 +37,9 @@ export const make = Effect.fnUntraced(function* ({
       // A long one may have been deleted with its conversation.
       const whole = Effect.forEach(wanted, (entry) =>
         entry.message === undefined
-          ? Effect.map(long(entry), (events = []) => messagesOf(events))
+          ? Effect.map(long(entry), (events = []) =>
+              events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))
+            )
           : Effect.succeed([entry.message])
       )
       return Effect.map(whole, (messages) => messages.flat())
@@ -104,6 +105,3 @@ const parsed = (json: string): Message.Message | null => {
     return null
   }
 }
-
-const messagesOf = (events: ReadonlyArray<Pick<StoredEvent, "event">>): ReadonlyArray<Message.Message> =>
-  events.flatMap(({ event }) => (event.type === "message" ? [event.message] : []))

@@ -3,7 +3,7 @@
  *
  * Only this file imports the driver, and it is loaded only if `database.url` is set.
  *
- * Postgres.P1. No message contains the password, or any other parameter of the address.
+ * - No message contains the password, or any other parameter of the address.
  */
 import { StorageFailure } from "@holdfast/journal/sql"
 import { PgClient } from "@effect/sql-pg"

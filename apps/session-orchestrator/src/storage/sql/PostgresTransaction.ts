@@ -3,7 +3,7 @@
  *
  * PostgresTransaction.T1. The effect succeeds when the transaction is committed, and fails when it is not. If the connection is lost during
  *     the commit, the outcome is unknown; then PostgreSQL is queried by the transaction's number until it answers.
- * PostgresTransaction.T2. A connection that is lost earlier is an ordinary failure. The rollback that fails with it is no second failure.
+ * - A connection that is lost earlier is an ordinary failure. The rollback that fails with it is no second failure.
  * PostgresTransaction.T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that a silent connection is not held without
  *     limit: the client closes a connection that does not answer a cancellation.
  * PostgresTransaction.T4. PostgreSQL ends a transaction that its process has left for `IDLE_MS`. A runner that freezes would keep the locks of
@@ -14,7 +14,7 @@
  *
  * Read: https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT (pg_xact_status).
  */
-import { Cause, Effect, Exit, Option, Predicate, Schedule, Schema } from "effect"
+import { Cause, Effect, Exit, Option, Predicate, Schedule } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 
 /** Runs an effect in a transaction, or in a savepoint of the open transaction. */
@@ -80,7 +80,7 @@ const onConnection = <A, E>(
         Effect.sync(() => committing(number, value))
       )
     ),
-    // Here and not in the finalizer, which cannot be interrupted (PostgresTransaction.T3). PostgresTransaction.T2
+    // Here and not in the finalizer, which cannot be interrupted (PostgresTransaction.T3). Its failure is no second one.
     Effect.tapCause((cause) => (Cause.hasInterrupts(cause) ? Effect.void : rollback)),
     Effect.tap(
       Effect.suspend(() => {
@@ -119,24 +119,20 @@ const savepoint = <A, E>(connection: SqlConnection.Connection, effect: Effect.Ef
   })
 }
 
-const Opened = Schema.Tuple([Schema.Struct({ number: Schema.String })])
-
 const numberOf = (connection: SqlConnection.Connection): Effect.Effect<string, SqlError.SqlError> =>
-  connection.execute(OPEN, [], undefined).pipe(
-    Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Opened)(rows))),
-    Effect.map(([{ number }]) => number)
-  )
+  Effect.map(connection.execute(OPEN, [], undefined), ([row]) => String(row?.number))
 
-const Fate = Schema.Tuple([Schema.Struct({ fate: Schema.Literals(["committed", "aborted", "in progress"]) })])
+const IN_PROGRESS = "in progress"
 
 /** Half a minute: a restart takes less, and a process that has to stop must not wait without limit. */
 const ASKING = { schedule: Schedule.spaced("500 millis"), times: 60 }
 
 /** PostgresTransaction.T1. The session may still be committing when its client has lost the connection. */
 const fateOf = (sql: SqlClient.SqlClient, number: string): Effect.Effect<string, SqlError.SqlError> =>
-  sql`SELECT pg_xact_status(${number}::xid8) AS fate`.pipe(
-    Effect.flatMap((rows) => Effect.orDie(Schema.decodeUnknownEffect(Fate)(rows))),
-    Effect.flatMap(([{ fate }]) => (fate === "in progress" ? Effect.fail(unknown(undefined)) : Effect.succeed(fate))),
+  sql<{ readonly fate: string }>`SELECT pg_xact_status(${number}::xid8) AS fate`.pipe(
+    Effect.flatMap(([{ fate } = { fate: IN_PROGRESS }]) =>
+      fate === IN_PROGRESS ? Effect.fail(unknown(undefined)) : Effect.succeed(fate)
+    ),
     Effect.retry(ASKING),
     Effect.mapError(unknown)
   )

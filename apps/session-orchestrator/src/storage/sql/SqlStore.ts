@@ -5,7 +5,7 @@
  * branches on the dialect. `SqlDatabase` groups writes and reads.
  */
 import { Interruptions, type StorageError } from "@holdfast/journal"
-import { InterruptionTable, Rows, SchemaVersion, SqlDatabase, StorageFailure } from "@holdfast/journal/sql"
+import { InterruptionTable, Rows, SchemaVersion, SqlDatabase } from "@holdfast/journal/sql"
 import { DatabaseFile, SqliteClient } from "@holdfast/journal/sqlite"
 import { defined } from "@holdfast/wire"
 import { Context, Effect, Layer } from "effect"
@@ -26,17 +26,7 @@ import * as TurnLog from "../TurnLog.ts"
 import * as RecordTable from "../tables/RecordTable.ts"
 
 /** The ports that a database implements. */
-export type Storage =
-  | Store.Store
-  | TurnLog.TurnLog
-  | Standings.Standings
-  | Interruptions.Interruptions
-  | Lists.Lists
-  | Deletions.Deletions
-  | Outbox.Outbox
-  | IncidentStates.IncidentStates
-  | AnsweredCalls.AnsweredCalls
-  | SpendRaises.SpendRaises
+export type Storage = Effect.Success<ReturnType<typeof make>> extends Context.Context<infer Ports> ? Ports : never
 
 /** Characters of a UUID, enough to distinguish the writers of one turn: they are in each of its rows. */
 const WRITER_LENGTH = 13
@@ -48,26 +38,18 @@ const WRITER_LENGTH = 13
  *
  * This layer does not keep two processes from running the same turns: `Tenancy` does.
  */
-export const layer = (options: { readonly path: string }): Layer.Layer<Storage, StorageError> =>
-  options.path === DatabaseFile.MEMORY
-    ? layerMemory
-    : Layer.unwrap(Effect.as(DatabaseFile.prepare(options.path), layerSqlite({ filename: options.path })))
+export const layer = ({ path: filename }: { readonly path: string }): Layer.Layer<Storage, StorageError> =>
+  filename === DatabaseFile.MEMORY
+    ? layerSqlite({ filename })
+    : Layer.unwrap(Effect.as(DatabaseFile.prepare(filename), layerSqlite({ filename })))
 
 /** A store in memory, which ends with the layer. */
-export const layerMemory: Layer.Layer<Storage, StorageError> = Layer.suspend(() =>
-  layerSqlite({ filename: DatabaseFile.MEMORY })
-)
+export const layerMemory: Layer.Layer<Storage, StorageError> = Layer.suspend(() => layer({ path: DatabaseFile.MEMORY }))
 
 /** A store on a SQLite database that exists. */
 export const layerSqlite = (config: SqliteClient.Config): Layer.Layer<Storage, StorageError> =>
   layerSql(config.filename, config.filename === DatabaseFile.MEMORY ? undefined : config.filename).pipe(
-    Layer.provide(layerClient(config))
-  )
-
-/** The connection to a SQLite database that exists. */
-export const layerClient = (config: SqliteClient.Config): Layer.Layer<SqlClient.SqlClient, StorageError> =>
-  Layer.catch(SqliteClient.layer(config), (error) =>
-    Layer.effectContext(Effect.fail(StorageFailure.explain(config.filename, "open the database", error)))
+    Layer.provide(SqliteClient.layerExplained(config))
   )
 
 /**

@@ -1,12 +1,12 @@
 /**
  * Copies a SQLite database while other processes write to it.
  *
- * Backup.B1. The copy is the database as it was at one moment, however long copying takes; writers are not delayed.
- * Backup.B2. An existing file is never overwritten, and an unfinished copy never has the name of a copy.
- * Backup.B3. Only its owner can read it, like the database (0600).
- * Backup.B4. Before the copy gets its name it is read from the first page to the last, and synced to the disk.
+ * - The copy is the database as it was at one moment, however long copying takes; writers are not delayed.
+ * - An existing file is never overwritten, and an unfinished copy never has the name of a copy.
+ * - Only its owner can read it, like the database (0600).
+ * - Before the copy gets its name it is read from the first page to the last, and synced to the disk.
  *
- * Backup.B1 is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
+ * The first is a read transaction that stays open: SQLite copies the state of that transaction, and does not start again when others write.
  *
  * Read: https://www.sqlite.org/backup.html, and `sqlite3_backup_step` in SQLite's backup.c for what an open transaction does.
  */
@@ -73,7 +73,7 @@ const partOf = (to: string): Effect.Effect<string, StorageError, Scope.Scope> =>
   const part = `${to}.part-${globalThis.crypto.randomUUID().slice(0, 8)}`
   return Effect.acquireRelease(
     Effect.as(
-      attempt(to, () => DatabaseFile.createMissing(part)), // Backup.B3
+      attempt(to, () => DatabaseFile.createMissing(part)),
       part
     ),
     () =>
@@ -111,12 +111,11 @@ const copy = (
     })
   )
 
-/** A connection that reads the state of one moment until it is closed (Backup.B1). */
+/** A connection that reads the state of one moment until it is closed. */
 const openSnapshot = (from: string): DatabaseSync => {
   const { DatabaseSync } = NodeSqlite.load()
-  const source = new DatabaseSync(from, { readOnly: true })
+  const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   try {
-    source.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
     source.exec("BEGIN")
     // A transaction begins with its first read.
     source.prepare("SELECT count(*) FROM sqlite_schema").get()
@@ -135,11 +134,9 @@ const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pag
   pages: numberIn(source, "PRAGMA page_count", "page_count")
 })
 
-/** Backup.B4. The copy becomes one plain file, without a log beside it. */
-const check = (part: string): Summary => {
-  const { DatabaseSync } = NodeSqlite.load()
-  const copied = new DatabaseSync(part)
-  try {
+/** The copy becomes one plain file, without a log beside it. */
+const check = (part: string): Summary =>
+  NodeSqlite.using(part, {}, (copied) => {
     copied.exec("PRAGMA journal_mode = DELETE")
     const found = copied
       .prepare("PRAGMA integrity_check")
@@ -149,21 +146,19 @@ const check = (part: string): Summary => {
       throw new Error(`the copy is damaged, as the database may be: ${found.slice(0, 3).join("; ")}`)
     }
     const { pageSize, pages } = sizeOf(copied)
+    const count = (rows: string) => numberIn(copied, `SELECT count(*) AS n FROM ${rows}`, "n")
     return {
       bytes: pageSize * pages,
-      conversations: numberIn(copied, "SELECT count(*) AS n FROM conversations", "n"),
-      turns: numberIn(copied, "SELECT count(*) AS n FROM turns", "n"),
-      unsealed: numberIn(copied, "SELECT count(*) AS n FROM turns WHERE end_event_id IS NULL", "n")
+      conversations: count("conversations"),
+      turns: count("turns"),
+      unsealed: count("turns WHERE end_event_id IS NULL")
     }
-  } finally {
-    copied.close()
-  }
-}
+  })
 
 const numberIn = (database: DatabaseSync, sql: string, column: string): number =>
   Number(database.prepare(sql).get()?.[column])
 
-/** Gives a finished copy its name (Backup.B2), and syncs both to the disk. */
+/** Gives a finished copy its name, and syncs both to the disk. */
 const publish = (part: string, to: string): void => {
   sync(part)
   try {

@@ -4,10 +4,10 @@
  * SQLite reports damage only when it reads a damaged page, and it keeps pages in memory: a service can run for hours on a file that the
  * next start cannot open. Everything that it acknowledges meanwhile is lost. So the file itself is checked as well.
  *
- * Damage.D1. A statement's error that reports damage of the file is remembered: a damaged file does not repair itself.
- * Damage.D2. The file is checked before a turn is accepted and by `Store.check`, at most once a second: it exists, it is the file that was
- *     opened, it begins as a SQLite file does, and it has not shrunk.
- * Damage.D3. A file that had content before it was opened is read from end to end once, by another thread (`QuickCheck`).
+ * - A statement's error that reports damage of the file is remembered: a damaged file does not repair itself.
+ * - The file is checked before a turn is accepted and by `Store.check`, at most once a second: it exists, it is the file that was
+ *   opened, it begins as a SQLite file does, and it has not shrunk.
+ * - A file that had content before it was opened is read from end to end once, by another thread (`QuickCheck`).
  */
 import { StorageFailure } from "@holdfast/journal/sql"
 import { StorageError } from "@holdfast/journal"
@@ -18,9 +18,9 @@ import * as fs from "node:fs"
 
 /** The watch over one database. */
 export interface Damage {
-  /** Remembers the error of a statement, if it reports damage of the file (D1). */
+  /** Remembers the error of a statement, if it reports damage of the file. */
   readonly note: (error: SqlError.SqlError, explained: StorageError) => void
-  /** Fails if the file is damaged, as far as is known or can be seen (D2). */
+  /** Fails if the file is damaged, as far as is known or can be seen. */
   readonly refuse: Effect.Effect<void, StorageError>
 }
 
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (file: string): Effect.fn.Return
     }
   }
   const refuse = Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    // D2. A clock that was set back counts as elapsed time.
+    // A clock that was set back counts as elapsed time.
     if (known === undefined && Math.abs(now - lookedAt) >= INTERVAL_MS) {
       lookedAt = now
       look()
@@ -95,7 +95,7 @@ export const faultOf = (file: string): Effect.Effect<string | undefined> =>
 
 // --- internal
 
-/** The time between two checks of the file (D2). */
+/** The time between two checks of the file. */
 const INTERVAL_MS = 1_000
 
 /** A file of one page is new and empty. */

@@ -17,8 +17,7 @@
  *
  * Read: https://www.sqlite.org/lockingv3.html (a RESERVED lock lets readers in).
  */
-import { DatabaseFile, NodeSqlite } from "@holdfast/journal/sqlite"
-import { Predicate } from "effect"
+import { DatabaseFile, NodeSqlite, SqliteError } from "@holdfast/journal/sqlite"
 import * as fs from "node:fs"
 import type { DatabaseSync } from "node:sqlite"
 
@@ -37,7 +36,7 @@ export type Attempt =
 export const acquireUnsafe = (filename: string, note: string): Attempt => {
   for (let round = 0; round < ROUNDS; round++) {
     DatabaseFile.createMissing(filename)
-    const database = open(filename, ACQUIRE_TIMEOUT_MS)
+    const database = new (NodeSqlite.load().DatabaseSync)(filename, { timeout: ACQUIRE_TIMEOUT_MS })
     try {
       const left = readNote(database)
       const holds = hold(database, note)
@@ -58,15 +57,8 @@ export const acquireUnsafe = (filename: string, note: string): Attempt => {
 }
 
 /** The note of the lock's holder; `undefined` when the lock is free. Throws as `acquireUnsafe` does. */
-export const holderUnsafe = (filename: string): { readonly note: string | undefined } | undefined => {
-  if (!fs.existsSync(filename)) return undefined
-  const database = open(filename, LOOK_TIMEOUT_MS)
-  try {
-    return begin(database) ? undefined : { note: readNote(database) }
-  } finally {
-    database.close()
-  }
-}
+export const holderUnsafe = (filename: string): { readonly note: string | undefined } | undefined =>
+  looked(filename, (database) => (begin(database) ? undefined : { note: readNote(database) }))
 
 // --- internal
 
@@ -82,12 +74,8 @@ const LOOK_TIMEOUT_MS = 20
 /** One acquisition needs two rounds; the others are for processes that come at the same moment. */
 const ROUNDS = 8
 
-const open = (filename: string, busyTimeoutMs: number): DatabaseSync => {
-  const { DatabaseSync } = NodeSqlite.load()
-  const database = new DatabaseSync(filename)
-  database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
-  return database
-}
+const looked = <A>(filename: string, look: (database: DatabaseSync) => A): A | undefined =>
+  fs.existsSync(filename) ? NodeSqlite.using(filename, { timeout: LOOK_TIMEOUT_MS }, look) : undefined
 
 /** Takes the lock, with the note in place; `false` if another process holds it. */
 const hold = (database: DatabaseSync, note: string): boolean => {
@@ -101,15 +89,7 @@ const hold = (database: DatabaseSync, note: string): boolean => {
 }
 
 /** The note in the file that has the name now. */
-const noteUnder = (filename: string): string | undefined => {
-  if (!fs.existsSync(filename)) return undefined
-  const database = open(filename, LOOK_TIMEOUT_MS)
-  try {
-    return readNote(database)
-  } finally {
-    database.close()
-  }
-}
+const noteUnder = (filename: string): string | undefined => looked(filename, readNote)
 
 const giveUp = (filename: string, database: DatabaseSync): void => {
   try {
@@ -149,13 +129,7 @@ const unlessBusy = (act: () => void): boolean => {
     act()
     return true
   } catch (error) {
-    if (
-      Predicate.hasProperty(error, "errcode") &&
-      Predicate.isNumber(error.errcode) &&
-      (error.errcode & 0xff) === BUSY
-    ) {
-      return false
-    }
+    if (SqliteError.thrownCodeOf(error) === BUSY) return false
     throw error
   }
 }

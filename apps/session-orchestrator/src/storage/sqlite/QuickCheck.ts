@@ -3,29 +3,26 @@
  *
  * Read: https://www.sqlite.org/pragma.html#pragma_quick_check.
  */
-import { NodeSqlite } from "@holdfast/journal/sqlite"
+import { NodeSqlite, SqliteError } from "@holdfast/journal/sqlite"
 
 /** The most faults in a report. */
 const MOST = 3
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. Another error is no evidence of damage. */
-const DAMAGED: ReadonlySet<number> = new Set([11, 26])
+const DAMAGED: ReadonlySet<number | undefined> = new Set([11, 26])
 
 /** The damage of a file, in SQLite's words; `undefined` without damage. Throws if the file cannot be opened. */
-export const faultsIn = (file: string): string | undefined => {
-  const { DatabaseSync } = NodeSqlite.load()
-  const database = new DatabaseSync(file, { readOnly: true })
-  try {
-    const found = database
-      .prepare(`PRAGMA quick_check(${MOST})`)
-      .all()
-      .map((row) => Object.values(row).join(" "))
-      .join("; ")
-    return found === "ok" ? undefined : found.replaceAll("\n", " ")
-  } catch (error) {
-    const isDamage = error instanceof Error && "errcode" in error && DAMAGED.has(Number(error.errcode) & 0xff)
-    return isDamage ? error.message : undefined
-  } finally {
-    database.close()
-  }
-}
+export const faultsIn = (file: string): string | undefined =>
+  NodeSqlite.using(file, { readOnly: true }, (database) => {
+    try {
+      const found = database
+        .prepare(`PRAGMA quick_check(${MOST})`)
+        .all()
+        .map((row) => Object.values(row).join(" "))
+        .join("; ")
+      return found === "ok" ? undefined : found.replaceAll("\n", " ")
+    } catch (error) {
+      const isDamage = DAMAGED.has(SqliteError.thrownCodeOf(error))
+      return isDamage && error instanceof Error ? error.message : undefined
+    }
+  })

@@ -10,7 +10,7 @@
  */
 import { DatabaseFile } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
-import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as FileLock from "./FileLock.ts"
@@ -53,9 +53,23 @@ export const layerOwner = (options: {
     : Layer.effect(
         Tenancy,
         Effect.gen(function* () {
-          const file = yield* fileOf(options.path)
-          const left = yield* own(file, options.path, options.url)
-          return { predecessor: left && describe(left) }
+          const { path, url } = options
+          yield* DatabaseFile.prepare(path)
+          yield* DatabaseFile.refuseLinks(path) // Tenancy.T4
+          const note = yield* noteOf(url)
+          const acquired = locking(path, () => FileLock.acquireUnsafe(lockOf(fs.realpathSync(path)), note))
+          const { left } = yield* Effect.acquireRelease(
+            Effect.flatMap(
+              acquired,
+              (attempt) =>
+                attempt._tag === "Held"
+                  ? Effect.succeed(attempt)
+                  : Effect.fail(new StorageError({ message: refusal(path, readHolder(attempt.note)) })) // Tenancy.T1
+            ),
+            ({ release }) => Effect.sync(release)
+          )
+          const holder = readHolder(left)
+          return { predecessor: holder && describe(holder) }
         })
       )
 
@@ -68,34 +82,8 @@ export const ownerOf = (path: string): Effect.Effect<Holder | "unnamed" | undefi
 
 // --- internal
 
+/** Beside the file itself, without symbolic links. */
 const lockOf = (file: string): string => `${file}.lock`
-
-/** The file itself, without symbolic links; created if it is missing. */
-const fileOf = (path: string): Effect.Effect<string, StorageError> =>
-  DatabaseFile.prepare(path).pipe(
-    Effect.andThen(DatabaseFile.refuseLinks(path)), // Tenancy.T4
-    Effect.andThen(locking(path, () => fs.realpathSync(path)))
-  )
-
-const own = Effect.fnUntraced(function* (
-  file: string,
-  path: string,
-  url: string | undefined
-): Effect.fn.Return<Holder | undefined, StorageError, Scope.Scope> {
-  const lock = lockOf(file)
-  const note = yield* noteOf(url)
-  const { left } = yield* Effect.acquireRelease(
-    Effect.flatMap(
-      locking(path, () => FileLock.acquireUnsafe(lock, note)),
-      (attempt) =>
-        attempt._tag === "Held"
-          ? Effect.succeed(attempt)
-          : Effect.fail(new StorageError({ message: refusal(path, readHolder(attempt.note)) })) // Tenancy.T1
-    ),
-    ({ release }) => Effect.sync(release)
-  )
-  return readHolder(left)
-})
 
 const noteOf = (url: string | undefined): Effect.Effect<string> =>
   Effect.map(Clock.currentTimeMillis, (since) => {

@@ -10,15 +10,8 @@ import * as LabelTable from "./LabelTable.ts"
 import * as TurnTable from "./TurnTable.ts"
 
 /** A page of conversations. */
-export const page = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  filter: ConversationFilter,
-  after: Position | undefined,
-  limit: number
-): Effect.fn.Return<Page<ConversationRow>, TableError> {
-  const found = yield* keys(sql, filter, after, limit)
-  return { rows: yield* rowsOf(sql, found.rows), next: found.next }
-})
+export const page = (...asked: Parameters<typeof keys>): Effect.Effect<Page<ConversationRow>, TableError> =>
+  Effect.flatMap(keys(...asked), ({ next, rows }) => Effect.map(rowsOf(asked[0], rows), (rows) => ({ rows, next })))
 
 /** The keys of a page. */
 export const keys = (
@@ -67,28 +60,21 @@ const matching = (
 ): Statement.Fragment | undefined => {
   // What no index of the statement answers.
   const isApart = isBusy === true || ids !== undefined
-  const conditions = [
-    ...(isApart && tag !== undefined
-      ? [sql`EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.number AND g.tag = ${tag})`]
-      : []),
-    ...(isBusy === true
-      ? [
-          ...(ids === undefined ? [] : [Rows.have(sql, "c.conversation_id", ids)]),
-          sql`c.conversation_id NOT LIKE ${`${HeldCallIds.PREFIX}%`} AND NOT EXISTS (
-            SELECT 1 FROM turns n WHERE n.conversation = t.conversation AND n.number > t.number AND n.end_event_id IS NULL)`
-        ]
-      : []),
-    ...(model === undefined ? [] : [Keyset.ofModel(sql, "c.model", model)]),
-    ...(since === undefined || (tag === undefined && !isApart) ? [] : [sql`c.created_at >= ${since}`]),
-    ...(search === undefined
-      ? []
-      : [
-          // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
-          sql`(${Keyset.containsText(sql, "COALESCE(c.title, '')", search)} OR (
-            SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Keyset.containsText(sql, "t.prompt", search)} LIMIT 1) = 1)`
-        ])
-  ]
-  return conditions.length === 0 ? undefined : sql.and(conditions)
+  return Keyset.matching(sql, [
+    isApart &&
+      tag !== undefined &&
+      sql`EXISTS (SELECT 1 FROM conversation_tags g WHERE g.conversation = c.number AND g.tag = ${tag})`,
+    isBusy === true && ids !== undefined && Rows.have(sql, "c.conversation_id", ids),
+    isBusy === true &&
+      sql`c.conversation_id NOT LIKE ${`${HeldCallIds.PREFIX}%`} AND NOT EXISTS (
+        SELECT 1 FROM turns n WHERE n.conversation = t.conversation AND n.number > t.number AND n.end_event_id IS NULL)`,
+    model !== undefined && Keyset.ofModel(sql, "c.model", model),
+    since !== undefined && (tag !== undefined || isApart) && sql`c.created_at >= ${since}`,
+    // With a limit PostgreSQL steps into the index for each row, and does not read the whole table once.
+    search !== undefined &&
+      sql`(${Keyset.containsText(sql, "COALESCE(c.title, '')", search)} OR (
+        SELECT 1 FROM turns t WHERE t.conversation = c.number AND ${Keyset.containsText(sql, "t.prompt", search)} LIMIT 1) = 1)`
+  ])
 }
 
 /** The columns were written from these types. */
@@ -121,18 +107,11 @@ const rowsOf = Effect.fnUntraced(function* (
     WHERE ${Rows.have(sql, "c.number", numbers)}`
   const rows = yield* Effect.forEach(found, (row) =>
     Effect.map(LabelTable.read(row), (labels) => {
-      const { conversationId, createdAt, isBusy, lastEndedAt, lastTurnId, model, title } = row
-      return [
-        row.number,
-        {
-          conversation: { conversationId, model, createdAt },
-          title: title ?? undefined,
-          lastTurnId: lastTurnId ?? undefined,
-          lastEndedAt: lastEndedAt ?? undefined,
-          isBusy: isBusy === 1,
-          labels
-        }
-      ] as const
+      const { conversationId, createdAt, model, number } = row
+      const title = row.title ?? undefined
+      const [lastTurnId, lastEndedAt] = [row.lastTurnId ?? undefined, row.lastEndedAt ?? undefined]
+      const conversation = { conversationId, model, createdAt }
+      return [number, { conversation, title, lastTurnId, lastEndedAt, isBusy: row.isBusy === 1, labels }] as const
     })
   )
   return Keyset.rowsOf(keys, new Map(rows))

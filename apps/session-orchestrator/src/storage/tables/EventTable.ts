@@ -49,10 +49,11 @@ export const append =
       const openings = new Map(Array.from(turns, ([id, turn]) => [id, rowsOf(turn)]))
       const lastIds = new Map(Array.from(ends.values(), (end) => [end.conversationId, end.lastEventId]))
       const { added, results } = plan(appends, stored.flat(), lastIds)
-      const rows = added.map(({ conversationId, event: { type }, id, json, position, turnId }): Row => {
-        const { conversation = null, number = null } = ends.get(turnId) ?? {}
+      const rows = added.map(({ conversationId, event: { type }, id, json, position, turnId }) => {
+        // The table refuses null.
+        const { conversation = null, number: turn = null } = ends.get(turnId) ?? {}
         const payload = EventText.pack(json, { conversationId, turnId, type }, openings.get(turnId))
-        return { conversation, event_id: id, turn: number, position, type, payload }
+        return { conversation, event_id: id, turn, position, type, payload }
       })
       yield* Rows.insertAll(sql, "events", rows)
       yield* TurnTable.sealAll(
@@ -203,16 +204,6 @@ const refused = (message: string): SqlError.SqlError =>
   new SqlError.SqlError({
     reason: new SqlError.ConstraintError({ message, cause: new Error(message), operation: "append" })
   })
-
-/** A type and no interface, so that it is a record of its columns. The table refuses null. */
-type Row = {
-  readonly conversation: number | null
-  readonly event_id: number
-  readonly turn: number | null
-  readonly position: number
-  readonly type: string
-  readonly payload: string
-}
 
 const findRepeated = (sql: SqlClient.SqlClient, { events, position, turnId }: Append) =>
   selectNumbered(

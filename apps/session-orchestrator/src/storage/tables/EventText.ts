@@ -13,8 +13,8 @@
  * - `user.0,…`: a message: its role and number, and the text after its turn.
  * - `{…`: the whole event.
  *
- * EventText.T1. `unpack` returns the text that `pack` received. A text of an unexpected shape is stored whole.
- * EventText.T2. A stored text stays readable in all later versions (wire/CONTRACTS.md): a changed shape gets a new form.
+ * - `unpack` returns the text that `pack` received. A text of an unexpected shape is stored whole.
+ * - A stored text stays readable in all later versions (wire/CONTRACTS.md): a changed shape gets a new form.
  */
 import type { Ids } from "@holdfast/wire"
 
@@ -62,7 +62,7 @@ export const unpack = (packed: string, origin: Origin, opening: Opening | undefi
   }
 }
 
-/** The JSON of a turn's first event (EventText.T2), from the rows that hold all of it. */
+/** The JSON of a turn's first event, from the rows that hold all of it. */
 export const opened = (origin: Origin, opening: Opening): string =>
   origin.type === "message"
     ? `${identityOf(origin)},"message":${promptOf(origin.turnId, opening)}}`

@@ -7,7 +7,6 @@
  *     that has died: its calls are no longer under way, and the calls that it began still count for their minute.
  */
 import { DatabaseWait, Rows, SqlDatabase } from "@holdfast/journal/sql"
-import type { StorageError } from "@holdfast/journal"
 import type { Allowance, News } from "@holdfast/policy"
 import { Failure } from "@holdfast/wire"
 import { Context, Effect, Layer, Schema } from "effect"
@@ -31,22 +30,9 @@ export const STALE_MS = 15_000
 const FORGOTTEN_MS = 120_000
 
 /** The rows through which runners share what they know about endpoints. */
-export class GateTable extends Context.Service<
-  GateTable,
-  {
-    /** Writes this runner's news, and returns the newest news of these endpoints. */
-    readonly exchange: (
-      own: ReadonlyArray<Posted>,
-      endpoints: ReadonlyArray<string>
-    ) => Effect.Effect<ReadonlyArray<Posted>, StorageError>
-    /** Writes this runner's use, and returns the use of all runners of these providers; `now` in epoch milliseconds. */
-    readonly share: (
-      own: ReadonlyArray<Used>,
-      providers: ReadonlyArray<string>,
-      now: number
-    ) => Effect.Effect<ReadonlyArray<Used>, StorageError>
-  }
->()("@holdfast/session-orchestrator/storage/GateTable") {}
+export class GateTable extends Context.Service<GateTable, Effect.Success<ReturnType<typeof make>>>()(
+  "@holdfast/session-orchestrator/storage/GateTable"
+) {}
 
 /**
  * On a database whose tables exist (`SqlStore`) at the first exchange.
@@ -54,25 +40,26 @@ export class GateTable extends Context.Service<
  * @param database names the database in errors
  */
 export const layer = (database: string): Layer.Layer<GateTable, never, SqlClient.SqlClient> =>
-  Layer.effect(
-    GateTable,
-    Effect.gen(function* () {
-      const isServer = Rows.isServer(yield* SqlClient.SqlClient)
-      const { answered, failed, sql } = yield* SqlDatabase.make({ database, isServer })
-      const soon = answered(DatabaseWait.SILENCE_LIMIT)
-      return {
-        exchange: (own, endpoints) =>
-          Effect.andThen(post(sql, own), find(sql, endpoints)).pipe(soon, failed("exchange news of endpoints")),
-        share: (own, providers, now) =>
-          Effect.andThen(write(sql, own, now), read(sql, providers, now)).pipe(
-            soon,
-            failed("share what is used of providers' limits")
-          )
-      }
-    })
-  )
+  Layer.effect(GateTable, make(database))
 
 // --- internal
+
+const make = Effect.fnUntraced(function* (database: string) {
+  const isServer = Rows.isServer(yield* SqlClient.SqlClient)
+  const { answered, failed, sql } = yield* SqlDatabase.make({ database, isServer })
+  const soon = answered(DatabaseWait.SILENCE_LIMIT)
+  return {
+    /** Writes this runner's news, and returns the newest news of these endpoints. */
+    exchange: (own: ReadonlyArray<Posted>, endpoints: ReadonlyArray<string>) =>
+      Effect.andThen(post(sql, own), find(sql, endpoints)).pipe(soon, failed("exchange news of endpoints")),
+    /** Writes this runner's use, and returns the use of all runners of these providers; `now` in epoch milliseconds. */
+    share: (own: ReadonlyArray<Used>, providers: ReadonlyArray<string>, now: number) =>
+      Effect.andThen(write(sql, own, now), read(sql, providers, now)).pipe(
+        soon,
+        failed("share what is used of providers' limits")
+      )
+  }
+})
 
 const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effect<void, SqlError.SqlError> => {
   const rows = own.map(({ answeredAt, endpoint, failedAt, failure, n, triedAt }) => ({
@@ -83,19 +70,14 @@ const post = (sql: SqlClient.SqlClient, own: ReadonlyArray<Posted>): Effect.Effe
     n,
     failure: failure === undefined ? null : JSON.stringify(failure)
   }))
-  const newest = (column: string, by: string) =>
-    sql.literal(`${column} = CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`)
-  // `failure` and `n` come before `failed_at`, because some databases would compare with the changed value. GateTable.T1
-  return Effect.asVoid(
-    Rows.insertAll(
-      sql,
-      "gates",
-      rows,
-      sql`ON CONFLICT (endpoint) DO UPDATE SET
-        ${newest("failure", "failed_at")}, ${newest("n", "failed_at")}, ${newest("failed_at", "failed_at")},
-        ${newest("answered_at", "answered_at")}, ${newest("tried_at", "tried_at")}`
-    )
-  )
+  // GateTable.T1
+  const newest = (column: string) => {
+    const by = column === "failure" || column === "n" ? "failed_at" : column
+    return `CASE WHEN excluded.${by} > gates.${by} THEN excluded.${column} ELSE gates.${column} END`
+  }
+  // `failure` and `n` come before `failed_at`, because some databases would compare with the changed value.
+  const columns = ["failure", "n", "failed_at", "answered_at", "tried_at"]
+  return Effect.asVoid(Rows.insertAll(sql, "gates", rows, Rows.replacing(sql, "endpoint", columns, newest)))
 }
 
 const find = (sql: SqlClient.SqlClient, endpoints: ReadonlyArray<string>) =>
@@ -119,8 +101,7 @@ const write = (sql: SqlClient.SqlClient, own: ReadonlyArray<Used>, now: number) 
       sql,
       "provider_use",
       rows,
-      sql`ON CONFLICT (provider, runner) DO UPDATE SET
-        noted_at = excluded.noted_at, underway = excluded.underway, seconds = excluded.seconds`
+      Rows.replacing(sql, "provider, runner", ["noted_at", "underway", "seconds"])
     )
   )
 }

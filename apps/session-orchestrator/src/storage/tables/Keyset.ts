@@ -1,9 +1,9 @@
 /**
  * Pages of a list by an index: rows behind a position, in descending order (`Lists`).
  *
- * Keyset.K1. A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
- * Keyset.K2. A filter is applied in steps, so a page reads little more than it needs, and ends within its time (Lists.L3). On SQLite
- *     other work of the process gets its turn between two steps.
+ * - A statement names the columns of its index in the index's order, so the database steps into it and reads on from there.
+ * - A filter is applied in steps, so a page reads little more than it needs, and ends within its time. On SQLite
+ *   other work of the process gets its turn between two steps.
  */
 import { Rows } from "@holdfast/journal/sql"
 import { Clock, Effect } from "effect"
@@ -11,10 +11,10 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Page, Position } from "../ListPage.ts"
 import * as ProviderName from "../../base/text/ProviderName.ts"
 
-/** Rows that one page looks at, at most (Lists.L3). */
+/** Rows that one page looks at, at most. */
 export const SCAN = 1_000
 
-/** Milliseconds after which a page looks at no further rows (Lists.L3). */
+/** Milliseconds after which a page looks at no further rows. */
 export const SCAN_MS = 20
 
 /** Of a prompt in a list. */
@@ -27,6 +27,15 @@ export interface Key extends Position {
 
 /** Rows that a filter is applied to at once. */
 const STEP = 100
+
+/** The conditions of a filter that are asked for, together; `undefined`: none is. */
+export const matching = (
+  sql: SqlClient.SqlClient,
+  conditions: ReadonlyArray<Statement.Fragment | false | undefined>
+): Statement.Fragment | undefined => {
+  const asked = conditions.filter((condition) => condition !== undefined && condition !== false)
+  return asked.length === 0 ? undefined : sql.and(asked)
+}
 
 /** Rows behind a position in an index over a time and a number. */
 export const behind = (
@@ -81,7 +90,7 @@ export const page = Effect.fnUntraced(function* (
     }
     if (keys.length < step) return { rows, next: undefined }
     looked += step
-    if (looked >= SCAN || elapsedSince(begun) >= SCAN_MS) return { rows, next: last } // Keyset.K2
+    if (looked >= SCAN || elapsedSince(begun) >= SCAN_MS) return { rows, next: last }
   }
 })
 

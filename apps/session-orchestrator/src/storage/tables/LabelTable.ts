@@ -12,7 +12,7 @@ type Kind = "turn" | "conversation"
 /** A new row of a turn or conversation, by its number, with its labels. */
 interface Labelled {
   readonly number: number
-  readonly labels: Labels.Labels | undefined
+  readonly labels?: Labels.Labels | undefined
 }
 
 /** Writes the labels of rows that were added in the same transaction. */
@@ -21,26 +21,17 @@ export const insert = Effect.fnUntraced(function* (
   kind: Kind,
   rows: ReadonlyArray<Labelled>
 ): Effect.fn.Return<void, SqlError.SqlError> {
-  const labelled = rows.flatMap(({ labels, number }) =>
-    labels === undefined || (labels.metadata === undefined && (labels.tags ?? []).length === 0)
-      ? []
-      : [{ number, metadata: labels.metadata, tags: labels.tags ?? [] }]
+  const labelled = rows.flatMap(({ labels: { metadata, tags = [] } = {}, number }) =>
+    metadata === undefined && tags.length === 0 ? [] : [{ number, metadata, tags }]
   )
-  if (labelled.length === 0) return
-  yield* Rows.insertAll(
-    sql,
-    `${kind}_labels`,
-    labelled.map(({ metadata, number, tags }) => ({
-      [kind]: number,
-      metadata: metadata === undefined ? null : JSON.stringify(metadata),
-      tags: tags.length === 0 ? null : JSON.stringify(tags)
-    }))
-  )
-  yield* Rows.insertAll(
-    sql,
-    `${kind}_tags`,
-    labelled.flatMap(({ number, tags }) => tags.map((tag) => ({ tag, [kind]: number })))
-  )
+  const labels = labelled.map(({ metadata, number, tags }) => ({
+    [kind]: number,
+    metadata: metadata === undefined ? null : JSON.stringify(metadata),
+    tags: tags.length === 0 ? null : JSON.stringify(tags)
+  }))
+  const tags = labelled.flatMap(({ number, tags }) => tags.map((tag) => ({ tag, [kind]: number })))
+  yield* Rows.insertAll(sql, `${kind}_labels`, labels)
+  yield* Rows.insertAll(sql, `${kind}_tags`, tags)
 })
 
 /** The columns of `l`, the labels of a row that may have none. */

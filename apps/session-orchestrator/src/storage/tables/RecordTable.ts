@@ -31,17 +31,22 @@ export const pack =
   }
 
 /** The records of turns, oldest first. */
-export const load = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Effect.Effect<Loaded, TableError> =>
-  Effect.flatMap(JournalTable.load(sql, TABLES, ids), (turns) => restored(sql, turns, ANY))
+export const load = (
+  sql: SqlClient.SqlClient,
+  ids: ReadonlyArray<Ids.TurnId>,
+  where = sql.literal(""),
+  most = ANY
+): Effect.Effect<Loaded, TableError> =>
+  Effect.flatMap(JournalTable.load(sql, TABLES, ids, where), (turns) => restored(sql, turns, most))
 
 /** The same without long results of tools and the content of long answers: enough for a turn's state, attempts, waits and usage. */
-export const outlines = (
-  sql: SqlClient.SqlClient,
-  ids: ReadonlyArray<Ids.TurnId>
-): Effect.Effect<Loaded, TableError> => {
-  const short = sql`AND NOT (j.name LIKE 'step/%/tool/%' AND octet_length(j.value) > ${sql.literal(String(LONG))})`
-  return Effect.flatMap(JournalTable.load(sql, TABLES, ids, short), (turns) => restored(sql, turns, LONG))
-}
+export const outlines = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) =>
+  load(
+    sql,
+    ids,
+    sql`AND NOT (j.name LIKE 'step/%/tool/%' AND octet_length(j.value) > ${sql.literal(String(LONG))})`,
+    LONG
+  )
 
 /** Whether a turn of a conversation has a command on record. */
 export const hasCommand = (

@@ -31,31 +31,27 @@ export const unsealed = (
       sql,
       new Map(rows.map(({ name, turnId, value }) => [turnId, name === null || value === null ? [] : [{ name, value }]]))
     )
-    return rows.map((row) => ({
-      turnId: row.turnId,
-      conversationId: row.conversationId,
-      model: row.model,
-      tail: tails.get(row.turnId)?.[0],
-      records: (row.seq ?? -1) + 1,
+    return rows.map(({ conversationId, model, name: _name, seq, turnId, value: _value, ...row }) => ({
+      turnId,
+      conversationId,
+      model,
+      tail: tails.get(turnId)?.[0],
+      records: (seq ?? -1) + 1,
       interruption: isPresent(row) ? InterruptionTable.read(row) : undefined
     }))
   })
 
-/** The turns without a seal of the conversations that are meant: a runner has some of many. */
-export const unsealedOf = (
+/** The same of the conversations that are meant: a runner has some of many. */
+export const unsealedOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  isMeant: ((id: Ids.ConversationId) => boolean) | undefined
-): Effect.Effect<ReadonlyArray<Unsealed>, TableError> =>
-  isMeant === undefined
-    ? unsealed(sql)
-    : Effect.flatMap(
-        sql<{ readonly id: Ids.ConversationId }>`
-          SELECT c.conversation_id AS id FROM turns t JOIN conversations c ON c.number = t.conversation WHERE t.end_event_id IS NULL`,
-        (rows) => {
-          const meant = rows.flatMap(({ id }) => (isMeant(id) ? [id] : []))
-          return meant.length === 0 ? Effect.succeed([]) : unsealed(sql, meant)
-        }
-      )
+  isMeant?: (id: Ids.ConversationId) => boolean
+): Effect.fn.Return<ReadonlyArray<Unsealed>, TableError> {
+  if (isMeant === undefined) return yield* unsealed(sql)
+  const rows = yield* sql<{ readonly id: Ids.ConversationId }>`
+    SELECT c.conversation_id AS id FROM turns t JOIN conversations c ON c.number = t.conversation WHERE t.end_event_id IS NULL`
+  const meant = rows.flatMap(({ id }) => (isMeant(id) ? [id] : []))
+  return meant.length === 0 ? [] : yield* unsealed(sql, meant)
+})
 
 /** The query of `unsealed`. */
 export const unsealedStatement = (
@@ -63,7 +59,7 @@ export const unsealedStatement = (
   of: ReadonlyArray<Ids.ConversationId> | undefined
 ): Statement.Statement<UnsealedRow> => sql<UnsealedRow>`
   SELECT t.turn_id AS "turnId", c.conversation_id AS "conversationId", COALESCE(t.model, c.model) AS model,
-    j.seq, j.name, j.value, ${sql.literal(InterruptionTable.COLUMNS)}
+    j.seq, j.name, j.value, ${sql.literal(InterruptionTable.SELECTED)}
   FROM turns t
   JOIN conversations c ON c.number = t.conversation
   LEFT JOIN interruptions i ON i.turn = t.number

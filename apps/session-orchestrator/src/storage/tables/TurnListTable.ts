@@ -10,7 +10,7 @@
  * | a tag, and anything else | the key of `turn_tags` | acceptance |
  */
 import { Rows, type TableError } from "@holdfast/journal/sql"
-import { type Ids, type Labels, Message } from "@holdfast/wire"
+import { type Ids, type Labels, Message, type TurnEvent } from "@holdfast/wire"
 import { Effect, Schema } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Page, Position, TurnFilter, TurnRow } from "../ListPage.ts"
@@ -129,12 +129,12 @@ export const candidates = (
 // --- internal
 
 /** What no index answers: a row to be looked at by its key, at most `SCAN` of them. */
-const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined => {
-  const conditions = [ofRow(sql, filter), ofModel(sql, filter), ofSearch(sql, filter)].filter(
-    (condition) => condition !== undefined
-  )
-  return conditions.length === 0 ? undefined : sql.and(conditions)
-}
+const matching = (sql: SqlClient.SqlClient, filter: TurnFilter): Statement.Fragment | undefined =>
+  Keyset.matching(sql, [
+    ofRow(sql, filter),
+    ofModel(sql, filter),
+    filter.search !== undefined && contains(sql, filter.search)
+  ])
 
 /** Of a list by tag or by conversation, what the other indexes would answer. */
 const ofRow = (
@@ -162,9 +162,6 @@ const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): State
   return sql`(SELECT 1 FROM (SELECT COALESCE(${changeOf(sql)}, '') AS change LIMIT 1) AS last
     WHERE CASE last.change WHEN '' THEN ${ofConversation} ELSE ${changed} END) = 1`
 }
-
-const ofSearch = (sql: SqlClient.SqlClient, { search }: TurnFilter): Statement.Fragment | undefined =>
-  search === undefined ? undefined : contains(sql, search)
 
 /** The last change of the model that a turn made, as it is on disk: by `events_model_change`, however long its conversation is. */
 const changeOf = (sql: SqlClient.SqlClient): Statement.Fragment => sql`(
@@ -196,20 +193,19 @@ const rowsOf = Effect.fnUntraced(function* (
   const rows = yield* Effect.forEach(found, (row) =>
     Effect.zipWith(TurnTable.read(row), LabelTable.read(row), (turn, labels) => {
       const { change, hasEvents, model, number } = row
-      const changed = change === null ? {} : { model: changedTo(change) ?? model, changedFrom: model }
+      const changed = change === null ? {} : { model: changedTo(change, turn) ?? model, changedFrom: model }
       return [number, { turn, model, changedFrom: undefined, ...changed, hasEvents: hasEvents === 1, labels }] as const
     })
   )
   return Keyset.rowsOf(keys, new Map(rows))
 })
 
-/** Where a change went to. What was written of it has `to` behind everything that could look like it. */
-const changedTo = (payload: string): string | undefined => {
-  const text = payload.startsWith("{") ? payload : `{"type":"model-change"${payload}`
-  const event: unknown = JSON.parse(text)
-  return typeof event === "object" && event !== null && "to" in event && typeof event.to === "string"
-    ? event.to
-    : undefined
+/** Where a change went to. */
+const changedTo = (payload: string, turn: TurnRow["turn"]): string | undefined => {
+  const event: Partial<TurnEvent.ModelChange> = JSON.parse(
+    EventText.unpack(payload, { ...turn, type: "model-change" }, undefined)
+  )
+  return event.to
 }
 
 /** The messages `m` of a turn `t` that are not results of tools. In a long conversation many events may follow the turn. */

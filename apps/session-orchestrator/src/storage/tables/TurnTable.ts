@@ -34,12 +34,12 @@ export type NewTurn = Omit<Turn, "end">
  * @param tails the row number and last event id of each conversation: a turn's events follow that event. An unknown conversation has no
  *   number, and the table refuses a turn without one
  */
-export const insert = (
+export const insert = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   turns: ReadonlyArray<NewTurn>,
   tails: ReadonlyMap<Ids.ConversationId, Tail>
-): Effect.Effect<ReadonlyMap<Ids.TurnId, End>, SqlError.SqlError> =>
-  Rows.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
+): Effect.fn.Return<ReadonlyMap<Ids.TurnId, End>, SqlError.SqlError> {
+  const rows = yield* Rows.insertAll<{ readonly turn_id: Ids.TurnId; readonly number: number }>(
     sql,
     "turns",
     turns.map((turn) => {
@@ -54,19 +54,20 @@ export const insert = (
       }
     }),
     sql`RETURNING turn_id, ${Rows.number(sql, "number")} AS "number"`
-  ).pipe(
-    Effect.map((rows) => {
-      const numbers = new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
-      return new Map(
-        turns.flatMap(({ conversationId, turnId }) => {
-          const [number, tail] = [numbers.get(turnId), tails.get(conversationId)]
-          if (number === undefined || tail === undefined) return []
-          return [[turnId, { ...tail, turnId, number, lastSeq: null, lastPosition: null, endEventId: null }] as const]
-        })
-      )
-    }),
-    Effect.tap((ends) => insertPrompts(sql, turns, ends))
   )
+  const numbers = new Map(rows.map(({ number, turn_id }) => [turn_id, number]))
+  const prompts = turns.flatMap(({ content, turnId }) =>
+    content === undefined ? [] : [{ turn: numbers.get(turnId) ?? null, content: jsonOfContent(content) }]
+  )
+  yield* Rows.insertAll(sql, "turn_prompts", prompts)
+  return new Map(
+    turns.flatMap(({ conversationId, turnId }) => {
+      const [number, tail] = [numbers.get(turnId), tails.get(conversationId)]
+      if (number === undefined || tail === undefined) return []
+      return [[turnId, { ...tail, turnId, number, lastSeq: null, lastPosition: null, endEventId: null }] as const]
+    })
+  )
+})
 
 /** The turns with these ids, oldest first. */
 export const find = (
@@ -74,10 +75,7 @@ export const find = (
   ids: ReadonlyArray<Ids.TurnId>,
   columns = COLUMNS
 ): Effect.Effect<ReadonlyMap<Ids.TurnId, Turn>, TableError> =>
-  Effect.map(
-    Effect.flatMap(statement(sql, hasId(sql, ids), columns), Effect.forEach(read)),
-    (turns) => new Map(turns.map((turn) => [turn.turnId, turn]))
-  )
+  found(statement(sql, hasId(sql, ids), columns), ({ turnId }) => turnId)
 
 /** The same with their parts (`Turn.content`). */
 export const findWhole = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>) =>
@@ -88,10 +86,7 @@ export const findLast = (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<Ids.ConversationId>
 ): Effect.Effect<ReadonlyMap<Ids.ConversationId, Turn>, TableError> =>
-  Effect.map(
-    Effect.flatMap(statement(sql, isLastOf(sql, ids)), Effect.forEach(read)),
-    (turns) => new Map(turns.map((turn) => [turn.conversationId, turn]))
-  )
+  found(statement(sql, isLastOf(sql, ids)), ({ conversationId }) => conversationId)
 
 /** The condition of `find`, for `statement`. */
 export const hasId = (sql: SqlClient.SqlClient, ids: ReadonlyArray<Ids.TurnId>): Statement.Fragment =>
@@ -187,22 +182,13 @@ export const read = Effect.fnUntraced(function* (row: Row): Effect.fn.Return<Tur
 /** The JSON of a prompt's parts, exactly as the turn's first message has it, so that the event of that message can leave it out (`EventText`). */
 export const jsonOfContent = (content: NonNullable<Turn["content"]>): string => JSON.stringify(content)
 
-/** Writes the parts of turns that were added in the same transaction. */
-const insertPrompts = (
-  sql: SqlClient.SqlClient,
-  turns: ReadonlyArray<Pick<Turn, "turnId" | "content">>,
-  ends: ReadonlyMap<Ids.TurnId, End>
-): Effect.Effect<void, SqlError.SqlError> => {
-  const rows = turns.flatMap(({ content, turnId }) =>
-    content === undefined ? [] : [{ turn: ends.get(turnId)?.number ?? null, content: jsonOfContent(content) }]
-  )
-  return rows.length === 0 ? Effect.void : Effect.asVoid(Rows.insertAll(sql, "turn_prompts", rows))
-}
-
 /** Reads the column. */
 const decodeContent = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.NonEmptyArray(Message.InputPart)))
 
 // --- internal
+
+const found = <Key>(rows: Statement.Statement<Row>, keyOf: (turn: Turn) => Key) =>
+  Effect.map(Effect.flatMap(rows, Effect.forEach(read)), (turns) => new Map(turns.map((turn) => [keyOf(turn), turn])))
 
 const decodeEnd = Schema.decodeUnknownEffect(Schema.fromJsonString(TurnEvent.TurnEnd))
 

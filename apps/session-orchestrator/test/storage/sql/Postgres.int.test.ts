@@ -451,19 +451,17 @@ describe("a transaction whose connection is lost", () => {
     })
   )
 
-  it.live(
-    "PostgresTransaction.T2: fails with an error, not a defect, when it was not committed, and nothing of it is stored",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* client
-        yield* sql`CREATE TABLE t (n INTEGER)`
-        const cut = Effect.gen(function* () {
-          yield* sql`INSERT INTO t VALUES (1)`
-          yield* sql`SELECT pg_terminate_backend(pg_backend_pid())`
-        })
-        const result = yield* Effect.result(PostgresTransaction.make(sql)(cut))
-        expect(Result.isFailure(result)).toBe(true)
-        expect(yield* sql`SELECT n FROM t`).toEqual([])
+  it.live("fails with an error, not a defect, when it was not committed, and nothing of it is stored", () =>
+    Effect.gen(function* () {
+      const sql = yield* client
+      yield* sql`CREATE TABLE t (n INTEGER)`
+      const cut = Effect.gen(function* () {
+        yield* sql`INSERT INTO t VALUES (1)`
+        yield* sql`SELECT pg_terminate_backend(pg_backend_pid())`
       })
+      const result = yield* Effect.result(PostgresTransaction.make(sql)(cut))
+      expect(Result.isFailure(result)).toBe(true)
+      expect(yield* sql`SELECT n FROM t`).toEqual([])
+    })
   )
 })

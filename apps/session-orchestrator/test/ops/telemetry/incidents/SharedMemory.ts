@@ -48,7 +48,7 @@ export class SharedMemory {
   notices(receiver = "webhook") {
     return this.messages
       .filter((message) => message.receiver === receiver)
-      .map(({ payload }): Readonly<Record<string, unknown>> => JSON.parse(payload))
+      .map(({ payload }): Readonly<Record<string, unknown>> => JSON.parse(payload ?? ""))
   }
 }
 
