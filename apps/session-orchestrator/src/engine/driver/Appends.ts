@@ -51,7 +51,7 @@ export class Appends {
     this.loop = loop
   }
 
-  /** Adds what a turn has to write to the present pass, or to the one that follows the write before it (`Session.write`). */
+  /** Adds what a turn has to write to the present pass. Behind another write of its session (`Session.write`) it goes into a later pass. */
   add(turn: DrivenTurn.DrivenTurn, { events, position, records }: Engine.Append): void {
     const { conversationId, life, seq, session } = turn
     const write: Write = {
