@@ -5,7 +5,9 @@
  * `bin/holdfast serve` makes one beside that where a source is newer.
  */
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { join } from "node:path"
+import type { InputOptions, OutputOptions } from "rolldown"
 import type { TestProject } from "vitest/node"
 import * as Manifest from "./pack/Manifest.ts"
 
@@ -25,33 +27,54 @@ const threads = {
 /** Loaded by their names, as they are needed: `ajv` in two editions that share code. Ink has tools for developers, which are not there. */
 const EXTERNAL = [/^ajv(\/|$)/, "react-devtools-core"]
 
+/** Loaded by its name too, and at once, so it is a file of its own, and of CommonJS: its tables are for the first text that is counted. */
+const ENCODING = "gpt-tokenizer/encoding/o200k_base"
+const ENCODING_FILE = "o200k_base.cjs"
+
 /** Writes the bundle into `folder`, or into another one. Fails where a source does not compile. Returns the files of its modules. */
 export const bundle = async (target: string = folder): Promise<ReadonlyArray<string>> => {
-  const { rolldown } = await import("rolldown")
-  const bundled = await rolldown({
-    input: { main: join(sources, "main.ts"), ...threads },
-    platform: "node",
-    external: EXTERNAL,
-    resolve: { mainFields: ["module", "main"] },
-    plugins: [
-      {
-        name: "threads",
-        transform: { filter: { code: "Thread.ts" }, handler: (code) => ({ code: Manifest.script(code) }) }
-      }
-    ],
-    // React has a version for developers, many times as slow.
-    transform: { define: { "process.env.NODE_ENV": '"production"' } },
-    logLevel: "silent"
-  })
-  const { output } = await bundled.write({ dir: target, format: "esm", cleanDir: true, sourcemap: false })
-  await bundled.close()
-  return output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
+  const program = await written(
+    {
+      input: { main: join(sources, "main.ts"), ...threads },
+      external: EXTERNAL,
+      resolve: { mainFields: ["module", "main"] },
+      plugins: [
+        {
+          name: "threads",
+          transform: { filter: { code: "Thread.ts" }, handler: (code) => ({ code: Manifest.script(code) }) }
+        },
+        {
+          name: "encoding",
+          transform: {
+            filter: { code: `createRequire(import.meta.url)("${ENCODING}")` },
+            handler: (code) => ({ code: code.replace(`("${ENCODING}")`, `("./${ENCODING_FILE}")`) })
+          }
+        }
+      ],
+      // React has a version for developers, many times as slow.
+      transform: { define: { "process.env.NODE_ENV": '"production"' } }
+    },
+    { dir: target, format: "esm", cleanDir: true }
+  )
+  const encoding = await written(
+    { input: createRequire(join(sources, "main.ts")).resolve(ENCODING) },
+    { file: join(target, ENCODING_FILE), format: "cjs" }
+  )
+  return [...program, ...encoding]
 }
 
 /** For `globalSetup` of vitest. Unit tests start no process. */
 export const setup = async ({ vitest }: TestProject): Promise<void> => {
   if (!vitest.projects.some(({ name }) => name !== "unit")) return
   await renew(folder)
+}
+
+const written = async (input: InputOptions, output: OutputOptions): Promise<ReadonlyArray<string>> => {
+  const { rolldown } = await import("rolldown")
+  const bundled = await rolldown({ platform: "node", logLevel: "silent", ...input })
+  const { output: files } = await bundled.write({ sourcemap: false, ...output })
+  await bundled.close()
+  return files.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
 }
 
 /** Makes a bundle anew, while processes run the former one or start from it. */

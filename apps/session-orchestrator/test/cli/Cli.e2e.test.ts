@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest"
 import { spawn, spawnSync } from "node:child_process"
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,7 +18,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { MAIN } from "../service/Program.ts"
 
@@ -50,10 +51,12 @@ const holdfast = (
     readonly watch?: (stderr: string) => void
     /** Sent instead of Ctrl-C. */
     readonly signal?: NodeJS.Signals
+    /** The program; by default the one of the present sources, beside its packages. */
+    readonly main?: string
   } = {}
 ): Promise<Outcome> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [options.main ?? MAIN, ...args], {
       cwd: directory,
       env: { HOME: directory, PATH: process.env["PATH"], ...options.env }
     })
@@ -103,6 +106,25 @@ describe("holdfast", () => {
       encoding: "utf8"
     })
     expect({ status, stderr, stdout }).toEqual({ status: 0, stderr: "", stdout: `holdfast ${manifest.version}\n` })
+  })
+
+  it("counts tokens where no package is beside the program", async () => {
+    const alone = mkdtempSync(join(directory, "alone "))
+    cpSync(dirname(MAIN), join(alone, "program"), { recursive: true })
+    const config = {
+      model: "simulated/down",
+      models: { "simulated/ok": { contextWindow: 100_000 } },
+      retry: {
+        profile: "interactive",
+        routing: { type: "fallback-chain", chains: { "simulated/down": ["simulated/ok"] } }
+      },
+      database: { path: "holdfast.db" }
+    }
+    writeFileSync(join(alone, "holdfast.config.json"), JSON.stringify(config))
+    const args = ["run", "--config", join(alone, "holdfast.config.json"), "Hello"]
+    const outcome = await holdfast(args, { main: join(alone, "program/main.js") })
+    expect(outcome.stderr).toContain("Goes on with simulated/ok instead of simulated/down.")
+    expect(outcome.code).toBe(0)
   })
 
   it("a checkout without its packages names the command that installs them, and an old Node the version", () => {
