@@ -145,7 +145,20 @@ export class RpcClient extends CommandMethods.base<Calls>() implements AsyncDisp
     const events = new Pushed<TurnEvent.TurnEvent>(MOST_BEHIND, tooSlow)
     const off = this.on((event) => events.push(event))
     void this.#closed.then(() => events.fail(ENDED))
-    return read(events, off)
+    const reading = read(events, off)
+    // A generator ends behind its next event, which may never come; before its first it runs no `finally`.
+    const leave = (): ReturnType<typeof reading.return> => {
+      off()
+      events.fail(ENDED)
+      return reading.return()
+    }
+    return {
+      next: () => reading.next(),
+      return: leave,
+      [Symbol.asyncIterator]() {
+        return this
+      }
+    }
   }
 
   /** Ends the process and returns its exit code; `null` where a signal ended it, or it never started. */
@@ -250,7 +263,7 @@ const tooSlow = () => new RpcError("too-slow", `The iteration was more than ${MO
 /** The end of the process is the end of its events. */
 const ENDED = Symbol("ended")
 
-async function* read<A>(events: Pushed<A>, off: () => void): AsyncGenerator<A, void> {
+async function* read<A>(events: Pushed<A>, off: () => void): AsyncGenerator<A, void, void> {
   try {
     for (;;) yield* await events.next()
   } catch (error) {

@@ -109,6 +109,16 @@ describe("an iteration over events", () => {
     expect(await events.next()).toEqual({ done: true, value: undefined })
   })
 
+  it("that is left while it waits ends at once, and so does one that was never read", async () => {
+    const { client, writes } = started()
+    const [waiting, unread] = [client.events(), client.events()]
+    const next = waiting.next()
+    const over = { done: true, value: undefined }
+    expect(await Promise.all([waiting.return?.(), next, unread.return?.()])).toEqual([over, over, over])
+    writes(end("a"))
+    expect(await Promise.all([waiting.next(), unread.next()])).toEqual([over, over])
+  })
+
   it("rule P16: that falls too far behind fails, and keeps nothing", async () => {
     const { pushed } = started()
     for (const n of [1, 2, 3, 4]) pushed.push(n)
