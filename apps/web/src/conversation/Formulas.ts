@@ -119,8 +119,8 @@ const LINE = "formulaLine" as never
 const isSpace = (code: Code): boolean => code === null || code < 0 || code === 32
 const isWord = (code: Code): boolean => code !== null && /[\p{L}\p{N}$]/u.test(String.fromCodePoint(Math.max(code, 0)))
 
-/** An amount of money, and words: `5, i.e. 5`. */
-const AMOUNT = /^\d[\d.,]*[,;:]?\s+\p{L}[\p{L}.]*\s/u
+/** An amount of money, and words: `5, i.e. 5`. One letter is a variable. */
+const AMOUNT = /^\d[\d.,]*[,;:]?\s+\p{L}[\p{L}.]+\s/u
 
 /** The ends that a text was searched for up to its own end, in vain: none is searched for twice. */
 const missing = new WeakMap<TokenizeContext, Set<number>>()

@@ -34,10 +34,13 @@ it("formulas have dollars, parentheses or brackets", () => {
 })
 
 it("an amount of money with words behind it is none", () => {
-  expect(formulasOf("It costs $5, i.e. 5$. Or $20 more or 7$, but $5 + x$ and $3 cm$ and $1, x, x^2$")).toEqual([
+  expect(
+    formulasOf("It costs $5, i.e. 5$. Or $20 more or 7$, but $5 + x$ and $3 cm$ and $1, x, x^2$ and $2 n + 1$")
+  ).toEqual([
     ["$5 + x$", false],
     ["$3 cm$", false],
-    ["$1, x, x^2$", false]
+    ["$1, x, x^2$", false],
+    ["$2 n + 1$", false]
   ])
 })
 
