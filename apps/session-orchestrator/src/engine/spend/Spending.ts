@@ -17,7 +17,7 @@ import { Directive, type Observer, type Provider, RetryStrategy, type Router } f
 import { type History, ProviderCall } from "@holdfast/kernel/host"
 import { Count, defined, Failure, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import type { WorkGroup } from "@holdfast/wire/api"
-import { Clock, Duration, Effect, PubSub, Schedule, Stream } from "effect"
+import { Clock, Duration, Effect, PubSub, Schedule, Semaphore, Stream } from "effect"
 import { InvalidRequest } from "../conversation/Conversations.ts"
 import type { SpendSettings } from "../conversation/Defaults.ts"
 import * as DailyTime from "../../base/text/DailyTime.ts"
@@ -141,12 +141,13 @@ export const make = Effect.fn("Spending.make")(function* (
       account.enterRaises([raise])
       PubSub.publishUnsafe(news, name)
     })
-  // Its row comes first: other runners read it before their turns go on.
+  // Its row comes first: other runners read it before their turns go on. A client that leaves meanwhile does not part the two.
   const put = (raising: Raising) =>
     Effect.andThen(
       Effect.suspend(() => raises?.add(raising.raise, clock.currentTimeMillisUnsafe()) ?? Effect.void),
       raisedBy(raising)
-    )
+    ).pipe(Effect.uninterruptible)
+  const line = yield* Semaphore.make(1)
   const reread = Effect.suspend(() => {
     const now = clock.currentTimeMillisUnsafe()
     if (now - readAt < REREAD_MS) return Effect.void
@@ -249,9 +250,14 @@ export const make = Effect.fn("Spending.make")(function* (
       if (conversationId !== undefined)
         yield* read({ log, lists }, { conversationId }, (_row, uses) => uses.forEach((use) => spent.add(use)))
       if (isShared) yield* Effect.andThen(reread, readRaises)
-      const raise = account.raised(limit, name, { money, tokens }, clock.currentTimeMillisUnsafe(), spent)
+      // One behind the other: a smaller raise does not take the place of a larger one.
+      const raise = yield* line.withPermit(
+        Effect.suspend(() => {
+          const raise = account.raised(limit, name, { money, tokens }, clock.currentTimeMillisUnsafe(), spent)
+          return raise === undefined ? Effect.undefined : Effect.as(put({ raise, name }), raise)
+        })
+      )
       if (raise === undefined) return yield* refuse(`spend[${wanted.limit}] allows nothing: name money or tokens.`)
-      yield* put({ raise, name })
       return {
         ...name,
         ...defined({

@@ -5,7 +5,7 @@ import { GivenRecords, ScriptedProvider } from "@holdfast/kernel/testing"
 import type { Provider } from "@holdfast/kernel"
 import { History } from "@holdfast/kernel/host"
 import { Ids } from "@holdfast/wire"
-import { Duration, Effect, Layer, Logger, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Layer, Logger, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ConversationSetup from "../conversation/ConversationSetup.ts"
 import * as Spending from "../../../src/engine/spend/Spending.ts"
@@ -350,6 +350,37 @@ describe("a limit that is raised", () => {
       assert.isUndefined(yield* refusal())
       yield* TestClock.adjust("24 hours")
       assert.include(yield* refusal(), "spend[0]")
+    })
+  )
+
+  it.effect("is in force as its row has it, where its client leaves meanwhile, and where two are raised at once", () =>
+    Effect.gen(function* () {
+      const rows: Array<SpendRaise> = []
+      const written = yield* Deferred.make<void>()
+      const sources = {
+        lists: { turns: () => Effect.succeed({ rows: [], next: undefined }), labelsOf: () => Effect.succeed({}) },
+        log: { load: () => Effect.succeed([]) },
+        raises: {
+          load: () => Effect.succeed([]),
+          add: (raise: SpendRaise) =>
+            Effect.andThen(
+              Effect.sync(() => rows.push(raise)),
+              Deferred.await(written)
+            )
+        }
+      }
+      const limits = [{ per: "day", tokens: 1, then: "fail" }] as const
+      const spending = yield* Spending.make({ limits, prices: {}, isShared: false }, sources)
+      const left = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 60 }), { startImmediately: true })
+      const smaller = yield* Effect.forkChild(spending.raise({ limit: 0, tokens: 5 }), { startImmediately: true })
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(left), { startImmediately: true })
+      yield* Deferred.succeed(written, undefined)
+      yield* Fiber.join(leaving)
+      assert.strictEqual((yield* Fiber.join(smaller)).tokens, 61)
+      assert.deepStrictEqual(
+        rows.map(({ tokens }) => tokens),
+        [61, 61]
+      )
     })
   )
 
