@@ -57,6 +57,6 @@ const QUOTED = /"(?:[^"\\]|\\.)*(?:"|\\?$)/gs
 
 /** The preference, with its value, up to the next one or to its parameters. Blanks may surround the equals sign. */
 const ASYNC = new RegExp(
-  `(?:^|,)[ \\t]*${TurnsGroup.RESPOND_ASYNC}[ \\t]*(?:=[ \\t]*([^,; \\t]*)[ \\t]*)?(?:$|[,;])`,
+  `(?:^|,)[ \\t]*${TurnsGroup.RESPOND_ASYNC}[ \\t]*(?:=[ \\t]*(?:([^,; \\t]+)[ \\t]*)?)?(?:$|[,;])`,
   "i"
 )
