@@ -31,7 +31,7 @@ interface Value {
   readonly heldMs?: number
   readonly failure?: { readonly shared?: boolean }
   /** What a decision is made of. */
-  readonly basis?: { readonly scheduledMs?: number; readonly hintMs?: number }
+  readonly basis?: { readonly delayMs?: number; readonly scheduledMs?: number; readonly hintMs?: number }
 }
 
 /** The turn of a call that the gateway holds. */
@@ -233,7 +233,8 @@ export class Laws {
       const at = `step ${step} of ${turn}`
       const wait = retries.reduce((most, { delayMs = 0 }) => Math.max(most, delayMs), 0)
       const cut = retries.find(
-        ({ basis = {}, delayMs = 0 }) => delayMs < (basis.hintMs ?? basis.scheduledMs ?? 0) && !isClipping
+        ({ basis: { delayMs = Infinity, hintMs, scheduledMs = 0 } = {} }) =>
+          delayMs < (hintMs ?? scheduledMs) && !isClipping
       )
       this.check("D1 a wait that does not fit is refused", cut === undefined, () => `${at}: ${JSON.stringify(cut)}`)
       this.check("P6 no wait is longer than the longest", wait <= longest, () => `${at}: ${wait} ms of ${longest}`)
