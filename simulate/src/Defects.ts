@@ -115,9 +115,9 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a write that the disk refuses counts as made (Driver.D1)",
     path: `${SERVICE}/engine/driver/Appends.ts`,
-    find: 'return error._tag === "StorageError" ? this.rewrite(turn, write, error) : this.loop.refused(turn, error)',
+    find: 'if (error?._tag === "StorageError") return this.rewrite(turn, write, error)',
     replace:
-      'if (error._tag !== "StorageError") return this.loop.refused(turn, error); turn.writing = undefined; return this.loop.written(turn, write, [])'
+      'if (error?._tag === "StorageError") { turn.writing?.over(); turn.writing = undefined; return this.loop.written(turn, write, []) }'
   },
   {
     name: "a call goes on after an abort (D8)",
