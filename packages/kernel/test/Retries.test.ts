@@ -167,6 +167,15 @@ describe("an error before content", () => {
     })
   )
 
+  bothWays("rule C10: a provider's first content that cannot be read is its bug", (start) =>
+    Effect.gen(function* () {
+      const malformed = JSON.parse('{ "type": "text-delta" }')
+      const run = yield* start({ scripts: [breaksOff(malformed), answer("ok")], strategy: strategy() })
+      const end = yield* settle(run)
+      assert.deepStrictEqual([end.status, end.attempts, run.sink.shown], ["completed", 2, "ok"])
+    })
+  )
+
   bothWays("rule C10: a thrown value that is no error is quoted unchanged", (start) =>
     Effect.gen(function* () {
       const run = yield* start({ scripts: [dies("out of paper")], strategy: strategy({ delays: [] }) })

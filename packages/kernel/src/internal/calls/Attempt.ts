@@ -114,12 +114,18 @@ export class Listening implements ProviderCall.Listener {
 
   readonly progress = (): void => {}
 
-  /** Lets the content leave. */
+  /** Lets the content leave. What throws there is the end of the call, as in `events` (ProviderCall.L3). */
   release(): void {
     const { held } = this
     this.isReleased = true
     this.held = undefined
-    if (held !== undefined && !this.isOver && this.take(held)) this.running?.more()
+    if (held === undefined || this.isOver) return
+    try {
+      if (this.take(held)) this.running?.more()
+    } catch (defect) {
+      this.running?.cancel()
+      this.end(Exit.die(defect))
+    }
   }
 
   /** Ends the call. */
