@@ -350,7 +350,7 @@ export const ToolServerSettings = Schema.Struct({
     default: []
   }),
   confirm: setting(Types.ToolNames, {
-    doc: "list of tools that run once a person has approved the call ([operations](api.md#tool-calls-that-need-approval))",
+    doc: "list of tools that run once a person has approved the call ([how](api.md#tool-calls-that-need-approval))",
     default: []
   }),
   // A question at night can be answered in the morning.
