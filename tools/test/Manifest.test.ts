@@ -51,7 +51,11 @@ describe("a published manifest", () => {
   it("Manifest.M3: of a bundle asks only for what the bundle does not contain", () => {
     const publish = { ...folder.publish, bundle: "program", dependencies: ["ajv"] }
     const bundled = Manifest.published({ ...folder, publish }, { catalog: { ajv: "8.20.0" }, modules: {} })
-    assert.deepInclude(bundled, { bin: { holdfast: "./src/main.js" }, dependencies: { ajv: "^8.20.0" } })
+    assert.deepInclude(bundled, {
+      bin: { holdfast: "./src/main.js" },
+      dependencies: { ajv: "^8.20.0" },
+      engines: { node: ">=22.19" }
+    })
     assert.notProperty(bundled, "bundle")
   })
 })

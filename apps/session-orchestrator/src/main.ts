@@ -9,9 +9,10 @@
 import * as module from "node:module"
 import { join } from "node:path"
 
-const [major = ""] = process.versions.node.split(".")
-if (Number(major) < 22) {
-  process.stderr.write(`Holdfast needs Node 22 or newer; this is Node ${process.versions.node}.\n`)
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+// What `undici` and `@effect/platform-node` ask for.
+if (major < 22 || (major === 22 && minor < 19)) {
+  process.stderr.write(`Holdfast needs Node 22.19 or newer; this is Node ${process.versions.node}.\n`)
   process.exit(2)
 }
 

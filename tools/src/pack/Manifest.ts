@@ -72,6 +72,8 @@ export const published = (manifest: Manifest, { catalog, modules, repository }: 
   return {
     ...rest,
     ...COMMON,
+    // A program has the packages in it that ask for this; of a library npm warns by their own manifests.
+    ...(publish?.bundle !== undefined && { engines: { node: ">=22.19" } }),
     ...(publish?.bin && { bin: publish.bin }),
     repository: repository && { type: "git", ...repository },
     exports:

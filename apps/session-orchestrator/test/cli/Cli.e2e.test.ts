@@ -144,7 +144,7 @@ describe("holdfast", () => {
     writeFileSync(join(tools, "node"), '#!/bin/sh\n[ "$1" = --version ] || exit 1\necho v20.1.0\n', { mode: 0o755 })
     const old = run(`${tools}:/usr/bin:/bin`)
     expect(old.status).toBe(2)
-    expect(old.stderr).toBe("holdfast: the sources need Node 22.18 or newer, and the node in PATH is v20.1.0.\n")
+    expect(old.stderr).toBe("holdfast: the sources need Node 22.19 or newer, and the node in PATH is v20.1.0.\n")
   })
 
   it("serve from a checkout makes a bundle where a source is newer, and every command runs that of the present sources", () => {

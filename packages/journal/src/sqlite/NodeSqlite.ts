@@ -8,20 +8,13 @@
 import process from "node:process"
 import type * as sqlite from "node:sqlite"
 
-/** Opens a database. Before 22.16 Node leaves out the option `timeout`. */
-export const open = (file: string, { timeout = 0, ...options }: sqlite.DatabaseSyncOptions): sqlite.DatabaseSync => {
-  const database = new (load().DatabaseSync)(file, options)
-  database.exec(`PRAGMA busy_timeout = ${timeout}`)
-  return database
-}
-
 /** Opens a database, uses it, and closes it. */
 export const using = <A>(
   file: string,
   options: sqlite.DatabaseSyncOptions,
   use: (database: sqlite.DatabaseSync) => A
 ): A => {
-  const database = open(file, options)
+  const database = new (load().DatabaseSync)(file, options)
   try {
     return use(database)
   } finally {

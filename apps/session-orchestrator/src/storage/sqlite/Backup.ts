@@ -113,7 +113,8 @@ const copy = (
 
 /** A connection that reads the state of one moment until it is closed. */
 const openSnapshot = (from: string): DatabaseSync => {
-  const source = NodeSqlite.open(from, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
+  const { DatabaseSync } = NodeSqlite.load()
+  const source = new DatabaseSync(from, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
   try {
     source.exec("BEGIN")
     // A transaction begins with its first read.

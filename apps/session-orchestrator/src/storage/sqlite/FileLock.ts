@@ -36,7 +36,7 @@ export type Attempt =
 export const acquireUnsafe = (filename: string, note: string): Attempt => {
   for (let round = 0; round < ROUNDS; round++) {
     DatabaseFile.createMissing(filename)
-    const database = NodeSqlite.open(filename, { timeout: ACQUIRE_TIMEOUT_MS })
+    const database = new (NodeSqlite.load().DatabaseSync)(filename, { timeout: ACQUIRE_TIMEOUT_MS })
     try {
       const left = readNote(database)
       const holds = hold(database, note)
