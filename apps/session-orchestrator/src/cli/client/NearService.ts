@@ -11,6 +11,7 @@ import { Context, Effect, Layer, Option, References, Schedule, type Scope } from
 import { GlobalFlag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import * as fs from "node:fs"
+import * as http from "node:http"
 import * as os from "node:os"
 import { dirname, join, relative } from "node:path"
 import { setTimeout } from "node:timers/promises"
@@ -62,8 +63,8 @@ export const find = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Found, CommandFailure, Needs> {
   if (RunningService.isNamed(url, environment)) {
     const address = yield* RunningService.addressOf(url, environment, config.server)
-    const client = yield* RunningService.connect(address, { retryForMs: 0 })
-    yield* RunningService.inWords(client.health)
+    const client = RunningService.connect(address, { retryForMs: 0 })
+    yield* RunningService.inWords(Effect.flatMap(client, ({ health }) => health))
     return { address, isOwn: false }
   }
   const token = RunningService.tokenOf(config.server)
@@ -221,14 +222,16 @@ export const follow = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether a Holdfast service is at an address. */
+/** Whether a Holdfast service is at an address, and takes new connections: a service that ends answers open connections alone. */
 export const answers = (url: string): Effect.Effect<boolean> =>
-  Effect.promise(() =>
-    fetch(`${url}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) }).then(
-      (response) => response.ok,
-      () => false
-    )
-  )
+  Effect.callback((resume) => {
+    const options = { agent: false, signal: AbortSignal.timeout(PATIENCE_MS) }
+    const request = http.get(`${url}/healthz`, options, ({ statusCode }) => {
+      resume(Effect.succeed(statusCode === 200))
+      request.destroy()
+    })
+    request.on("error", () => resume(Effect.succeed(false)))
+  })
 
 /** The configuration of such a service: for this machine. */
 const alone = (config: Values, port: number): Values => ({
