@@ -293,13 +293,17 @@ writeFileSync(
 )
 const server = join(modules, ".bin/holdfast")
 const old = (args: ReadonlyArray<string>): string => run(join(modules, "node-20/bin/node"), args).text
-for (const [what, text] of [
-  ["service", old([join(modules, "@holdfast/server/program/main.js"), "--version"])],
-  ["library", old(["--input-type=module", "-e", 'import { holdfast } from "holdfast"; holdfast({ model: () => [] })'])]
+for (const [what, oldest, text] of [
+  ["service", "22.19", old([join(modules, "@holdfast/server/program/main.js"), "--version"])],
+  [
+    "library",
+    "22",
+    old(["--input-type=module", "-e", 'import { holdfast } from "holdfast"; holdfast({ model: () => [] })'])
+  ]
 ] as const)
   check(
     `on Node 20 the ${what} names the version that it needs`,
-    text.includes("needs Node 22 or newer") ? undefined : text
+    text.includes(`needs Node ${oldest} or newer`) ? undefined : text
   )
 checkRun(
   "the published service loads packages of the AI SDK beside its configuration",
