@@ -213,6 +213,8 @@ describe("a held call", () => {
               GatewayRig.sendError(call, model === "m" ? 402 : 503)
             })
           },
+          // Its request is not in the turn: what is there is not measured, and no tokenizer is loaded for it.
+          file: { models: { "own/spare": { contextWindow: 1 } } },
           retry: {
             ...Service.QUICK,
             routing: {

@@ -51,7 +51,9 @@ export const of = (
   // The gate stands outside the limits: a call that exceeds a limit has failed, and the gate must get that failure.
   const gated = Admission.throughGates(plan.provider, gates, life, goesOn, Admission.isOrdered(known))
   const provider = spending === undefined ? gated : spending.checked(gated, checkedOf(life, turn))
-  const countTokens: Models.CountTokens = (request) => ContextSize.of(request, Tokenizer.count)
+  // The request of a held call is not in its turn: no window is compared with it, and its guard counts its bytes.
+  const countTokens: Models.CountTokens =
+    held === undefined ? (request) => ContextSize.of(request, Tokenizer.count) : () => 0
   const found = held?.account === undefined ? standings : Standings.ofClient(standings, held.account)
   const { router, ...ports } = TurnPorts.portsOf(
     {
@@ -70,7 +72,6 @@ export const of = (
     }
   )
   const priceOf: SpendGuard.PriceOf = (target) => SpendSums.priceOf(defaults.prices ?? {}, Target.format(target))
-  // The request of a held call is not in its turn: it is counted by its bytes.
   const counting = held === undefined ? countTokens : () => held.inputTokens
   const strategy = deciding({ countTokens: counting, isEnabled, life, plan, priceOf, spending })
   return {
