@@ -128,8 +128,8 @@ const run = Effect.fnUntraced(function* (parts: CommandParts, given: Given, conf
     Effect.catch((error) => Effect.succeed(!(error instanceof ClientError) || !RunningService.isAway(error)))
   )
   const look = Effect.gen(function* () {
-    const isThere =
-      terminal.isStderrTerminal || prints ? yield* titled : yield* NearService.answers(service.address.url)
+    const isShown = terminal.isStderrTerminal || prints
+    const isThere = isShown ? yield* titled : isNamed || (yield* NearService.answers(service.address.url))
     if (!isThere && !isNamed && !service.isOwn) service = yield* again
   }).pipe(Effect.ignore) // the next look may find it
   const looking = yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(LOOK_EVERY), look)))
