@@ -7,10 +7,12 @@ import { Markdown, MarkdownInProgress } from "../../src/conversation/Markdown.ts
 const htmlOf = (text: string): string => renderToStaticMarkup(createElement(Markdown, { text }))
 
 it("text of a model becomes paragraphs, code and tables", () => {
-  const html = htmlOf("# Head\n\nSome **bold** text.\n\n```ts\nconst a = 1\n```\n\n| a |\n|---|\n| b |\n\n- [x] done\n")
+  const html = htmlOf(
+    "# Head\n\nSome **bold** text.\n\n```nix\nconst a = 1\n```\n\n| a |\n|---|\n| b |\n\n- [x] done\n"
+  )
   expect(html).toContain('<h3 class="depth-1">Head</h3>')
   expect(html).toContain("<strong>bold</strong>")
-  expect(html).toContain('<code class="language-ts">const a = 1\n</code>')
+  expect(html).toContain('<code class="language-nix">const a = 1\n</code>')
   expect(html).toContain("<td>b</td>")
   expect(html).toContain("☑")
 })
