@@ -22,8 +22,9 @@ export class Watcher {
   /** The last wait of each turn that this connection has announced. */
   private readonly waits = new Map<string, string>()
   private connection = 0
-  /** When its newest connection began. */
+  /** When its newest connection began, and when it last took something. */
   connectedAt = 0
+  private tookAt = 0
 
   constructor(around: Surroundings, name: string, plan: Watched, watched: Prompter | undefined) {
     this.around = around
@@ -35,6 +36,12 @@ export class Watcher {
     const connect = () => around.whenReady(() => this.connect())
     if (watched === undefined) connect()
     else watched.whenAcknowledged(connect)
+  }
+
+  /** It reads slowly, and has not taken all that is there. */
+  get isBehind(): boolean {
+    const { latencyMs, readMs } = this.plan
+    return readMs > 0 && this.around.world.now - this.tookAt <= readMs + latencyMs
   }
 
   private connect(): void {
@@ -64,6 +71,7 @@ export class Watcher {
         Stream.runForEachArray(frames, (frames) =>
           Effect.suspend(() => {
             if (!process.isAlive) return Effect.never
+            this.tookAt = world.now
             last = this.inOrder(frames, last)
             world.after(latencyMs, () => {
               if (this.connection !== number) return
