@@ -165,20 +165,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "defects are judged by the turn loop before it asks a router; `Routes.direct` does not read them"
   },
   {
-    path: "packages/policy/src/decision/SpendGuard.ts",
-    operator: "constant",
-    before: "0",
-    line: "const ofRequest = maxInputTokens === undefined ? 0 : countTokens(sent, target) // G3",
-    reason: "where there is no limit nothing is compared with it"
-  },
-  {
-    path: "packages/policy/src/hint/Instant.ts",
-    operator: "constant",
-    before: "1",
-    line: "const monthOf = (name: string | undefined): number => (name === undefined ? -1 : MONTHS.indexOf(name))",
-    reason: "the patterns have a month wherever they match"
-  },
-  {
     path: "packages/policy/src/hint/BodyHint.ts",
     operator: "branch",
     before: "day === undefined || time === undefined || zone === undefined",
@@ -256,13 +242,6 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "a credential in use comes first among the free ones too"
   },
   {
-    path: "packages/kernel/src/internal/machine/FailedSteps.ts",
-    operator: "boundary",
-    before: "results.length > 0",
-    line: "results.length > 0 && results.every(({ isError }) => isError) ? before + 1 : 0",
-    reason: "it is asked behind a round of tool calls only, which has at least one"
-  },
-  {
     path: "packages/policy/src/routing/Plan.ts",
     operator: "boundary",
     before: "at > 0",
@@ -277,39 +256,11 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "in an empty level there is nothing to find, and none behind it"
   },
   {
-    path: "packages/providers/src/decoding/DeltaTemplate.ts",
-    operator: "boundary",
-    before: "at < 0",
-    line: "if (at < 0 || data.includes(literal, at + 2)) return undefined",
-    reason: "no JSON begins with a colon"
-  },
-  {
     path: "packages/providers/src/decoding/SseParser.ts",
     operator: "constant",
     before: "0",
     line: 'if (held.length > 0) read("\\n")',
     reason: "a line of one character is no field"
-  },
-  {
-    path: "packages/providers/src/http/Undici.ts",
-    operator: "dropped",
-    before: "this.wake = undefined",
-    line: "this.wake = undefined",
-    reason: "a waiter that is woken a second time ignores it"
-  },
-  {
-    path: "packages/providers/src/limits/Limits.ts",
-    operator: "constant",
-    before: "true",
-    line: "return Effect.forkIn(watchdog, scope, { startImmediately: true })",
-    reason: "the watchdog counts from when the waiting began, not from when it first looks at the clock"
-  },
-  {
-    path: "packages/providers/src/decoding/DeltaTemplate.ts",
-    operator: "boundary",
-    before: "end < known.before.length",
-    line: "if (end < known.before.length) return undefined",
-    reason: "where the two are equal the text is empty, which is no delta either"
   },
   {
     path: "packages/policy/src/decision/Backoff.ts",
@@ -326,39 +277,11 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "the handler is of an empty API, which holds nothing but memory"
   },
   {
-    path: "packages/policy/src/Heap.ts",
-    operator: "boundary",
-    before: "entry.place > 0",
-    line: "while (entry.place > 0) {",
-    reason: "above its top a heap has `undefined`, where rising ends too"
-  },
-  {
-    path: "packages/policy/src/Heap.ts",
-    operator: "boundary",
-    before: "a.turn < b.turn",
-    line: "a.key < b.key || (a.key === b.key && a.turn < b.turn)",
-    reason: "no two entries have the same turn"
-  },
-  {
     path: "packages/journal/src/Spread.ts",
     operator: "constant",
     before: "1",
     line: "const stepMs = Math.min(STEP_MS, WINDOW_MS / Math.max(1, due.length))",
     reason: "the first turn starts at once, however long a step is"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
-    operator: "constant",
-    before: "0",
-    line: "pg: () => globalThis.crypto.randomUUID().slice(0, WRITER_LENGTH),",
-    reason: "any part of a UUID tells writers apart"
-  },
-  {
-    path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
-    operator: "constant",
-    before: "0",
-    line: "private first = 0",
-    reason: "positions are compared with each other only: it does not matter where they begin"
   },
   {
     path: "apps/session-orchestrator/src/engine/session/Backlog.ts",
@@ -417,46 +340,11 @@ export const listed: ReadonlyArray<Listed> = [
     reason: "how many are woken at once is a matter of time"
   },
   {
-    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
-    operator: "constant",
-    before: "256",
-    line: "export const PAGE = 256",
-    reason: "how many rows are read at once is a matter of memory and time"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
-    operator: "constant",
-    before: "32",
-    line: "const FORGOTTEN_AT_ONCE = 32",
-    reason: "how many journals go at once is a matter of time"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/sql/SqlStore.ts",
-    operator: "constant",
-    before: "64",
-    line: "const READS_AT_ONCE = 64",
-    reason: "how many are read at once is a matter of memory and time"
-  },
-  {
     path: "apps/session-orchestrator/src/storage/Store.ts",
     operator: "constant",
     before: "64",
     line: "const AT_ONCE = 64",
     reason: "how many are read at once is a matter of memory and time"
-  },
-  {
-    path: "packages/journal/src/sql/Inserts.ts",
-    operator: "constant",
-    before: "64",
-    line: "const SIZES = [64, 8, 1] as const",
-    reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
-  },
-  {
-    path: "packages/journal/src/sql/Inserts.ts",
-    operator: "constant",
-    before: "8",
-    line: "const SIZES = [64, 8, 1] as const",
-    reason: "how many rows one statement writes is a matter of time, as long as one of them writes one"
   },
   {
     path: "apps/session-orchestrator/src/storage/sqlite/Backup.ts",
@@ -504,13 +392,6 @@ export const listed: ReadonlyArray<Listed> = [
     path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
     operator: "constant",
     before: "0",
-    line: "const sofar = Span.format(shown.at(-1)?.atMs ?? 0)",
-    reason: "a table without rows is told before"
-  },
-  {
-    path: "apps/session-orchestrator/src/base/text/PolicyText.ts",
-    operator: "constant",
-    before: "0",
     line: ": `there are no more than ${count(RetryPolicy.mostRetries(policy) ?? 0)} (retry.maxRetries).`",
     reason: "only a limit ends a schedule by that limit"
   },
@@ -527,13 +408,6 @@ export const listed: ReadonlyArray<Listed> = [
     before: "0",
     line: "return `the next wait would not fit into the budget of ${Span.format(policy.budget.totalMs ?? 0)} (retry.budget).`",
     reason: "only a limit ends a schedule by that limit"
-  },
-  {
-    path: "apps/session-orchestrator/src/storage/sqlite/FileLock.ts",
-    operator: "branch",
-    before: 'Predicate.hasProperty(error, "errcode") && Predicate.isNumber(error.errcode)',
-    line: 'Predicate.hasProperty(error, "errcode") &&',
-    reason: "what is no number has no code in it"
   }
 ]
 

@@ -55,7 +55,17 @@ const rig = Effect.gen(function* () {
       Effect.sync(() => endpoint.calls.filter(({ url }) => url !== "/hold").length),
       (count) => count >= n
     )
-  return { asked, directory, endpoint, run, state }
+  /** A first program, which has the service until `state.go`. */
+  const holding = Effect.gen(function* () {
+    const first = yield* run("node", "-e", `fetch("${endpoint.url}/hold").then((r) => r.text())`)
+    yield* Process.eventually(
+      "the first program",
+      Effect.sync(() => endpoint.calls.length),
+      (count) => count === 1
+    )
+    return first
+  })
+  return { asked, directory, endpoint, holding, run, state }
 })
 
 describe.concurrent("holdfast with", () => {
@@ -77,13 +87,8 @@ describe.concurrent("holdfast with", () => {
 
   it.live("takes over the service, and its agent's wait, when the process ends that had it", () =>
     Effect.gen(function* () {
-      const { asked, endpoint, run, state } = yield* rig
-      const first = yield* run("node", "-e", `fetch("${endpoint.url}/hold").then((r) => r.text())`)
-      yield* Process.eventually(
-        "the first program",
-        Effect.sync(() => endpoint.calls.length),
-        (count) => count === 1
-      )
+      const { asked, endpoint, holding, run, state } = yield* rig
+      const first = yield* holding
       const second = yield* run("node", "agent.mjs")
       yield* asked(2)
       state.isStuck = true
@@ -105,13 +110,8 @@ describe.concurrent("holdfast with", () => {
 
   it.live("stays while a call of another program waits that does not ask again", () =>
     Effect.gen(function* () {
-      const { asked, endpoint, run, state } = yield* rig
-      const first = yield* run("node", "-e", `fetch("${endpoint.url}/hold").then((r) => r.text())`)
-      yield* Process.eventually(
-        "the first program",
-        Effect.sync(() => endpoint.calls.length),
-        (count) => count === 1
-      )
+      const { asked, holding, run, state } = yield* rig
+      const first = yield* holding
       const second = yield* run("node", "agent.mjs", "--sdk")
       yield* asked(2)
       state.go()
