@@ -130,10 +130,19 @@ const commands = async (rig: Rig): Promise<void> => {
       await page.goBack()
       await page.goForward()
       same(await field.inputValue(), "Not yet sent", "the draft after navigation")
+      // The page learns the state from before the prompt only when the prompt was accepted.
+      const accepted = page.waitForResponse((response) => response.request().method() === "POST")
+      await page.route(/\/v1\/conversations\/[^/?]+$/u, async (route) => {
+        const response = await route.fetch()
+        await accepted
+        await route.fulfill({ response }).catch(() => undefined)
+      })
       await page.reload()
       same(await field.inputValue(), "Not yet sent", "the draft after a reload")
+      await wait(page).waitFor()
       await button(page, "Send").click()
       await seen(page, "1 prompt queued behind this turn")
+      await page.unrouteAll({ behavior: "ignoreErrors" })
       await seen(page.getByRole("region", { name: "Queued prompts" }), "Not yet sent")
       await seen(page.locator(".entry.selected"), /waits \d/)
       await asks(page)

@@ -46,8 +46,7 @@ export const useBulk = () => {
     }
     setProgress(undefined)
     setResult(resultOf(verb, outcomes, turns.length) + failure)
-    for (const key of ["night", "report", "conversations", "explain"])
-      void queries.invalidateQueries({ queryKey: [key] })
+    for (const key of ["night", "report", "conversations", "explain"]) void Service.readAgain(queries, key)
   }
   return {
     send,

@@ -34,7 +34,7 @@ export const Composer = ({ children, conversationId, isBusy, ref }: ComposerProp
       if (field.current !== null) field.current.value = ""
       attached.clear()
       // A prompt that is queued changes nothing of the turn that the page follows.
-      void queries.invalidateQueries({ queryKey: ["state", conversationId] })
+      void Service.readAgain(queries, "state", conversationId)
     }
   })
   useImperativeHandle(ref, () => (prompt) => {

@@ -3,6 +3,7 @@ import type { Conversation } from "@holdfast/client"
 import { useQueryClient } from "@tanstack/react-query"
 import { useRef } from "react"
 import * as Actions from "../palette/Actions.ts"
+import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import { CommandFailure } from "./CommandFailure.tsx"
 import * as MarkdownTranscript from "./MarkdownTranscript.ts"
@@ -48,7 +49,7 @@ export const Menu = ({ conversationId, title }: MenuProps) => {
         send(async (conversation) => {
           await conversation.delete()
           PageRoute.go({ page: "conversations" })
-          await queries.invalidateQueries({ queryKey: ["conversations"] })
+          await Service.readAgain(queries, "conversations")
         })
       }
     }

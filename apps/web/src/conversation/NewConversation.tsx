@@ -25,7 +25,7 @@ export const NewConversation = ({ isFocused }: { readonly isFocused: boolean }) 
     onSuccess: async (turn) => {
       Draft.keep(NEW, "")
       const { conversationId } = await turn.getState()
-      void queries.invalidateQueries({ queryKey: ["conversations"] })
+      void Service.readAgain(queries, "conversations")
       PageRoute.go({ page: "conversation", conversationId })
     }
   })

@@ -75,7 +75,7 @@ export const Title = ({ conversationId, model, prompt, retry, toolAnswers }: Tit
             send(async (conversation) => {
               await conversation.setTitle(text)
               queries.setQueryData(["title", conversationId], text)
-              await queries.invalidateQueries({ queryKey: ["conversations"] })
+              await Service.readAgain(queries, "conversations")
             })
           }}
           onLeft={close}

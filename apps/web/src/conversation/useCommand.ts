@@ -14,7 +14,8 @@ export const useCommand = (conversationId: string) => {
     mutationFn: (command: Command) => command(Service.client.conversation(conversationId)),
     // No event shows that the budget was extended, or that an answer holds for good.
     onSuccess: () => {
-      for (const queryKey of [["explain"], ["state", conversationId]]) void queries.invalidateQueries({ queryKey })
+      void Service.readAgain(queries, "explain")
+      void Service.readAgain(queries, "state", conversationId)
     }
   })
   return {

@@ -4,6 +4,7 @@
  * The session is in the storage of this origin, which no other port of the machine can read, as it could a cookie.
  */
 import { HoldfastClient } from "@holdfast/client"
+import type { QueryClient } from "@tanstack/react-query"
 import type { AttachmentLimits } from "../attach/Attached.ts"
 
 /** How long a call is tried while the service does not answer. The page shows that it does not; a person need not wait for longer. */
@@ -55,6 +56,16 @@ export const first = async <A>(all: AsyncIterable<A>, most: number): Promise<Rea
     if (items.length >= most) break
   }
   return items
+}
+
+/**
+ * Reads anew what a change has made old.
+ *
+ * A read that is under way may have been answered before the change, and the cache would wait for it where it has nothing yet.
+ */
+export const readAgain = async (queries: QueryClient, ...queryKey: ReadonlyArray<string>): Promise<void> => {
+  await queries.cancelQueries({ queryKey })
+  await queries.invalidateQueries({ queryKey })
 }
 
 // --- internal
