@@ -466,8 +466,11 @@ const formulas = (rig: Rig) =>
     await seen(page.locator(".message.assistant"), "And $\\frac{a$, c.")
     await page.locator("math").nth(2).waitFor()
     same(await page.locator("math").count(), 3, "formulas")
-    const red = page.locator("math", { hasText: "c" }).locator("mi")
-    same(await red.evaluate((element) => getComputedStyle(element).color), "rgb(255, 0, 0)", "the colour")
+    // The answer is drawn anew when it has ended, so an element that was found may be gone.
+    await until(page, () => {
+      const letters = [...document.querySelectorAll("math mi")]
+      return letters.some((each) => each.textContent === "c" && getComputedStyle(each).color === "rgb(255, 0, 0)")
+    })
     await page.context().close()
   })
 
