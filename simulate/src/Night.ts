@@ -278,6 +278,7 @@ class Night {
     const found = this.plan.disk.find((planned) => planned.commit === commit - this.commitsBefore)
     if (found === undefined) return undefined
     const { outcome } = found
+    if (this.fleet.isHealed && outcome.type.startsWith("dies")) return undefined
     this.met(`a commit: ${outcome.type}`)
     this.timeline.add("disk", `commit ${found.commit}: ${outcome.type}`)
     // What is stored late is trouble until then.

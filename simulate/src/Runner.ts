@@ -16,13 +16,16 @@ export interface Shared {
   readonly shards: number
 }
 
+/** The database of the configuration, which no one connects to. */
+export const DATABASE_URL = "postgres://simulated/holdfast"
+
 /** The conversations of a process, which listens at a port of its own. */
 export const layer = ({ links, locks, shards }: Shared, owner: Process, port: number) => {
   const runner = { host: "127.0.0.1", port }
   const address = RunnerAddress.make(runner.host, port)
   const client = Layer.orDie(SqliteClient.layer({ filename: ":memory:" }))
   return Cluster.layerOn(
-    { url: Redacted.make("postgres://simulated/holdfast"), runner, shards },
+    { url: Redacted.make(DATABASE_URL), runner, shards },
     {
       client,
       store: SqlStore.layerSql("simulated", undefined, true),

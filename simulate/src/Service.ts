@@ -133,7 +133,9 @@ const layerOf = (
   { logged, network, tools }: Omit<Options, "world" | "cluster">,
   runner?: ReturnType<typeof Runner.layer>
 ) => {
-  const config = Layer.sync(Config, () => Result.getOrThrow(resolve(settings)))
+  // Runners read from their configuration that others spend, too.
+  const own = runner === undefined ? settings : { ...settings, database: { url: Runner.DATABASE_URL } }
+  const config = Layer.sync(Config, () => Result.getOrThrow(resolve(own)))
   const server = HttpServer.make({
     address: NetAddress.inetAddressFromStringUnsafe("127.0.0.1:4747"),
     serve: () => Effect.void

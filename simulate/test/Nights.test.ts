@@ -14,7 +14,7 @@ const from = Number(process.env["HOLDFAST_NIGHTS_SEED"] ?? Nights.seedOfDay())
 const LONGEST_MS = 15_000
 const MOST_NIGHTS = 300
 
-/** Nights that broke a law, each by a fault of the service that is mended. */
+/** Nights that broke a law, each by a fault that is mended, of the service or of a simulated part. */
 const MENDED = [
   [3001099, "rule X5: an extension of the budget begins the gate's hold anew"],
   [6000669, "rule X3: a turn runs behind later ones after a commit that was stored and reported as failed"],
@@ -28,7 +28,9 @@ const MENDED = [
   [11001995, "rule X13: a held call whose acceptance was stored and reported as failed has no end"],
   [207860944, "rule X13: a held call whose first records were refused has no end"],
   [207860120, "rule D5: a held call whose client comes back announces its wait again"],
-  [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"]
+  [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"],
+  [40028113, "rule X11: a simulated runner does not know that others spend"],
+  [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"]
 ] as const
 
 describe("a fault that is mended", () => {
