@@ -1,24 +1,12 @@
 /**
- * Decides when a wait is over: a pure function of its end and of two clocks.
+ * Decides when a wait is over: a pure function of its end and of two clocks (`next`).
  *
  * A wait has an absolute end. The wall clock shows that end but can be set. The monotonic clock cannot be set but stops while the machine
- * is suspended (on Linux; on other systems it may continue). Neither is right alone, so both are read:
+ * is suspended (on Linux; on other systems it may continue). Neither is right alone, so both are read.
  *
- * - A wait is over at the first reading at which the wall clock has reached its end, or the monotonic clock has counted
- *   its length. It is never over before either.
- * - A clock that is set back does not prolong a wait: it takes no longer than its length, counted by the monotonic clock.
- * - Time in suspension counts: when a machine resumes after the end, the next reading finds the wait over, and readings are no
- *   further apart than `LONGEST_CHUNK_MS`.
- * - A clock that is set forward shortens a wait by no more than the step, and by nothing if it is set back before the end. The
- *   end is not missed either, however far the clock jumps.
- * - Readings are as far apart as possible, and at least 1 ms; so a length beyond 2^31-1 ms needs no special case.
- *
- * **Gotchas**
- *
- * On these two clocks a step forward looks exactly like a suspension: the wall clock has advanced, the monotonic clock has not.
- * Both count as a suspension. That is the usual cause on a laptop, and in a container or virtual machine on a laptop, where even
- * the kernel's own count of suspended time stops. A wrong guess costs one early attempt; the opposite mistake would delay a turn by
- * the whole time of the suspension.
+ * On these two clocks a step forward looks exactly like a suspension, and counts as one. That is the usual cause on a laptop, and in a
+ * container or virtual machine on a laptop, where even the kernel's own count of suspended time stops. A wrong guess costs one early
+ * attempt; the opposite mistake would delay a turn by the whole time of the suspension.
  *
  * Read: Node issues 6763, 20661, 47724; clock_gettime(2), CLOCK_MONOTONIC.
  */
@@ -51,7 +39,18 @@ export const until = (endMs: number, now: Readings): Wait => ({
   deadlineMs: now.monotonicMs + (endMs - now.wallMs)
 })
 
-/** Decides what to do next about a wait, at a reading of the clocks. */
+/**
+ * Decides what to do next about a wait, at a reading of the clocks.
+ *
+ * - A wait is over at the first reading at which the wall clock has reached its end, or the monotonic clock has counted
+ *   its length. It is never over before either.
+ * - A clock that is set back does not prolong a wait: it takes no longer than its length, counted by the monotonic clock.
+ * - Time in suspension counts: when a machine resumes after the end, the next reading finds the wait over, and readings are no
+ *   further apart than `LONGEST_CHUNK_MS`.
+ * - A clock that is set forward shortens a wait by no more than the step, and by nothing if it is set back before the end. The
+ *   end is not missed either, however far the clock jumps.
+ * - Readings are as far apart as possible, and at least 1 ms; so a length beyond 2^31-1 ms needs no special case.
+ */
 export const next = (wait: Wait, now: Readings): Next => {
   const leftMs = Math.min(wait.endMs - now.wallMs, wait.deadlineMs - now.monotonicMs)
   return leftMs <= 0

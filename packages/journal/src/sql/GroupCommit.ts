@@ -8,17 +8,6 @@
  * GroupCommit.G2. A refused write (a constraint, a damaged row) fails alone: its neighbours are committed without it.
  * GroupCommit.G3. An error that concerns all writes (a full disk, a lost connection) fails all writes of the commit, and none is stored;
  *     it also fails the writes that were queued meanwhile, which would each wait as long for the same error.
- * - While another process holds a lock, the commit waits without stopping this process (`DatabaseWait`); for a silent database
- *   it waits no longer than callers do.
- * - Closing accepts no more writes and commits the queued ones. An interrupted caller's write is made all the same.
- * - After a commit of more than a few writes the writer yields a few times, to collect the next writes of the same turns in
- *   one commit: each commit is a sync that stops the thread. Yielding takes microseconds when the process is idle, and a few writes
- *   never wait for it.
- * - On a server the writer yields no longer than `GATHERING_NANOS`. In a busy process each turn of the event loop takes
- *   milliseconds, and a commit on a server costs the thread little: a write that waits for others is late for nothing.
- *
- * Writes of one lane keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were made. So a write
- * may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -37,7 +26,10 @@ export type Apply<In, Out, E> = (inputs: Arr.NonEmptyReadonlyArray<In>) => Effec
 
 /** Commits the writes of many callers together. */
 export interface GroupCommit<E> {
-  /** A queue for writes of one kind. */
+  /**
+   * A queue for writes of one kind, which keep their order. Writes of one commit are made lane by lane, in the order in which the lanes were
+   * made. So a write may rely on a write of an earlier lane that was queued before it, as long as at most `MAX_WRITES` waited there.
+   */
   readonly lane: <In, Out>(apply: Apply<In, Out, E>) => Writes<In, Out, E>
 }
 
@@ -67,16 +59,27 @@ export interface Options<E> {
 /** The most writes of one lane in one commit: some ten milliseconds of the thread. With more, a person who reads a stream sees it halt. */
 export const MAX_WRITES = 500
 
-/** With more writes than this in a commit, their turns are likely to write again together. */
+/**
+ * With more writes than this in a commit, their turns are likely to write again together. Then the writer yields a few times before the
+ * next commit, to collect those writes in one: each commit is a sync that stops the thread. Yielding takes microseconds when the process is
+ * idle, and a few writes never wait for it.
+ */
 const CROWD = 4
 
 /** Turns of the event loop from the end of a commit to the next write of its turns: they receive the result, read, and write. */
 const CROWD_ROUNDS = 8
 
-/** Longer than the rounds take in an idle process, and short beside what a person notices. */
+/**
+ * The longest that the writer yields on a server: longer than the rounds take in an idle process, and short beside what a person notices. In
+ * a busy process each turn of the event loop takes milliseconds, and a commit on a server costs the thread little: a write that waits for
+ * others is late for nothing.
+ */
 const GATHERING_NANOS = 2_000_000n
 
-/** Starts the writer. It ends with the scope, after the last commit. */
+/**
+ * Starts the writer. Closing the scope accepts no more writes and commits the queued ones. An interrupted caller's write is made all the
+ * same.
+ */
 export const make = Effect.fnUntraced(function* <E>(
   options: Options<E>
 ): Effect.fn.Return<GroupCommit<E>, never, Scope.Scope> {
@@ -170,6 +173,7 @@ const commit = <E>(
   )
   return transaction(together).pipe(
     Effect.catchIf(isOfOne, () => transaction(oneByOne)),
+    // Another process's lock does not stop this one; a silent database is waited for no longer than callers wait.
     DatabaseWait.whileBusy((error) => scope(error) === "busy"),
     answered,
     Effect.matchCause({

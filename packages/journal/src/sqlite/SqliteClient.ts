@@ -2,22 +2,13 @@
  * A `SqlClient` over `node:sqlite`.
  *
  * It has the shape of Effect's own driver (`make`, `layer({ filename })`) and replaces it until one for this version of Effect is
- * published; only the layers of `SqlStore` depend on this one.
+ * published; only the layers of `SqlStore` depend on this one. While `node:sqlite` syncs, this thread does nothing else. That is why writes
+ * are grouped (`GroupCommit`).
  *
  * SqliteClient.S1. A committed transaction survives `kill -9` and a power cut: WAL with a full sync of every commit.
  * SqliteClient.S2. There is one connection. Statements and transactions alternate on it; a statement runs to its end synchronously, so
  *     no cursor and no read lock outlives it.
- * - An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
- * - Closing moves the write-ahead log into the database, so that a copy needs one file only.
- * SqliteClient.S5. A thread of its own empties that log (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
- *     At the start, and when nothing is written, its file is emptied.
- * - After a long statement (a row of megabytes, its commit) the event loop gets a turn before the caller continues.
- *   Otherwise all other requests would wait for several such statements together.
- *
- * **Gotchas**
- *
- * `node:sqlite` is synchronous: while it syncs, this thread does nothing else. That is why writes are grouped
- * (`GroupCommit`) and why the busy timeout is short.
+ * SqliteClient.S5. A thread of its own empties the log (`Checkpoints`). It grows to 64 MiB, and further only while another process reads.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -64,15 +55,22 @@ const CHECKPOINT_PAGES = 16_000
 const MAPPED_BYTES = 1024 * 1024 * 1024
 
 /**
- * After a statement of this length, 5 ms, the event loop gets a turn. Almost all take a hundredth of it. The fiber's
- * clock measures it: on a test clock a statement takes no time, so that the order of a test does not depend on its machine.
+ * After a statement of this length, 5 ms (a row of megabytes, its commit), the event loop gets a turn before the caller continues. Otherwise
+ * all other requests would wait for several such statements together. Almost all take a hundredth of it. The fiber's clock measures it: on
+ * a test clock a statement takes no time, so that the order of a test does not depend on its machine.
  */
 const LONG_NANOS = 5_000_000n
 
 /** More than the number of different statements; the limit is for statements whose text depends on their input. */
 const PREPARED_STATEMENTS = 200
 
-/** Opens a database. It is closed with the scope. */
+/**
+ * Opens a database. It is closed with the scope.
+ *
+ * **Gotchas**
+ *
+ * An integer that a JavaScript number cannot hold is refused, never rounded; under `SafeIntegers` it is a bigint.
+ */
 export const make = Effect.fnUntraced(function* (
   config: Config
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> {
@@ -136,6 +134,7 @@ const open = (config: Config): DatabaseSync => {
   }
 }
 
+/** Moves the write-ahead log into the database, so that a copy needs one file only. */
 const close = (database: DatabaseSync): void => {
   try {
     database.exec("PRAGMA wal_checkpoint(PASSIVE)") // while another process still reads

@@ -1,18 +1,7 @@
 /**
- * Performs the machine of a turn: one input in, the effects to perform out. Pure and synchronous.
+ * Performs the machine of a turn: one input in, the effects to perform out (`step`). Pure and synchronous.
  *
- * ```
- *   Begin, Done, Due, Steered, Cut ──▶ fold ──▶ records and events ──▶ Append ── Appended ──▶ Live, Start, Sleep, Sealed
- *                                       ▲  │ commands without a wait                                  │
- *                                       └──┘                                                          │
- *   Call under way: FirstContent ──▶ Append of its mark ── Appended ──▶ Release                       │
- *        ▲                                                                                            │
- *        └────────────────────────────────────────────────────────────────────────────────────────────┘
- * ```
- *
- * A shell keeps the state of a turn, performs its effects in their order, and passes in what came of them. Commands whose record follows
- * from the turn (a decision by the strategy alone, the last step, a seal) are performed here, so that they are one append with the record
- * before them: a failure and its decision, an answer and its seal.
+ * A shell keeps the state of a turn, performs its effects in their order, and passes in what came of them.
  *
  * Engine.E1. Nothing leaves before the records that lead there are on disk: what follows an append is withheld until `Appended`. One append
  *     is open at most. A call may be made before its route is on disk, but its content waits for it.
@@ -37,7 +26,18 @@ export { kindOf } from "./Commands.ts"
 export { make } from "./State.ts"
 export type { Append, Cut, Effect, Input, Named, Setup, Sleep, State } from "./State.ts"
 
-/** Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input. */
+/**
+ * Takes an input at a moment, in epoch milliseconds. Without effects there is nothing to do until the next input.
+ *
+ * ```
+ *   Begin, Done, Due, Steered, Cut ──▶ fold ──▶ records and events ──▶ Append ── Appended ──▶ Live, Start, Sleep, Sealed
+ *                                       ▲  │ commands without a wait                                  │
+ *                                       └──┘                                                          │
+ *   Call under way: FirstContent ──▶ Append of its mark ── Appended ──▶ Release                       │
+ *        ▲                                                                                            │
+ *        └────────────────────────────────────────────────────────────────────────────────────────────┘
+ * ```
+ */
 export const step = (state: State, input: Input, now: number): readonly [State, ReadonlyArray<Effect>] => {
   const turn = new Turn({ ...state })
   turn.take(input, now)
@@ -277,6 +277,10 @@ export class Turn {
     return false
   }
 
+  /**
+   * Performs commands whose record follows from the turn: a decision by the strategy alone, the last step, a seal. So they are one append
+   * with the record before them: a failure and its decision, an answer and its seal. Returns whether there were any.
+   */
   private performed(commands: ReadonlyArray<Command>): boolean {
     const { ledger, setup } = this.state
     const beginnings = commands.flatMap((command) => Commands.beginningOf(setup, ledger, command) ?? [])

@@ -7,12 +7,8 @@
  * - A listener receives what happens, not what is replayed from records: a turn that runs again reports nothing that it reported
  *   in an earlier life. There are two exceptions. Work that a process had not recorded when it died is done again, and reported again.
  *   The state of a turn is reported when it resumes (`step-start`, and `provider-retry` of a wait that continues).
- * - Nothing is reported per token: only the sink receives deltas. Without the service no observation is built, and no clock is
- *   read.
- * - A listener that throws does not affect the turn; the error is dropped. It is called on the turn's own fiber, so it must
- *   return quickly.
- * - A turn that stops unsealed reports nothing: it may resume here. If several processes share the work, the host reports the
- *   conversations that another process continues (`moved`): their end is not reported here.
+ * - A turn that stops unsealed reports nothing: it may resume here.
+ * - Nothing is reported per token: only the sink receives deltas.
  */
 import type { Failure, Ids, Message, Target, TurnEvent } from "@holdfast/wire"
 import * as Context from "effect/Context"
@@ -146,7 +142,13 @@ export interface Observations {
 /** Listeners, each of which is optional. */
 export type Listeners = { readonly [Kind in keyof Observations]?: (observation: Observations[Kind]) => void }
 
-/** Listeners that count, log and trace what turns do. */
+/**
+ * Listeners that count, log and trace what turns do. Without the service no observation is built, and no clock is read.
+ *
+ * **Gotchas**
+ *
+ * A listener that throws does not affect the turn; the error is dropped. It is called on the turn's own fiber, so it must return quickly.
+ */
 export class Observer extends Context.Service<Observer, Listeners>()("@holdfast/kernel/Observer") {}
 
 /** Combines listeners of single types of events into one listener (P18). */
@@ -177,7 +179,10 @@ export const sealed = (
   notify(observer, "seal", observation)
 }
 
-/** Reports a conversation that another process continues. For hosts: the turn loop does not see other processes. */
+/**
+ * Reports a conversation that another process continues: the end of its turns is not reported here. For hosts whose processes share the
+ * work: the turn loop does not see other processes.
+ */
 export const moved = (observer: Listeners | undefined, observation: Moved): void =>
   notify(observer, "moved", observation)
 

@@ -8,11 +8,6 @@
  *   right after the preamble is still before content.
  * - A stream without `finish` has failed, even if its connection closed cleanly (C6).
  * - A tool call is emitted as a whole (C7).
- * - A response has a limit (C11). A provider applies it to parts that it collects before it emits them, such as a tool call; the
- *   kernel counts everything that is emitted.
- * - `finish` is the last event that the kernel reads; clean-up after it must be quick.
- * - One array of a stream is one read: neighbouring deltas of one kind in it leave the turn as one event, and no delta waits for
- *   the next array.
  */
 import type { Failure, Ids, Message, Target } from "@holdfast/wire"
 import * as Context from "effect/Context"
@@ -34,7 +29,10 @@ export interface ProviderRequest {
   /** The messages for the model, oldest first (`ModelContext`). */
   readonly messages: ReadonlyArray<Message.Message>
   readonly tools: ReadonlyArray<ToolDefinition>
-  /** The limit of the response, in characters (C11); absent: `ResponseLimit.MOST_CHARACTERS`. */
+  /**
+   * The limit of the response, in characters (C11); absent: `ResponseLimit.MOST_CHARACTERS`. A provider applies it to parts that it collects
+   * before it emits them, such as a tool call; the kernel counts everything that is emitted.
+   */
   readonly maxResponseCharacters?: number
 }
 
@@ -55,6 +53,7 @@ export type ProviderEvent =
   | { readonly type: "tool-calls-cut"; readonly toolNames: ReadonlyArray<string> }
   /** Totals of this attempt so far, not increments: a later event replaces an earlier one. */
   | { readonly type: "usage"; readonly usage: Message.Usage }
+  /** The last event that the kernel reads; clean-up after it must be quick. */
   | { readonly type: "finish"; readonly finishReason: Message.FinishReason }
   /** `body` as in `Failure.ProviderFailure`. */
   | { readonly type: "error"; readonly failure: EmittedFailure; readonly body?: string }
@@ -83,7 +82,8 @@ export class Provider extends Context.Service<
   Provider,
   {
     /**
-     * Makes one attempt.
+     * Makes one attempt. One array of the stream is one read: neighbouring deltas of one kind in it leave the turn as one event, and no
+     * delta waits for the next array.
      *
      * **Gotchas**
      *

@@ -5,19 +5,6 @@
  * - Arguments that do not fit are answered with each error and its path, so that the model can send them again. A failure of `run`
  *   is answered with its message. Neither ends the turn.
  * - A result of `content` may have files. Any other result goes to the model as JSON.
- *
- * **Example** (A tool that is safe to run again after a crash)
- *
- * ```ts
- * const weather = Tool.make({
- *   name: "weather",
- *   description: "The weather in a city, now",
- *   input: Schema.Struct({ city: Schema.String }),
- *   isIdempotent: true,
- *   run: ({ city }) => Effect.succeed(`It rains in ${city}.`)
- * })
- * const layer = Tool.layer(weather)
- * ```
  */
 import { defined, Message, Prompt } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
@@ -87,7 +74,22 @@ export const outcomeOf = (result: Schema.Json | Content): ToolOutcome => {
     : { output, content: result.parts, isError: false }
 }
 
-/** Makes a tool. */
+/**
+ * Makes a tool.
+ *
+ * **Example** (A tool that is safe to run again after a crash)
+ *
+ * ```ts
+ * const weather = Tool.make({
+ *   name: "weather",
+ *   description: "The weather in a city, now",
+ *   input: Schema.Struct({ city: Schema.String }),
+ *   isIdempotent: true,
+ *   run: ({ city }) => Effect.succeed(`It rains in ${city}.`)
+ * })
+ * const layer = Tool.layer(weather)
+ * ```
+ */
 export const make = <Input extends Schema.ConstraintDecoder<unknown>, E, R>({
   name,
   description,

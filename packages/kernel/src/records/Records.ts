@@ -1,18 +1,5 @@
 /**
- * The records of a turn: their kinds, names and values. This module is the on-disk format.
- *
- * | kind | name | is |
- * |---|---|---|
- * | `Final` | `step/S/final` | the step is the turn's last |
- * | `Route` | `step/S/route` | where the step begins |
- * | `Content` | `step/S/attempt/N/content` | the first content of an attempt is about to leave |
- * | `Attempt` | `step/S/attempt/N` | the outcome of an attempt |
- * | `Decision` | `step/S/decision/N` | the directive after the failure of attempt or compaction N |
- * | `Wake` | `step/S/sleep/N`, `step/S/sleep/N/P` | why a wait ended, or part P of a changed one; after the response of attempt N: the question about its tool calls, and its answers |
- * | `Compaction` | `step/S/compaction/N` | the outcome of a compaction; N continues the count of the attempt that was too long |
- * | `Begun` | `step/S/tool/I/begun` | a tool call is about to run |
- * | `Tool` | `step/S/tool/I` | the result of a tool call |
- * | `Seal` | `seal` | the turn ends, and when |
+ * The records of a turn: their kinds, names and values (`Values`). This module is the on-disk format.
  *
  * - A kind never changes its name, and its old values stay readable; new kinds and optional fields may be added.
  * - A record of an unknown kind is skipped: an older version can read the journal of a newer one.
@@ -270,17 +257,30 @@ export interface RecordPosition {
   readonly number: number
 }
 
-/** The value of a record, by its kind. */
+/** The value of a record, by its kind. With the name of the record: S is the step, N the attempt, I the tool call. */
 export interface Values {
+  /** `step/S/final`: the step is the turn's last. */
   readonly Final: Final
+  /** `step/S/route`: where the step begins. */
   readonly Route: Beginning
+  /** `step/S/attempt/N/content`: the first content of an attempt is about to leave. */
   readonly Content: true
+  /** `step/S/attempt/N`: the outcome of an attempt. */
   readonly Attempt: AttemptOutcome
+  /** `step/S/decision/N`: the directive after the failure of attempt or compaction N. */
   readonly Decision: Directive
+  /**
+   * `step/S/sleep/N`, `step/S/sleep/N/P`: why a wait ended, or part P of a changed one; after the response of attempt N: the question about
+   * its tool calls, and its answers.
+   */
   readonly Wake: Wake
+  /** `step/S/compaction/N`: the outcome of a compaction; N continues the count of the attempt that was too long. */
   readonly Compaction: CompactionOutcome
+  /** `step/S/tool/I/begun`: a tool call is about to run. */
   readonly Begun: Begun
+  /** `step/S/tool/I`: the result of a tool call. */
   readonly Tool: ToolResult
+  /** `seal`: the turn ends, and when. */
   readonly Seal: Seal
 }
 

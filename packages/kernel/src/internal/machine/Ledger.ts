@@ -1,33 +1,8 @@
 /**
- * The state of a turn: the value that its records are folded into.
- *
- * ```
- *            Final, Route           Content
- *              ┌────┐                ┌───┐
- *              ▼    │                ▼   │
- * start ──▶ Entering ───────────▶ Calling ────── Attempt: Completed ──┬── with calls ──▶ Tools ──┐
- *              ▲                   ▲ ▲ ▲                               │                  │ ▲     │ Begun,
- *              │                   │ │ └─ Attempt: Lost (X2)           │                  │ └─────┘ Tool, Wake
- *              │                   │ │                                 │                  │
- *              │          Decision:│ │ Wake: over    Attempt: Failed   │  every call is answered
- *              │          at once  │ │                    │            │                  │
- *              │                   │ Waiting ◀── Decision ─▼           │    next step     │
- *              │                   │  ▲   └─┐    Retry   Deciding      │◀─────────────────┤ (Entering)
- *              │                   │  └─────┘              │  ▲        │                  │
- *              │                   │  Wake: changed        │  │        │                  │
- *              │                   └───────────────────────┤  │        │                  │
- *              │                                Compaction │  │ Failed │                  │
- *              │     Compacted: Calling ◀── Compacting ◀───┘──┘        │                  │
- *              │                                                       ▼                  ▼
- *              └──── GiveUp with a report due (A14) ◀── GiveUp ───▶ Ending ── Seal ──▶ Sealed
- * ```
- *
- * `Seal` is accepted in every state but `Sealed`: an abort, or a defect, may come at any time.
+ * The state of a turn (`Ledger`): the value that its records are folded into. `Phase` has the drawing of its states.
  *
  * - All of it follows from the turn's input and its records, in their order: a turn that resumes reaches the same state.
  * - Nothing here reads a clock, draws a number or uses a port: `next` returns the command, and a record holds its result.
- * - `outbox` holds the events that are still to be emitted. Events to persist count from position 0 without a gap,
- *   over all lives.
  */
 import type { Failure, Ids, Message, Prompt, Target, TurnEvent } from "@holdfast/wire"
 import type { FinalReport } from "../../ports/FinalReport.ts"
@@ -146,7 +121,32 @@ export type Outcome =
       readonly last: Failed | undefined
     }
 
-/** The position of a turn in its step (see the drawing above). */
+/**
+ * The position of a turn in its step.
+ *
+ * ```
+ *            Final, Route           Content
+ *              ┌────┐                ┌───┐
+ *              ▼    │                ▼   │
+ * start ──▶ Entering ───────────▶ Calling ────── Attempt: Completed ──┬── with calls ──▶ Tools ──┐
+ *              ▲                   ▲ ▲ ▲                               │                  │ ▲     │ Begun,
+ *              │                   │ │ └─ Attempt: Lost (X2)           │                  │ └─────┘ Tool, Wake
+ *              │                   │ │                                 │                  │
+ *              │          Decision:│ │ Wake: over    Attempt: Failed   │  every call is answered
+ *              │          at once  │ │                    │            │                  │
+ *              │                   │ Waiting ◀── Decision ─▼           │    next step     │
+ *              │                   │  ▲   └─┐    Retry   Deciding      │◀─────────────────┤ (Entering)
+ *              │                   │  └─────┘              │  ▲        │                  │
+ *              │                   │  Wake: changed        │  │        │                  │
+ *              │                   └───────────────────────┤  │        │                  │
+ *              │                                Compaction │  │ Failed │                  │
+ *              │     Compacted: Calling ◀── Compacting ◀───┘──┘        │                  │
+ *              │                                                       ▼                  ▼
+ *              └──── GiveUp with a report due (A14) ◀── GiveUp ───▶ Ending ── Seal ──▶ Sealed
+ * ```
+ *
+ * `Seal` is accepted in every state but `Sealed`: an abort, or a defect, may come at any time.
+ */
 export type Phase =
   /** The step has no record but, at most, `Final`. */
   | {
@@ -251,5 +251,6 @@ export interface Ledger {
   readonly failedToolSteps: number
   /** The number of persisted events so far, including those in the outbox. */
   readonly position: number
+  /** The events that are still to be emitted. Events to persist count from position 0 without a gap, over all lives. */
   readonly outbox: ReadonlyArray<Emission>
 }
