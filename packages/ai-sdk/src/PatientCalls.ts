@@ -6,17 +6,6 @@
  *
  * The error of a call that was given up is not retryable for the AI SDK: its `maxRetries` makes no further call. With `park` the same
  * prompt, tools and settings of the same model are the same call: it goes on when it is made again after a `CallParked`.
- *
- * **Example** (Any model of the AI SDK, with hours of patience)
- *
- * ```ts
- * import { openai } from "@ai-sdk/openai"
- * import { holdfast } from "@holdfast/ai-sdk"
- * import { streamText, wrapLanguageModel } from "ai"
- *
- * const model = wrapLanguageModel({ model: openai("gpt-5"), middleware: holdfast({ retry: "overnight" }) })
- * const { textStream } = streamText({ model, prompt: "How is it?" })
- * ```
  */
 import {
   APICallError,
@@ -32,7 +21,20 @@ import { isContentPart, whole } from "holdfast/bridge"
 import * as CallId from "./internal/CallId.ts"
 import { isCut } from "./internal/FinishPart.ts"
 
-/** Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong. */
+/**
+ * Makes the middleware, for `wrapLanguageModel`. Throws a `HoldfastError` where an option is wrong.
+ *
+ * **Example** (Any model of the AI SDK, with hours of patience)
+ *
+ * ```ts
+ * import { openai } from "@ai-sdk/openai"
+ * import { holdfast } from "@holdfast/ai-sdk"
+ * import { streamText, wrapLanguageModel } from "ai"
+ *
+ * const model = wrapLanguageModel({ model: openai("gpt-5"), middleware: holdfast({ retry: "overnight" }) })
+ * const { textStream } = streamText({ model, prompt: "How is it?" })
+ * ```
+ */
 export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middleware => {
   const patient = patience(options)
   /** With `park` the call has a name, by which it is found again. */

@@ -1,16 +1,6 @@
 /**
  * Turns in a Durable Object: its storage keeps them, and its alarm ends their waits.
  *
- * **Example** (An object whose turns survive its eviction)
- *
- * ```ts
- * class Agent extends DurableObject {
- *   turns = durableTurns(this.ctx, { model, retry: "overnight" })
- *   ask = (id: string, prompt: string) => this.turns.turn(prompt, { id }).result
- *   alarm = () => this.turns.alarm()
- * }
- * ```
- *
  * DurableTurns.D1. While a turn is unsealed an alarm is set: for the end of its wait, or soon, in case the object is evicted in the
  *     middle of a call. A turn that cannot be recorded is continued less and less often.
  * DurableTurns.D2. An alarm that is set is moved to a later time only when all turns of the object are known to wait until then.
@@ -43,7 +33,19 @@ const SOON_MS = 20_000
 /** The longest time between two runs of a turn that cannot be recorded: each of them may call the model. */
 const MAX_SOON_MS = 3_600_000
 
-/** Makes the turns of a Durable Object. The object's alarm is theirs. */
+/**
+ * Makes the turns of a Durable Object. The object's alarm is theirs.
+ *
+ * **Example** (An object whose turns survive its eviction)
+ *
+ * ```ts
+ * class Agent extends DurableObject {
+ *   turns = durableTurns(this.ctx, { model, retry: "overnight" })
+ *   ask = (id: string, prompt: string) => this.turns.turn(prompt, { id }).result
+ *   alarm = () => this.turns.alarm()
+ * }
+ * ```
+ */
 export const durableTurns = (
   { storage }: DurableObjectState,
   options: Omit<Options, "store" | "park">

@@ -1,18 +1,6 @@
 /**
  * Turns that survive provider outages, in any program and without Effect.
  *
- * **Example** (A turn that waits for hours, and survives its process)
- *
- * ```ts
- * import { holdfast } from "holdfast"
- * import { sqliteStore } from "holdfast/sqlite"
- *
- * const hf = holdfast({ model, retry: "overnight", store: sqliteStore("turns.db") })
- * await hf.resume() // what an earlier process left
- * const turn = hf.turn("How is it?", { id: "t1" })
- * for await (const event of turn) if (event.type === "text-delta") process.stdout.write(event.delta)
- * ```
- *
  * The turns of one conversation run one after the other, in the order of the calls. The error of a listener affects neither the turn nor
  * other listeners.
  */
@@ -105,7 +93,21 @@ export interface Holdfast {
   close(): Promise<void>
 }
 
-/** Makes a `Holdfast`. Throws a `HoldfastError` that names what is wrong with the options. */
+/**
+ * Makes a `Holdfast`. Throws a `HoldfastError` that names what is wrong with the options.
+ *
+ * **Example** (A turn that waits for hours, and survives its process)
+ *
+ * ```ts
+ * import { holdfast } from "holdfast"
+ * import { sqliteStore } from "holdfast/sqlite"
+ *
+ * const hf = holdfast({ model, retry: "overnight", store: sqliteStore("turns.db") })
+ * await hf.resume() // what an earlier process left
+ * const turn = hf.turn("How is it?", { id: "t1" })
+ * for await (const event of turn) if (event.type === "text-delta") process.stdout.write(event.delta)
+ * ```
+ */
 export const holdfast = (options: Options): Holdfast => {
   checkRuntime(globalThis)
   return new Library(options)

@@ -4,19 +4,6 @@
  * Elements before the first content are held back, and those of an attempt that fails are dropped: nothing comes twice (rule D4). After
  * content nothing is called again; the error comes behind the elements. The consumer gets the error of the last attempt as it was
  * thrown. With `park` a call that was made again makes the attempts that are left of its policy, at their times.
- *
- * **Example** (A stream of an SDK, with hours of patience)
- *
- * ```ts
- * import { patience } from "holdfast"
- *
- * const patient = patience({ retry: "overnight" })
- * const chunks = patient({
- *   call: (signal) => stream(prompt, { signal }),
- *   isContent: ({ text }) => text !== ""
- * })
- * for await (const { text } of chunks) process.stdout.write(text)
- * ```
  */
 import { Patience, TurnParked } from "@holdfast/kernel"
 import { FromAsyncIterable, PatientStream } from "@holdfast/providers"
@@ -58,7 +45,22 @@ export interface PatientCall<A> {
 /** Makes calls, each with the patience of one policy. */
 export type Patient = <A>(call: PatientCall<A>) => AsyncGenerator<A, void, undefined>
 
-/** Reads the options once, for any number of calls. Throws a `HoldfastError` that names what is wrong. */
+/**
+ * Reads the options once, for any number of calls. Throws a `HoldfastError` that names what is wrong.
+ *
+ * **Example** (A stream of an SDK, with hours of patience)
+ *
+ * ```ts
+ * import { patience } from "holdfast"
+ *
+ * const patient = patience({ retry: "overnight" })
+ * const chunks = patient({
+ *   call: (signal) => stream(prompt, { signal }),
+ *   isContent: ({ text }) => text !== ""
+ * })
+ * for await (const { text } of chunks) process.stdout.write(text)
+ * ```
+ */
 export const patience = ({ onRetry, park, retry, signal: shared }: PatienceOptions = {}): Patient => {
   const policy = policyOf(retry)
   const open = park === undefined ? undefined : parking(park)

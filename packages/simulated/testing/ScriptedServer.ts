@@ -4,23 +4,6 @@
  * ScriptedServer.R1. Each request gets the next response in the order given, whatever the request is.
  * ScriptedServer.R2. A request without a response left gets a 400 with that reason, so a surplus attempt ends a turn early.
  * ScriptedServer.R3. Frames are sent verbatim, each in its own write. Half a frame is a frame, too.
- *
- * **Example** (Two failures, an answer that is cut, an answer)
- *
- * ```ts
- * const server = yield* ScriptedServer.start()
- * const gate = ScriptedServer.gate()
- * server.respond(
- *   { status: 429, body: ErrorBody.envelope("overloaded", "anthropic") },
- *   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
- *   { frames: ScriptedServer.answerFrames("openai", "Hello there"), cutAfter: 2 },
- *   { frames: ["data: {}\n\n", gate, ...ScriptedServer.answerFrames("openai", "Hello there")] }
- * )
- * // ... drive a client against server.url, then:
- * yield* gate.reached
- * yield* gate.open
- * server.count("/v1/chat/completions") // 4
- * ```
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -109,7 +92,26 @@ export interface ScriptedServer extends RunningServer {
   readonly left: () => number
 }
 
-/** Serves until the scope closes, by default on a free port of loopback. */
+/**
+ * Serves until the scope closes, by default on a free port of loopback.
+ *
+ * **Example** (Two failures, an answer that is cut, an answer)
+ *
+ * ```ts
+ * const server = yield* ScriptedServer.start()
+ * const gate = ScriptedServer.gate()
+ * server.respond(
+ *   { status: 429, body: ErrorBody.envelope("overloaded", "anthropic") },
+ *   { status: 502, headers: { "content-type": "text/html" }, body: ErrorBody.page(502) },
+ *   { frames: ScriptedServer.answerFrames("openai", "Hello there"), cutAfter: 2 },
+ *   { frames: ["data: {}\n\n", gate, ...ScriptedServer.answerFrames("openai", "Hello there")] }
+ * )
+ * // ... drive a client against server.url, then:
+ * yield* gate.reached
+ * yield* gate.open
+ * server.count("/v1/chat/completions") // 4
+ * ```
+ */
 export const start = (options: ListenOptions = {}): Effect.Effect<ScriptedServer, ListenError, Scope.Scope> =>
   Effect.gen(function* () {
     const queue: Array<ScriptedResponse> = []

@@ -3,18 +3,6 @@
  *
  * The interruption of a call or a stream ends its request or connection; the turn runs on. Every failure is a `ClientError`. Any other
  * rejection is a bug of the client, and a defect.
- *
- * **Example** (A turn through an outage)
- *
- * ```ts
- * const program = Effect.gen(function* () {
- *   const client = yield* Client
- *   const conversation = yield* client.createConversation()
- *   const turn = yield* conversation.prompt("Are you there?")
- *   yield* Stream.runForEach(turn.events(), (event) => Console.log(event.type))
- *   return yield* turn.result
- * }).pipe(Effect.provide(layer({ url: "http://127.0.0.1:4747" })))
- * ```
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -107,7 +95,21 @@ export interface Conversation extends CommandMethods.Methods<Calls> {
   readonly delete: Call<void>
 }
 
-/** A client of one service. */
+/**
+ * A client of one service.
+ *
+ * **Example** (A turn through an outage)
+ *
+ * ```ts
+ * const program = Effect.gen(function* () {
+ *   const client = yield* Client
+ *   const conversation = yield* client.createConversation()
+ *   const turn = yield* conversation.prompt("Are you there?")
+ *   yield* Stream.runForEach(turn.events(), (event) => Console.log(event.type))
+ *   return yield* turn.result
+ * }).pipe(Effect.provide(layer({ url: "http://127.0.0.1:4747" })))
+ * ```
+ */
 export class Client extends Context.Service<
   Client,
   {

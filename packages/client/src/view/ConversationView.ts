@@ -7,16 +7,6 @@
  *
  * A view that was kept over a reconnect, and a new one over the same events, show the same. Only text that became void while a client was
  * away is missing in `voided`, and a wait whose time is over may be gone.
- *
- * **Example** (A terminal's loop)
- *
- * ```ts
- * let view = ConversationView.empty
- * for await (const event of events) {
- *   view = ConversationView.apply(view, event)
- *   draw(view)
- * }
- * ```
  */
 import type { TurnEvent } from "@holdfast/wire"
 
@@ -132,7 +122,19 @@ export const empty: ConversationView = {
   clockSkewMs: 0
 }
 
-/** The view after an event. */
+/**
+ * The view after an event.
+ *
+ * **Example** (A terminal's loop)
+ *
+ * ```ts
+ * let view = ConversationView.empty
+ * for await (const event of events) {
+ *   view = ConversationView.apply(view, event)
+ *   draw(view)
+ * }
+ * ```
+ */
 export const apply = (view: ConversationView, event: TurnEvent.TurnEvent): ConversationView => {
   if (isQueuedEnd(event)) return view
   const next = changed(view, event)

@@ -2,18 +2,8 @@
  * Finds a provider's retry hint in a failed response (P5).
  *
  * A hint is above 0 and at most `LONGEST_MS`, rounded up to a whole millisecond: a lower bound must not shrink. A value that is past,
- * not a number or absurd is ignored, and the next source is used. Dates and epochs are compared with the response's own `date` header if
- * it has one, so a wrong local clock does not affect the wait. Text is searched in the provider's error only (C4).
- *
- * Precedence, the first usable source wins:
- *
- * 1. `retry-after-ms`, `x-ms-retry-after-ms`, `retry-after`: an answer to this very request, the finer one first.
- * 2. Fields of the error: Google's RetryInfo, `retry_after*`, `resets_in_seconds`, `resets_at`.
- * 3. Text of the error: "Please try again in 6m0s".
- * 4. The longest reset header of a used-up limit (`LimitHeaders.ts`). Last, because these come with every response and give the time
- * when a limit is full again, which is later than when it has room for one more request.
- *
- * Headers inside the error (OpenRouter) replace 1 and 4 if the response has none.
+ * not a number or absurd is ignored, and the next source is used (`find`). Dates and epochs are compared with the response's own `date`
+ * header if it has one, so a wrong local clock does not affect the wait. Text is searched in the provider's error only (C4).
  */
 import type { Failure } from "@holdfast/wire"
 import * as ResponseBody from "../classification/ResponseBody.ts"
@@ -39,6 +29,16 @@ interface Source<Text = string> {
 
 /**
  * Returns the hint of a failed response, if it has one. `source` is the header's name, or `body`. Never throws.
+ *
+ * Precedence, the first usable source wins:
+ *
+ * 1. `retry-after-ms`, `x-ms-retry-after-ms`, `retry-after`: an answer to this very request, the finer one first.
+ * 2. Fields of the error: Google's RetryInfo, `retry_after*`, `resets_in_seconds`, `resets_at`.
+ * 3. Text of the error: "Please try again in 6m0s".
+ * 4. The longest reset header of a used-up limit (`LimitHeaders.ts`). Last, because these come with every response and give the time
+ * when a limit is full again, which is later than when it has room for one more request.
+ *
+ * Headers inside the error (OpenRouter) replace 1 and 4 if the response has none.
  *
  * **Gotchas**
  *

@@ -7,12 +7,8 @@
  * target takes over, without a wait (P8). Faults of the request, bugs of the program (C10) and rejected responses (A9) would occur
  * everywhere, so they cause no switch.
  *
- * - Between two waits no target, and no credential of a target, is left twice. So every round has a wait, and the schedule bounds the
- *   retries, each of which counts.
- * - Without another target the policy's wait follows; then the first target in order whose pause is over by then is called, or else the
- *   target whose pause ends first. A hint counts for its own target only, and is never undercut (P5).
- * - There is no wait for a failure that time does not cure: if that holds for every target, the step ends. A permanently broken fallback
- *   does not shorten a turn's retries.
+ * Between two waits no target, and no credential of a target, is left twice. So every round has a wait, and the schedule bounds the
+ * retries, each of which counts.
  */
 import type { Directive, Route, Router } from "@holdfast/kernel"
 import { Target } from "@holdfast/wire"
@@ -241,6 +237,11 @@ const moveUnlessRefused = (
     : RouteDecision.exhausted(policy, refused, situation, ways)
 }
 
+/**
+ * Without another target the policy's wait follows; then the first target in order whose pause is over by then is called, or else the
+ * target whose pause ends first. A hint counts for its own target only, and is never undercut (P5). There is no wait for a failure that time
+ * does not cure: if that holds for every target, the step ends. A permanently broken fallback does not shorten a turn's retries.
+ */
 const waitOrEnd = (scene: Scene): Directive.Directive => {
   const { here, known, plan, policy, question, situation, ways } = scene
   const { failure, now, retries, spent } = situation

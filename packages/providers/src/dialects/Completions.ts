@@ -1,14 +1,6 @@
 /**
- * The dialect of OpenAI's chat completions, and of the many servers that follow them.
- *
- * | chunk | judged as | because |
- * |---|---|---|
- * | a delta with text, reasoning, a refusal, sound, an image, arguments of a call | content | the reader gets it |
- * | a delta with a role, an empty text, or a call's id and name alone | preamble | it opens the answer, before any output |
- * | no choices: usage, Azure's results of its filter | preamble | it has nothing of the answer |
- * | `finish_reason` | end | the model has stopped; usage and `[DONE]` may follow |
- * | `finish_reason` of `error` or `insufficient_system_resource` | error | the endpoint gave up |
- * | `error`, `object: "error"`, `detail`, a bare `message` | error | |
+ * The dialect of OpenAI's chat completions, and of the many servers that follow them: what each chunk of a stream means, and how a call
+ * names its model.
  *
  * Source: OpenAI, API reference, "Chat completions: streaming" (chunk object); OpenRouter, "Streaming" (errors and comments); DeepSeek, "Create
  * chat completion" (`reasoning_content`, `insufficient_system_resource`).
@@ -20,7 +12,18 @@ import * as Usage from "../openai/Usage.ts"
 import * as Dialect from "./Dialect.ts"
 import * as NamedModel from "./NamedModel.ts"
 
-/** Chat completions. */
+/**
+ * Chat completions. Their chunks are judged so:
+ *
+ * | chunk | judged as | because |
+ * |---|---|---|
+ * | a delta with text, reasoning, a refusal, sound, an image, arguments of a call | content | the reader gets it |
+ * | a delta with a role, an empty text, or a call's id and name alone | preamble | it opens the answer, before any output |
+ * | no choices: usage, Azure's results of its filter | preamble | it has nothing of the answer |
+ * | `finish_reason` | end | the model has stopped; usage and `[DONE]` may follow |
+ * | `finish_reason` of `error` or `insufficient_system_resource` | error | the endpoint gave up |
+ * | `error`, `object: "error"`, `detail`, a bare `message` | error | |
+ */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "chat",
   call: NamedModel.callInBody("chat"),

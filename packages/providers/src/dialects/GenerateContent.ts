@@ -1,14 +1,5 @@
 /**
- * The dialect of Google's Gemini API, and of Vertex.
- *
- * | chunk | judged as | because |
- * |---|---|---|
- * | a part with text, a thought, a call, a file, code or its result | content | calls come as a whole |
- * | a part with an empty text, or a thought's signature alone | preamble | no output |
- * | no candidates: usage, the version of the model | preamble | |
- * | `finishReason`, also with content | end | a stream has no other end mark |
- * | `promptFeedback.blockReason` | end | the refusal is the answer |
- * | `error` | error | |
+ * The dialect of Google's Gemini API, and of Vertex: what each chunk of a stream means, and how a call names its model.
  *
  * A stream is a JSON array of such chunks, or server-sent events with `alt=sse`.
  *
@@ -19,7 +10,18 @@ import * as Usage from "../gemini/Usage.ts"
 import * as Dialect from "./Dialect.ts"
 import * as NamedModel from "./NamedModel.ts"
 
-/** The Gemini API. */
+/**
+ * The Gemini API. Its chunks are judged so:
+ *
+ * | chunk | judged as | because |
+ * |---|---|---|
+ * | a part with text, a thought, a call, a file, code or its result | content | calls come as a whole |
+ * | a part with an empty text, or a thought's signature alone | preamble | no output |
+ * | no candidates: usage, the version of the model | preamble | |
+ * | `finishReason`, also with content | end | a stream has no other end mark |
+ * | `promptFeedback.blockReason` | end | the refusal is the answer |
+ * | `error` | error | |
+ */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "gemini",
   call: (target) => {

@@ -1,5 +1,15 @@
 /**
- * The dialect of Anthropic's Messages API.
+ * The dialect of Anthropic's Messages API: what each event of a stream means, and how a call names its model.
+ *
+ * Source: Claude API documentation, "Streaming messages" (event types, error events), "Handling stop reasons" (empty responses, refusals).
+ */
+import { type JsonObject, isObject, objectOf } from "../decoding/Json.ts"
+import * as Usage from "../anthropic/Usage.ts"
+import * as Dialect from "./Dialect.ts"
+import * as NamedModel from "./NamedModel.ts"
+
+/**
+ * The Messages API. Its events are judged so:
  *
  * | event | judged as | because |
  * |---|---|---|
@@ -12,15 +22,7 @@
  * | `message_delta` | preamble | the stop reason and the counts; only `message_stop` ends a message (C6) |
  * | `message_stop` | end | with a refusal, or calls without arguments, there may have been no delta |
  * | `error` | error | |
- *
- * Source: Claude API documentation, "Streaming messages" (event types, error events), "Handling stop reasons" (empty responses, refusals).
  */
-import { type JsonObject, isObject, objectOf } from "../decoding/Json.ts"
-import * as Usage from "../anthropic/Usage.ts"
-import * as Dialect from "./Dialect.ts"
-import * as NamedModel from "./NamedModel.ts"
-
-/** The Messages API. */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "messages",
   call: NamedModel.callInBody("messages"),

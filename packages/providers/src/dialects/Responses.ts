@@ -1,5 +1,15 @@
 /**
- * The dialect of OpenAI's Responses API.
+ * The dialect of OpenAI's Responses API: what each event of a stream means, and how a call names its model.
+ *
+ * Source: OpenAI, API reference, "Responses: streaming events"; the union `ResponseStreamEvent` of OpenAI's own SDK.
+ */
+import { type JsonObject, isObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
+import * as Usage from "../responses/Usage.ts"
+import * as Dialect from "./Dialect.ts"
+import * as NamedModel from "./NamedModel.ts"
+
+/**
+ * The Responses API. Its events are judged so:
  *
  * | event | judged as | because |
  * |---|---|---|
@@ -11,15 +21,7 @@
  * | `response.output_item.done` of reasoning without a summary, or of a list of an MCP server's tools | preamble | a person has seen nothing of it |
  * | `response.completed`, `response.incomplete` | end | an answer that was cut by its limit or filter is an answer, too |
  * | `response.failed`, `error` | error | |
- *
- * Source: OpenAI, API reference, "Responses: streaming events"; the union `ResponseStreamEvent` of OpenAI's own SDK.
  */
-import { type JsonObject, isObject, objectOf, objectsOf, textOf } from "../decoding/Json.ts"
-import * as Usage from "../responses/Usage.ts"
-import * as Dialect from "./Dialect.ts"
-import * as NamedModel from "./NamedModel.ts"
-
-/** The Responses API. */
 export const dialect: Dialect.Dialect = Dialect.make({
   format: "responses",
   call: NamedModel.callInBody("responses"),
