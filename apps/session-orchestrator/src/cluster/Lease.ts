@@ -8,12 +8,6 @@
  *     waits for the next such answer, which comes every three seconds.
  * Lease.L2. Both clocks measure the time, and the longer time counts: one clock can be set, the other stops with the machine.
  * Lease.L3. A check reads the clocks; it sends nothing.
- *
- * **Gotchas**
- *
- * A process can also be stopped between the check and the action; and a cut connection loses its lock at once, which this runner
- * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`TurnLog.W2`).
- * Only a provider that knows Holdfast's ids could close the remaining gap.
  */
 import { DatabaseWait } from "@holdfast/journal/sql"
 import { Monotonic } from "@holdfast/kernel/host"
@@ -42,7 +36,15 @@ export class Lease {
     this.clock = clock
   }
 
-  /** Whether a shard is surely owned at this moment. */
+  /**
+   * Whether a shard is surely owned at this moment.
+   *
+   * **Gotchas**
+   *
+   * A process can also be stopped between the check and the action; and a cut connection loses its lock at once, which this runner
+   * learns at most three seconds later. Then it may send a useless request; the journal refuses its writes beside the owner's (`TurnLog.W2`).
+   * Only a provider that knows Holdfast's ids could close the remaining gap.
+   */
   isSure(shard: number): boolean {
     const at = this.confirmedAt.get(shard)
     return at !== undefined && since(at, this.read()) < SURE_MS

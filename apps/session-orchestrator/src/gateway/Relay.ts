@@ -1,17 +1,13 @@
 /**
  * One attempt of a held call, as the kernel's port has it: the client's bytes go up, and the answer's bytes go down past the kernel.
  *
- * ```
- *   held ── content ──▶ reached ── its mark is on disk ──▶ passing ── end, cut ──▶ over
- *     └──────────────────────── failed ─────────────────────────────────────────────┘
- * ```
- *
  * Relay.R1. Before content the answer is held back (`ContentGate`): an attempt that fails has written nothing. After content a failure is
  *     a cut for the client, and fails the attempt.
- * Relay.R2. Content is reported as the usage that is known by then. The kernel asks for more when its mark is on disk, and only then a byte goes
- *     down (rule X2).
+ * Relay.R2. Content is reported as the usage that is known by then. The kernel asks for more when its mark is on disk, and only then a byte
+ *     goes down (rule X2).
  *
- * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no coding.
+ * A compressed answer is judged by what it decodes to (rule C13). It passes as it came, or decoded behind a head of ours, which names no
+ * coding.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
@@ -64,6 +60,14 @@ export const UNREAD: Provider.ProviderRequest = {
 
 // --- internal
 
+/**
+ * An attempt, by its `state`:
+ *
+ * ```
+ *   held ── content ──▶ reached ── its mark is on disk ──▶ passing ── end, cut ──▶ over
+ *     └──────────────────────── failed ─────────────────────────────────────────────┘
+ * ```
+ */
 class Attempt implements ProviderCall.Running {
   private readonly options: Options
   private readonly now: () => number

@@ -1,21 +1,11 @@
 /**
- * Decides by a request's head alone whether it may call the service.
+ * Decides by a request's head alone whether it may call the service, before any of the body is read.
  *
- * The decision is made before any of the body is read.
- *
- * - A web page that a person visits must not reach a service on their machine. Its requests carry its `Origin`, which must be the service's
- *   own. If DNS was rebound so that the page's name resolves to this machine, `Host` is a name that the service does not have. An address
- *   as `Host` passes: no DNS server can rebind it. Pages of `server.allowedOrigins` may call too (`Cors`).
- * - If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data: a browser
- *   sends no token by itself, and a person enters it on those pages. The page at `/` exchanges it for a session (`PageSession`), which
- *   begins no other session. A comparison takes the same time wherever two tokens differ. A page cannot set a header on a WebSocket, so
- *   there the token may be a subprotocol; it is never read from an address.
+ * - A web page that a person visits must not reach a service on their machine: its `Host` and `Origin` must be the service's own.
+ * - A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Upstreams.ts`). Its answer must
+ *   not become a page of this origin.
+ * - If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data.
  * - A body is JSON and its content type declares it. Browsers send JSON to other origins only after a preflight request, which is refused.
- *
- * A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Upstreams.ts`). An answer from
- * below `/to/` is a provider's, and never a document, a script or a worker of this origin: by its `Sec-Fetch-*` a browser is refused
- * whatever is no call of a page that may call. Agents send no such headers, `cors` alone (Node's `fetch`), or those of a call of no page
- * (Electron).
  *
  * The checks run in this order, so a request from another origin learns nothing about tokens or calls.
  */
@@ -39,7 +29,10 @@ export interface Policy {
   /** The pages of other origins that may call. */
   readonly cors?: Pick<Cors, "allows"> | undefined
   readonly token?: Redacted.Redacted | undefined
-  /** Paths that may be read without the token; an entry that ends with `/*` stands for the names in that folder. */
+  /**
+   * Paths that may be read without the token: a browser sends none by itself, and a person enters it on those pages. An entry that ends with
+   * `/*` stands for the names in that folder.
+   */
   readonly openPaths?: ReadonlyArray<string> | undefined
   /** The largest accepted body of a call that takes a prompt, in bytes. */
   readonly maxBodyBytes: number
@@ -66,6 +59,8 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
   const { token } = policy
   const expected = token && digest(Redacted.value(token))
 
+  // If DNS was rebound so that a page's name resolves to this machine, `Host` is a name that the service does not have. An address
+  // passes: no DNS server can rebind it.
   const isOurs = (host: string): boolean =>
     Loopback.isLoopback(host) || Loopback.isAddress(host) || names.has(host.toLowerCase())
 
@@ -91,8 +86,10 @@ export const make = (policy: Policy): ((head: Head, now: number) => Refusal | un
     if (Address.isOurs(head.url)) return isPart(headers, isForeign) ? partOfPage : undefined
 
     const isReadable = READ_METHODS.has(head.method) && isOpen(pathOf(head.url))
+    // A page cannot set a header on a WebSocket, so there the token may be a subprotocol; it is never read from an address.
     const offered = isSocket(head) ? headers["sec-websocket-protocol"] : undefined
     const credential = tokenOf(headers["authorization"])
+    // The page at `/` exchanges the token for a session, which begins no other session.
     const beginsSession = head.method === "POST" && pathOf(head.url) === PageSession.PATH
     const isKnown =
       token === undefined ||
@@ -198,7 +195,11 @@ export const isPreflight = ({ headers, method }: Pick<Head, "method" | "headers"
 /** The one call of the API that never needs a token: supervisors use it. */
 const OPEN_PATH = "/healthz"
 
-/** Whether a browser requests a page or a part of one, or calls for a page that may not call. */
+/**
+ * Whether a browser requests a page or a part of one, or calls for a page that may not call. An answer from below `/to/` is a provider's, and
+ * never a document, a script or a worker of this origin. Agents send no `Sec-Fetch-*`, `cors` alone (Node's `fetch`), or those of a call of no
+ * page (Electron).
+ */
 const isPart = (headers: Headers.Headers, isAllowed: boolean): boolean => {
   const { "sec-fetch-dest": dest = "empty", "sec-fetch-mode": mode, "sec-fetch-site": site = "none" } = headers
   return (
@@ -234,6 +235,7 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 const tokenOf = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : /^Bearer +(.+)$/i.exec(authorization)?.[1]
 
+/** Takes the same time wherever two tokens differ. */
 const equals = (received: string | undefined, expected: Buffer): boolean =>
   received !== undefined && timingSafeEqual(digest(received), expected)
 

@@ -1,15 +1,7 @@
 /**
  * Runs turns: the service's shell of `Engine.Turn`. One inbox for all of them, one commit for what a pass has to write.
  *
- * ```
- *   take ──▶ Entrance ──▶ inbox ── a pass: `feed` ──▶ writes of the pass, in one append ──▶ Appended
- *                          ▲ ▲ ▲                              │
- *   a call, by its listener┘ │ └ a fiber: a tool, a summary, … └──▶ Live, Start, Sleep, Sealed
- *   a wait, a command, an abort                                    └──▶ parked, sealed, stopped: the turn leaves
- * ```
- *
- * The content of a call goes to the hub as it comes, without the inbox. A fiber exists for a command that needs one, while it
- * runs.
+ * The content of a call goes to the hub as it comes, without the inbox. A fiber exists for a command that needs one, while it runs.
  *
  * Driver.D1. Nothing is emitted, called or parked before the records that lead there are on disk (`Engine.E1`). A disk that refuses a write
  *     pauses the turn, and does not lose it.
@@ -58,7 +50,16 @@ type Call = Extract<Engine.Command, { readonly _tag: "Call" }>
 
 const ABORTED: Engine.Cut = { status: "aborted", failure: KernelTurn.aborted }
 
-/** The turns that run. */
+/**
+ * The turns that run.
+ *
+ * ```
+ *   take ──▶ Entrance ──▶ inbox ── a pass: `feed` ──▶ writes of the pass, in one append ──▶ Appended
+ *                          ▲ ▲ ▲                              │
+ *   a call, by its listener┘ │ └ a fiber: a tool, a summary, … └──▶ Live, Start, Sleep, Sealed
+ *   a wait, a command, an abort                                    └──▶ parked, sealed, stopped: the turn leaves
+ * ```
+ */
 export class Driver {
   private readonly services: TurnServices
   private readonly exits: Exits

@@ -1,12 +1,13 @@
 /**
  * Runs accepted turns: one at a time per conversation, in order.
  *
+ * A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command or abort is
+ * lost while it leaves memory, or while it is read from the disk; they are taken in their order.
+ *
  * TurnQueue.Q1. No turn passes an unsealed turn before it: while that is parked (`Parking`), the others stay queued. A turn that stops
  *     unsealed is run again from its records. After a defect of the service that happens twice, and then it is sealed as failed (rule C10).
  *     After another process has written, it happens at growing intervals (`RestartDelays`), and its callers get the error. An abort ends
  *     the turn at any of these moments.
- * TurnQueue.Q2. A parked turn that is wanted is reached through its session from that moment on, by handles that stay the same. No command
- *     or abort is lost while it leaves memory, or while it is read from the disk; they are taken in their order.
  * TurnQueue.Q3. A released turn stops unsealed, wherever it is, and does not run until it is readmitted.
  * TurnQueue.Q4. A queued turn that is aborted is sealed beside the turn that runs, before its place comes up.
  */

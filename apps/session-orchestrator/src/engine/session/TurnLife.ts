@@ -1,15 +1,5 @@
 /**
- * The life of one turn in this process: where it is, and what it holds there.
- *
- *     accepted, taken up            near its time
- *           │                            │
- *           ▼          begin             ▼    its time, its gate, a command
- *        queued ───────────────► live ◄──── parked, in memory ahead of its time
- *           ▲                     │  │             │
- *           │ wanted              │  └─────────────┴──► sealed, or stopped
- *        parked, in `Parking` ◄───┘
- *
- * A queued turn that is aborted is sealed where it is (`TurnQueue.Q4`).
+ * The life of one turn in this process: where it is (`Residence` has the drawing), and what it holds there (`Holdings`).
  *
  * TurnLife.L1. A turn gives back what it holds, each once: when it needs it no more, and all when it leaves. What a turn gets that has left goes
  *     back at once.
@@ -26,7 +16,19 @@ import type * as Quarantine from "../pacing/Quarantine.ts"
 import { TurnWait } from "../pacing/TurnWait.ts"
 import type * as WakeQueue from "../pacing/WakeQueue.ts"
 
-/** Where a turn in memory is: about to run, run, or still parked. */
+/**
+ * Where a turn in memory is: about to run, run, or still parked.
+ *
+ *     accepted, taken up            near its time
+ *           │                            │
+ *           ▼          begin             ▼    its time, its gate, a command
+ *        queued ───────────────► live ◄──── parked, in memory ahead of its time
+ *           ▲                     │  │             │
+ *           │ wanted              │  └─────────────┴──► sealed, or stopped
+ *        parked, in `Parking` ◄───┘
+ *
+ * A queued turn that is aborted is sealed where it is (`TurnQueue.Q4`).
+ */
 export type Residence = "queued" | "live" | "parked"
 
 /** Knowledge about a turn that comes into memory. */

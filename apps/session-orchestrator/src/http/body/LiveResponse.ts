@@ -1,19 +1,13 @@
 /**
- * Writes a response that may take hours: items as they arrive, keep-alives in between.
+ * Writes a response that may take hours: items as they arrive, keep-alives in between. Only a complete response is ended.
  *
  * It writes to Node's response directly. With a stream body the keep-alives would have to be merged with the items, which costs a
  * queue per item; measured with 32 responses at once, direct writes moved a fifth more. Pushed items (`Push`) are written without a fiber.
  *
- * - Keep-alives are written between items, never inside an item, and only after quiet since the last tick, which all responses share.
- * - Only a complete response is ended. A response that broke off is cut, unless its stream is endless (`endless`).
- * - If the server closes a response early, its last frame is `farewell`, which has the reason and asks the client to reconnect, if the
- *   format has such a frame. It comes after all data that was written, so a client that was only suspended can still read it, for
- *   `FAREWELL_LIMIT`.
- *
  * LiveResponse.L1. The items of one chunk leave in one write: the first with the head, the last of a turn (`isLast`) with the end.
  *     Nothing is pulled after that.
- * LiveResponse.L3. No item is pulled while the client has not taken the data that was written (`Outlet`). A client that takes nothing is dropped;
- *     the source of the items may drop it earlier.
+ * LiveResponse.L3. No item is pulled while the client has not taken the data that was written (`Outlet`). A client that takes nothing is
+ *     dropped; the source of the items may drop it earlier.
  * LiveResponse.L5. A client that disconnects ends the pulling, and nothing else.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
@@ -63,15 +57,18 @@ export class ClientStalled extends Schema.TaggedError<ClientStalled>()("ClientSt
 interface Options<A, E> {
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The text that is written while there are no items. */
+  /** The text that is written between items, never inside one, and only after quiet since the last tick, which all responses share. */
   readonly keepAlive: string
   readonly items: Stream.Stream<A, E>
   readonly encode: (items: ReadonlyArray<A>) => Text
   /** Whether no item follows in a stream that is not endless: its end need not be awaited then. */
   readonly isLast?: (item: A) => boolean
-  /** The stream never ends by itself, so its end cannot be mistaken for completeness. */
+  /** The stream never ends by itself, so its end cannot be mistaken for completeness. Any other response that broke off is cut. */
   readonly endless: boolean
-  /** The last frame of a response that the server closes early. */
+  /**
+   * The last frame of a response that the server closes early: it has the reason and asks the client to reconnect. It comes after all data that
+   * was written, so a client that was only suspended can still read it, for `FAREWELL_LIMIT`. Absent: the format has no such frame.
+   */
   readonly farewell?: (why: Sse.Reconnect) => string
 }
 

@@ -2,15 +2,11 @@
  * Runs a transaction on PostgreSQL and learns its outcome, also when the connection is lost.
  *
  * PostgresTransaction.T1. The effect succeeds when the transaction is committed, and fails when it is not. If the connection is lost during
- *     the commit, the outcome is unknown; then PostgreSQL is queried by the transaction's number until it answers.
- * - A connection that is lost earlier is an ordinary failure. The rollback that fails with it is no second failure.
+ *     the commit, the outcome is unknown; then PostgreSQL is queried by the transaction's number until it answers. Without that a prompt
+ *     that was written could count as an earlier prompt, or be refused.
  * PostgresTransaction.T3. Every statement can be interrupted, `BEGIN` and `COMMIT` too, so that a silent connection is not held without
- *     limit: the client closes a connection that does not answer a cancellation.
- * PostgresTransaction.T4. PostgreSQL ends a transaction that its process has left for `IDLE_MS`. A runner that freezes would keep the locks of
- *     its rows otherwise, and no other runner could go on with their turns.
- *
- * Without T1 a prompt that was written could count as an earlier prompt, or be refused. T3 is why this is not the client's
- * own `withTransaction`.
+ *     limit: the client closes a connection that does not answer a cancellation. So this is not the client's own `withTransaction`.
+ * PostgresTransaction.T4. PostgreSQL ends a transaction that its process has left for `IDLE_MS`.
  *
  * Read: https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT (pg_xact_status).
  */
@@ -27,7 +23,10 @@ export const make =
 
 // --- internal
 
-/** Half of the time within which another runner takes turns over. */
+/**
+ * Half of the time within which another runner takes turns over. A runner that freezes would keep the locks of its rows otherwise, and no
+ * other runner could go on with their turns.
+ */
 const IDLE_MS = 10_000
 
 /**
@@ -51,6 +50,7 @@ const transaction = <A, E>(sql: SqlClient.SqlClient, effect: Effect.Effect<A, E>
       )
     )
     return Effect.catch(committed, (error): Failing<A, E> => {
+      // A connection that is lost before the commit is an ordinary failure.
       if (commit === undefined) return Effect.fail(error)
       const { number, value } = commit
       return Effect.flatMap(fateOf(sql, number), (fate) =>

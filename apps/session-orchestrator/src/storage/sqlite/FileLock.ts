@@ -4,18 +4,12 @@
  * Node has no file locks; SQLite has, on every system, and uses those of the operating system. So the lock file is a SQLite database of
  * one row, and holding the lock is a write transaction on it that is begun and never ended. The row is a note by the holder. Every
  * process can read it meanwhile, because such a transaction excludes writers only.
+ * Read: https://www.sqlite.org/lockingv3.html (a RESERVED lock lets readers in).
  *
  * FileLock.L1. At most one process holds the lock, until it releases it or ends. `kill -9` releases it; no file has to be deleted.
  * FileLock.L2. A note that is read beside a held lock is its holder's.
  * FileLock.L3. Releasing the lock deletes the file. So a lock counts only while its name belongs to the locked file: a process that
  *     waited on a deleted file starts again.
- *
- * **Gotchas**
- *
- * The file must be on a disk of this machine: network file systems offer locks that do not work. The database beside it needs a local
- * disk too, for its write-ahead log.
- *
- * Read: https://www.sqlite.org/lockingv3.html (a RESERVED lock lets readers in).
  */
 import { DatabaseFile, NodeSqlite, SqliteError } from "@holdfast/journal/sqlite"
 import * as fs from "node:fs"
@@ -32,7 +26,14 @@ export type Attempt =
   /** Another process has it; the note is missing if it could not be read. */
   | { readonly _tag: "Taken"; readonly note: string | undefined }
 
-/** Takes the lock if it is free. The note must differ from every other holder's. Throws the system's error about the file. */
+/**
+ * Takes the lock if it is free. The note must differ from every other holder's. Throws the system's error about the file.
+ *
+ * **Gotchas**
+ *
+ * The file must be on a disk of this machine: network file systems offer locks that do not work. The database beside it needs a local
+ * disk too, for its write-ahead log.
+ */
 export const acquireUnsafe = (filename: string, note: string): Attempt => {
   for (let round = 0; round < ROUNDS; round++) {
     DatabaseFile.createMissing(filename)

@@ -5,15 +5,7 @@
  * names, so `pack` cuts them out and `unpack` puts them back. Both only cut and join text: the result is the same to the byte, and
  * nothing is parsed.
  *
- * A stored text has one of these forms, recognised by its first character:
- *
- * - empty: a turn's first event, `turn-start` or its prompt as a message; the turn's row holds all of it, and its row in `turn_prompts`
- *   the parts of a prompt with files.
- * - `,…`: the text after conversation, turn and type.
- * - `user.0,…`: a message: its role and number, and the text after its turn.
- * - `{…`: the whole event.
- *
- * - `unpack` returns the text that `pack` received. A text of an unexpected shape is stored whole.
+ * - A text of an unexpected shape is stored whole.
  * - A stored text stays readable in all later versions (wire/CONTRACTS.md): a changed shape gets a new form.
  */
 import type { Ids } from "@holdfast/wire"
@@ -33,7 +25,17 @@ export interface Opening {
   readonly content?: string | null | undefined
 }
 
-/** Cuts out the facts of the rows; without an `opening` a first event is not cut to nothing. */
+/**
+ * Cuts out the facts of the rows; without an `opening` a first event is not cut to nothing.
+ *
+ * The result has one of these forms, recognised by its first character:
+ *
+ * - empty: a turn's first event, `turn-start` or its prompt as a message; the turn's row holds all of it, and its row in `turn_prompts`
+ *   the parts of a prompt with files.
+ * - `,…`: the text after conversation, turn and type.
+ * - `user.0,…`: a message: its role and number, and the text after its turn.
+ * - `{…`: the whole event.
+ */
 export const pack = (json: string, origin: Origin, opening: Opening | undefined): string => {
   if (opening !== undefined && isKeptWhole(opening) && json === opened(origin, opening)) return ""
   const identity = identityOf(origin)
@@ -48,7 +50,7 @@ export const pack = (json: string, origin: Origin, opening: Opening | undefined)
   return json.slice(identity.length)
 }
 
-/** Restores the whole event. */
+/** Returns the text that `pack` received. */
 export const unpack = (packed: string, origin: Origin, opening: Opening | undefined): string => {
   switch (packed.charAt(0)) {
     case "{":

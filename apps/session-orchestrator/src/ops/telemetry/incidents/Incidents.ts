@@ -2,20 +2,13 @@
  * Decides when to notify an operator of outages, recoveries and failed turns. Pure.
  *
  * - An incident begins when a turn waits for an endpoint (a provider's model) that has answered no turn for `afterMs`, counted from the
- *   first wait since its last answer. It ends with the next answer.
- * - Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was aborted or
- *   was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another endpoint and
- *   has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the incident does not count
- *   as open.
+ *   first wait since its last answer. It ends with the next answer, or when no turn waits for it any more (`Trouble`).
  * - A failed turn is reported too (`Causes`), so the last notice about a turn never promises an answer that does not come.
  *
  * Incidents.I2. An incident has one notice at its beginning and one at its end, for any number of waiting turns and retries. An incident
  *     without a notice of its beginning has no notice of its end.
- * Incidents.I4. `Kept` is all that the next process needs (`SharedIncidents`): a reported incident continues, and an incident about to begin still
- *     begins. The ids of the turns that waited are not saved: until the last of those waits was due, one turn counts as waiting.
- *     Turns of other runners count too (`Others`, `SharedIncidents`): an incident is not given up while one of them waits.
- *     Where incidents are kept in a database, none is given up before it was asked: while a turn that has not ended waits for the endpoint
- *     or calls it, the incident lasts (`unanswered`, `Asked`). If a process died, its last facts may be missing, and the notice names that.
+ * Incidents.I4. `Kept` is all that the next process needs (`SharedIncidents`): a reported incident continues, and an incident about to begin
+ *     still begins. None is given up while a turn of another runner waits for it (`Others`).
  */
 import { defined, type Ids, Target, type TurnEvent } from "@holdfast/wire"
 import { type Data, HashMap, Option } from "effect"
@@ -28,7 +21,10 @@ export const MOST_ENDPOINTS = 1_000
 /** Turns that end within this time are reported in one notice. */
 export const SETTLE_MS = 10_000
 
-/** Trouble at an endpoint, as it is kept over a restart (Incidents.I4). Times are in epoch milliseconds. */
+/**
+ * Trouble at an endpoint, as it is kept over a restart (Incidents.I4). The ids of the turns that waited are not saved: until the last of those
+ * waits was due, one turn counts as waiting. Times are in epoch milliseconds.
+ */
 interface Kept {
   readonly target: Target.Target
   /** The first wait since the last answer. */
@@ -126,7 +122,14 @@ export interface Others {
 /** This process is alone. */
 const ALONE: Others = { until: 0, orphanedUntil: 0, waiting: 0, nextAts: [] }
 
-/** Trouble at an endpoint, with the turns of this process and of others. */
+/**
+ * Trouble at an endpoint, with the turns of this process and of others.
+ *
+ * Trouble that no turn waits for any more is removed. If it was reported, it ends: when every turn that waited has failed, was aborted or
+ * was answered by another endpoint, the notice reports these outcomes, `SETTLE_MS` later. A turn that switched to another endpoint and
+ * has not ended, or that moved to another runner, keeps the trouble until an answer; while no turn waits here the incident does not count
+ * as open.
+ */
 export interface Trouble extends Kept {
   readonly number: number
   /** Shared by all turns that wait for it: there may be a hundred thousand. */
@@ -168,7 +171,12 @@ export const inherited = (kept: Kept, number: number, others: Others = ALONE): T
 /** Whether a turn of this process, or of an earlier one, may still get the endpoint's answer. */
 export const isHeld = (trouble: Trouble, at: number): boolean => isWaitedForHere(trouble, at) || trouble.elsewhere > 0
 
-/** Reported trouble whose end is due if the database has no open turn at its endpoint. */
+/**
+ * Reported trouble whose end is due if the database has no open turn at its endpoint.
+ *
+ * Where incidents are kept in a database, none is given up before it was asked: while a turn that has not ended waits for the endpoint
+ * or calls it, the incident lasts (`Asked`). If a process died, its last facts may be missing, and the notice names that.
+ */
 export const unanswered = ({ troubles }: IncidentState, at: number): ReadonlyArray<Trouble> =>
   Array.from(HashMap.values(troubles)).filter(
     (trouble) =>

@@ -7,15 +7,6 @@
  * - No span has text of a prompt, an answer, a tool's arguments or its result. A provider's message may quote a prompt, so a span has the
  *   reason, the status and the code of a failure only.
  *
- * | span | name | kind | parent |
- * |---|---|---|---|
- * | turn | `invoke_agent holdfast` | internal | none |
- * | step | `step N` (Holdfast's own: the conventions have none) | internal | turn |
- * | attempt | `chat MODEL` | client | step |
- * | compaction | `compact` (Holdfast's own) | internal | step |
- * | wait before a retry | `retry wait` (Holdfast's own) | internal | step |
- * | tool call | `execute_tool TOOL` | internal | step |
- *
  * Read: opentelemetry.io/docs/specs/semconv/gen-ai (gen-ai-spans, gen-ai-agent-spans), version 1.41; attributes that begin
  * with `holdfast.` are Holdfast's own.
  */
@@ -29,7 +20,18 @@ export type AttributeValue = string | number | boolean | ReadonlyArray<string>
 /** The attributes of a span, by name; `undefined` is left out. */
 type Attributes = Readonly<Record<string, AttributeValue | undefined>>
 
-/** A span that has ended. */
+/**
+ * A span that has ended.
+ *
+ * | span | name | kind | parent |
+ * |---|---|---|---|
+ * | turn | `invoke_agent holdfast` | internal | none |
+ * | step | `step N` (Holdfast's own: the conventions have none) | internal | turn |
+ * | attempt | `chat MODEL` | client | step |
+ * | compaction | `compact` (Holdfast's own) | internal | step |
+ * | wait before a retry | `retry wait` (Holdfast's own) | internal | step |
+ * | tool call | `execute_tool TOOL` | internal | step |
+ */
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string
