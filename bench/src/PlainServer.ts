@@ -1,13 +1,7 @@
 /**
  * The bare limit: node:http in, one request by undici to the provider, its SSE taken apart, NDJSON out. No turns, no retries.
  *
- * Run as a process of its own: `PlainServer.ts KIND PROVIDER-PORT [DATABASE]`; prints its port. The kinds:
- *
- * | kind | does |
- * |---|---|
- * | `raw-parse` | parses each frame with `JSON.parse`, and writes its delta with `JSON.stringify` |
- * | `raw-template` | cuts the delta's JSON string out of the frame by what stands around it, and splices it into the outgoing line |
- * | `raw-durable` | `raw-parse` with the three commits that a durable turn needs: the prompt, a mark before the first delta leaves, the answer |
+ * Run as a process of its own: `PlainServer.ts KIND PROVIDER-PORT [DATABASE]`; prints its port.
  *
  * PlainServer.P1. However many chunks one read of the provider's socket brings, the client gets one write.
  * PlainServer.P2. A `raw-durable` turn calls the provider before its prompt is committed; nothing of the answer leaves before the
@@ -19,6 +13,15 @@ import { Agent, type Dispatcher } from "undici"
 import * as Commits from "./plain/Commits.ts"
 import * as Frames from "./plain/Frames.ts"
 
+/**
+ * The kinds:
+ *
+ * | kind | does |
+ * |---|---|
+ * | `raw-parse` | parses each frame with `JSON.parse`, and writes its delta with `JSON.stringify` |
+ * | `raw-template` | cuts the delta's JSON string out of the frame by what stands around it, and splices it into the outgoing line |
+ * | `raw-durable` | `raw-parse` with the three commits that a durable turn needs: the prompt, a mark before the first delta leaves, the answer |
+ */
 const [kind = "", port = "", file = ""] = process.argv.slice(2)
 
 const agent = new Agent({ connections: null, pipelining: 1 })

@@ -1,10 +1,11 @@
 /**
  * A long outage, with every client at once: `--minutes 30`. It prints the record as a table.
  *
- * LongOutage.L1. The service has no settings but its providers: its waits are those of a new installation.
- * LongOutage.L2. A client's outage begins with its first call. Every call of it fails until the minutes are over.
- * LongOutage.L3. A client with a login runs twice: once more with a limit of its plan, which ends with the minutes. Each login ends after half of them.
- * LongOutage.L4. With restarts, the service is killed so many times at equal distances, and started again. Only clients run that repeat a call after the head of its answer.
+ * - The service has no settings but its providers: its waits are those of a new installation.
+ * - A client's outage begins with its first call. Every call of it fails until the minutes are over.
+ * - A client with a login runs twice: once more with a limit of its plan, which ends with the minutes. Each login ends after half of them.
+ * - With restarts, the service is killed so many times at equal distances, and started again. Only clients run that repeat a call after the
+ *   head of its answer.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -26,13 +27,13 @@ export const run = async (
   minutes: number,
   restarts: number
 ): Promise<void> => {
-  const chosen = clients.filter(({ repeats }) => restarts === 0 || repeats === "always") // L4
+  const chosen = clients.filter(({ repeats }) => restarts === 0 || repeats === "always")
   const limited = chosen
     .filter(({ vendor }) => vendor !== undefined)
-    .map((client) => ({ ...client, name: `${client.name}, a limit of its plan` })) // L3
+    .map((client) => ({ ...client, name: `${client.name}, a limit of its plan` }))
   const length = minutes * MINUTE_MS
   const members = await Member.ofEach([...chosen, ...limited], host, Date.now() + length / 2)
-  // L1; the model is for turns that are submitted: there are none.
+  // The model is for turns that are submitted: there are none.
   const service = await Service.make(program, { model: "simulated/steady", providers: Member.providers(members) })
   await service.start()
   say(`${members.length} clients, an outage of ${minutes} minutes, ${restarts} restarts.`)
@@ -75,7 +76,7 @@ const one = async (
   const { client, endpoint, login, provider } = member
   const text = `The night was quiet, said ${provider}.`
   let until: number | undefined
-  const end = (): number => (until ??= Date.now() + length) // L2
+  const end = (): number => (until ??= Date.now() + length)
   endpoint.down = isLimited ? { limitUntil: end } : "overload"
   endpoint.plan({ answer: { text } })
   const run = await Run.start(member, `${service.url}/to/${provider}`, "Say how the night was.")

@@ -1,13 +1,12 @@
 /**
  * Checks the packages' imports, and that the core stays pure.
  *
- * Boundaries.B1. Dependencies point one way: wire <- kernel <- policy <- journal, providers <- simulated <- session-orchestrator.
- * Boundaries.B2. The core (wire, kernel, policy) imports nothing of the platform. It uses no timer, no clock but the injected one and
- *     no randomness of its own; it runs no effect itself and waits for no promise (D10).
- * Boundaries.B3. A package's internal files are not imported from outside by a path.
- * Boundaries.B4. In the service, no import points to a higher room (`rooms`).
- * Boundaries.B5. No files import each other in a circle, not even types.
- * Boundaries.B6. Packages and outer rooms of the service stand on `MOST_FLOORS` floors at most.
+ * - Dependencies point one way: wire <- kernel <- policy <- journal, providers <- simulated <- session-orchestrator (`allowed`).
+ * - The core (wire, kernel, policy) imports nothing of the platform. It uses no timer, no clock but the injected one and no randomness of
+ *   its own; it runs no effect itself and waits for no promise (D10).
+ * - A package's internal files are not imported from outside by a path.
+ * - In the service, no import points to a higher room (`rooms`). No files import each other in a circle, not even types.
+ * - Packages and outer rooms of the service stand on `MOST_FLOORS` floors at most.
  *
  * Sources are read as text without comments and strings. A compiler would know more, but this is enough: the names searched for have
  * no other meaning in these packages.
@@ -89,7 +88,7 @@ export const allowed: { readonly [name: string]: ReadonlyArray<string> } = {
 }
 
 /**
- * Rooms of the service, lower ones first: a file imports from its own room and from lower ones (Boundaries.B4). A room inside a room has a place of
+ * Rooms of the service, lower ones first: a file imports from its own room and from lower ones. A room inside a room has a place of
  * its own. The files beside the rooms (`Composition.ts`, `Program.ts`, `main.ts`) put them together.
  */
 export const rooms: ReadonlyArray<string> = [
@@ -142,10 +141,10 @@ export const rooms: ReadonlyArray<string> = [
   "."
 ]
 
-/** The most floors of packages and rooms (Boundaries.B6). */
+/** The most floors of packages and rooms (`floors`). */
 export const MOST_FLOORS = 11
 
-/** The packages of Boundaries.B2, and the parts of `effect` that they may use: none with sockets, files or databases. */
+/** The packages of the core, and the parts of `effect` that they may use: none with sockets, files or databases. */
 const core: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["wire", ["effect", "effect/encoding", "effect/http-api"]],
   ["kernel", ["effect"]],
@@ -211,7 +210,7 @@ export const violations = ({ path, text }: Source): ReadonlyArray<string> => {
   ]
 }
 
-/** An import of the service that points to a higher room (Boundaries.B4). */
+/** An import of the service that points to a higher room. */
 export interface UpwardImport {
   readonly path: string
   readonly target: string
@@ -231,7 +230,7 @@ export const upwardImports = (sources: ReadonlyArray<Source>): ReadonlyArray<Upw
       })
   })
 
-/** The circles of files (Boundaries.B5). */
+/** The circles of files. */
 export const circles = (sources: ReadonlyArray<Source>): ReadonlyArray<ReadonlyArray<string>> => {
   const imports = new Map(sources.map((source) => [source.path, targetsOf(source)]))
   return ringsOf(imports).filter((ring) => ring.length > 1)
@@ -318,7 +317,7 @@ const exceptionsFor = (path: string): ReadonlyArray<string> =>
     .filter(([prefix]) => path.startsWith(prefix))
     .flatMap(([, specifiers]) => specifiers)
 
-/** Boundaries.B3. */
+/** Whether a relative import stays in its package. */
 const isOwn = (path: string, specifier: string): boolean => {
   const [kind = "", name = ""] = path.split("/")
   return new URL(specifier, `file:///${path}`).pathname.startsWith(`/${kind}/${name}/`)

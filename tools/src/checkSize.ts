@@ -1,5 +1,5 @@
 /**
- * Prints the size of each package, and fails the build where a figure is above `tools/size.json`.
+ * Prints the size of each package, and fails the build where a figure is above `tools/size.json`, or where a header is too long.
  *
  * `--write` lowers the recorded figures to the present ones. A figure is raised by hand, with the reason in the commit.
  */
@@ -23,5 +23,11 @@ const problems = Ratchet.problems(
   (name, count, most) =>
     `${name}: ${count}, and tools/size.json allows ${most}. Delete as much as you add, or raise the figure by hand and give the reason in the commit.`
 )
-for (const problem of problems) console.error(problem)
-process.exitCode = problems.length === 0 ? 0 : 1
+const headers = Size.longHeaders(
+  Files.read(root, [
+    "{packages,apps}/*/{src,testing,tools}/**/*.{ts,tsx}",
+    "{tools,bench,examples,simulate,clients,runtimes}/src/**/*.ts"
+  ])
+)
+for (const problem of [...problems, ...headers]) console.error(problem)
+process.exitCode = problems.length + headers.length === 0 ? 0 : 1
