@@ -1,3 +1,4 @@
+/** The client of the Holdfast service, for Node, Bun, Deno and browsers. `HoldfastClient` is where to begin. */
 export * as ConversationView from "./view/ConversationView.ts"
 export * as Cursor from "./stream/Cursor.ts"
 export { ClientError, type ProblemCode, type ProblemDetails } from "./ClientError.ts"

@@ -1,3 +1,4 @@
+/** Turns and calls that survive provider outages, in any program. `holdfast` runs turns, `patience` makes single calls. */
 export { CallParked, type ParkOptions } from "./CallParked.ts"
 export type { Engine } from "./Engine.ts"
 export * from "./Events.ts"

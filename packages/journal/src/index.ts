@@ -1,3 +1,4 @@
+/** Durable turns without a service: a journal, a checkpoint over it, waits and retention; in memory, or by `sqlite/index.ts`. */
 export * as Interruption from "./Interruption.ts"
 export * as Interruptions from "./Interruptions.ts"
 export * as Journal from "./Journal.ts"

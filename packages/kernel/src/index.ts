@@ -1,3 +1,4 @@
+/** Runs turns of a language model over ports. `Turn.runTurn` is where to begin; `host.ts` exports what is beneath the ports. */
 export * as Checkpoint from "./ports/Checkpoint.ts"
 export * as Compactor from "./ports/Compactor.ts"
 export * as Directive from "./turn/Directive.ts"

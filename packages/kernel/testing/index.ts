@@ -1,3 +1,4 @@
+/** Ports, engines and tests for turns without a model: scripted providers, given records, a suite for every checkpoint. */
 export * as CheckpointSuite from "./CheckpointSuite.ts"
 export * as Eventful from "./Eventful.ts"
 export * as GivenRecords from "./GivenRecords.ts"

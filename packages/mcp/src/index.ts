@@ -1,3 +1,4 @@
+/** Tools of MCP servers as a toolbox of the kernel. `ToolServers` is where to begin. */
 export * as Intake from "./transport/Intake.ts"
 export * as LineTransport from "./transport/LineTransport.ts"
 export * as Offers from "./Offers.ts"

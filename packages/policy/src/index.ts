@@ -1,3 +1,4 @@
+/** Retry decisions as pure functions: schedules, budgets, hints, classification of errors, routing and gates. */
 export * as Allowance from "./gate/Allowance.ts"
 export * as Backoff from "./decision/Backoff.ts"
 export * as Basis from "./decision/Basis.ts"

@@ -1,3 +1,4 @@
+/** Adapters to model endpoints, with limits on silence and size. */
 export * as Anthropic from "./Anthropic.ts"
 export * as BodyPatch from "./requests/BodyPatch.ts"
 export * as BuiltIn from "./BuiltIn.ts"

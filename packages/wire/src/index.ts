@@ -1,3 +1,4 @@
+/** The events, messages and values that Holdfast sends and stores, as schemas. */
 export * as Checks from "./values/Checks.ts"
 export * as Command from "./Command.ts"
 export * as Commands from "./Commands.ts"

@@ -1,12 +1,12 @@
 /**
- * The answer to one held call, as its client receives it.
+ * Writes the answer to one held call: signs of life while the call waits, then the answer of the endpoint.
  *
  * Nothing of a failed attempt is written, unless the call gives up: then the endpoint's last refusal as it came, head and body.
  *
- * A client is held by what holds it: a stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call for one
- * JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space. All of it at whole seconds: a crowd
- * is written to together, and the process sleeps between. After a head of ours a refusal is written as the format writes it in a stream, or
- * the connection is cut.
+ * Signs of life keep the client from giving up. A stream gets a head of ours after `HEAD_MS`, and then a heartbeat every `BEAT_MS`; a call
+ * for one JSON document gets `102` every `BEAT_MS`, and after `WHOLE_HEAD_MS` a head of ours and white space. All of it at whole seconds: a
+ * crowd is written to together, and the process sleeps between. After a head of ours a refusal is written as the format writes it in a
+ * stream, or the connection is cut.
  *
  * ClientAnswer.A2. Heartbeats come before the first byte of an answer, so they stand between whole frames.
  */

@@ -1,4 +1,7 @@
-/** A conversation of a service for `RpcSession`, by the client: a command is a call, and the events are a stream that reconnects. */
+/**
+ * Carries out the commands of `holdfast rpc` (`RpcSession`) at a service in another process: a command is a call of the client, and the
+ * events are a stream that reconnects.
+ */
 import type { ClientError } from "@holdfast/client"
 import type { Conversation } from "@holdfast/client/effect"
 import { defined, Ids, TurnEvent } from "@holdfast/wire"

@@ -1,4 +1,4 @@
-/** Axe over the states of the page, in light and dark, wide and narrow; and what a narrow screen shows. */
+/** Checks the page's states for accessibility (axe), in light and dark, wide and narrow; and what a narrow screen shows. */
 import { AxeBuilder } from "@axe-core/playwright"
 import type { Page } from "playwright-core"
 import { ensure, same, show } from "../../../../tools/src/acceptance/Report.ts"

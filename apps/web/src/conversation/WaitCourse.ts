@@ -1,4 +1,4 @@
-/** The course of the waiting step so far, and its budget, from the turn's explanation. Pure. */
+/** Reads from a turn's explanation what the notice of its wait shows: failed attempts, deaths of the service, the budget. Pure. */
 import type { TurnExplanation } from "@holdfast/wire"
 
 /** An attempt that failed. */
@@ -10,7 +10,7 @@ interface Failed {
 /** The waiting step. */
 export interface WaitCourse {
   readonly failures: ReadonlyArray<Failed>
-  /** When the next process found that the service's had died during this wait. */
+  /** When the service's next process found that the one before had died during this wait. */
   readonly deaths: ReadonlyArray<number>
   /** The waiting time, this wait included; absent where the strategy recorded none. */
   readonly budget: { readonly usedMs: number; readonly totalMs: number | undefined } | undefined

@@ -1,3 +1,4 @@
+/** The client of a `holdfast rpc` process, over its standard input and output. */
 export type { LineChannel, OpenChannel } from "./ProcessChannel.ts"
 export { RpcClient, type RpcOptions, type RpcState } from "./RpcClient.ts"
 export type { TurnResult as RpcResult } from "../TurnResult.ts"

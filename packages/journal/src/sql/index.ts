@@ -1,3 +1,4 @@
+/** The parts that stores on SQL databases share: tables of the journal, grouped commits, schema versions, failures. */
 export * as GroupCommit from "./GroupCommit.ts"
 export * as GroupRead from "./GroupRead.ts"
 export * as InterruptionTable from "./InterruptionTable.ts"

@@ -1,3 +1,4 @@
+/** How a life of a turn ends at a wait, for hosts that keep no waiting turn in memory. */
 import * as Data from "effect/Data"
 
 /**

@@ -1,3 +1,4 @@
+/** How a life of a turn ends unsealed, other than at a wait. */
 import * as Data from "effect/Data"
 
 /** The turn cannot be recorded, or another process owns it: it stops unsealed, and can resume from its records. */

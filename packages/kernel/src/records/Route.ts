@@ -1,3 +1,4 @@
+/** The destination of an attempt, as records and routers have it. */
 import { Target } from "@holdfast/wire"
 import * as Schema from "effect/Schema"
 

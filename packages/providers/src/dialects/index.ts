@@ -1,3 +1,4 @@
+/** Reads and writes answers in each provider's wire format, for calls that pass Holdfast as they are. */
 export * as AnswerEnd from "./AnswerEnd.ts"
 export * as ContentGate from "./ContentGate.ts"
 export * as Dialect from "./Dialect.ts"

@@ -1,5 +1,5 @@
 /**
- * Caches parsed scripts by name.
+ * Caches parsed scripts by the name of the simulated model, which is the text of the script.
  *
  * One model is requested repeatedly, and parsing its name costs more than most responses.
  *

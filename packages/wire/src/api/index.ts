@@ -1,3 +1,4 @@
+/** The HTTP API of the service, as groups of endpoints with their schemas. */
 export * as BulkCommands from "./BulkCommands.ts"
 export * as Api from "./Api.ts"
 export * as UiMessagesGroup from "./UiMessagesGroup.ts"
