@@ -1,7 +1,8 @@
 /**
  * Decides by a request's head alone whether it may call the service, before any of the body is read.
  *
- * - A web page that a person visits must not reach a service on their machine: its `Host` and `Origin` must be the service's own.
+ * - A web page that a person visits must not reach a service on their machine: `Host` must be a name of the service, and `Origin` its own
+ *   or one of `server.allowedOrigins` (`Cors`).
  * - A call through the gateway has a provider's credential, any body, and its own checks of both (`gateway/Upstreams.ts`). Its answer must
  *   not become a page of this origin.
  * - If there is a token, every call needs it except `/healthz`, the page at `/` and the pages about the API, which hold no data.
