@@ -47,15 +47,18 @@ export const line = ({
 }
 
 /**
- * When an endpoint was down: `down 00:10-06:52`, `down since 00:10`, or `down 00:10, not called after 00:40`. Of a limit that was used up it is
- * `at its limit 00:10-03:00`.
+ * When an endpoint was down: `down 00:10-06:52`, `down 16 s at 00:10`, `down since 00:10`, or `down 00:10, not called after 00:40`. Of a
+ * limit that was used up it is `at its limit 00:10-03:00`.
  */
 export const down = (
   { beganAt, endedAt, hasUnknownEnd, lastFailureAt, reason }: PeriodReport.Outage,
   moment: (at: number) => string
 ): string => {
   const how = LIMITS.has(reason) ? "at its limit" : "down"
-  if (endedAt !== undefined) return `${how} ${moment(beganAt)}-${moment(endedAt)}`
+  if (endedAt !== undefined) {
+    const [from, to] = [moment(beganAt), moment(endedAt)]
+    return from === to ? `${how} ${DurationText.rough(endedAt - beganAt)} at ${from}` : `${how} ${from}-${to}`
+  }
   return hasUnknownEnd === true
     ? `${how} ${moment(beganAt)}, not called after ${moment(lastFailureAt)}`
     : `${how} since ${moment(beganAt)}`
