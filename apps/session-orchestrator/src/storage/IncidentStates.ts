@@ -52,11 +52,8 @@ export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => {
   return {
     /** All rows. */
     load: load.pipe(read("incidents")),
-    /** Whether a turn that has not ended waits for an endpoint, or calls it. */
-    hasOpenTurn: (target: Target.Target) => hasOpenTurn(sql, target).pipe(read("turns that have not ended")),
-    /** Uncounted turns that ended between two moments in epoch milliseconds, oldest first, at most `limit` (IncidentStates.S2). */
-    uncounted: (from: number, before: number, limit: number) =>
-      uncounted(sql, from, before, limit).pipe(read("turns that have failed")),
+    /** Uncounted turns that ended since a moment in epoch milliseconds, oldest first, at most `limit` (IncidentStates.S2). */
+    uncounted: (from: number, limit: number) => uncounted(sql, from, limit).pipe(read("turns that have failed")),
     /**
      * Writes what `decide` makes of the rows (IncidentStates.S1), and counts these turns, without those that were counted before. `decide` is called
      * again if the transaction is.
@@ -80,33 +77,10 @@ export const make = ({ each, read, sql }: SqlDatabase.SqlDatabase) => {
   }
 }
 
-/** Whether a turn that has not ended waits for an endpoint, or calls it. A queued turn does neither. */
-const hasOpenTurn = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  target: Target.Target
-): Effect.fn.Return<boolean, TableError> {
-  const name = Target.format(target)
-  let after = 0
-  while (true) {
-    const turns = yield* sql<OpenRow>`
-      SELECT ${Rows.number(sql, "t.number")} AS "number", COALESCE(t.model, c.model) AS model
-      FROM turns t JOIN conversations c ON c.number = t.conversation
-      WHERE t.end_event_id IS NULL AND t.number > CAST(${after} AS BIGINT) AND EXISTS (
-        SELECT 1 FROM events f WHERE f.conversation = t.conversation AND f.event_id > t.after_event_id AND f.turn = t.number
-      ) ORDER BY t.number LIMIT ${PAGE}`
-    const chosen = yield* targetsOf(sql, turns)
-    if (turns.some(({ model, number }) => (chosen.get(number) ?? model) === name)) return true
-    const last = turns.at(-1)
-    if (last === undefined || turns.length < PAGE) return false
-    after = last.number
-  }
-})
-
-/** Uncounted turns that ended between two moments, oldest first. */
+/** Uncounted turns that ended since a moment, oldest first. */
 const uncounted = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   from: number,
-  before: number,
   limit: number
 ): Effect.fn.Return<ReadonlyArray<FailedTurn>, TableError> {
   const rows = yield* sql<
@@ -117,7 +91,7 @@ const uncounted = Effect.fnUntraced(function* (
     FROM turns t
     JOIN conversations c ON c.number = t.conversation
     JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
-    WHERE t.uncounted IS NOT NULL AND t.ended_at >= ${from} AND t.ended_at < ${before}
+    WHERE t.uncounted IS NOT NULL AND t.ended_at >= ${from}
     ORDER BY t.ended_at LIMIT ${limit}`
   const chosen = yield* targetsOf(sql, rows)
   return yield* Effect.forEach(rows, (row) =>
@@ -132,9 +106,6 @@ const uncounted = Effect.fnUntraced(function* (
 const MOST_NOTICES = 100
 
 // --- internal
-
-/** Turns that are read at once. */
-const PAGE = 100
 
 interface OpenRow {
   readonly number: number

@@ -39,29 +39,6 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect(`${name}: an open turn is at the endpoint of its last attempt, once it has begun`, () =>
-    Effect.gen(function* () {
-      const { hasOpenTurn } = yield* IncidentStates
-      const store = yield* Store
-      yield* store.createConversation(NumberedData.conversation(1))
-      const turn = NumberedData.turn(1, 1)
-      yield* Logged.accept(turn)
-      const [steady, other] = [
-        { provider: "simulated", model: "steady" },
-        { provider: "simulated", model: "other" }
-      ]
-      // It is queued, and calls nothing.
-      expect(yield* hasOpenTurn(steady)).toBe(false)
-      yield* Logged.events(turn.turnId, [NumberedData.message(1, 1, 0)], 0)
-      expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([true, false])
-      const routed = { name: "step/0/route", value: JSON.stringify({ route: { target: other } }) }
-      yield* Logged.append(turn.turnId, 0, [routed])
-      expect([yield* hasOpenTurn(steady), yield* hasOpenTurn(other)]).toEqual([false, true])
-      yield* Logged.events(turn.turnId, [NumberedData.end(1, 1)], 1)
-      expect(yield* hasOpenTurn(other)).toBe(false)
-    }).pipe(Effect.provide(layer))
-  )
-
   it.effect(`${name}: IncidentStates.S2: a failed turn is uncounted until one change counts it`, () =>
     Effect.gen(function* () {
       const { change, uncounted } = yield* IncidentStates
@@ -75,8 +52,8 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
         yield* Logged.events(turn.turnId, [end], 0)
       }
       const { endedAt } = NumberedData.end(1, 1)
-      expect(yield* uncounted(endedAt + 1, endedAt + 9, 10)).toEqual([])
-      const [failed, ...others] = yield* uncounted(endedAt, endedAt + 1, 10)
+      expect(yield* uncounted(endedAt + 1, 10)).toEqual([])
+      const [failed, ...others] = yield* uncounted(endedAt, 10)
       expect(others).toEqual([])
       expect(failed).toMatchObject({
         conversationId: "conversation-1",
@@ -94,7 +71,7 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
       yield* count
       yield* count
       expect(seen).toEqual([[NumberedData.turnId(1)], []])
-      expect(yield* uncounted(0, endedAt + 1, 10)).toEqual([])
+      expect(yield* uncounted(0, 10)).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 

@@ -8,7 +8,6 @@
 import manifest from "../../../package.json" with { type: "json" }
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ProcessName, Timer } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import * as Proxy from "@holdfast/providers/proxy"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -22,7 +21,10 @@ import * as Loopback from "../../base/system/Loopback.ts"
 import * as NoticeMessages from "../delivery/NoticeMessages.ts"
 import { CallCounts, RecentCalls } from "../../engine/gate/RecentCalls.ts"
 import { IncidentStates } from "../../storage/IncidentStates.ts"
+import { Lists } from "../../storage/Lists.ts"
 import { Outbox } from "../../storage/Outbox.ts"
+import { TurnLog } from "../../storage/TurnLog.ts"
+import * as EndpointLog from "./incidents/EndpointLog.ts"
 import * as Notifications from "./incidents/Notifications.ts"
 import * as RetryLog from "./logs/RetryLog.ts"
 import * as Traces from "./traces/Traces.ts"
@@ -32,66 +34,58 @@ import * as ServiceMetrics from "./metrics/ServiceMetrics.ts"
 import * as TurnMetrics from "./metrics/TurnMetrics.ts"
 
 /** The observer of all turns of the process, its notifications, and the calls that it has counted. */
-export const layer: Layer.Layer<
-  Observer.Observer | Notifications.Notifications | RecentCalls,
-  never,
-  Config | Timer.Timer
-> = Layer.effectContext(
-  Effect.gen(function* () {
-    const config = yield* Config
-    const { redact } = Secrets.make(Secrets.ofConfig(config))
-    const { notifications, otlp, retryLog } = config.telemetry
-    const context = yield* Effect.context<never>()
-    yield* ServiceMetrics.showBuild
-    const calls = new CallCounts(yield* Clock.currentTimeMillis)
-    const listeners = [
-      { attempt: counting(calls) },
-      TurnMetrics.observer(MetricLabels.ofConfig(config, redact), context),
-      FailedTurnLog.observer(redact, context)
-    ]
-    if (retryLog !== undefined) {
-      const surroundings: RetryLog.ServiceFacts = {
-        cwd: process.cwd(),
-        apiOf: (name) => config.providers.get(name)?.type,
-        thinkingOf: ({ model, provider }) => RetryLog.thinkingLevelOf(config.providers.get(provider), model)
+export const layer: Layer.Layer<Observer.Observer | Notifications.Notifications | RecentCalls, never, Config> =
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const config = yield* Config
+      const { redact } = Secrets.make(Secrets.ofConfig(config))
+      const { notifications, otlp, retryLog } = config.telemetry
+      const context = yield* Effect.context<never>()
+      yield* ServiceMetrics.showBuild
+      const calls = new CallCounts(yield* Clock.currentTimeMillis)
+      const listeners = [
+        { attempt: counting(calls) },
+        TurnMetrics.observer(MetricLabels.ofConfig(config, redact), context),
+        FailedTurnLog.observer(redact, context)
+      ]
+      if (retryLog !== undefined) {
+        const surroundings: RetryLog.ServiceFacts = {
+          cwd: process.cwd(),
+          apiOf: (name) => config.providers.get(name)?.type,
+          thinkingOf: ({ model, provider }) => RetryLog.thinkingLevelOf(config.providers.get(provider), model)
+        }
+        listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
       }
-      listeners.push(yield* RetryLog.make({ ...retryLog, surroundings, redact }))
-    }
-    if (otlp !== undefined) {
-      listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
-    }
-    const notices = yield* Notifications.make({
-      after: notifications?.after ?? DEFAULTS.notifications.after,
-      isKept: notifications !== undefined,
-      timer: yield* Timer.Timer,
-      redact
+      if (otlp !== undefined) {
+        listeners.push(yield* Traces.make({ ...otlp, version: manifest.version, addressOf: addressIn(config), redact }))
+      }
+      const after = notifications?.after ?? DEFAULTS.notifications.after
+      const notices = yield* Notifications.make({ after, redact })
+      listeners.push(notices.listeners)
+      return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
+        Context.add(Notifications.Notifications, notices),
+        Context.add(RecentCalls, calls)
+      )
     })
-    listeners.push(notices.listeners)
-    return Context.make(Observer.Observer, Observer.all(listeners)).pipe(
-      Context.add(Notifications.Notifications, notices),
-      Context.add(RecentCalls, calls)
-    )
-  })
-).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
+  ).pipe(Layer.provide([Layer.suspend(() => http), NodeServices.layer]))
 
-/** Keeps incidents in the database while the service runs, if notices have receivers. */
+/** Keeps incidents while the service runs: in the database, if notices have receivers. */
 export const incidents: Layer.Layer<
   never,
   never,
-  Config | Notifications.Notifications | IncidentStates | Outbox | HttpServer.HttpServer
+  Config | Notifications.Notifications | IncidentStates | Lists | Outbox | TurnLog | HttpServer.HttpServer
 > = Layer.effectDiscard(
   Effect.gen(function* () {
     const { database, server, telemetry } = yield* Config
-    const { notifications } = telemetry
-    if (notifications === undefined) return
+    const sources = { lists: yield* Lists, log: yield* TurnLog }
     const { keep } = yield* Notifications.Notifications
     yield* keep({
       storage: yield* IncidentStates,
       add: (yield* Outbox).add,
       origin: originOf(server, yield* HttpServer.HttpServer),
-      receivers: NoticeMessages.receiversOf(notifications),
-      // A file has one service; the runners of a shared database come and go.
-      runner: database.url === undefined ? "service" : yield* ProcessName.ProcessName
+      standingOf: (question) => EndpointLog.standingOf(sources, question),
+      receivers: NoticeMessages.receiversOf(telemetry.notifications),
+      isAlone: database.url === undefined
     })
   })
 )

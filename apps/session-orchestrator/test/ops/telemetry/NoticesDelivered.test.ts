@@ -15,18 +15,17 @@ import * as Observations from "./Observations.ts"
 
 const MINUTE = 60_000
 
-/** The listeners of a service; without a database it has no receivers. */
-const start = Effect.fnUntraced(function* (memory?: SharedMemory) {
+/** The listeners of a service; without a given database it has no receivers. */
+const start = Effect.fnUntraced(function* (given?: SharedMemory) {
+  const memory = given ?? new SharedMemory()
   const { keep, listeners } = yield* Notifications.make({
     after: Duration.minutes(5),
-    isKept: memory !== undefined,
-    timer: yield* Timer.Timer,
     redact: (text) => text.replaceAll("planted", "[redacted]")
   })
-  const receivers = { names: ["webhook", "command"] }
-  if (memory !== undefined)
-    yield* keep({ storage: memory.storage, add: () => Effect.void, receivers, runner: "service" })
-  return listeners
+  const { standingOf, storage } = memory
+  const receivers = { names: given === undefined ? [] : ["webhook", "command"] }
+  yield* keep({ storage, standingOf, add: () => Effect.void, receivers, isAlone: true })
+  return memory.observed(listeners)
 })
 
 /** Notices of a database, by type and model. */
@@ -147,6 +146,7 @@ describe("a notice", () => {
         const listeners = yield* start()
         waits(listeners)
         fails(listeners, 2, "other")
+        yield* TestClock.adjust(0)
         yield* TestClock.adjust(5 * MINUTE)
         assert.lengthOf(said, 1)
         assert.match(said[0] ?? "", /^Info openai\/gpt-5 has answered no turn for 5 m /)
@@ -252,7 +252,7 @@ describe("an observation of a turn", () => {
     })
   )
 
-  it.effect("Incidents.I4: is in the database within five seconds, and when the service shuts down", () =>
+  it.effect("is in the database within five seconds, and when the service shuts down", () =>
     logged(() =>
       Effect.gen(function* () {
         const memory = new SharedMemory()
@@ -274,7 +274,7 @@ describe("an observation of a turn", () => {
     )
   )
 
-  it.effect("Incidents.I4: of a failed turn is in the database at once", () =>
+  it.effect("of a failed turn is in the database at once", () =>
     logged(() =>
       Effect.gen(function* () {
         const memory = new SharedMemory()

@@ -16,21 +16,15 @@ export const NoticeFailure = Schema.Struct({
 export type NoticeFailure = typeof NoticeFailure.Type
 
 /** The outcomes of turns that waited: how many failed, were aborted, or were answered by another endpoint. */
-export const Outcomes = Schema.Struct({
-  failed: Schema.Int,
-  aborted: Schema.Int,
+export interface Outcomes {
+  readonly failed: number
+  readonly aborted: number
   /** Answered by another endpoint. */
-  elsewhere: Schema.Int,
-  /** A process was killed: other turns may have ended, or may have been answered. */
-  isPartial: Schema.optionalKey(Schema.Literal(true))
-})
-export type Outcomes = typeof Outcomes.Type
+  readonly elsewhere: number
+}
 
 /** No turn has ended. */
 export const NO_OUTCOMES: Outcomes = { failed: 0, aborted: 0, elsewhere: 0 }
-
-/** Outcomes that may not be all. */
-export const inPart = (outcomes: Outcomes = NO_OUTCOMES): Outcomes => ({ ...outcomes, isPartial: true })
 
 /** One notice. Times are in epoch milliseconds. */
 export interface Notice {

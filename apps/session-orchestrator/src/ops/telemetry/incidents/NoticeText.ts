@@ -8,8 +8,7 @@ import type { Notice, Outcomes } from "./Notice.ts"
 
 /** The JSON for a webhook and for a command: docs/telemetry.md has its fields. `text` is the name that chat services read. */
 export const bodyOf = (notice: Notice): NoticeBody => {
-  const { at, incidentId, nextAt, said, since, target, type, waiting } = notice
-  const { isPartial: _partial, ...outcomes } = notice.outcomes
+  const { at, incidentId, nextAt, outcomes, said, since, target, type, waiting } = notice
   return {
     id: `${incidentId}/${type}`,
     type,
@@ -44,15 +43,13 @@ export const textOf = ({ at, nextAt, outcomes, said, since, target, type, waitin
       const lost = failed === 0 ? "" : ` ${counted(failed)} that waited for it ${have(failed)} failed. ${NOT_BY_ITSELF}`
       return `${name} answers again, after ${lasted}.${lost}`
     }
-    case "incident-gave-up":
-      if (outcomes.isPartial === true) {
-        const known = endsOf(outcomes)
-        return `No turn waits for ${name} any more, after ${lasted} ${because}${known && ": "}${known}. ${UNRECORDED}`
-      }
+    case "incident-gave-up": {
+      const ends = endsOf(outcomes)
       return (
-        `${name} has answered no turn for ${lasted} ${because}, and no turn waits for it any more: ${endsOf(outcomes)}. ` +
-        NOT_BY_ITSELF
+        `${name} has answered no turn for ${lasted} ${because}, and no turn waits for it any more` +
+        (ends === "" ? "." : `: ${ends}. ${NOT_BY_ITSELF}`)
       )
+    }
     case "turns-failed": {
       const others = waiting === 0 ? "" : ` ${counted(waiting)} still ${waiting === 1 ? "waits" : "wait"} for it.`
       return `${counted(failed)} at ${name} ${have(failed)} failed ${because}. ${NOT_BY_ITSELF}${others} ${IN_THE_LOG}`
@@ -63,8 +60,6 @@ export const textOf = ({ at, nextAt, outcomes, said, since, target, type, waitin
 }
 
 // --- internal
-
-const UNRECORDED = "Turns that ended around a restart may be missing here: `holdfast report` has them."
 
 const NOT_BY_ITSELF = "A turn that failed does not go on by itself."
 

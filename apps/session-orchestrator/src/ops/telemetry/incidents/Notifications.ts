@@ -1,46 +1,43 @@
 /**
- * Puts one notice per incident's begin and end, per cause of failed turns, and per question to a person, into the outbox (X12).
+ * Keeps the incidents of all endpoints: one notice per incident's begin and end, per cause of failed turns, and per question to a person (X12).
  *
- * `Incidents` decides on the notices. This file has the clock and the log, and translates observations of turns; `SharedIncidents` translates
- * rows, and `Deliveries` sends what is in the outbox. A turn reports its facts and continues: a fiber writes them to the database. A notice of quiet hours is due at their end.
+ * `Incidents` decides for each endpoint. This file has the clock, collects what the turns of this process report, asks the log, and writes
+ * the decisions; `Deliveries` sends what is in the outbox. A turn reports and continues: a fiber does the rest. Without receivers, incidents
+ * are in memory, and only logged. A notice of quiet hours is due at their end.
  *
- * The beginning and the end of an incident are logged by the runner that has found them, with receivers or without. `TurnLog` logs failed
- * turns.
+ * The beginning and the end of an incident are logged by the runner that has found them. `FailedTurnLog` logs failed turns.
  *
  * Notifications.N2. A transition and its notices are one transaction, over all runners of a database, so none is lost and none is made
- *     twice. The id of a notice follows from its incident or cause. A process that is killed loses the facts of its last moments; the turns
- *     that failed then are uncounted in the database (`IncidentStates.S2`), and are counted by the next process or another runner.
+ *     twice. The id of a notice follows from its incident or cause. What a process that is killed has not written, the log has.
  * Notifications.N3. Each receiver gets the notices in order and does not wait for another receiver.
  */
-import type { StorageError, Timer } from "@holdfast/journal"
+import type { StorageError } from "@holdfast/journal"
 import type { Observer } from "@holdfast/kernel"
-import { Failure, type Ids } from "@holdfast/wire"
-import { Clock, Context, Duration, Effect, Metric, Queue } from "effect"
+import { defined, Failure, type Ids, Target } from "@holdfast/wire"
+import { Clock, Context, Duration, Effect, Metric, Option, Queue, Schema } from "effect"
 import * as NoticeMessages from "../../delivery/NoticeMessages.ts"
 import type { Decide, FailedTurn, IncidentStates } from "../../../storage/IncidentStates.ts"
 import type { Outbox } from "../../../storage/Outbox.ts"
+import type { Question, Standing } from "./EndpointLog.ts"
 import * as Incidents from "./Incidents.ts"
-import type { NoticeFailure, Notice } from "./Notice.ts"
+import type { Notice } from "./Notice.ts"
 import * as FailedTurnLog from "../logs/FailedTurnLog.ts"
 import * as NoticeText from "./NoticeText.ts"
-import * as SharedIncidents from "./SharedIncidents.ts"
 import * as QuestionNotice from "../../delivery/QuestionNotice.ts"
 
 /** The limits. */
 interface Options {
   readonly after: Duration.Duration
-  readonly timer: Timer.Timer["Service"]
   readonly redact: (text: string) => string
-  /** There are receivers: incidents are kept in the database, once `keep` runs. */
-  readonly isKept: boolean
 }
 
 /** The database, and who reads it. */
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
+  readonly standingOf: (question: Question) => Effect.Effect<Standing, StorageError>
   readonly receivers: NoticeMessages.Receivers
-  /** Names this process in the database; the same after a restart if it is the only one. */
-  readonly runner: string
+  /** No other process runs turns of the database. */
+  readonly isAlone: boolean
   /** Where a browser reaches the page, without a path. */
   readonly origin?: string | undefined
   /** Puts messages into the outbox. */
@@ -53,16 +50,28 @@ export class Notifications extends Context.Service<Notifications, Effect.Success
 ) {}
 
 /** How long the database may be behind if there is no notice to write, and how long another runner's change may be unknown. */
-const INTERVAL = "5 seconds"
+const INTERVAL_MS = 5_000
+
+/** The least time between two decisions without news: a notice that is due may have to wait for a later moment. */
+const LEAST_MS = 100
+
+/** How often the log is asked about an incident that no turn of this process waits for. */
+const LOOK_MS = 60_000
 
 /** A turn that failed so long ago gets no notice of its cause: notices were off, as a rule. */
 const OLDEST_MS = 7 * 86_400_000
 
-/** Turns of other processes that are counted at once. */
-const MOST_LEFT = 1_000
+/** Failed turns that are counted at once. */
+const MOST_FAILED = 1_000
+
+/** The most endpoints that are watched at once: the simulated provider has any number of model names. */
+export const MOST_ENDPOINTS = 1_000
 
 /** How long a shutdown waits for the disk. */
 const LAST_WORDS = "2 seconds"
+
+/** Questions that are kept while the database is away. */
+const MOST_KEPT = 10_000
 
 /** Gauge of open incidents. */
 export const openIncidents = Metric.gauge("holdfast_incidents_open", {
@@ -71,206 +80,242 @@ export const openIncidents = Metric.gauge("holdfast_incidents_open", {
 })
 
 /** Makes the listeners of turns. */
-export const make = Effect.fnUntraced(function* ({ after, isKept, redact, timer }: Options) {
-  const clock = yield* Clock.Clock
+export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
   const context = yield* Effect.context<never>()
   const afterMs = Duration.toMillis(after)
-  const log = Effect.runSyncWith(context)
   const bell = yield* Queue.sliding<void>(1)
-  /** The state in the database, and the inputs that are not in it yet. */
-  let written: Incidents.IncidentState = { ...Incidents.empty, isKept }
-  let inputs: Array<Incidents.Fact> = []
-  /** The state with these inputs. */
-  let state = written
+  /** Endpoints by their formatted target, as they were read or decided last, and what has been seen since. */
+  let known: ReadonlyMap<string, Incidents.EndpointState> = new Map()
+  let news = new Map<string, Incidents.News>()
+  /** There is something to decide that does not wait. */
+  let isUrgent = false
+  /** The endpoint that each turn of this process waits for, by its conversation, and the number of these turns. */
+  const waits = new Map<Ids.ConversationId, string>()
+  const counts = new Map<string, number>()
+  /** Incidents that no turn of this process waits for: the answer of the log, and when it is asked again. */
+  const looks = new Map<string, { readonly waiting: number; readonly nextAt: number }>()
+  let isAlone = false
+  let questions: Array<QuestionNotice.Question> = []
 
   const countOpen = (): void => {
-    openIncidents.updateUnsafe(Incidents.openCount(state, clock.currentTimeMillisUnsafe()), context)
+    const isOpen = ([key, { trouble }]: readonly [string, Incidents.EndpointState]) =>
+      trouble?.isTold === true && (counts.has(key) || (isAlone && (looks.get(key)?.waiting ?? 0) > 0))
+    openIncidents.updateUnsafe(Array.from(known).filter(isOpen).length, context)
   }
 
-  /** When the alarm goes off, in epoch milliseconds. */
-  let alarmAt: number | undefined
-  let cancelAlarm = () => {}
-  const setAlarm = (): void => {
-    const due = Incidents.dueAt(state, afterMs)
-    if (due === alarmAt) return
-    cancelAlarm()
-    alarmAt = due
-    if (due === undefined) return
-    cancelAlarm = timer.at(due, () => {
-      alarmAt = undefined
-      record({ _tag: "Passed", at: clock.currentTimeMillisUnsafe() })
-    })
-  }
-
-  const logNotices = (notices: ReadonlyArray<Notice>): void => {
-    for (const notice of notices) {
-      if (notice.type !== "turns-failed") log(Effect.logInfo(NoticeText.textOf(notice)))
-    }
-  }
-
-  const record = (input: Incidents.Fact): void => {
-    const [next, notices] = Incidents.record(state, input, afterMs)
-    if (next === state) return
-    const isChanged = next.troubles !== state.troubles || next.causes !== state.causes
-    state = next
-    if (isKept) inputs.push(input)
-    if (!isChanged) return
-    countOpen()
-    setAlarm()
-    if (!isKept) return logNotices(notices)
-    // The end of a turn is not lost if the process dies soon; the database decides on notices.
-    if (notices.length > 0 || input._tag === "Sealed") Queue.offerUnsafe(bell, undefined)
-  }
-
-  /** Questions that turns of this process ask, and that are not in the outbox yet. */
-  let questions: Array<QuestionNotice.Question> = []
-  const onEvent: Observer.Listeners["event"] = ({ event }) => {
-    if (event.type !== "provider-retry" || event.asks === undefined || questions.length >= MOST_KEPT) return
-    questions.push({ event, asks: event.asks })
+  const ring = (urgent: boolean): void => {
+    isUrgent ||= urgent
     Queue.offerUnsafe(bell, undefined)
   }
 
-  /** Shares incidents through the database while the scope lives, beginning with those that are in it. */
-  const keep = Effect.fnUntraced(function* ({ add, origin, receivers, runner, storage }: KeepOptions) {
+  /** A turn waits for an endpoint, or for none. */
+  const waitsFor = (id: Ids.ConversationId, key?: string): void => {
+    const before = waits.get(id)
+    if (before === key) return
+    if (before !== undefined) {
+      const left = (counts.get(before) ?? 1) - 1
+      if (left > 0) counts.set(before, left)
+      else {
+        counts.delete(before)
+        looks.delete(before)
+      }
+      waits.delete(id)
+    }
+    if (key !== undefined) {
+      waits.set(id, key)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+    countOpen()
+  }
+
+  const learn = (key: string, more: Incidents.News): void => {
+    if (!news.has(key) && news.size >= MOST_ENDPOINTS) return
+    news.set(key, Incidents.joined(news.get(key) ?? {}, more))
+  }
+
+  /** What turns report to. */
+  const listeners: Observer.Listeners = {
+    attempt: ({ conversationId, outcome, target }) => {
+      // An invalid response is an answer of the endpoint all the same (A9).
+      if (outcome._tag !== "Completed" && (outcome._tag !== "Failed" || outcome.whole !== true)) return
+      const key = Target.format(target)
+      const { since, said } = news.get(key) ?? {}
+      if (since !== undefined || known.has(key)) {
+        const answer = { at: outcome.endedAt, waiting: counts.get(key) ?? 0, ...defined({ since, said }) }
+        learn(key, { answer })
+        ring(known.get(key)?.trouble !== undefined || since !== undefined)
+      }
+      waitsFor(conversationId)
+    },
+    decision: ({ at, conversationId, directive, failure, target }) => {
+      if (directive._tag !== "Retry") return
+      // A turn that switches to another endpoint at once does not wait. A turn at a limit of spending waits for a person.
+      if (directive.delayMs <= 0 || Failure.isOfSpendLimit(failure)) return waitsFor(conversationId)
+      const key = Target.format(directive.route?.target ?? target)
+      learn(key, { since: at, said: said(failure) })
+      waitsFor(conversationId, key)
+      if (afterMs < INTERVAL_MS) ring(false)
+    },
+    wait: ({ conversationId, wake }) => {
+      if (wake.type === "switched") waitsFor(conversationId)
+    },
+    seal: ({ conversationId, end }) => {
+      waitsFor(conversationId)
+      for (const [key, { nextAt, waiting }] of looks)
+        looks.set(key, { waiting, nextAt: Math.min(nextAt, end.endedAt + Incidents.SETTLE_MS) })
+      if (end.status === "failed") ring(true)
+    },
+    moved: ({ conversationId }) => waitsFor(conversationId),
+    event: ({ event }) => {
+      if (event.type !== "provider-retry" || event.asks === undefined || questions.length >= MOST_KEPT) return
+      questions.push({ event, asks: event.asks })
+      ring(true)
+    }
+  }
+  const said = saidBy(redact)
+
+  /** Keeps the incidents while the scope lives, beginning with those that are in the database. */
+  const keep = Effect.fnUntraced(function* (options: KeepOptions) {
+    const { add, origin, receivers, standingOf, storage } = options
+    const isKept = receivers.names.length > 0
+    isAlone = options.isAlone
     /** Writes a notice of each question. A process that is killed before that loses the notice; the report has the question. */
     const ask = Effect.suspend(() => {
       const taken = questions.slice()
-      if (taken.length === 0) return Effect.void
-      const options = { after, origin, receivers, redact }
-      const messages = taken.flatMap((question) => QuestionNotice.messagesOf(question, options))
-      return Effect.map(add(messages), () => void (questions = questions.slice(taken.length)))
+      const texts = { after, origin, receivers, redact }
+      const messages = taken.flatMap((question) => QuestionNotice.messagesOf(question, texts))
+      const written = messages.length === 0 ? Effect.void : add(messages)
+      return Effect.map(written, () => void (questions = questions.slice(taken.length)))
     })
-    /** The incidents that end if no turn is at their endpoints, with the answers of the database (Incidents.I4). */
-    const askedAt = (at: number) =>
-      Effect.forEach(Incidents.unanswered(state, at), ({ since, target }) =>
-        Effect.map(storage.hasOpenTurn(target), (hasOpenTurn): Incidents.Fact => ({
-          _tag: "Asked",
-          target,
-          since,
-          hasOpenTurn,
-          at
-        }))
-      )
-    const flush = Effect.fnUntraced(function* (isLeaving: boolean): Effect.fn.Return<void, StorageError> {
-      yield* ask
-      const now = yield* Clock.currentTimeMillis
-      const reader = { now, runner }
-      const taken = inputs.slice()
-      const own = new Set(taken.flatMap(failedIn))
-      const left = yield* storage.uncounted(now - OLDEST_MS, now - SharedIncidents.ALIVE_MS, MOST_LEFT)
-      const lost = left.filter(({ end }) => !own.has(end.turnId)).map((turn) => ofFailed(turn, redact))
-      const turns = [...own, ...lost.flatMap(failedIn)]
-      const asked = yield* askedAt(now)
-      let next = written
+    const decided = Effect.fnUntraced(function* (seen: ReadonlyMap<string, Incidents.News>) {
+      const at = yield* Clock.currentTimeMillis
+      const turns = isKept ? yield* storage.uncounted(at - OLDEST_MS, MOST_FAILED) : []
+      const states = isKept ? statesIn(yield* storage.load) : known
+      const situationOf = (key: string, failed: ReadonlyArray<FailedTurn>) => {
+        const target = Target.parse(key) ?? { provider: "", model: key }
+        const ofTarget = failed.filter((turn) => Target.format(turn.target) === key)
+        const failures = ofTarget.map(({ end }) => ({ at: end.endedAt, said: said(end.error) }))
+        return { target, news: seen.get(key) ?? {}, failed: failures, at, afterMs }
+      }
+      const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ target }) => Target.format(target))])
+      const standings = new Map<string, Standing>()
+      for (const key of keys) {
+        const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at
+        const question = Incidents.questionOf(
+          states.get(key) ?? Incidents.NOTHING,
+          situationOf(key, turns),
+          isUnwatched
+        )
+        if (question !== undefined) standings.set(key, yield* standingOf(question))
+      }
+      let next: ReadonlyMap<string, Incidents.EndpointState> = states
       let notices: ReadonlyArray<Notice> = []
       const decide: Decide = (rows, counted) => {
-        const passed: Incidents.Fact = { _tag: "Passed", at: now }
-        const facts = [...lost, ...taken].map((input) => uncountedBy(input, counted))
-        const folded = fold(SharedIncidents.adopt(written, rows, reader), [...facts, ...asked, passed], afterMs)
-        next = folded.state
-        notices = folded.notices
+        const before = isKept ? statesIn(rows) : known
+        const after = new Map(before)
+        const made: Array<Notice> = []
+        const failed = turns.filter(({ end }) => counted.has(end.turnId))
+        for (const key of keys) {
+          const state = before.get(key) ?? Incidents.NOTHING
+          const [changed, told] = Incidents.decide(state, situationOf(key, failed), standings.get(key))
+          made.push(...told)
+          if (changed.trouble === undefined && changed.causes.length === 0) after.delete(key)
+          else if (before.has(key) || after.size < MOST_ENDPOINTS) after.set(key, changed)
+        }
+        next = after
+        notices = made.toSorted((a, b) => a.since - b.since)
         // Notifications.N3
         const messages = notices.flatMap((notice) =>
-          NoticeMessages.of(receivers, "notices", NoticeText.bodyOf(notice), now)
+          NoticeMessages.of(receivers, "notices", NoticeText.bodyOf(notice), at)
         )
-        return { ...SharedIncidents.changes(next, rows, reader, isLeaving), messages }
+        const rowsAfter = Array.from(after, ([endpoint, state]) => ({ endpoint, state: encode(state) }))
+        const isNew = (row: (typeof rowsAfter)[number]) =>
+          row.state !== encode(before.get(row.endpoint) ?? Incidents.NOTHING)
+        return {
+          rows: rowsAfter.filter(isNew),
+          removed: Array.from(before.keys()).filter((key) => !after.has(key)),
+          messages
+        }
       }
-      const { messages, removed, rows } = decide(yield* storage.load, new Set(turns))
-      const isChange = messages.length + removed.length + rows.length + turns.length > 0
-      if (isChange) yield* storage.change(decide, turns) // Notifications.N2
-      written = next
-      inputs = inputs.slice(taken.length)
-      state = fold(written, inputs, afterMs).state
-      logNotices(notices)
+      const ids = turns.map(({ end }) => end.turnId)
+      const { messages, removed, rows } = decide(isKept ? rowsOf(states) : [], new Set(ids))
+      const isChange = messages.length + removed.length + rows.length + ids.length > 0
+      if (isChange && isKept) yield* storage.change(decide, ids) // Notifications.N2
+      known = next
+      for (const [key, { isHeld, waiting }] of standings)
+        looks.set(key, { waiting, nextAt: isHeld ? at + LOOK_MS : at })
+      for (const key of looks.keys()) if (!known.has(key)) looks.delete(key)
       countOpen()
-      setAlarm()
+      for (const notice of notices) if (notice.type !== "turns-failed") yield* Effect.logInfo(NoticeText.textOf(notice))
     })
     let isRefused = false
-    const flushed = (isLeaving: boolean): Effect.Effect<boolean> =>
-      flush(isLeaving).pipe(
+    const flush = Effect.suspend(() => {
+      const taken = news
+      news = new Map()
+      isUrgent = false
+      return Effect.andThen(ask, decided(taken)).pipe(
         Effect.map(() => {
           isRefused = false
-          return true
         }),
         Effect.catchTag("StorageError", ({ message }) =>
           Effect.suspend(() => {
+            const later = news
+            news = new Map(taken)
+            for (const [key, more] of later) learn(key, more)
             const said = isRefused ? Effect.void : Effect.logError(`Incidents are not recorded for now. ${message}`)
             isRefused = true
-            return Effect.as(said, false)
+            return said
           })
         )
       )
-    let isFresh = yield* flushed(false)
-    yield* Effect.addFinalizer(() => Effect.timeoutOption(flushed(true), LAST_WORDS))
+    })
+    const nextAt = (flushedAt: number): number => {
+      const waiting = Array.from(news.values(), ({ since = Infinity }) => since + afterMs)
+      const states = Array.from(known.values(), (state) => Incidents.dueAt(state, afterMs))
+      return Math.max(flushedAt + LEAST_MS, Math.min(flushedAt + INTERVAL_MS, ...waiting, ...states))
+    }
+    yield* flush
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(flush, LAST_WORDS))
+    let flushedAt = yield* Clock.currentTimeMillis
     const next = Effect.gen(function* () {
-      yield* isFresh ? Effect.timeoutOption(Queue.take(bell), INTERVAL) : Effect.sleep(INTERVAL)
-      isFresh = yield* flushed(false)
+      const now = yield* Clock.currentTimeMillis
+      const at = isRefused ? flushedAt + INTERVAL_MS : isUrgent ? now : nextAt(flushedAt)
+      if (at > now) yield* Effect.timeoutOption(Queue.take(bell), Duration.millis(at - now))
+      else {
+        flushedAt = now
+        yield* flush
+      }
     })
     yield* Effect.forkScoped(Effect.forever(next))
   })
 
   countOpen()
-  yield* Effect.addFinalizer(() => Effect.sync(() => cancelAlarm()))
-  const incidents = listenersOf(record, redact)
-  /** What turns report to. */
-  const listeners: Observer.Listeners = isKept ? { ...incidents, event: onEvent } : incidents
   return { listeners, keep }
 })
 
-/** Questions that are kept while the database is away. */
-const MOST_KEPT = 10_000
-
 // --- internal
 
-/** The listeners of turns that call `record` with each input. `redact` removes secrets from messages. */
-const listenersOf = (record: (input: Incidents.Fact) => void, redact: (text: string) => string): Observer.Listeners => {
-  const said = saidBy(redact)
-  return {
-    attempt: ({ conversationId, outcome, target }) => {
-      // An invalid response is an answer of the endpoint all the same (A9).
-      const isAnswer = outcome._tag === "Completed" || (outcome._tag === "Failed" && outcome.whole === true)
-      if (isAnswer) record({ _tag: "Answered", conversationId, target, at: outcome.endedAt })
-    },
-    decision: ({ at, conversationId, directive, failure, target }) => {
-      if (directive._tag !== "Retry") return
-      // A turn that switches to another endpoint at once does not wait. A turn at a limit of spending waits for a person.
-      if (directive.delayMs <= 0 || Failure.isOfSpendLimit(failure))
-        return record({ _tag: "WentOn", conversationId, at })
-      record({
-        _tag: "Waits",
-        conversationId,
-        target: directive.route?.target ?? target,
-        said: said(failure),
-        until: directive.retryAt,
-        at
-      })
-    },
-    wait: ({ at, conversationId, wake }) => {
-      if (wake.type === "switched") record({ _tag: "WentOn", conversationId, at })
-      if (wake.type === "until") record({ _tag: "Postponed", conversationId, until: wake.until, at })
-    },
-    seal: ({ conversationId, end, target }) => record(sealed({ conversationId, target, end }, said)),
-    moved: ({ at, conversationId }) => record({ _tag: "Moved", conversationId, at })
-  }
-}
+type States = ReadonlyMap<string, Incidents.EndpointState>
 
-/** The input of a turn that has failed in a process that did not count it. */
-const ofFailed = (turn: FailedTurn, redact: (text: string) => string): Sealed => sealed(turn, saidBy(redact))
+const codec = Schema.fromJsonString(Incidents.EndpointState)
+const decode = Schema.decodeUnknownOption(codec)
+const encode = Schema.encodeSync(codec)
 
-type Sealed = Extract<Incidents.Fact, { _tag: "Sealed" }>
+/** A row that cannot be read counts as none: an outage that lasts is detected again. */
+const statesIn = (rows: Parameters<Decide>[0]): States =>
+  new Map(
+    rows.flatMap(({ endpoint, state }) =>
+      Option.toArray(Option.map(decode(state), (read) => [endpoint, read] as const))
+    )
+  )
 
-const sealed = (
-  { conversationId, end: { endedAt: at, error, status, turnId }, target }: FailedTurn,
-  said: (failure?: Failure.Failure) => NoticeFailure
-): Sealed => {
-  const cause = status === "failed" ? said(error) : undefined
-  return { _tag: "Sealed", conversationId, turnId, target, status, at, said: cause }
-}
+const rowsOf = (states: States): Parameters<Decide>[0] =>
+  Array.from(states, ([endpoint, state]) => ({ endpoint, state: encode(state) }))
 
 /** In an outage the same message repeats: it is redacted once. */
-const saidBy = (redact: (text: string) => string): ((failure?: Failure.Failure) => NoticeFailure) => {
-  let last: { readonly failure: Failure.Failure; readonly said: NoticeFailure } | undefined
-  return (failure) => {
+const saidBy = (redact: (text: string) => string) => {
+  let last: { readonly failure: Failure.Failure; readonly said: Notice["said"] } | undefined
+  return (failure?: Failure.Failure): Notice["said"] => {
     if (failure === undefined) return FailedTurnLog.errorOf(undefined, redact)
     if (last === undefined || !isSame(last.failure, failure))
       last = { failure, said: FailedTurnLog.errorOf(failure, redact) }
@@ -280,24 +325,3 @@ const saidBy = (redact: (text: string) => string): ((failure?: Failure.Failure) 
 
 const isSame = (a: Failure.Failure, b: Failure.Failure): boolean =>
   a.message === b.message && a.reason === b.reason && Failure.codeOf(a) === Failure.codeOf(b)
-
-const fold = (before: Incidents.IncidentState, inputs: ReadonlyArray<Incidents.Fact>, afterMs: number) => {
-  let state = before
-  const notices: Array<Notice> = []
-  for (const input of inputs) {
-    const [next, more] = Incidents.record(state, input, afterMs)
-    state = next
-    notices.push(...more)
-  }
-  return { state, notices }
-}
-
-/** The turn of an input that has failed. */
-const failedIn = (input: Incidents.Fact): ReadonlyArray<Ids.TurnId> =>
-  input._tag === "Sealed" && input.said !== undefined && input.turnId !== undefined ? [input.turnId] : []
-
-/** The input without the failure of a turn that another runner has counted. */
-const uncountedBy = (input: Incidents.Fact, counted: ReadonlySet<Ids.TurnId>): Incidents.Fact =>
-  input._tag !== "Sealed" || failedIn(input).every((turnId) => counted.has(turnId))
-    ? input
-    : { ...input, said: undefined }

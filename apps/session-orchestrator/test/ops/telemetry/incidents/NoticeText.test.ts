@@ -39,6 +39,8 @@ describe("a notice", () => {
       "openai/gpt-5 has answered no turn for 8 h (overloaded 529: Overloaded), and no turn waits for it any more: " +
         "12 have failed, 1 was aborted, 2 were answered elsewhere. A turn that failed does not go on by itself."
     )
+    const gone = { ...notice, type: "incident-gave-up" as const, at: 28_801_000, waiting: 0 }
+    expect(NoticeText.textOf(gone)).toMatch(/and no turn waits for it any more\.$/)
     const one = { ...outcomes, failed: 1 }
     expect(NoticeText.textOf({ ...notice, type: "incident-ended", at: 11_001_000, outcomes: one })).toBe(
       "openai/gpt-5 answers again, after 3 h 3 m 20 s. 1 turn that waited for it has failed. A turn that failed does not go on by itself."

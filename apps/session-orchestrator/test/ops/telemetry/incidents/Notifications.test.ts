@@ -1,113 +1,252 @@
-import { Timer } from "@holdfast/journal"
 import { describe, expect, it } from "@effect/vitest"
 import { Observer } from "@holdfast/kernel"
-import { Ids } from "@holdfast/wire"
+import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
+import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
+import * as Causes from "../../../../src/ops/telemetry/incidents/Causes.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import * as Observations from "../Observations.ts"
 import { SharedMemory } from "./SharedMemory.ts"
 
-const { conversationId } = Observations.place
+const MINUTE = 60_000
+const spare = { provider: "xai", model: "grok-4" }
 
 /** Tests the notifications of one runner. */
-const make = Effect.fnUntraced(function* (memory: SharedMemory = new SharedMemory(), runner = "r1") {
-  const { keep, listeners } = yield* Notifications.make({
-    after: Duration.minutes(5),
-    isKept: true,
-    timer: yield* Timer.Timer,
-    redact: (text) => text
-  })
-  yield* keep({ storage: memory.storage, add: () => Effect.void, receivers: { names: ["webhook"] }, runner })
-  const told = () => memory.notices().map(({ at, type }) => `${type} ${Date.parse(String(at))}`)
+const make = Effect.fnUntraced(function* (
+  memory: SharedMemory = new SharedMemory(),
+  { isAlone = false, quiet = undefined as Parameters<typeof receiversWith>[0] } = {}
+) {
+  const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
+  const { standingOf, storage } = memory
+  yield* keep({ storage, standingOf, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
+  const observed = memory.observed(listeners)
+  const told = () => memory.notices().map(({ at, type, waiting }) => [type, Date.parse(String(at)) / MINUTE, waiting])
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
-  /** A turn of a conversation waits for half an hour. */
-  const waits = (at: number, id: Ids.ConversationId = conversationId) =>
-    listeners.decision?.(
+  const idOf = (id: string) => Ids.ConversationId.make(id)
+  /** A turn of a conversation waits, for half an hour as a rule. */
+  const waits = (at: number, id = "c1", { forMs = 30 * MINUTE, target = Observations.place.target } = {}) =>
+    observed.decision?.(
       Observations.decision({
-        conversationId: id,
+        conversationId: idOf(id),
+        target,
         at,
-        directive: { _tag: "Retry", attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
+        directive: { _tag: "Retry", attempt: 0, delayMs: forMs, retryAt: at + forMs }
       })
     )
-  const moves = (at: number, id: Ids.ConversationId = conversationId) =>
-    Observer.moved(listeners, { conversationId: id, at })
-  return { listeners, moves, open, told, waits }
+  const answers = (at: number, id = "c1") =>
+    observed.attempt?.(
+      Observations.attempt({ conversationId: idOf(id), outcome: { ...Observations.completed, endedAt: at } })
+    )
+  const ends = (
+    at: number,
+    id: string,
+    status: TurnEvent.TurnStatus = "failed",
+    { reason = "overloaded" as Failure.Reason, target = Observations.place.target } = {}
+  ) =>
+    observed.seal?.({
+      ...Observations.seal({
+        status,
+        endedAt: at,
+        ...(status === "failed" ? { error: { reason, message: "No", retryable: true } } : {})
+      }),
+      conversationId: idOf(id),
+      target
+    })
+  const switches = (at: number, id = "c1") =>
+    observed.wait?.(
+      Observations.wait({
+        conversationId: idOf(id),
+        at,
+        wake: { type: "switched", target: spare, by: { commandId: Ids.CommandId.make("k"), origin: "a test" } }
+      })
+    )
+  const moves = (at: number, id = "c1") => Observer.moved(listeners, { conversationId: idOf(id), at })
+  return { answers, ends, memory, moves, observed, open, switches, told, waits }
 })
 
-const MINUTE = 60_000
+const receiversWith = (quiet?: {
+  from: { hours: number; minutes: number }
+  to: { hours: number; minutes: number }
+}) => ({
+  names: ["webhook"],
+  quiet
+})
 
-describe("the alarm of notifications", () => {
-  it.effect("is one timer for all inputs, set to the next due time, and gone with the scope", () =>
+/** Time passes once what has been reported is written. */
+const later = (time: Duration.Input) => Effect.andThen(TestClock.adjust(0), TestClock.adjust(time))
+
+describe("an incident", () => {
+  it.effect("begins with the next attempt of the turns that still wait: the earliest that has not passed", () =>
     Effect.gen(function* () {
-      const timer = yield* Timer.Timer
-      const set = new Set<number>()
-      const dues: Array<number> = []
-      const watched: Timer.Timer["Service"] = {
-        ...timer,
-        at: (due, ring) => {
-          dues.push(due)
-          set.add(due)
-          const silence = timer.at(due, (isDue) => {
-            set.delete(due)
-            ring(isDue)
-          })
-          return () => {
-            set.delete(due)
-            silence()
-          }
-        }
-      }
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { listeners } = yield* Notifications.make({
-            after: Duration.minutes(5),
-            isKept: false,
-            timer: watched,
-            redact: (text) => text
-          })
-          for (const at of [0, MINUTE, 2 * MINUTE]) {
-            const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: at + 1_800_000 }
-            const target = { provider: "openai", model: `m${at}` }
-            const id = Ids.ConversationId.make(`c${at}`)
-            listeners.decision?.(Observations.decision({ conversationId: id, target, at, directive }))
-            expect(set.size).toBe(1)
-            yield* TestClock.adjust(MINUTE)
-          }
-          yield* TestClock.adjust(2.5 * MINUTE)
-          expect(yield* Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)).toBe(1)
-          expect(Array.from(set)).toEqual([6 * MINUTE])
-        })
-      )
-      expect(set.size).toBe(0)
-      expect(dues[0]).toBe(5 * MINUTE)
-    }).pipe(Effect.provide(Timer.layer))
+      const { ends, memory, waits } = yield* make()
+      waits(0, "t1", { forMs: 2 * MINUTE })
+      waits(0, "t2", { forMs: 20 * MINUTE })
+      waits(0, "t3", { forMs: 40 * MINUTE })
+      waits(0, "t4", { target: spare, forMs: 10 * MINUTE })
+      ends(1, "t4", "aborted", { target: spare })
+      yield* later("6 minutes")
+      expect(memory.notices().map(({ nextAt }) => Date.parse(String(nextAt)))).toEqual([20 * MINUTE])
+    }).pipe(Effect.scoped)
   )
-})
 
-describe("notifications of one of several runners", () => {
-  it.effect("rule X12: an incident whose turns have all moved to other runners is not reported", () =>
+  it.effect("rule X12: has one notice at its beginning and one at its end, however many turns wait and retry", () =>
     Effect.gen(function* () {
-      const { moves, open, told, waits } = yield* make()
+      const { answers, told, waits } = yield* make()
+      const all = Array.from({ length: 50 }, (_, n) => `t${n}`)
+      for (const id of all) waits(0, id)
+      yield* later("31 minutes")
+      for (const id of all) waits(31 * MINUTE, id)
+      yield* later("30 minutes")
+      answers(61 * MINUTE, "t7")
+      answers(61 * MINUTE, "t8")
+      yield* later("1 hour")
+      expect(told()).toEqual([
+        ["incident-began", 5, 50],
+        ["incident-ended", 61, 50]
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is not reported when an answer or the end of its turns came before its time", () =>
+    Effect.gen(function* () {
+      const { answers, ends, memory, told, waits } = yield* make()
       waits(0)
-      yield* TestClock.adjust(MINUTE)
-      moves(MINUTE)
-      yield* TestClock.adjust("1 hour")
+      yield* later("2 minutes")
+      answers(2 * MINUTE)
+      waits(3 * MINUTE, "c2")
+      yield* later("3 minutes")
+      ends(5 * MINUTE, "c2", "aborted")
+      yield* later("1 hour")
       expect(told()).toEqual([])
-      expect(yield* open).toBe(0)
-    }).pipe(Effect.provide(Timer.layer))
+      expect(memory.rows.size).toBe(0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("lasts until an answer while its turns are at another endpoint", () =>
+    Effect.gen(function* () {
+      const { answers, switches, told, waits } = yield* make()
+      waits(0)
+      yield* later("6 minutes")
+      switches(6 * MINUTE)
+      yield* later("2 hours")
+      expect(told()).toEqual([["incident-began", 5, 1]])
+      answers(126 * MINUTE, "c2")
+      yield* later(1)
+      expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 126])
+    }).pipe(Effect.scoped)
   )
 
   it.effect(
-    "rule X12: a reported incident whose turns have all moved is not open, and its end is reported with the next answer",
+    "rule X12: ends when every turn has given up, and the notice has their outcomes; a later wait begins another",
     () =>
       Effect.gen(function* () {
-        const { listeners, moves, open, told, waits } = yield* make()
-        const other = Ids.ConversationId.make("c2")
+        const { ends, memory, switches, told, waits } = yield* make()
+        for (const id of ["t1", "t2", "t3", "t4"]) waits(0, id)
+        yield* later("8 hours")
+        const at = 480 * MINUTE
+        ends(at, "t1")
+        ends(at + 1, "t2")
+        ends(at + 2, "t3", "aborted")
+        switches(at + 2, "t4")
+        ends(at + 3, "t4", "completed", { target: spare })
+        yield* later("1 hour")
+        expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
+        expect(memory.notices().at(-1)).toMatchObject({
+          incidentId: "openai/gpt-5@0",
+          at: new Date(at + 3 + Incidents.SETTLE_MS).toISOString(),
+          waiting: 0,
+          failed: 2,
+          aborted: 1,
+          elsewhere: 1
+        })
+        waits(540 * MINUTE, "t5")
+        yield* later("6 minutes")
+        expect(memory.notices().at(-1)).toMatchObject({
+          type: "incident-began",
+          incidentId: `openai/gpt-5@${540 * MINUTE}`
+        })
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("begins and ends after a restart, with the turns that waited before", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { waits } = yield* make(memory, { isAlone: true })
+          waits(0)
+          yield* later("1 minute")
+        })
+      )
+      const { answers, open, told } = yield* make(memory, { isAlone: true })
+      yield* later("5 minutes")
+      expect(told()).toEqual([["incident-began", 5, 1]])
+      expect(yield* open).toBe(1)
+      answers(6 * MINUTE)
+      yield* later(1)
+      expect(yield* open).toBe(0)
+      expect(told().at(-1)?.slice(0, 2)).toEqual(["incident-ended", 6])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("failed turns", () => {
+  it.effect("rule X12: are reported once per endpoint and cause, however many there are", () =>
+    Effect.gen(function* () {
+      const { ends, memory } = yield* make()
+      for (let n = 0; n < 20; n++) ends(n * 100, `t${n}`, "failed", { reason: "auth" })
+      ends(0, "a", "failed", { reason: "refused" })
+      ends(0, "b", "failed", { reason: "auth", target: spare })
+      yield* later("1 hour")
+      ends(60 * MINUTE, "t99", "failed", { reason: "auth" })
+      yield* later("1 hour")
+      expect(
+        memory
+          .notices()
+          .map(({ failed, model, reason }) => `${String(model)} ${String(reason)} ${String(failed)}`)
+          .toSorted()
+      ).toEqual(["gpt-5 auth 20", "gpt-5 refused 1", "grok-4 auth 1"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("rule X12: are reported while other turns still wait for the endpoint", () =>
+    Effect.gen(function* () {
+      const { ends, told, waits } = yield* make()
+      waits(0, "t1")
+      waits(0, "t2")
+      yield* later("20 minutes")
+      ends(20 * MINUTE, "t1")
+      yield* later("1 minute")
+      expect(told().map(([type, , waiting]) => [type, waiting])).toEqual([
+        ["incident-began", 2],
+        ["turns-failed", 1]
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it("are reported again once the endpoint has answered and an hour has passed", () => {
+    const said = { reason: "auth", message: "No" } as const
+    const [first] = Causes.due(Causes.failed([], { said, at: 0 }), Incidents.SETTLE_MS, Incidents.SETTLE_MS)
+    const again = (causes: Causes.Causes, at: number) =>
+      Causes.due(Causes.failed(causes, { said, at }), at + Incidents.SETTLE_MS, Incidents.SETTLE_MS)[1].length
+    expect(again(first, 10 * Causes.QUIET_MS)).toBe(0)
+    expect(again(Causes.answered(first, 1), Causes.QUIET_MS - 1)).toBe(0)
+    expect(again(Causes.answered(first, 1), Causes.QUIET_MS)).toBe(1)
+    expect(again(Causes.answered(first, 0), Causes.QUIET_MS)).toBe(0)
+  })
+})
+
+describe("notifications of one of several runners", () => {
+  it.effect(
+    "rule X12: an incident whose turns have moved is not open here, and its end is reported with the next answer",
+    () =>
+      Effect.gen(function* () {
+        const { answers, moves, open, told, waits } = yield* make()
         waits(0)
-        waits(0, other)
-        yield* TestClock.adjust(6 * MINUTE)
-        moves(6 * MINUTE, other)
+        waits(0, "c2")
+        yield* later("6 minutes")
+        moves(6 * MINUTE, "c2")
         expect(yield* open).toBe(1)
         moves(6 * MINUTE)
         expect(yield* open).toBe(0)
@@ -115,12 +254,15 @@ describe("notifications of one of several runners", () => {
         waits(7 * MINUTE)
         expect(yield* open).toBe(1)
         moves(8 * MINUTE)
-        yield* TestClock.adjust(3 * MINUTE)
-        listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 9 * MINUTE } }))
-        yield* TestClock.adjust(1)
-        expect(told()).toEqual([`incident-began ${5 * MINUTE}`, `incident-ended ${9 * MINUTE}`])
+        yield* later("3 minutes")
+        answers(9 * MINUTE)
+        yield* later(1)
+        expect(told().map(([type, at]) => [type, at])).toEqual([
+          ["incident-began", 5],
+          ["incident-ended", 9]
+        ])
         expect(yield* open).toBe(0)
-      }).pipe(Effect.provide(Timer.layer))
+      }).pipe(Effect.scoped)
   )
 
   it.effect(
@@ -128,43 +270,29 @@ describe("notifications of one of several runners", () => {
     () =>
       Effect.gen(function* () {
         const memory = new SharedMemory()
-        const first = yield* make(memory, "r1")
-        const second = yield* make(memory, "r2")
+        const first = yield* make(memory)
+        const second = yield* make(memory)
         first.waits(0)
-        yield* TestClock.adjust(6 * MINUTE)
+        yield* later("6 minutes")
         first.moves(6 * MINUTE)
-        yield* TestClock.adjust(MINUTE)
-        second.listeners.seal?.(Observations.seal({ status: "aborted", endedAt: 7 * MINUTE }))
-        yield* TestClock.adjust("1 hour")
-        expect(first.told()[0]).toBe(`incident-began ${5 * MINUTE}`)
-        expect(memory.notices()[1]).toMatchObject({ type: "incident-gave-up", aborted: 1 })
-      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+        yield* later("1 minute")
+        second.ends(7 * MINUTE, "c1", "aborted")
+        yield* later("1 hour")
+        expect(first.told()[0]).toEqual(["incident-began", 5, 1])
+        expect(memory.notices().slice(1)).toMatchObject([{ type: "incident-gave-up", aborted: 1 }])
+      }).pipe(Effect.scoped)
   )
 
   it.effect("rule X12: a notice of quiet hours is due at their end", () =>
     Effect.gen(function* () {
-      const memory = new SharedMemory()
       const begin = new Date(2031, 3, 2, 23, 0).getTime()
       yield* TestClock.setTime(begin)
-      const { keep, listeners } = yield* Notifications.make({
-        after: Duration.minutes(5),
-        isKept: true,
-        timer: yield* Timer.Timer,
-        redact: String
-      })
       const time = (hours: number) => ({ hours, minutes: 0 })
-      const quiet = { from: time(22), to: time(7) }
-      yield* keep({
-        storage: memory.storage,
-        add: () => Effect.void,
-        receivers: { names: ["webhook"], quiet },
-        runner: "service"
-      })
-      const directive = { _tag: "Retry" as const, attempt: 0, delayMs: 1_800_000, retryAt: begin + 1_800_000 }
-      listeners.decision?.(Observations.decision({ at: begin, directive }))
-      yield* TestClock.adjust(6 * MINUTE)
+      const { memory, waits } = yield* make(new SharedMemory(), { quiet: { from: time(22), to: time(7) } })
+      waits(begin)
+      yield* later("6 minutes")
       expect(memory.messages.map(({ dueAt }) => dueAt)).toEqual([new Date(2031, 3, 3, 7, 0).getTime()])
-    }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+    }).pipe(Effect.scoped)
   )
 
   it.effect(
@@ -172,23 +300,21 @@ describe("notifications of one of several runners", () => {
     () => {
       const said: Array<string> = []
       return Effect.gen(function* () {
-        const memory = new SharedMemory()
-        const { told, waits } = yield* make(memory)
+        const { memory, told, waits } = yield* make()
         memory.isAway = true
         waits(0)
-        yield* TestClock.adjust(6 * MINUTE)
+        yield* later("6 minutes")
         expect([said.length, memory.writes]).toEqual([1, 0])
         expect(said[0]).toMatch(/^Incidents are not recorded for now\. /)
         memory.isAway = false
-        yield* TestClock.adjust(MINUTE)
+        yield* later("1 minute")
         // The begin is that of its time.
-        expect(told()).toEqual([`incident-began ${5 * MINUTE}`])
+        expect(told()).toEqual([["incident-began", 5, 1]])
         memory.isAway = true
-        yield* TestClock.adjust(MINUTE)
+        yield* later("1 minute")
         expect(said.length).toBe(2)
       }).pipe(
         Effect.scoped,
-        Effect.provide(Timer.layer),
         Effect.provide(
           Logger.layer([
             Logger.make(({ logLevel, message }) => {

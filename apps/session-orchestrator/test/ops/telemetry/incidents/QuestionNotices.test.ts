@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { StorageError, Timer } from "@holdfast/journal"
+import { StorageError } from "@holdfast/journal"
 import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -51,9 +51,9 @@ describe("a notice of a question", () => {
             return Effect.void
           })
         const { after, receivers, redact } = options
-        const timer = yield* Timer.Timer
-        const { keep, listeners } = yield* Notifications.make({ after, isKept: true, timer, redact })
-        yield* keep({ storage: new SharedMemory().storage, add, receivers, runner: "r1" })
+        const { keep, listeners } = yield* Notifications.make({ after, redact })
+        const { standingOf, storage } = new SharedMemory()
+        yield* keep({ storage, standingOf, add, receivers, isAlone: false })
         const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
         asks(wait())
         const { asks: _, ...plain } = wait()
@@ -79,7 +79,7 @@ describe("a notice of a question", () => {
           /^A turn waits for a person\. May send run with \[redacted\]\?.* holdfast chat --conversation c$/
         )
         assert.notInclude(added[0]?.payload, "\u001b")
-      }).pipe(Effect.scoped, Effect.provide(Timer.layer))
+      }).pipe(Effect.scoped)
   )
 
   it.effect("has the address of its conversation in the page, where the page has one", () =>

@@ -1,22 +1,41 @@
-/** Incidents and messages in memory, for tests. */
+/** A database in memory, for tests: incidents, their messages, and the log of turns as their observations leave it. */
 import { StorageError } from "@holdfast/journal"
-import { type Ids, Target } from "@holdfast/wire"
+import { Observer } from "@holdfast/kernel"
+import { Failure, Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
+import type { Question, Standing } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import type { FailedTurn, IncidentChange, IncidentRow, IncidentStates } from "../../../../src/storage/IncidentStates.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
+
+/** A turn of the log. */
+interface LoggedTurn {
+  target: string
+  /** The end of its last wait; absent: it does not wait. */
+  until?: number
+  /** The endpoints that it has waited for, each until when; the last one may not have ended. */
+  readonly waited: Array<{ readonly target: string; endedAt: number }>
+  readonly answers: Array<{ readonly target: string; readonly at: number }>
+  end?: { readonly status: "completed" | "failed" | "aborted"; readonly at: number }
+}
 
 /** A database of incidents: what is in it, and what was added to its outbox. */
 export class SharedMemory {
   readonly rows = new Map<string, string>()
   readonly messages: Array<NewMessage> = []
   writes = 0
-  /** Where each turn that has not ended is, as `provider/model`. */
-  readonly open = new Map<Ids.TurnId, string>()
+  /** The turns, by their conversations; a turn that has ended stays under another key. */
+  readonly turns = new Map<string, LoggedTurn>()
   /** Turns that failed, and that no change has counted. */
   uncounted: ReadonlyArray<FailedTurn> = []
+  private ended = 0
   private readonly counted = new Set<Ids.TurnId>()
   /** Reads and writes fail. */
   isAway = false
+
+  /** Where each turn that has not ended is, as `provider/model`. */
+  get open(): ReadonlyArray<string> {
+    return Array.from(this.turns.values()).flatMap(({ end, target }) => (end === undefined ? [target] : []))
+  }
 
   get all(): ReadonlyArray<IncidentRow> {
     return Array.from(this.rows, ([endpoint, state]) => ({ endpoint, state }))
@@ -31,9 +50,7 @@ export class SharedMemory {
 
   readonly storage: IncidentStates["Service"] = {
     load: Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.all))),
-    hasOpenTurn: (target) => Effect.sync(() => Array.from(this.open.values()).includes(Target.format(target))),
-    uncounted: (from, before) =>
-      Effect.sync(() => this.uncounted.filter(({ end }) => end.endedAt >= from && end.endedAt < before)),
+    uncounted: (from) => Effect.sync(() => this.uncounted.filter(({ end }) => end.endedAt >= from)),
     change: (decide, turns) =>
       Effect.suspend(() => {
         if (this.isAway) return Effect.fail(AWAY)
@@ -42,6 +59,82 @@ export class SharedMemory {
         this.uncounted = this.uncounted.filter(({ end }) => !counted.has(end.turnId))
         return Effect.succeed(this.apply(decide(this.all, counted)))
       })
+  }
+
+  /** The standing of an endpoint by the log. */
+  readonly standingOf = ({ at: now, since, target }: Question): Effect.Effect<Standing> =>
+    Effect.sync(() => {
+      const name = Target.format(target)
+      const turns = Array.from(this.turns.values())
+      const hasWaited = ({ waited }: LoggedTurn) =>
+        waited.some(({ endedAt, target }) => target === name && endedAt >= since)
+      const open = turns.filter(({ end }) => end === undefined)
+      const waiting = open.filter(({ target, until }) => target === name && until !== undefined)
+      const ended = turns.flatMap((turn) =>
+        turn.end !== undefined && turn.end.at >= since && hasWaited(turn) ? [turn.end] : []
+      )
+      const nexts = waiting.flatMap(({ until = 0 }) => (until > now ? [until] : []))
+      const answers = turns.flatMap(({ answers }) => answers).filter(({ at, target }) => target === name && at > since)
+      const count = (status: string) => ended.filter((end) => end.status === status).length
+      return {
+        waiting: waiting.length,
+        nextAt: nexts.length === 0 ? undefined : Math.min(...nexts),
+        isHeld: open.some((turn) => turn.target === name || hasWaited(turn)),
+        answeredAt: answers.length === 0 ? undefined : Math.min(...answers.map(({ at }) => at)),
+        outcomes: { failed: count("failed"), aborted: count("aborted"), elsewhere: count("completed") },
+        lastEndAt: Math.max(0, ...ended.map(({ at }) => at))
+      }
+    })
+
+  /** Listeners of a process whose turns are in the log before they are observed. */
+  observed(listeners: Observer.Listeners): Observer.Listeners {
+    return Observer.all([this.logging, listeners])
+  }
+
+  private readonly logging: Observer.Listeners = {
+    attempt: ({ outcome, target, ...place }) => {
+      const turn = this.turn(place.conversationId, target)
+      if (outcome._tag !== "Completed" && !(outcome._tag === "Failed" && outcome.whole === true)) return
+      turn.answers.push({ target: Target.format(target), at: outcome.endedAt })
+      this.goesOn(turn, outcome.endedAt)
+    },
+    decision: ({ at, conversationId, directive, failure, target }) => {
+      const turn = this.turn(conversationId, target)
+      if (directive._tag !== "Retry") return
+      this.goesOn(turn, at)
+      turn.target = Target.format(directive.route?.target ?? target)
+      if (directive.delayMs <= 0 || Failure.isOfSpendLimit(failure)) return
+      turn.until = directive.retryAt
+      turn.waited.push({ target: turn.target, endedAt: Infinity })
+    },
+    wait: ({ at, conversationId, target, wake }) => {
+      const turn = this.turn(conversationId, target)
+      if (wake.type === "until") turn.until = wake.until
+      if (wake.type !== "switched") return
+      this.goesOn(turn, at)
+      turn.target = Target.format(wake.target)
+    },
+    seal: ({ conversationId, end, target }) => {
+      const turn = this.turn(conversationId, target)
+      turn.target = Target.format(target)
+      turn.end = { status: end.status, at: end.endedAt }
+      this.turns.delete(conversationId)
+      const turnId = Ids.TurnId.make(`${conversationId}-${this.ended++}`)
+      this.turns.set(turnId, turn)
+      if (end.status !== "failed") return
+      this.uncounted = [...this.uncounted, { conversationId, target, end: { ...end, conversationId, turnId } }]
+    }
+  }
+
+  private turn(id: Ids.ConversationId, target: Target.Target): LoggedTurn {
+    const turn = this.turns.get(id) ?? { target: Target.format(target), waited: [], answers: [] }
+    this.turns.set(id, turn)
+    return turn
+  }
+
+  private goesOn(turn: LoggedTurn, at: number): void {
+    delete turn.until
+    for (const wait of turn.waited) wait.endedAt = Math.min(wait.endedAt, at)
   }
 
   /** The notices to a receiver, as JSON. */

@@ -1,0 +1,133 @@
+/**
+ * Reads from the log of turns what an endpoint's turns wait for and what became of them, over all runners and restarts (X12).
+ *
+ * Only a turn with a wait can have been part of an outage, so a turn that was answered by its first call is read without its records.
+ */
+import type { StorageError } from "@holdfast/journal"
+import type { Records } from "@holdfast/kernel"
+import type { History } from "@holdfast/kernel/host"
+import { Failure, Target, type TurnEvent } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as TurnUse from "../../../engine/spend/TurnUse.ts"
+import type { TurnRow } from "../../../storage/ListPage.ts"
+import * as Notice from "./Notice.ts"
+
+/** An endpoint by its turns, since a moment. Times are in epoch milliseconds. */
+export interface Standing {
+  /** Open turns that wait for it, or are in a retry after such a wait. */
+  readonly waiting: number
+  /** The earliest of their next attempts; absent: none is to come. */
+  readonly nextAt: number | undefined
+  /** An open turn waits for it, calls it, or has waited for it since then. */
+  readonly isHeld: boolean
+  /** Its first answer since then. */
+  readonly answeredAt: number | undefined
+  /** What became of turns that waited for it and have ended; not read while it is held, unless asked for. */
+  readonly outcomes: Notice.Outcomes
+  /** When the last of them ended; 0: none has. */
+  readonly lastEndAt: number
+}
+
+/** What is asked about an endpoint. */
+export interface Question {
+  readonly target: Target.Target
+  /** Epoch milliseconds. */
+  readonly since: number
+  /** The moment after which the next attempt is wanted. */
+  readonly at: number
+  /** The ends of turns are wanted although it is held. */
+  readonly wantsEnds: boolean
+}
+
+/** Reads the standing of an endpoint. */
+export const standingOf = Effect.fnUntraced(function* (
+  sources: TurnUse.Sources,
+  { at, since, target, wantsEnds }: Question
+): Effect.fn.Return<Standing, StorageError> {
+  const name = Target.format(target)
+  let standing: Standing = NOTHING
+  const take = (row: TurnRow, history: History.History) => {
+    standing = withTurn(standing, { name, since, at, row, history })
+  }
+  yield* TurnUse.read(sources, { status: "open" }, take)
+  if (standing.isHeld && !wantsEnds) return standing
+  for (const status of ["completed", "failed", "aborted"] as const)
+    yield* TurnUse.read(sources, { status, since }, take)
+  return standing
+})
+
+// --- internal
+
+/** No turn is known. */
+const NOTHING: Standing = {
+  waiting: 0,
+  nextAt: undefined,
+  isHeld: false,
+  answeredAt: undefined,
+  outcomes: Notice.NO_OUTCOMES,
+  lastEndAt: 0
+}
+
+const OUTCOMES: Readonly<Record<TurnEvent.TurnStatus, keyof Notice.Outcomes>> = {
+  failed: "failed",
+  aborted: "aborted",
+  completed: "elsewhere"
+}
+
+interface Read {
+  readonly name: string
+  readonly since: number
+  readonly at: number
+  readonly row: TurnRow
+  readonly history: History.History
+}
+
+const withTurn = (standing: Standing, { at, history, name, row, since }: Read): Standing => {
+  const { end } = row.turn
+  const { attempts, target: current = row.model } = history
+  const answers = attempts.flatMap(({ outcome, target = row.model }) =>
+    target === name && isAnswer(outcome) ? [outcome.endedAt] : []
+  )
+  if (attempts.length === 0 && end?.status === "completed" && current === name) answers.push(end.endedAt)
+  const answeredAt = Math.min(standing.answeredAt ?? Infinity, ...answers.filter((answer) => answer > since))
+  const known = { ...standing, answeredAt: answeredAt === Infinity ? undefined : answeredAt }
+  const waits = attempts.map((attempt) => waitFor(name, attempt, row.model))
+  const hasWaited = waits.some((wait) => wait !== undefined && endOf(wait) >= since)
+  if (end !== undefined) {
+    if (!hasWaited || end.endedAt < since) return known
+    const outcome = OUTCOMES[end.status]
+    const outcomes = { ...standing.outcomes, [outcome]: standing.outcomes[outcome] + 1 }
+    return { ...known, outcomes, lastEndAt: Math.max(standing.lastEndAt, end.endedAt) }
+  }
+  const last = current === name ? waits.at(-1) : undefined
+  const next = last === undefined ? 0 : nextOf(last)
+  const nextAt = Math.min(standing.nextAt ?? Infinity, next > at ? next : Infinity)
+  return {
+    ...known,
+    waiting: standing.waiting + (last === undefined ? 0 : 1),
+    nextAt: nextAt === Infinity ? undefined : nextAt,
+    isHeld: standing.isHeld || hasWaited || (current === name && row.hasEvents)
+  }
+}
+
+/** A complete response is an answer although it is invalid (A9). */
+const isAnswer = (outcome: History.Attempt["outcome"]): outcome is Records.AttemptOutcome =>
+  outcome?._tag === "Completed" || (outcome?._tag === "Failed" && "whole" in outcome && outcome.whole === true)
+
+/** The wait of an attempt for an endpoint. A retry at once waits for none, and a turn at a limit of spending waits for a person. */
+const waitFor = (
+  name: string,
+  { decision, target, wait }: History.Attempt,
+  model: string
+): History.Wait | undefined => {
+  if (decision?._tag !== "Retry" || decision.delayMs <= 0 || wait?.failure === undefined) return undefined
+  const { route } = decision
+  const awaited = route === undefined ? (target ?? model) : Target.format(route.target)
+  return awaited !== name || Failure.isOfSpendLimit(wait.failure) ? undefined : wait
+}
+
+/** A turn that asks in its wait has its next attempt at the end of the wait that was decided on. */
+const nextOf = ({ asks, decision, retryAt }: History.Wait): number =>
+  asks === undefined || decision === undefined ? retryAt : decision.retryAt
+
+const endOf = ({ end, retryAt }: History.Wait): number => (end === undefined ? Infinity : (end.at ?? retryAt))

@@ -1,0 +1,121 @@
+import { expect, it } from "@effect/vitest"
+import type { Records } from "@holdfast/kernel"
+import { type Failure, Ids, Target, type TurnEvent } from "@holdfast/wire"
+import { Effect } from "effect"
+import * as EndpointLog from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
+import type { TurnRow } from "../../../../src/storage/ListPage.ts"
+import * as Observations from "../Observations.ts"
+
+const openai = { provider: "openai", model: "gpt-5" }
+const xai = { provider: "xai", model: "grok-4" }
+
+const record = (name: string, value: unknown): Records.Stored => ({ name, value: JSON.stringify(value) })
+const failed = (endedAt: number, failure: Failure.Failure = Observations.overloaded) =>
+  record("step/0/attempt/0", { ...Observations.failed, endedAt, failure })
+const retry = (retryAt: number, delayMs: number, route?: { target: Target.Target }) =>
+  record("step/0/decision/0", {
+    _tag: "Retry",
+    attempt: 0,
+    delayMs,
+    retryAt,
+    ...(route === undefined ? {} : { route })
+  })
+
+interface Logged {
+  readonly records: ReadonlyArray<Records.Stored>
+  readonly model?: Target.Target
+  readonly end?: { readonly status: TurnEvent.TurnStatus; readonly endedAt: number; readonly attempts?: number }
+  readonly hasEvents?: boolean
+}
+
+const standingOf = (turns: ReadonlyArray<Logged>, question: Partial<EndpointLog.Question> = {}) => {
+  const rows = turns.map(({ end, hasEvents = true, model = openai }, number): TurnRow => {
+    const turnId = Ids.TurnId.make(`t${number}`)
+    const turn = { turnId, conversationId: Ids.ConversationId.make(`c${number}`), prompt: "", acceptedAt: 0 }
+    return {
+      position: { at: 0, number },
+      turn: { ...turn, end: end && { ...Observations.seal(end).end, turnId } },
+      model: Target.format(model),
+      changedFrom: undefined,
+      hasEvents,
+      labels: {}
+    }
+  })
+  const sources = {
+    lists: {
+      turns: ({ status }: { readonly status?: string | undefined }) =>
+        Effect.succeed({ rows: rows.filter(({ turn }) => (turn.end?.status ?? "open") === status), next: undefined })
+    },
+    log: { load: (turnId: Ids.TurnId) => Effect.succeed(turns[Number(turnId.slice(1))]?.records ?? []) }
+  }
+  return EndpointLog.standingOf(sources, { target: openai, since: 100, at: 200, wantsEnds: true, ...question })
+}
+
+const NOTHING = {
+  waiting: 0,
+  nextAt: undefined,
+  isHeld: false,
+  answeredAt: undefined,
+  outcomes: { failed: 0, aborted: 0, elsewhere: 0 },
+  lastEndAt: 0
+}
+const waits = [failed(110), retry(900, 790)]
+
+it.effect("an open turn waits for the endpoint that its retry asks, and a queued turn for none", () =>
+  Effect.gen(function* () {
+    expect(yield* standingOf([{ records: waits }, { records: [failed(120), retry(800, 680)] }])).toEqual({
+      ...NOTHING,
+      waiting: 2,
+      nextAt: 800,
+      isHeld: true
+    })
+    const elsewhere = [{ records: [failed(110), retry(900, 790, { target: xai })] }]
+    expect((yield* standingOf(elsewhere)).waiting).toBe(0)
+    expect((yield* standingOf(elsewhere, { target: xai })).waiting).toBe(1)
+    expect(yield* standingOf([{ records: [], hasEvents: false }])).toEqual(NOTHING)
+    expect(yield* standingOf([{ records: [] }])).toEqual({ ...NOTHING, isHeld: true })
+  })
+)
+
+it.effect("a turn that has waited for the endpoint holds it until it ends, at another endpoint too", () =>
+  Effect.gen(function* () {
+    const by = { commandId: "k", origin: "a test" }
+    const switched = [...waits, record("step/0/sleep/0/0", { type: "switched", target: xai, by, at: 150 })]
+    expect(yield* standingOf([{ records: switched }])).toEqual({ ...NOTHING, isHeld: true })
+    expect(yield* standingOf([{ records: switched, end: { status: "completed", endedAt: 180 } }])).toEqual({
+      ...NOTHING,
+      outcomes: { failed: 0, aborted: 0, elsewhere: 1 },
+      lastEndAt: 180
+    })
+  })
+)
+
+it.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", () =>
+  Effect.gen(function* () {
+    const limit: Failure.Failure = {
+      ...Observations.overloaded,
+      reason: "quota-exhausted",
+      code: "spend-limit",
+      shared: true
+    }
+    const end = { status: "failed", endedAt: 180 } as const
+    const records = [failed(110, limit), retry(900, 790)]
+    expect(
+      yield* standingOf([
+        { records, end },
+        { records: [failed(110), retry(110, 0)], end }
+      ])
+    ).toEqual(NOTHING)
+  })
+)
+
+it.effect("an answer is one of its attempts since then, also of a turn without records", () =>
+  Effect.gen(function* () {
+    const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
+    const end = { status: "completed", endedAt: 160, attempts: 1 } as const
+    expect((yield* standingOf([{ records: [...waits, answered] }])).answeredAt).toBe(170)
+    expect((yield* standingOf([{ records: [], end: { ...end } }])).answeredAt).toBe(160)
+    expect((yield* standingOf([{ records: [], model: xai, end }])).answeredAt).toBeUndefined()
+    expect((yield* standingOf([{ records: [...waits, answered] }], { since: 170 })).answeredAt).toBeUndefined()
+  })
+)
