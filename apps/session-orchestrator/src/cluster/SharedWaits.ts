@@ -62,8 +62,10 @@ export const make = Effect.fnUntraced(function* ({
     )
     const ours = yield* Claims.takeFirst(claims, open) // SharedWaits.S2
     if (ours !== undefined) return { _tag: "Left", wait: { ...ours, key } }
-    const failure = turns[gaveUp]?.end?.error
-    return failure && { _tag: "GaveUp", key, failure }
+    const { end, turnId } = turns[gaveUp] ?? {}
+    return turnId === undefined || end?.error === undefined
+      ? undefined
+      : { _tag: "GaveUp", key, turnId, failure: end.error }
   })
 
   /** When each wait was first seen without a client, in epoch milliseconds. */

@@ -119,9 +119,12 @@ const recalled = Effect.fnUntraced(function* (turns: HeldTurns["Service"]) {
   const since = (yield* Clock.currentTimeMillis) - KEPT_MS
   const lists = yield* Lists
   const { rows } = yield* lists.turns({ status: "failed", since }, undefined, MOST_RECALLED)
-  for (const { turn } of rows) {
-    const known = HeldCallIds.read(turn.conversationId)
-    if (known !== undefined && turn.end?.error !== undefined) waits.gaveUp(known.key, turn.end.error, turn.end.endedAt)
+  // The newest comes last, and stays.
+  for (const { turn } of rows.toReversed()) {
+    const { conversationId, end, turnId } = turn
+    const known = HeldCallIds.read(conversationId)
+    if (known !== undefined && end?.error !== undefined)
+      waits.gaveUp({ key: known.key, turnId }, end.error, end.endedAt)
   }
   return waits
 })

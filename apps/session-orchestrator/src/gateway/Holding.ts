@@ -7,13 +7,14 @@
  *
  * A login that ends in the wait ends the connection, not the wait: the client gets the refusal as a status, or a cut, renews its login and asks again.
  *
- * A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails.
+ * A call that gave up stays so for a while: the same call gets the same refusal, since clients repeat what fails. A call whose answer was cut,
+ * by its endpoint or by the death of the process, is a new one when it is asked again.
  */
 import type { Provider } from "@holdfast/kernel"
 import { ProviderCall } from "@holdfast/kernel/host"
 import { Heartbeats } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
-import { type Failure, type Message, Target, type TurnEvent } from "@holdfast/wire"
+import { type Failure, type Ids, type Message, Target, type TurnEvent } from "@holdfast/wire"
 import { Clock, Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import type { Defaults } from "../engine/conversation/Defaults.ts"
@@ -74,8 +75,12 @@ export class Holding {
           return this.attached(known.wait, call, client, this.parts.turns.resume(known.wait.conversationId))
         }
         const kept = this.refusals.get(known.key)
-        client.refused(kept?.refusal)
-        return Effect.sync(() => client.giveUp(known.failure, kept?.why))
+        // What was kept here gave up without content.
+        return Effect.flatMap(kept === undefined ? this.lastAttempt(known.turnId) : Effect.undefined, (last) => {
+          if (last?.hasContent === true) return this.begin(call, client)
+          client.refused(kept?.refusal)
+          return Effect.sync(() => client.giveUp(known.failure, kept?.why))
+        })
       })
     )
 
@@ -248,6 +253,11 @@ export class Holding {
     const ended = Effect.flatMap(begin, (isThere) =>
       isThere ? turns.conversations.result(turnId, conversationId) : Effect.undefined
     )
+    const wasLeft = place.isOnDisk === true
+    const anew = () => {
+      place.isOnDisk = false
+      return Effect.andThen(waits.ended(wait, undefined), this.begin(call, client))
+    }
     const left = () => {
       if (place.isOnDisk === true) return this.detached(wait, client)
       calls.delete(conversationId)
@@ -256,20 +266,16 @@ export class Holding {
     return Effect.matchEffect(ended, {
       onSuccess: (result) => {
         calls.delete(conversationId)
-        if (result === undefined) {
-          place.isOnDisk = false
-          return Effect.andThen(waits.ended(wait, undefined), this.begin(call, client))
-        }
+        if (result === undefined) return anew()
         this.weigh(call, result.end.usage)
         if (client.hasContent) return waits.ended(wait, undefined)
         const { end } = result
-        const failure = failureOf(end)
-        return Effect.flatMap(this.whyOf(end), (why) =>
-          Effect.andThen(
-            Effect.andThen(waits.ended(wait, failure), this.keep(wait, client, why)),
-            Effect.sync(() => (end.error === undefined ? client.fail(failure) : client.giveUp(failure, why)))
-          )
-        )
+        if (end.error === undefined) return this.gaveUp(wait, client, end, GaveUp.BY_PERSON)
+        return Effect.flatMap(this.lastAttempt(end.turnId), (last) => {
+          // Its process died in the middle of its answer.
+          const isCut = wasLeft && last?.hasContent === true && last.outcome === undefined
+          return isCut ? anew() : this.gaveUp(wait, client, end, GaveUp.textOf(end, last))
+        })
       },
       onFailure: (error) => {
         if (!isLeft) stopped(client, error)
@@ -278,14 +284,9 @@ export class Holding {
     }).pipe(Effect.onInterrupt(left))
   }
 
-  /** Which limit ended a wait, by the record of its last attempt. */
-  private readonly whyOf = (end: TurnEvent.TurnEnd): Effect.Effect<string> =>
-    end.error === undefined
-      ? Effect.succeed(GaveUp.BY_PERSON)
-      : Effect.map(
-          Effect.orElseSucceed(this.parts.turns.lastAttempt(end.turnId), () => undefined),
-          (last) => GaveUp.textOf(end, last)
-        )
+  /** A record that cannot be read is none. */
+  private readonly lastAttempt = (turnId: Ids.TurnId) =>
+    Effect.orElseSucceed(this.parts.turns.lastAttempt(turnId), () => undefined)
 
   /** Remembers what a body of its session weighs in tokens: its cache, tools and images make it another figure than its bytes. */
   private weigh(call: GatedCall.GatedCall, { inputTokens }: Message.Usage): void {
@@ -297,21 +298,33 @@ export class Holding {
     if (this.perByte.size > MOST_SESSIONS && first !== undefined) this.perByte.delete(first)
   }
 
-  /** Keeps the refusal of a call that gave up. */
-  private readonly keep = (
-    { key }: HeldWaits.Wait,
-    { lastRefusal: refusal }: ClientAnswer,
+  /** A call gave up: its client gets the failure, and its refusal is kept. `why`: which limit ended its wait. */
+  private readonly gaveUp = (
+    wait: HeldWaits.Wait,
+    client: ClientAnswer,
+    end: TurnEvent.TurnEnd,
     why: string
-  ): Effect.Effect<void> =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      this.refusals.delete(key)
-      // In the order of their ends.
-      for (const [given, { until }] of this.refusals) {
-        if (until > now && this.refusals.size < MOST_REFUSALS) break
-        this.refusals.delete(given)
-      }
-      if (refusal !== undefined) this.refusals.set(key, { refusal, why, until: now + KEPT_MS })
-    })
+  ): Effect.Effect<void> => {
+    const failure = failureOf(end)
+    return Effect.andThen(
+      this.parts.waits.ended(wait, failure),
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        this.keep(wait, client.lastRefusal, why, now)
+        if (end.error === undefined) client.fail(failure)
+        else client.giveUp(failure, why)
+      })
+    )
+  }
+
+  private keep({ key }: HeldWaits.Wait, refusal: Refusal | undefined, why: string, now: number): void {
+    this.refusals.delete(key)
+    // In the order of their ends.
+    for (const [given, { until }] of this.refusals) {
+      if (until > now && this.refusals.size < MOST_REFUSALS) break
+      this.refusals.delete(given)
+    }
+    if (refusal !== undefined) this.refusals.set(key, { refusal, why, until: now + KEPT_MS })
+  }
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */
   private readonly detached = (wait: HeldWaits.Wait, client: ClientAnswer): Effect.Effect<void> => {

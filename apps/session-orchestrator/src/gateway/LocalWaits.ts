@@ -9,7 +9,10 @@ export class LocalWaits implements HeldWaits {
   /** Waits without a client, in the order in which their clients left. */
   private readonly waits = new Set<{ readonly wait: Wait; readonly until: number }>()
   private isExpiring = false
-  private readonly givenUp = new Map<string, { readonly failure: Failure.Failure; readonly until: number }>()
+  private readonly givenUp = new Map<
+    string,
+    { readonly turnId: Ids.TurnId; readonly failure: Failure.Failure; readonly at: number }
+  >()
   private readonly abort: (id: Ids.ConversationId) => Effect.Effect<void>
   private readonly scope: Scope.Scope
 
@@ -20,8 +23,8 @@ export class LocalWaits implements HeldWaits {
   }
 
   /** A call gave up at a moment in epoch milliseconds, here or in the last process. */
-  gaveUp(key: string, failure: Failure.Failure, at: number): void {
-    this.givenUp.set(key, { failure, until: at + KEPT_MS })
+  gaveUp({ key, turnId }: Pick<Wait, "key" | "turnId">, failure: Failure.Failure, at: number): void {
+    this.givenUp.set(key, { turnId, failure, at })
   }
 
   find(of: () => Sought): Effect.Effect<Known | undefined> {
@@ -30,13 +33,14 @@ export class LocalWaits implements HeldWaits {
     return Effect.map(Clock.currentTimeMillis, (now): Known | undefined => {
       const { isRenewable, key } = of()
       const call = key.slice(0, HeldCallIds.CALL_LENGTH)
-      const before = this.givenUp.get(key)
-      if (before !== undefined && before.until > now) return { _tag: "GaveUp", key, failure: before.failure }
-      this.givenUp.delete(key)
-      const kept = Array.from(this.waits).findLast(({ wait }) =>
-        isRenewable ? wait.key.startsWith(call) : wait.key === key
+      const gaveUp = this.givenUp.get(key)
+      const before = gaveUp !== undefined && gaveUp.at + KEPT_MS > now ? gaveUp : undefined
+      if (before === undefined) this.givenUp.delete(key)
+      // A wait that began later is of the call that was asked again after a cut.
+      const kept = Array.from(this.waits).findLast(
+        ({ wait }) => (isRenewable ? wait.key.startsWith(call) : wait.key === key) && sinceOf(wait) >= (before?.at ?? 0)
       )
-      if (kept === undefined) return undefined
+      if (kept === undefined) return before && { _tag: "GaveUp", key, turnId: before.turnId, failure: before.failure }
       this.waits.delete(kept)
       return { _tag: "Left", wait: { ...kept.wait, key } }
     })
@@ -65,11 +69,16 @@ export class LocalWaits implements HeldWaits {
     this.isExpiring = false
   })
 
-  ended({ key }: Wait, failure: Failure.Failure | undefined): Effect.Effect<void> {
+  ended(wait: Wait, failure: Failure.Failure | undefined): Effect.Effect<void> {
     return Effect.map(Clock.currentTimeMillis, (now) => {
       if (failure === undefined) return
-      for (const [given, { until }] of this.givenUp) if (until <= now) this.givenUp.delete(given)
-      this.gaveUp(key, failure, now)
+      for (const [given, { at }] of this.givenUp) if (at + KEPT_MS <= now) this.givenUp.delete(given)
+      this.gaveUp(wait, failure, now)
     })
   }
 }
+
+// --- internal
+
+/** When a wait's call began, in epoch milliseconds. */
+const sinceOf = ({ conversationId }: Wait): number => HeldCallIds.read(conversationId)?.since ?? 0

@@ -2,6 +2,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Dialects } from "@holdfast/providers/dialects"
 import type * as RawCall from "@holdfast/providers/raw"
+import type { History } from "@holdfast/kernel/host"
 import type { Failure, Ids, TurnEvent } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -11,9 +12,10 @@ import type { Conversations, TurnResult } from "../../src/engine/conversation/Co
 import * as Relay from "../../src/gateway/Relay.ts"
 import type * as ClientAnswer from "../../src/gateway/ClientAnswer.ts"
 import * as Upstreams from "../../src/gateway/Upstreams.ts"
-import type { GatedCall } from "../../src/gateway/GatedCall.ts"
+import * as GatedCall from "../../src/gateway/GatedCall.ts"
 import { Holding } from "../../src/gateway/Holding.ts"
 import { LocalWaits } from "../../src/gateway/LocalWaits.ts"
+import * as HeldCallIds from "../../src/storage/HeldCallIds.ts"
 import { KEPT_MS } from "../../src/engine/orchestrator/HeldWaits.ts"
 
 const FAILURE: Failure.Failure = { reason: "overloaded", message: "Overloaded", status: 503, retryable: true }
@@ -22,7 +24,7 @@ const TARGET = { provider: "own~client", model: "m" }
 
 const BODY = { model: "m", stream: true, messages: [] }
 
-const call: GatedCall = {
+const call: GatedCall.GatedCall = {
   provider: "own",
   rest: "/chat/completions",
   headers: ["authorization", "Bearer sk-client-0123456789"],
@@ -56,6 +58,7 @@ const rig = Effect.gen(function* () {
   const done: Array<string> = []
   const calls = new Map<Ids.ConversationId, HeldCalls.HeldCall>()
   const endpoint = { status: 503 }
+  const records: { last?: Pick<History.Attempt, "hasContent" | "outcome"> } = {}
   const ended = yield* Deferred.make<TurnResult>()
   const send: RawCall.Send = (_request, listener) => {
     done.push("call")
@@ -71,11 +74,12 @@ const rig = Effect.gen(function* () {
   const config = Configurations.config({
     file: { providers: { own: { type: "openai-compatible", baseUrl: "http://127.0.0.1:1/v1" } }, model: "own/m" }
   })
+  const waits = new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope)
   const holding = new Holding({
     send,
     endpoints: Upstreams.of(config),
     calls,
-    waits: new LocalWaits(() => Effect.sync(() => void done.push("abort")), yield* Effect.scope),
+    waits,
     turns: {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The calls that holding makes.
       conversations: conversations as Conversations["Service"],
@@ -86,7 +90,8 @@ const rig = Effect.gen(function* () {
           { _tag: "Failed" as const, turn, records: [], report: () => {}, drop: () => void done.push("drop") }
         ).pipe(Effect.orDie),
       accept: () => Effect.sync(() => void done.push("accept")),
-      lastAttempt: () => Effect.undefined,
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The parts that holding reads.
+      lastAttempt: () => Effect.sync(() => records.last as History.Attempt | undefined),
       release: () => Effect.sync(() => void done.push("release")),
       resume: () => Effect.sync(() => (done.push("resume"), true)),
       unsealed: Effect.succeed([])
@@ -107,7 +112,7 @@ const rig = Effect.gen(function* () {
     const turnEnd = { type: "turn-end", status: "failed", usage: {}, error } as TurnEvent.TurnEnd
     return Deferred.succeed(ended, { turnId: "t" as Ids.TurnId, end: turnEnd, text: "" })
   }
-  return { begin, calls, done, end, endpoint, until }
+  return { begin, calls, done, end, endpoint, records, until, waits }
 })
 
 describe("a held call whose client has left", () => {
@@ -186,6 +191,38 @@ describe("a held call that gave up", () => {
       expect([second.ends, done]).toEqual([["Overloaded"], []])
       yield* TestClock.adjust(Duration.millis(1))
       yield* begin(third.answer)
+      yield* until("accept")
+      expect(done).toEqual(["call", "accept"])
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a held call whose answer was cut by the death of its process", () => {
+  const cut = { hasContent: true, outcome: undefined }
+  const key = GatedCall.keyOf(call)
+  const turnId = HeldCallIds.turn(0, "0")
+  const wait = { key, turnId, conversationId: HeldCallIds.make(key, turnId, "0") }
+
+  it.effect("rule X13: is a new call when it is asked again", () =>
+    Effect.gen(function* () {
+      const { begin, done, end, records, until, waits } = yield* rig
+      records.last = cut
+      yield* waits.left(wait)
+      yield* end(FAILURE)
+      yield* begin(client().answer)
+      yield* until("call")
+      records.last = { ...cut, hasContent: false }
+      yield* until("accept")
+      expect(done).toEqual(["resume", "call", "accept"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("rule X13: is a new call, too, when the next process has recorded its failure", () =>
+    Effect.gen(function* () {
+      const { begin, done, records, until, waits } = yield* rig
+      records.last = cut
+      waits.gaveUp(wait, FAILURE, 0)
+      yield* begin(client().answer)
       yield* until("accept")
       expect(done).toEqual(["call", "accept"])
     }).pipe(Effect.scoped)

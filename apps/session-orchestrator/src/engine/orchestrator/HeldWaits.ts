@@ -31,7 +31,7 @@ export interface Wait {
 /** What is known of a call that was asked before. */
 export type Known =
   | { readonly _tag: "Left"; readonly wait: Wait }
-  | { readonly _tag: "GaveUp"; readonly key: string; readonly failure: Failure.Failure }
+  | { readonly _tag: "GaveUp"; readonly key: string; readonly turnId: Ids.TurnId; readonly failure: Failure.Failure }
 
 /** The waits of held calls. */
 export interface HeldWaits {
