@@ -11,8 +11,8 @@ import { readFileSync } from "node:fs"
 /** The module is CommonJS: Node gives its exports as the default one, and vitest by their names. */
 const { Terminal } = (headless as { readonly default?: typeof headless }).default ?? headless
 
-/** A guard against hanging: many times what anything here takes. */
-const DEADLINE_MS = 15_000
+/** A guard against hanging, many times what anything here takes on a busy machine; shorter than that of a test, which shows no screen. */
+const DEADLINE_MS = 150_000
 
 export interface PtyOptions {
   readonly command: ReadonlyArray<string>

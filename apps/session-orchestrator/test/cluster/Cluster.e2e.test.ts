@@ -20,8 +20,8 @@ import * as UnderWay from "./UnderWay.ts"
 const { WAIT_SECONDS, WHOLE, isNightly, whole } = UnderWay
 const { at } = Runners
 
-/** A guard against hanging. A test waits several times, and each of its waits has a guard of 90 s of its own, which names it. */
-const TIMEOUT_MS = 4 * 90_000 + 2_000 * WAIT_SECONDS
+/** A guard against hanging. A test waits several times, and each of its waits has a guard of its own, which names it. */
+const TIMEOUT_MS = 4 * 150_000 + 2_000 * WAIT_SECONDS
 
 /** They wait for most of the time, and for locks to expire. The longest of them come first. */
 const places = Semaphore.makeUnsafe(5)

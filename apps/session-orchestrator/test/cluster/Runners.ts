@@ -39,7 +39,7 @@ export interface Runners {
 export class Disturbed extends Data.TaggedError("Disturbed") {}
 
 /** Several times as long as survivors may take for a dead runner's turns (X6): a guard against hanging. */
-const GUARD_MS = 120_000
+const GUARD_MS = 150_000
 
 /** Processes that come up at once: more, on two cores, would come up late for no other reason. */
 const starting = Semaphore.makeUnsafe(2)

@@ -14,8 +14,8 @@ import * as path from "node:path"
 import * as Socket from "../http/Socket.ts"
 import { MAIN } from "./Program.ts"
 
-/** A guard against hanging: many times what anything here takes. */
-const DEADLINE = Duration.seconds(90)
+/** A guard against hanging, many times what anything here takes; shorter than that of a test, which shows no output. */
+const DEADLINE = Duration.seconds(150)
 
 /** How a process ended: one of the two is null. */
 export interface Exit {

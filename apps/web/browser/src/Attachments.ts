@@ -5,6 +5,12 @@ import { type Rig, seen } from "./Rig.ts"
 /** One red pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
+/** The width of an image, once it is loaded. */
+const shownWidth = (element: Element): Promise<number> => {
+  const image = element as HTMLImageElement
+  return image.decode().then(() => image.naturalWidth)
+}
+
 export const run = (rig: Rig): Promise<void> =>
   show(
     "files are chosen, pasted and dropped; too large ones are refused before sending; images are in their box",
@@ -52,12 +58,7 @@ export const run = (rig: Rig): Promise<void> =>
       same(await attached.count(), 0, "files beside the next prompt")
       const image = page.locator(".message.user img")
       same(await image.getAttribute("alt"), "Image of the prompt: red.png", "the image of the prompt")
-      ensure(
-        await image.evaluate(
-          (element) => (element as HTMLImageElement).complete && (element as HTMLImageElement).naturalWidth === 1
-        ),
-        "the image is shown"
-      )
+      same(await image.evaluate(shownWidth), 1, "the width of the image")
       await seen(page.locator(".message.user"), /dropped\.txt/)
       ensure(rig.provider.received("pictures").includes(PIXEL), "the provider got the image's bytes")
       await page.reload()

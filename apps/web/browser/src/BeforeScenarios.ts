@@ -44,7 +44,9 @@ const trial = (rig: Rig) =>
       await seen(result.getByRole("status"), "as changed: 0 of 20 answered, 20 failed.")
       await seen(result, "as changed: 20 failed because no retries were left (overloaded)")
       same(await result.getByRole("columnheader").allTextContents(), ["as configured", "as changed"], "the columns")
-      const picture = await result.locator("img").evaluate((image: HTMLImageElement) => image.naturalWidth)
+      const picture = await result
+        .locator("img")
+        .evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth))
       ensure(picture > 0, "the picture is shown")
 
       await page.getByRole("region", { name: "As configuration" }).getByRole("button", { name: "Copy" }).click()

@@ -57,10 +57,7 @@ const timeline = (rig: Rig) =>
         .evaluateAll((all) => all.map((path) => path.getAttribute("class")))
       for (const shape of ["call", "failed", "switched"])
         ensure(shapes.includes(shape), `${shape} is drawn: ${shapes.join()}`)
-      ensure(
-        /failed calls? \(.*on local\/line, then other\/line-spare/.test((await row.textContent()) ?? ""),
-        "words of the course"
-      )
+      await row.filter({ hasText: /failed calls? \(.*on local\/line, then other\/line-spare/ }).waitFor()
 
       // Before the first attempt the first is the nearest; behind the last one, the last.
       const line = row.locator(".line-of-time")

@@ -74,7 +74,7 @@ const outage = (rig: Rig) =>
     await seen(notice, "Retry 2")
     await shorten(page)
     await seen(page, "Nothing")
-    same(await notice.count(), 0, "messages of a wait beside the answer")
+    await notice.waitFor({ state: "detached" })
     ensure(!(await page.locator(".message.assistant").innerText()).includes("happened"), "the answer is arriving")
     held.emit("go")
     await seen(page, "Nothing happened.")
@@ -95,7 +95,7 @@ const outage = (rig: Rig) =>
     await page.getByRole("button", { name: "Rename" }).click()
     await page.getByLabel("Title", { exact: true }).fill("Incidents of the week")
     await page.keyboard.press("Enter")
-    same(await page.evaluate(() => document.activeElement?.textContent), "Rename", "the focus after the title")
+    await until(page, () => document.activeElement?.textContent === "Rename")
     await seen(page.locator("h1"), "Incidents of the week")
     await seen(page.locator(".entry"), "Incidents of the week")
     await page.context().close()
@@ -168,7 +168,7 @@ const commands = async (rig: Rig): Promise<void> => {
       await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('There is no clipboard.'))")
       await button(page, "Copy as Markdown").press("Enter")
       await seen(page.getByRole("alert"), "There is no clipboard.")
-      same(await page.evaluate(() => document.activeElement?.textContent), "More", "the focus after the menu")
+      await until(page, () => document.activeElement?.textContent === "More")
       await more.press("Enter")
       await button(page, "Download as Markdown").press("Escape")
       await button(page, "Download as Markdown").waitFor({ state: "hidden" })
@@ -190,8 +190,7 @@ const commands = async (rig: Rig): Promise<void> => {
     await page.evaluate(
       "globalThis.announced = 0; new MutationObserver(() => announced++).observe(document.querySelector('[data-testid=announcement]'), { subtree: true, childList: true, characterData: true })"
     )
-    const words = await page.getByTestId("announcement").textContent()
-    ensure(words?.startsWith("The provider is overloaded. Retry 1 at ") === true, `the wait is announced: ${words}`)
+    await announced(page, "The provider is overloaded. Retry 1 at ")
     await page.evaluate(
       "globalThis.ticks = 0; new MutationObserver(() => ticks++).observe(document.querySelector('[role=timer]'), { subtree: true, childList: true, characterData: true })"
     )
@@ -279,10 +278,7 @@ const questions = (rig: Rig) =>
     await seen(wait(page), /left to answer/)
     await seen(wait(page), "Holdfast asks before it goes on")
     await seen(page.locator(".entry.selected"), /asks you/)
-    ensure(
-      /waits for your answer/.test((await page.getByTestId("announcement").textContent()) ?? ""),
-      "it is announced"
-    )
+    await announced(page, "waits for your answer")
     await button(page, "Go on").click()
     await seen(page, "It was worth it.")
     await page.context().close()
@@ -307,6 +303,10 @@ const tabs = (rig: Rig): Promise<void> =>
     }
     await page.context().close()
   })
+
+/** Waits until a text is announced to screen readers. */
+const announced = (page: Page, text: string): Promise<void> =>
+  page.getByTestId("announcement").filter({ hasText: text }).waitFor({ state: "attached" })
 
 /** Moves the end of the wait to a moment from now. */
 const shorten = async (page: Page): Promise<void> => {

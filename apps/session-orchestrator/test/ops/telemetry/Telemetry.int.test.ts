@@ -403,7 +403,7 @@ describe("notifications", () => {
         const pid = () => (fs.existsSync(running) ? fs.readFileSync(running, "utf8") : "")
         yield* Receivers.sent(webhook, 1)
         yield* Process.eventually("a command that hangs", Effect.sync(pid), (text) => text !== "")
-        yield* service.stop.pipe(Effect.timeout("90 seconds"))
+        yield* service.stop
         assert.throws(() => process.kill(Number(pid()), 0), /ESRCH/)
       }).pipe(alone)
   )

@@ -147,7 +147,7 @@ describe("a disk that refuses", () => {
           )
           yield* Effect.orDie(whileLocked)
           yield* store.createConversation(NumberedData.conversation(1))
-          yield* store.check
+          yield* Effect.eventually(store.check) // a check has a limit of its own, which a busy machine may exceed
         })
       )
     })

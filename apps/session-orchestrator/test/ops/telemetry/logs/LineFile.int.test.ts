@@ -9,11 +9,10 @@ import * as LineFile from "../../../../src/ops/telemetry/logs/LineFile.ts"
 
 const read = (file: string): string => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "")
 
-/** Waits a short time until a condition holds. */
+/** Waits until a condition holds. */
 const until = (isThere: () => boolean, what: string) =>
   Effect.suspend(() => (isThere() ? Effect.void : Effect.fail(new Error(`there is never ${what}`)))).pipe(
-    Effect.retry(Schedule.spaced("10 millis")),
-    Effect.timeout("90 seconds")
+    Effect.retry(Schedule.spaced("10 millis"))
   )
 
 describe("a file of lines on a disk", () => {
