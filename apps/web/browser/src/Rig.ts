@@ -1,11 +1,19 @@
 /** The packed service, a provider and a browser, for all scenarios; each has models and conversations of its own. */
-import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core"
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium as playwright,
+  type Locator,
+  type Page
+} from "playwright-core"
 import { join } from "node:path"
+import chromium from "@sparticuz/chromium"
 import * as Service from "../../../../tools/src/acceptance/Service.ts"
 import { ensure } from "../../../../tools/src/acceptance/Report.ts"
-import * as Chromium from "./Chromium.ts"
-import * as Program from "./Program.ts"
 import * as Provider from "./Provider.ts"
+import { bundle } from "../../../../tools/src/bundleProgram.ts"
+import * as PageBuild from "../../tools/PageBuild.ts"
 
 /** A wait that no scenario sees the end of. */
 export const LONG = { schedule: { type: "steps", delays: ["1 hour"] } }
@@ -38,7 +46,7 @@ export interface Rig {
 
 export const make = async (): Promise<Rig> => {
   const folder = join(import.meta.dirname, "../node_modules/.cache/program")
-  const [program, provider, browser] = await Promise.all([Program.packed(folder), Provider.start(), Chromium.launch()])
+  const [program, provider, browser] = await Promise.all([packed(folder), Provider.start(), launch()])
   const endpoint = { type: "openai-compatible", baseUrl: provider.url }
   const problems: Array<string> = []
   const serve = async (): Promise<Rig> => {
@@ -134,4 +142,25 @@ const watch = (context: BrowserContext, problems: Array<string>, mayFail: boolea
       return
     problems.push(`the console: ${message.text()} (${message.location().url})`)
   })
+}
+
+/** A real Chromium from the npm registry, without anything of the system. */
+const launch = async (): Promise<Browser> => {
+  chromium.setGraphicsMode = false
+  return playwright.launch({
+    executablePath: await chromium.executablePath(),
+    args: [...chromium.args.filter((arg) => !ADDED.test(arg)), "--no-sandbox"],
+    headless: true
+  })
+}
+
+/** Playwright chooses these itself. Without site isolation the page would not run as it does for a person. */
+const ADDED =
+  /^--(?:headless|disable-features|disable-site-isolation-trials|disable-web-security|allow-running-insecure-content|single-process|no-zygote)/
+
+/** Bundles the program and its page into a folder, as `@holdfast/server` has them; returns the program. */
+const packed = async (folder: string): Promise<string> => {
+  await bundle(folder)
+  await PageBuild.build(join(folder, "page"))
+  return join(folder, "main.js")
 }

@@ -1,6 +1,6 @@
-/** Asks for the token of the service, once a browser. */
+/** Asks for the token of the service: once a browser, and again where a call was refused for it. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { useId } from "react"
+import { useEffect, useId } from "react"
 import * as Service from "../service/Service.ts"
 
 /** The form for the token. */
@@ -47,4 +47,13 @@ export const TokenForm = () => {
       </form>
     </main>
   )
+}
+
+/** Makes the page ask for the token again after the refusal of a call: the token has changed, or the session has ended. */
+export const useTokenCheck = (code: string | undefined): void => {
+  const queries = useQueryClient()
+  const isRefused = code === "unauthorized"
+  useEffect(() => {
+    if (isRefused) void queries.invalidateQueries({ queryKey: ["access"] })
+  }, [isRefused, queries])
 }

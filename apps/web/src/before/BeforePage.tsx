@@ -1,6 +1,8 @@
 /** Before the night: the waits of the configuration, and dry runs of changed settings beside it (X10). */
-import { useEffect, useId, useState } from "react"
-import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { useEffect, useId, useRef, useState } from "react"
+import type { DryRunGroup } from "@holdfast/wire/api"
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query"
+import { useTokenCheck } from "../access/TokenForm.tsx"
 import { CopyButton } from "../conversation/CopyButton.tsx"
 import * as Problems from "../service/Problems.ts"
 import * as Moments from "../text/Moments.ts"
@@ -10,7 +12,7 @@ import { DryRunResult } from "./DryRunResult.tsx"
 import { SchedulePicture } from "./SchedulePicture.tsx"
 import * as TrialForm from "./TrialForm.ts"
 import { OutageFields, SettingFields } from "./TrialFields.tsx"
-import { faultsOf, useDryRun, useSchedule } from "./useTrial.ts"
+import * as Service from "../service/Service.ts"
 import "./before.css"
 
 /** The page before the night. */
@@ -140,4 +142,53 @@ const Configuration = ({ text }: { readonly text: string }) => {
       <pre tabIndex={0}>{text}</pre>
     </section>
   )
+}
+
+const AGAIN_MS = 5_000
+
+/** The waits of the configuration with settings over it. */
+const useSchedule = (candidate: TrialForm.Candidate) =>
+  useQuery({
+    queryKey: ["schedule", candidate],
+    queryFn: ({ signal }) => Service.client.schedule(candidate, { signal }),
+    // A setting that the service refuses would be refused again.
+    refetchInterval: ({ state: { error } }) =>
+      error !== null && Problems.mistakesOf(error) === undefined ? AGAIN_MS : false,
+    placeholderData: keepPreviousData
+  })
+
+/** A dry run: one at a time, and it can be stopped. */
+const useDryRun = () => {
+  const stopping = useRef<AbortController>(undefined)
+  const [beganAt, setBeganAt] = useState(0)
+  const run = useMutation({
+    mutationFn: async (request: DryRunGroup.RunDryRun) => {
+      stopping.current = new AbortController()
+      setBeganAt(Date.now())
+      const { signal } = stopping.current
+      // A run that was stopped has no result, and is no failure.
+      return Service.client.dryRun(request, { signal }).catch((error: unknown) => {
+        if (signal.aborted) return undefined
+        throw error
+      })
+    }
+  })
+  return {
+    start: run.mutate,
+    stop: () => stopping.current?.abort(),
+    /** Forgets the last run. */
+    forget: run.reset,
+    isRunning: run.isPending,
+    beganAt,
+    /** What was asked for. */
+    request: run.variables,
+    answer: run.data,
+    error: run.error
+  }
+}
+
+/** The mistakes that an error of the service names; one sentence for any other error. */
+const faultsOf = (error: unknown): ReadonlyArray<TrialForm.Fault> => {
+  if (error === null || error === undefined) return []
+  return Problems.mistakesOf(error) ?? [{ path: "", message: Problems.wordsOf(error) }]
 }

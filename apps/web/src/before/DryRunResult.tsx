@@ -1,17 +1,17 @@
 /** The result of a dry run: the figures side by side, why turns failed, and the picture. */
 import type { DryRunGroup } from "@holdfast/wire/api"
+import { Count, DryRunFigures, type DryRunReport } from "@holdfast/wire"
 import * as Moments from "../text/Moments.ts"
-import * as Comparison from "./Comparison.ts"
 
 /** The result. */
 export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAnswer }) => {
-  const columns = Comparison.columnsOf(answer)
+  const columns = columnsOf(answer)
   const { replay } = answer
-  const cut = Comparison.cutOf(columns)
+  const cut = cutOf(columns)
   return (
     <section className="dry-run" aria-label="Result of the dry run">
       <h2>Result</h2>
-      <p role="status">{Comparison.sentenceOf(columns)}</p>
+      <p role="status">{sentenceOf(columns)}</p>
       <div className="wide" tabIndex={0} role="region" aria-label="Figures side by side">
         <table>
           <thead>
@@ -25,7 +25,7 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
             </tr>
           </thead>
           <tbody>
-            {Comparison.rowsOf(columns).map(({ name, values }) => (
+            {rowsOf(columns).map(({ name, values }) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
                 {values.map((value, column) => (
@@ -43,13 +43,13 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
           otherwise.
         </p>
       )}
-      <Sentences head="Why turns failed" sentences={columns.flatMap(Comparison.failuresOf)} />
+      <Sentences head="Why turns failed" sentences={columns.flatMap(failuresOf)} />
       {answer.svg !== undefined && (
         <div className="wide" tabIndex={0} role="region" aria-label="Picture of the dry run">
           <img
             className="dry-run-picture"
             src={`data:image/svg+xml,${encodeURIComponent(answer.svg)}`}
-            alt={`Calls, waits and ends of the turns on a line of time. ${Comparison.sentenceOf(columns)}`}
+            alt={`Calls, waits and ends of the turns on a line of time. ${sentenceOf(columns)}`}
           />
         </div>
       )}
@@ -61,6 +61,40 @@ export const DryRunResult = ({ answer }: { readonly answer: DryRunGroup.DryRunAn
     </section>
   )
 }
+
+/** A dry run and its name. */
+interface Column {
+  readonly name: string
+  readonly report: DryRunReport.DryRunReport
+}
+
+/** The runs of an answer: the record, the configuration, and the changed settings. */
+export const columnsOf = ({ against, replay, report }: DryRunGroup.DryRunAnswer): ReadonlyArray<Column> => [
+  ...(replay === undefined ? [] : [{ name: "as it was", report: replay.was }]),
+  { name: "as configured", report },
+  ...(against === undefined ? [] : [{ name: "as changed", report: against }])
+]
+
+/** The rows of a comparison. */
+export const rowsOf = (columns: ReadonlyArray<Column>): ReadonlyArray<DryRunFigures.Row> =>
+  DryRunFigures.rowsOf(reportsOf(columns), { duration: Moments.duration, money: (usd) => `$${usd.toFixed(2)}` })
+
+/** The ends of all runs in one sentence, for people who do not see the table. */
+export const sentenceOf = (columns: ReadonlyArray<Column>): string =>
+  `${columns
+    .map(
+      ({ name, report: { answered, failed, turns } }) => `${name}: ${answered} of ${turns} answered, ${failed} failed`
+    )
+    .join("; ")}.`
+
+/** What the figures lack, where a limit ended a run. */
+export const cutOf = (columns: ReadonlyArray<Column>): string | undefined => DryRunFigures.cutOf(reportsOf(columns))
+
+/** Why turns failed, a sentence for each cause. */
+export const failuresOf = ({ name, report }: Column): ReadonlyArray<string> =>
+  report.failures.map(
+    (failure) => `${name}: ${Count.format(failure.turns)} failed because ${DryRunFigures.because(failure)}`
+  )
 
 // --- internal
 
@@ -75,3 +109,5 @@ const Sentences = ({ head, sentences }: { readonly head: string; readonly senten
       </ul>
     </>
   )
+
+const reportsOf = (columns: ReadonlyArray<Column>) => columns.map(({ report }) => report)

@@ -3,23 +3,24 @@ import { ConversationView } from "@holdfast/client"
 import { HeldCall, type Prompt } from "@holdfast/wire"
 import { useQuery } from "@tanstack/react-query"
 import { useEffect, useMemo, useRef, useState } from "react"
-import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { useTokenCheck } from "../access/TokenForm.tsx"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import { Announcement } from "./Announcement.tsx"
 import { Composer } from "./Composer.tsx"
-import { History } from "./History.tsx"
-import { LinkNotice } from "./LinkNotice.tsx"
+import { History, shownOf } from "./History.tsx"
 import { Progress } from "./Progress.tsx"
 import { Queued } from "./Queued.tsx"
 import * as Results from "./Results.ts"
-import * as ShownHistory from "./ShownHistory.ts"
 import { Title } from "./Title.tsx"
 import { ToolQuestion } from "./ToolQuestion.tsx"
 import { TurnButtons } from "./TurnButtons.tsx"
-import { useConversation } from "./useConversation.ts"
-import { Why } from "./Why.tsx"
+import * as ConversationStore from "./ConversationStore.ts"
 import { WaitNotice } from "./WaitNotice.tsx"
+import * as Moments from "../text/Moments.ts"
+import { useNow } from "../time/Now.ts"
+import { Explanation } from "../explain/Explanation.tsx"
+import * as Actions from "../palette/Actions.ts"
 import "./conversation.css"
 
 /** Characters of a prompt that stands for a title. */
@@ -30,7 +31,7 @@ const NEAR_END_PX = 120
 
 /** The page of one conversation. */
 export const ConversationPage = ({ conversationId }: { readonly conversationId: string }) => {
-  const { isLoaded, link, view } = useConversation(conversationId)
+  const { isLoaded, link, view } = ConversationStore.useConversation(conversationId)
   useTokenCheck(link.state === "refused" ? link.code : undefined)
   const state = useQuery({
     queryKey: ["state", conversationId, view.turn?.turnId, view.status],
@@ -39,7 +40,7 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
   const { isAtEnd, isAway, scroller, toEnd } = useFollowing()
   /** Puts a prompt into the composer. */
   const composer = useRef<(prompt: Prompt.Prompt) => void>(null)
-  const history = useMemo(() => ShownHistory.of(view.history), [view.history])
+  const history = useMemo(() => shownOf(view.history), [view.history])
 
   if (link.state === "refused") {
     return (
@@ -112,6 +113,8 @@ export const ConversationPage = ({ conversationId }: { readonly conversationId: 
     </>
   )
 }
+
+// --- internal
 
 /** What is different about a call of another program (X13). */
 const HeldCallNote = ({ model }: { readonly model: string | undefined }) => (
@@ -188,4 +191,41 @@ const useFollowing = () => {
     scroller.current?.focus()
   }
   return { isAtEnd, isAway, scroller, toEnd }
+}
+
+/** A bar while the connection is lost. */
+const LinkNotice = ({ link }: { readonly link: ConversationStore.Link }) =>
+  link.state === "lost" ? <Lost link={link} /> : null
+
+const Lost = ({ link }: { readonly link: Extract<ConversationStore.Link, { readonly state: "lost" }> }) => {
+  const now = useNow()
+  const left = link.retryAt.getTime() - now
+  return (
+    <div className="link-lost">
+      The connection to the service is lost. The turn runs on without this page.{" "}
+      {left > 0 ? `Connecting again in ${Moments.countdown(left)} …` : "Connecting …"}
+    </div>
+  )
+}
+
+interface WhyProps {
+  readonly conversationId: string
+  readonly turn: ConversationView.LatestTurn
+}
+
+/** Why the newest turn waited, retried or gave up: the button, and in its place the explanation. */
+const Why = ({ conversationId, turn: { status, turnId } }: WhyProps) => {
+  const [shown, setShown] = useState<string>()
+  Actions.useActions("This conversation", [
+    { name: "Why?", words: "explain attempts waits decisions", run: () => setShown(turnId) }
+  ])
+  return shown === turnId ? (
+    <Explanation isHere turn={{ conversationId, turnId, status }} onClose={() => setShown(undefined)} />
+  ) : (
+    <p>
+      <button type="button" className="small" onClick={() => setShown(turnId)}>
+        Why?
+      </button>
+    </p>
+  )
 }

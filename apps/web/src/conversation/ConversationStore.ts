@@ -6,6 +6,7 @@
  * the service ends it.
  */
 import { type Connection, ConversationView } from "@holdfast/client"
+import { useMemo, useSyncExternalStore } from "react"
 import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 
@@ -83,6 +84,12 @@ export const make = (conversationId: string): ConversationStore => {
       }
     }
   }
+}
+
+/** The snapshot of a conversation, which is open while a component shows it. */
+export const useConversation = (conversationId: string): ConversationSnapshot => {
+  const store = useMemo(() => make(conversationId), [conversationId])
+  return useSyncExternalStore(store.subscribe, store.read)
 }
 
 // --- internal

@@ -19,8 +19,10 @@ const ESTIMATE_PX = 90
 /** Entries beyond both edges, so that a quick scroll shows no gaps. */
 const AROUND = 10
 
+type Events = ConversationView.ConversationView["history"]
+
 interface HistoryProps {
-  readonly history: ConversationView.ConversationView["history"]
+  readonly history: Events
   readonly results: Results
   /** The element that scrolls. */
   readonly scroller: RefObject<HTMLDivElement | null>
@@ -58,6 +60,19 @@ export const History = ({ history, isAtEnd, results, scroller }: HistoryProps) =
   )
 }
 
+/**
+ * A history without the ends of questions about tool calls.
+ *
+ * A question is closed as a chain of retries is, but no attempt was repeated: its end is the `retry-end` behind the message with the calls.
+ */
+export const shownOf = (history: Events): Events =>
+  history.filter((event, index) => event.type !== "retry-end" || !hasCalls(history[index - 1]))
+
 // --- internal
 
 const never = (): boolean => false
+
+const hasCalls = (event: Events[number] | undefined): boolean =>
+  event?.type === "message" &&
+  event.message.role === "assistant" &&
+  event.message.content.some(({ type }) => type === "tool-call")

@@ -1,4 +1,4 @@
-/** The title of a conversation, which a person can change, and its model. */
+/** The head of a conversation: its title and model, which a person can change, and the tools that run or are refused without a question. */
 import { ConversationView } from "@holdfast/client"
 import { type ConversationState, HeldCall } from "@holdfast/wire"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
@@ -11,11 +11,10 @@ import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import { LineForm } from "./LineForm.tsx"
 import { Menu } from "./Menu.tsx"
-import { Model } from "./Model.tsx"
 import { CommandFailure } from "./CommandFailure.tsx"
-import { ToolAnswers } from "./ToolAnswers.tsx"
 import { useCommand } from "./useCommand.ts"
 import type { Entries } from "../list/useConversations.ts"
+import { ModelForm } from "./ModelForm.tsx"
 
 interface TitleProps {
   readonly conversationId: string
@@ -125,3 +124,98 @@ const titleOf = async (conversationId: string, signal: AbortSignal): Promise<str
   const [conversation] = await Service.first(Service.client.listConversations({ ids: [conversationId], signal }), 1)
   return conversation?.title ?? ""
 }
+
+interface ModelProps {
+  readonly conversationId: string
+  readonly model: string
+}
+
+/** The model and its button. */
+const Model = ({ conversationId, model }: ModelProps) => {
+  const [isEdited, setIsEdited] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const { failure, send } = useCommand(conversationId)
+  Actions.useActions("This conversation", [
+    { name: "Change model …", words: "target provider", run: () => setIsEdited(true) }
+  ])
+  const close = (): void => {
+    setIsEdited(false)
+    // The field that has the focus goes away.
+    button.current?.focus()
+  }
+  return (
+    <>
+      <div className="model">
+        <span className="quiet">{model}</span>{" "}
+        <button
+          ref={button}
+          type="button"
+          className="small"
+          aria-expanded={isEdited}
+          onClick={() => setIsEdited(!isEdited)}
+        >
+          Change model
+        </button>
+      </div>
+      {isEdited && (
+        <ModelForm
+          label="Next prompts go to"
+          submit="Change"
+          onLeft={close}
+          onChosen={(chosen) => {
+            close()
+            send((conversation) => conversation.setModel(chosen))
+          }}
+        />
+      )}
+      <CommandFailure failure={failure} />
+    </>
+  )
+}
+
+interface ToolAnswersProps {
+  readonly conversationId: string
+  readonly answers: ConversationState.ToolAnswers
+}
+
+/** A line for each tool whose calls a person has answered for good, with a button that takes it back; nothing where every call is asked about. */
+const ToolAnswers = ({ answers, conversationId }: ToolAnswersProps) => {
+  const { failure, isPending, send } = useCommand(conversationId)
+  const names = Object.keys(answers)
+  const ask = (tool: string): void => {
+    const { [tool]: _, ...others } = answers
+    send((conversation) => conversation.setToolAnswers(others))
+  }
+  Actions.useActions(
+    "This conversation",
+    names.map((tool) => ({
+      name: `Ask again about ${tool}`,
+      words: "tool always approve refuse forget",
+      run: () => ask(tool)
+    }))
+  )
+  if (names.length === 0 && failure === undefined) return null
+  return (
+    <>
+      <ul className="tool-answers" aria-label="Tools without a question">
+        {names.map((tool) => (
+          <li key={tool}>
+            <code>{tool}</code> <span className="quiet">{ANSWER_WORDS[answers[tool] ?? "approve"]}</span>{" "}
+            <button
+              type="button"
+              className="small"
+              aria-label={`Ask again about ${tool}`}
+              aria-disabled={isPending}
+              onClick={() => ask(tool)}
+            >
+              Ask again
+            </button>
+          </li>
+        ))}
+      </ul>
+      <CommandFailure failure={failure} />
+    </>
+  )
+}
+
+const ANSWER_WORDS = { approve: "always runs", refuse: "is always refused" } as const

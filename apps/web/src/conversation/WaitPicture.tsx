@@ -9,7 +9,6 @@ import { Count, type ConversationState } from "@holdfast/wire"
 import * as Moments from "../text/Moments.ts"
 import { useNow } from "../time/Now.ts"
 import type { WaitCourse } from "./WaitCourse.ts"
-import * as WaitSchedule from "./WaitSchedule.ts"
 import "./wait-picture.css"
 
 interface WaitPictureProps {
@@ -22,12 +21,12 @@ interface WaitPictureProps {
 export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictureProps) => {
   const now = useNow()
   const skewMs = retry.retryAt - retry.dueAt
-  const later = upcoming === undefined ? [] : WaitSchedule.of(upcoming, retry.dueAt)
+  const later = upcoming === undefined ? [] : laterOf(upcoming, retry.dueAt)
   const shown = later.slice(0, MOST_LATER)
   const past = failures.slice(-MOST_FAILED)
   const begunAt = retry.dueAt - retry.delayMs
   const passed = Math.min(1, Math.max(0, (now - begunAt) / Math.max(1, retry.delayMs)))
-  const sentence = upcoming === undefined ? "" : WaitSchedule.wordsOf(upcoming, later, now)
+  const sentence = upcoming === undefined ? "" : wordsOf(upcoming, later, now)
   const failed = Count.of(failures.length, "failed attempt")
   return (
     <div className="wait-picture">
@@ -70,6 +69,42 @@ export const WaitPicture = ({ course: { failures }, retry, upcoming }: WaitPictu
   )
 }
 
+/** An attempt behind the next one. */
+interface Later {
+  /** The shortest wait before it. */
+  readonly delayMs: number
+  /** The longest; the same where nothing is drawn at random. */
+  readonly mostMs: number
+  /** The earliest moment, by the clock of `dueAt`. */
+  readonly notBefore: number
+}
+
+/** The later attempts, by the moment of the next one. */
+export const laterOf = ({ delaysMs, jitter = 0 }: ConversationState.Upcoming, dueAt: number): ReadonlyArray<Later> => {
+  let notBefore = dueAt
+  return delaysMs.map((delayMs) => {
+    notBefore += delayMs
+    return { delayMs, mostMs: Math.floor(delayMs * (1 + jitter)), notBefore }
+  })
+}
+
+/** The sentence about the attempts behind the next one, and about the end of the turn. */
+export const wordsOf = (
+  { because, jitter }: ConversationState.Upcoming,
+  later: ReadonlyArray<Later>,
+  now: number
+): string => {
+  const last = later.at(-1)
+  if (last === undefined) return because === undefined ? "" : `If it fails, the turn fails: ${ENDS[because]}.`
+  const count = `${because === undefined ? "more than " : ""}${Count.of(later.length, "attempt")}`
+  const random = jitter === undefined ? "" : ` Each wait is up to ${Math.round(jitter * 100)} % longer, at random.`
+  const end =
+    because === undefined
+      ? "."
+      : `, ${later.length === 1 ? "" : "the last one "}not before ${Moments.moment(last.notBefore, now)}; then ${ENDS[because]}.`
+  return `If it keeps failing, ${count} ${later.length === 1 ? "follows" : "follow"}${end}${random}`
+}
+
 // --- internal
 
 const MOST_FAILED = 3
@@ -96,3 +131,10 @@ const AttemptMark = ({ code, kind, moment, passed, wait }: AttemptMarkProps) => 
     <span className="attempt-moment">{moment}</span>
   </span>
 )
+
+const ENDS: Readonly<Record<NonNullable<ConversationState.Upcoming["because"]>, string>> = {
+  budget: "the waiting time is used up",
+  "max-retries": "no further retry is allowed",
+  "max-delay": "the next wait would be longer than allowed",
+  disabled: "retries are switched off"
+}

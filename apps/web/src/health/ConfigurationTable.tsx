@@ -1,7 +1,6 @@
 /** The configuration in force, with a search. */
 import type { EffectiveConfiguration } from "@holdfast/wire"
 import { useDeferredValue, useId, useState } from "react"
-import * as ConfigurationSearch from "./ConfigurationSearch.ts"
 
 interface ConfigurationTableProps {
   readonly configuration: EffectiveConfiguration.EffectiveConfiguration
@@ -11,7 +10,7 @@ interface ConfigurationTableProps {
 export const ConfigurationTable = ({ configuration: { entries, file, notices, unused } }: ConfigurationTableProps) => {
   const id = useId()
   const [text, setText] = useState("")
-  const found = ConfigurationSearch.found(entries, useDeferredValue(text))
+  const found = entriesWith(entries, useDeferredValue(text))
   return (
     <section className="configuration" aria-labelledby={`${id}-head`}>
       <h2 id={`${id}-head`}>Configuration</h2>
@@ -57,7 +56,7 @@ export const ConfigurationTable = ({ configuration: { entries, file, notices, un
               </th>
               <td role="cell">{value}</td>
               <td role="cell" className={`source ${source.from}`}>
-                {ConfigurationSearch.sourceOf(source)}
+                {sourceOf(source)}
               </td>
             </tr>
           ))}
@@ -66,4 +65,33 @@ export const ConfigurationTable = ({ configuration: { entries, file, notices, un
       {unused.length > 0 && <p className="quiet">Known, and without a key: {unused.join(", ")}.</p>}
     </section>
   )
+}
+
+/** Where a value is from: `default`, `profile overnight`, `holdfast.config.json, line 9`. */
+export const sourceOf = ({ from, line, name }: EffectiveConfiguration.Source): string => {
+  switch (from) {
+    case "default":
+      return "default"
+    case "profile":
+      return `profile ${name ?? ""}`.trimEnd()
+    case "file":
+      return `${name ?? "the file"}${line === undefined ? "" : `, line ${line}`}`
+    case "environment":
+    case "flag":
+      return name ?? from
+    default:
+      return from satisfies never
+  }
+}
+
+/** The entries that have every word of a text in their key, value or source. */
+export const entriesWith = (
+  entries: ReadonlyArray<EffectiveConfiguration.Entry>,
+  text: string
+): ReadonlyArray<EffectiveConfiguration.Entry> => {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  return entries.filter(({ key, source, value }) => {
+    const all = `${key}\n${value}\n${sourceOf(source)}`.toLowerCase()
+    return words.every((word) => all.includes(word))
+  })
 }

@@ -1,12 +1,11 @@
 /** One endpoint: its state as colour, shape and word, its gate, pauses, calls of the last hour, and last failure. */
 import type { Health } from "@holdfast/wire"
+import { useId } from "react"
 import * as Service from "../service/Service.ts"
 import * as Moments from "../text/Moments.ts"
 import * as ReasonText from "../text/ReasonText.ts"
 import { useNow } from "../time/Now.ts"
-import { CallsPicture } from "./CallsPicture.tsx"
 import * as Endpoints from "./Endpoints.ts"
-import { StateShape } from "./StateShape.tsx"
 import { Meter } from "./Meter.tsx"
 
 interface EndpointProps {
@@ -134,3 +133,53 @@ const Failed = ({
     <p className="quiet verbatim endpoint-message">{message}</p>
   </div>
 )
+
+const SHAPES: { readonly [State in Health.EndpointState]: React.JSX.Element } = {
+  failing: <path d="M8 1.5 15 14H1Z" />,
+  paused: <path d="M3 2h4v12H3zM9 2h4v12H9z" />,
+  recovering: <path d="M8 1a7 7 0 1 0 0 14V1Zm0 1.5V13.5A5.5 5.5 0 0 0 8 2.5Z" fillRule="evenodd" />,
+  answering: <circle cx="8" cy="8" r="6.5" />,
+  idle: <circle cx="8" cy="8" r="5.5" fill="none" stroke="currentColor" strokeWidth="2" />
+}
+
+/** The shape of a state: a small picture without words of its own, because the word stands beside it. */
+const StateShape = ({ state }: { readonly state: Health.EndpointState }) => (
+  <svg viewBox="0 0 16 16" width="14" height="14" fill="currentColor" aria-hidden="true">
+    {SHAPES[state]}
+  </svg>
+)
+
+const WIDTH = 144
+const HEIGHT = 36
+const STEP = 12
+
+/** The calls of the last hour as twelve bars, answered ones below and failed ones hatched on top, with their sum in words. */
+const CallsPicture = ({ counts }: { readonly counts: Health.HourlyCalls }) => {
+  const hatch = useId()
+  return (
+    <svg
+      className="calls-picture"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      role="img"
+      aria-label={`The last hour: ${Endpoints.callsInWords(counts)}`}
+    >
+      <defs>
+        <pattern id={hatch} width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect className="hatch-ground" width="4" height="4" />
+          <rect className="hatch-line" width="1.5" height="4" />
+        </pattern>
+      </defs>
+      <line className="ground" x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+      {Endpoints.barsOf(counts).map(({ answeredHeight, failedHeight }, part) => {
+        const answered = answeredHeight * (HEIGHT - 2)
+        const failed = failedHeight * (HEIGHT - 2)
+        return (
+          <g key={part} transform={`translate(${part * STEP + 1} 0)`}>
+            <rect className="answered" width={STEP - 2} height={answered} y={HEIGHT - 1 - answered} />
+            <rect fill={`url(#${hatch})`} width={STEP - 2} height={failed} y={HEIGHT - 1 - answered - failed} />
+          </g>
+        )
+      })}
+    </svg>
+  )
+}

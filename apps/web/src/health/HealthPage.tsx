@@ -1,6 +1,6 @@
 /** Health: each endpoint with its gate, pauses and calls, the limits of providers, and the configuration in force. */
 import { useEffect } from "react"
-import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { useTokenCheck } from "../access/TokenForm.tsx"
 import * as Problems from "../service/Problems.ts"
 import * as Moments from "../text/Moments.ts"
 import { ConfigurationTable } from "./ConfigurationTable.tsx"

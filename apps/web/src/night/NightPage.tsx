@@ -1,7 +1,7 @@
 /** The night: the report of a period, its turns on a line of time, and why a turn did what it did. */
 import { Count, type TurnState } from "@holdfast/wire"
 import { useDeferredValue, useEffect, useId, useState } from "react"
-import { useTokenCheck } from "../access/useTokenCheck.ts"
+import { useTokenCheck } from "../access/TokenForm.tsx"
 import { BulkBar } from "../bulk/BulkBar.tsx"
 import { Explanation } from "../explain/Explanation.tsx"
 import * as Problems from "../service/Problems.ts"

@@ -1,20 +1,19 @@
 /** The switch of notices on the desktop, and the reads behind them while they are on. */
-import { useEffect } from "react"
+import { useEffect, useSyncExternalStore } from "react"
 import * as Actions from "../palette/Actions.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import * as Notices from "./Notices.ts"
-import * as Switch from "./Switch.ts"
 
 /** The switch, where the browser has notices. */
 export const DesktopNotices = () => {
-  const state = Switch.useSwitch()
+  const state = useSwitch()
   const isOn = state === "on"
   useEffect(() => (isOn ? watch() : undefined), [isOn])
   const words = isOn ? "Switch desktop notifications off" : "Notify me when a turn ends or asks"
   Actions.useActions(
     "Page",
-    state === "unavailable" ? [] : [{ name: words, words: "desktop notifications", run: () => void Switch.set(!isOn) }]
+    state === "unavailable" ? [] : [{ name: words, words: "desktop notifications", run: () => void switchTo(!isOn) }]
   )
   if (state === "unavailable") return null
   return (
@@ -23,7 +22,7 @@ export const DesktopNotices = () => {
       className={isOn ? "tool-button bell on" : "tool-button bell"}
       aria-label={words}
       title={words}
-      onClick={() => void Switch.set(!isOn)}
+      onClick={() => void switchTo(!isOn)}
     >
       <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true">
         <path
@@ -96,5 +95,56 @@ const show = ({ body, conversationId, tag, title }: Notices.DesktopNotice): void
     })
   } catch {
     // Browsers of phones show notices of installed pages alone.
+  }
+}
+
+/** `unavailable`: the browser has none, or a person has forbidden them in its settings. */
+type SwitchState = "unavailable" | "off" | "on"
+
+/** The switch of this browser. */
+const useSwitch = (): SwitchState => useSyncExternalStore(subscribe, readSwitch)
+
+/** Switches notices on, and asks for the permission where that is open; or off. The browser is asked at no other time. */
+const switchTo = async (isOn: boolean): Promise<void> => {
+  if (isOn && Notification.permission === "default") await Notification.requestPermission()
+  try {
+    localStorage.setItem(KEY, isOn ? "on" : "off")
+  } catch {
+    // The browser keeps nothing for this page: the choice holds until the page is left.
+  }
+  chosen = isOn
+  for (const listener of listeners) listener()
+}
+
+const KEY = "holdfast.notices"
+
+const listeners = new Set<() => void>()
+
+const stored = (): boolean => {
+  try {
+    return localStorage.getItem(KEY) === "on"
+  } catch {
+    return false
+  }
+}
+
+let chosen = stored()
+
+const readSwitch = (): SwitchState => {
+  if (!("Notification" in globalThis) || Notification.permission === "denied") return "unavailable"
+  return chosen && Notification.permission === "granted" ? "on" : "off"
+}
+
+const subscribe = (listener: () => void): (() => void) => {
+  const other = ({ key }: StorageEvent): void => {
+    if (key !== KEY) return
+    chosen = stored()
+    listener()
+  }
+  listeners.add(listener)
+  addEventListener("storage", other)
+  return () => {
+    listeners.delete(listener)
+    removeEventListener("storage", other)
   }
 }

@@ -9,7 +9,6 @@ import * as Problems from "../service/Problems.ts"
 import * as Service from "../service/Service.ts"
 import * as PageRoute from "../shell/PageRoute.ts"
 import * as Actions from "./Actions.ts"
-import * as Matches from "./Matches.ts"
 import "./palette.css"
 
 /** The button of the palette, and the palette while it is open. */
@@ -168,7 +167,7 @@ const useSections = (query: string): Found => {
       }))
     }
   })
-  const own = Actions.useSections().map(({ actions, group }) => ({ group, actions: Matches.of(actions, query) }))
+  const own = Actions.useSections().map(({ actions, group }) => ({ group, actions: Actions.matching(actions, query) }))
   const sections = [...own, { group: "Conversations", actions: data }]
   const missing = isPending ? "Reading …" : error === null ? "Nothing has this name." : Problems.wordsOf(error)
   return { sections: sections.filter(({ actions }) => actions.length > 0), missing }

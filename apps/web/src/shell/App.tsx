@@ -1,6 +1,6 @@
 /** The frame of the page: it asks for the token if the service has one, then shows the list beside a conversation. */
 import { queryOptions, useQuery } from "@tanstack/react-query"
-import { Suspense, useEffect } from "react"
+import { Component, type ReactNode, Suspense, useEffect } from "react"
 import { TokenForm } from "../access/TokenForm.tsx"
 import { NewConversation } from "../conversation/NewConversation.tsx"
 import { ConversationList } from "../list/ConversationList.tsx"
@@ -10,7 +10,7 @@ import { Palette } from "../palette/Palette.tsx"
 import * as Service from "../service/Service.ts"
 import { BeforePage, ConversationPage, HealthPage, NightPage } from "./Parts.ts"
 import * as PageRoute from "./PageRoute.ts"
-import { UpdateNotice } from "./UpdateNotice.tsx"
+import * as PageVersion from "./PageVersion.ts"
 import "./shell.css"
 
 /** How often the page asks whether the service is there, while it is not. */
@@ -43,6 +43,36 @@ export const App = () => {
     </main>
   )
 }
+
+interface State {
+  readonly error: Error | undefined
+}
+
+/** Shows its children, or the error that they failed with and a way on. The service and its turns are not touched. */
+export class ErrorScreen extends Component<{ readonly children: ReactNode }, State> {
+  override readonly state: State = { error: undefined }
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state
+    if (error === undefined) return this.props.children
+    return (
+      <main className="alone">
+        <h1>The page has failed</h1>
+        <p>Turns run on without it.</p>
+        <p className="verbatim error-text">{error.message}</p>
+        <button type="button" className="primary" onClick={() => location.reload()}>
+          Load it again
+        </button>
+      </main>
+    )
+  }
+}
+
+// --- internal
 
 const Pages = () => {
   const route = PageRoute.useRoute()
@@ -144,3 +174,17 @@ const focusDetail = (event: { readonly preventDefault: () => void }): void => {
   event.preventDefault()
   document.querySelector<HTMLElement>("#detail")?.focus()
 }
+
+/** Offers a newer page, if there is one. The person chooses when it is loaded: a prompt may be half written. */
+const UpdateNotice = () => (
+  <div role="status">
+    {PageVersion.useIsOutdated() && (
+      <p className="notice">
+        The service was updated, and has a newer page.{" "}
+        <button type="button" className="small" onClick={() => location.reload()}>
+          Load it
+        </button>
+      </p>
+    )}
+  </div>
+)

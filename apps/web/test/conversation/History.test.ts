@@ -1,7 +1,7 @@
 import type { ConversationView } from "@holdfast/client"
 import { Ids } from "@holdfast/wire"
 import { expect, it } from "vitest"
-import * as ShownHistory from "../../src/conversation/ShownHistory.ts"
+import { shownOf } from "../../src/conversation/History.tsx"
 
 type Event = ConversationView.HistoryEvent
 
@@ -24,5 +24,5 @@ const message = (type: "text" | "tool-call"): Event => ({
 
 it("the end of a question about tool calls is no retry; the end of retries has its entry", () => {
   const asked = message("tool-call")
-  expect(ShownHistory.of([ended, asked, ended, message("text"), ended])).toEqual([ended, asked, message("text"), ended])
+  expect(shownOf([ended, asked, ended, message("text"), ended])).toEqual([ended, asked, message("text"), ended])
 })

@@ -1,14 +1,14 @@
 import { expect, it } from "vitest"
-import * as WaitSchedule from "../../src/conversation/WaitSchedule.ts"
+import * as WaitPicture from "../../src/conversation/WaitPicture.tsx"
 
 const MINUTE = 60_000
 const DUE = new Date(2031, 3, 1, 23, 0).getTime()
 
-const wordsOf = (upcoming: Parameters<typeof WaitSchedule.of>[0]) =>
-  WaitSchedule.wordsOf(upcoming, WaitSchedule.of(upcoming, DUE), DUE)
+const wordsOf = (upcoming: Parameters<typeof WaitPicture.laterOf>[0]) =>
+  WaitPicture.wordsOf(upcoming, WaitPicture.laterOf(upcoming, DUE), DUE)
 
 it("rule D13: later attempts come not before the sum of the waits, and random parts are named", () => {
-  expect(WaitSchedule.of({ delaysMs: [MINUTE, 2 * MINUTE], jitter: 0.5 }, DUE)).toEqual([
+  expect(WaitPicture.laterOf({ delaysMs: [MINUTE, 2 * MINUTE], jitter: 0.5 }, DUE)).toEqual([
     { delayMs: MINUTE, mostMs: 1.5 * MINUTE, notBefore: DUE + MINUTE },
     { delayMs: 2 * MINUTE, mostMs: 3 * MINUTE, notBefore: DUE + 3 * MINUTE }
   ])

@@ -1,6 +1,6 @@
 import type { EffectiveConfiguration } from "@holdfast/wire"
 import { expect, it } from "vitest"
-import * as ConfigurationSearch from "../../src/health/ConfigurationSearch.ts"
+import { entriesWith, sourceOf } from "../../src/health/ConfigurationTable.tsx"
 
 const entries: ReadonlyArray<EffectiveConfiguration.Entry> = [
   { key: "server.port", value: "4747", source: { from: "default" } },
@@ -10,7 +10,7 @@ const entries: ReadonlyArray<EffectiveConfiguration.Entry> = [
   { key: "retry.budget", value: "8 h", source: { from: "profile", name: "overnight" } }
 ]
 
-const keys = (text: string) => ConfigurationSearch.found(entries, text).map(({ key }) => key)
+const keys = (text: string) => entriesWith(entries, text).map(({ key }) => key)
 
 it("a search finds every word in key, value or source", () => {
   expect(keys("")).toHaveLength(entries.length)
@@ -21,7 +21,7 @@ it("a search finds every word in key, value or source", () => {
 })
 
 it("a source is named as a person would look for it", () => {
-  expect(entries.map(({ source }) => ConfigurationSearch.sourceOf(source))).toEqual([
+  expect(entries.map(({ source }) => sourceOf(source))).toEqual([
     "default",
     "HOLDFAST_TOKEN",
     "--model",

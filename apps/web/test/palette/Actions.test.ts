@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import * as Matches from "../../src/palette/Matches.ts"
+import * as Actions from "../../src/palette/Actions.ts"
 
 const ACTIONS = [
   { name: "Retry now", words: "attempt wait" },
@@ -10,7 +10,7 @@ const ACTIONS = [
   { name: "The night", words: "report timeline turns" }
 ]
 
-const found = (query: string) => Matches.of(ACTIONS, query).map(({ name }) => name)
+const found = (query: string) => Actions.matching(ACTIONS, query).map(({ name }) => name)
 
 it("a name is found by parts of its words, in any order and case", () => {
   expect(found("GIVE")).toEqual(["Give up"])
@@ -33,7 +33,7 @@ it("every item that is found has every word, and an empty query finds all in the
       const expected = items.filter(({ name, words }) =>
         asked.every((word) => name.toLowerCase().includes(word) || words.toLowerCase().includes(word))
       )
-      expect(new Set(Matches.of(items, query))).toEqual(new Set(expected))
+      expect(new Set(Actions.matching(items, query))).toEqual(new Set(expected))
     })
   )
 })

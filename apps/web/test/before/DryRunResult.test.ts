@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import * as Comparison from "../../src/before/Comparison.ts"
+import * as DryRunResult from "../../src/before/DryRunResult.tsx"
 
 const report = {
   startedAt: 1_000,
@@ -19,21 +19,21 @@ const report = {
 }
 
 it("figures are side by side, without those that no run has", () => {
-  const columns = Comparison.columnsOf({
+  const columns = DryRunResult.columnsOf({
     report,
     against: { ...report, answered: 0, failed: 3, firstAnswerAt: undefined, shared: 4 } as unknown as typeof report,
     outages: [],
     assumptions: []
   })
-  const rows = new Map(Comparison.rowsOf(columns).map(({ name, values }) => [name, values]))
+  const rows = new Map(DryRunResult.rowsOf(columns).map(({ name, values }) => [name, values]))
   expect(rows.get("answered")).toEqual(["2 of 3", "0 of 3"])
   expect(rows.get("first answer after")).toEqual(["30 s", undefined])
   expect(rows.get("calls that the gate saved")).toEqual([undefined, "4"])
   expect(rows.has("cost")).toBe(false)
-  expect(Comparison.sentenceOf(columns)).toBe(
+  expect(DryRunResult.sentenceOf(columns)).toBe(
     "as configured: 2 of 3 answered, 1 failed; as changed: 0 of 3 answered, 3 failed."
   )
-  expect(columns.flatMap(Comparison.failuresOf)[0]).toBe(
+  expect(columns.flatMap(DryRunResult.failuresOf)[0]).toBe(
     "as configured: 1 failed because no retries were left (overloaded)"
   )
 })
