@@ -120,7 +120,6 @@ export const acceptDraft = (
         }
         yield* Effect.catchTag(TurnLog.one(log, append), "JournalConflict", Effect.die)
         session.conversation = conversation
-        session.hub.recent.accepted(turn.turnId)
         session.hub.persisted(opening)
         report(conversationId)
         const resumption = { conversation, turn, history: [], persisted: opening.map(({ event }) => event.type) }
@@ -324,7 +323,6 @@ const inOrder = Effect.fnUntraced(function* (
   }
   if (acceptance._tag === "Accepted") {
     const { opening } = acceptance
-    session.hub.recent.accepted(turnId)
     if (opening !== undefined) session.hub.persisted(opening)
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })

@@ -18,7 +18,7 @@ import { Array as Arr, Cause, Effect, type Pull } from "effect"
 import type { StoredEvent } from "../../storage/Stored.ts"
 import { Backlog, countedOf, MAX_BEHIND, type Reader } from "./Backlog.ts"
 import { type ConversationNotFound, type Frame, SubscriberTooSlow } from "../conversation/Conversations.ts"
-import { InProgress, Recent } from "./InProgress.ts"
+import { InProgress } from "./InProgress.ts"
 
 /** Most subscribers written to in one turn of the event loop: all other requests wait that long. */
 const MOST_AT_ONCE = 64
@@ -26,7 +26,6 @@ const MOST_AT_ONCE = 64
 /** The events of one conversation and their subscribers. */
 export class Hub {
   readonly inProgress = new InProgress()
-  readonly recent = new Recent()
   /** Absent until the first subscription: most parked turns are never watched. */
   private audience: Audience | undefined = undefined
   private last: number | undefined = undefined
@@ -69,11 +68,9 @@ export class Hub {
 
   /** Passes on events that are on disk by now. */
   persisted(events: ReadonlyArray<StoredEvent>): void {
-    for (const stored of events) {
-      const { event, json, id } = stored
+    for (const { event, id, json } of events) {
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
       this.last = id
-      this.recent.persisted(stored)
       this.inProgress.persisted(event)
       if (this.inProgress.contentOf === undefined) this.isReceived = false
       if (this.isWatched) this.audience?.push({ event, json, id })
@@ -86,7 +83,6 @@ export class Hub {
       if (this.last !== undefined && id <= this.last) continue // Hub.H4
       // The turn that runs may still have to repeat its events.
       if (this.last !== undefined) this.last = id
-      this.recent.clear() // they leave a gap
       if (this.isWatched) this.audience?.push({ event, json, id })
     }
   }
@@ -117,7 +113,6 @@ export class Hub {
   /** The turn is run again from its records: its events in progress are void. */
   restarted(): void {
     this.inProgress.reset()
-    this.recent.clear()
     this.last = undefined
     this.isReceived = false
   }

@@ -8,8 +8,7 @@
  * Watching.V4. If the conversation never had the client's id, the database is an earlier copy. The client then gets all events: future
  *     events will have ids that the client takes for known.
  *
- * It subscribes first and reads second, so no event falls between. Events in memory (`Recent`) are not read from the disk. They have passed the
- * hub, so Watching.V3 and Watching.V4 do not apply.
+ * It subscribes first and reads second, so no event falls between.
  */
 import type { StorageError } from "@holdfast/journal"
 import type { TurnStopped } from "@holdfast/kernel"
@@ -50,8 +49,7 @@ export const watch = <E>(
       (subscriber) => {
         const end = ended?.()
         if (end !== undefined) subscriber.fail(end)
-        const recent = turnId === undefined ? hub.recent.after(after) : hub.recent.of(turnId)
-        let last = recent === undefined ? 0 : (recent.at(-1)?.id ?? after)
+        let last = 0
         const fromDisk = (from: number) =>
           read(from).pipe(
             Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3
@@ -60,14 +58,11 @@ export const watch = <E>(
               return { id, event, json }
             })
           )
-        const stored =
-          recent !== undefined
-            ? Stream.fromArray<Frame>(recent)
-            : // Includes the event that the watcher has, which proves that it exists.
-              fromDisk(Math.max(0, after - 1)).pipe(
-                Stream.filter((frame) => !isKnown(frame, after)),
-                Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
-              )
+        // Includes the event that the watcher has, which proves that it exists.
+        const stored = fromDisk(Math.max(0, after - 1)).pipe(
+          Stream.filter((frame) => !isKnown(frame, after)),
+          Stream.concat(Stream.suspend(() => (last < after ? fromDisk(0) : Stream.empty))) // Watching.V4
+        )
         const gap = Stream.suspend(() => Stream.fromArray(behind(subscriber.take(), last)))
         return followed(
           Stream.concat(stored, gap),
