@@ -7,22 +7,31 @@
  * Reasoning and tool calls go back to a model with the metadata that they came with: signatures of Anthropic, thought signatures of Google,
  * ids of OpenAI's items. They stand in the message, so they survive the process.
  */
-import type { LanguageModelV2, LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import type * as AiSdk from "@ai-sdk/provider"
 import { UnsupportedFunctionalityError } from "@ai-sdk/provider"
 import type { Provider } from "@holdfast/kernel"
-import { FromAsyncIterable } from "@holdfast/providers"
-import { cut, type Model, type ModelRequest } from "holdfast"
-import { type Event, ResponseReader } from "holdfast/bridge"
+import { FromAsyncIterable, ToolArguments } from "@holdfast/providers"
+import { cut, type Json, type Message, type Model, type ModelRequest, type Usage } from "holdfast"
+import {
+  argumentsOf,
+  type Event,
+  Metadata,
+  type PartNames,
+  promptOf as prompt,
+  ResponseReader,
+  usageOf
+} from "holdfast/bridge"
+import { defined } from "@holdfast/wire"
 import { concealed } from "./internal/ConcealedError.ts"
-import { names, type Part } from "./internal/PartNames.ts"
-import { promptOf } from "./internal/PromptParts.ts"
+import * as Files from "./internal/Files.ts"
+import { type FinishPart, isCut } from "./internal/FinishPart.ts"
 
 /** A model of any version of the specification that the AI SDK supports. */
-export type AnyModel = LanguageModelV4 | LanguageModelV3 | LanguageModelV2
+export type AnyModel = AiSdk.LanguageModelV4 | AiSdk.LanguageModelV3 | AiSdk.LanguageModelV2
 
 /** What goes with every call, such as `temperature` or `providerOptions`. */
 export type ModelCallOptions = Omit<
-  LanguageModelV4CallOptions,
+  AiSdk.LanguageModelV4CallOptions,
   "prompt" | "tools" | "toolChoice" | "abortSignal" | "includeRawChunks"
 >
 
@@ -81,7 +90,7 @@ async function* events(
         })
   }
   // The prompts of all versions have the same parts, as far as they are used here.
-  const { stream } = await begun(languageModel as LanguageModelV4, call)
+  const { stream } = await begun(languageModel as AiSdk.LanguageModelV4, call)
   const reader = (stream as ReadableStream<Part>).getReader()
   const response = new ResponseReader(names)
   try {
@@ -100,7 +109,7 @@ async function* events(
 }
 
 /** What a model does not support, such as a file, it refuses before its request: that is no failure to wait for. */
-const begun = async (languageModel: LanguageModelV4, call: LanguageModelV4CallOptions) => {
+const begun = async (languageModel: AiSdk.LanguageModelV4, call: AiSdk.LanguageModelV4CallOptions) => {
   try {
     return await languageModel.doStream(call)
   } catch (error) {
@@ -110,4 +119,69 @@ const begun = async (languageModel: LanguageModelV4, call: LanguageModelV4CallOp
       "Nothing was sent. Use a model that takes it, or send it in another form."
     throw Object.assign(new Error(message, { cause: error }), { status: 400 })
   }
+}
+
+/** A part of a response, of any version. */
+type Part = AiSdk.LanguageModelV4StreamPart | AiSdk.LanguageModelV3StreamPart | AiSdk.LanguageModelV2StreamPart
+
+/** Where a part has what is read of it. */
+const names: PartNames<Part> = {
+  // Files of version 2 have none.
+  metadata: (part) => ("providerMetadata" in part ? (part.providerMetadata as Metadata.Metadata) : undefined),
+  call: ({ input, toolCallId, toolName }) => ToolArguments.toCall({ toolCallId, toolName, text: input, wasCut: false }),
+  files: Files.ofResponse,
+  finish: (part) =>
+    isCut(part)
+      ? undefined
+      : {
+          reason: typeof part.finishReason === "string" ? part.finishReason : part.finishReason.unified,
+          usage: countsOf(part.usage)
+        }
+}
+
+/** Version 2 has plain numbers. */
+const countsOf = (usage: FinishPart["usage"]): Usage => {
+  const { inputTokens, outputTokens } = usage
+  if (typeof inputTokens === "object" && typeof outputTokens === "object") return usageOf({ inputTokens, outputTokens })
+  const { cachedInputTokens, reasoningTokens } = usage as Pick<Usage, "cachedInputTokens" | "reasoningTokens">
+  return defined({
+    inputTokens: typeof inputTokens === "number" ? inputTokens : undefined,
+    outputTokens: typeof outputTokens === "number" ? outputTokens : undefined,
+    cachedInputTokens,
+    reasoningTokens
+  })
+}
+
+/** The prompt of a request. */
+const promptOf = (
+  system: string | undefined,
+  messages: ReadonlyArray<Message>,
+  version: Files.Version
+): AiSdk.LanguageModelV4Prompt =>
+  // Each role has the parts that the AI SDK has for it.
+  prompt(system, messages, {
+    text: ({ text, type }) => ({ type, text }),
+    file: (part) => ({ ...Files.promptPart(part, version), ...optionsOf(part) }),
+    reasoning: (part) => ({ type: part.type, text: part.text, ...optionsOf(part) }),
+    "tool-call": (part) => {
+      const { toolCallId, toolName, type } = part
+      return { type, toolCallId, toolName, input: argumentsOf(part), ...optionsOf(part) }
+    },
+    "tool-result": ({ content, isError, output, toolCallId, toolName, type }) => ({
+      type,
+      toolCallId,
+      toolName,
+      output: content === undefined ? outputOf(output, isError) : Files.resultOutput(content, version)
+    })
+  }) as AiSdk.LanguageModelV4Prompt
+
+const outputOf = (output: Json, isError: boolean) =>
+  typeof output === "string"
+    ? { type: isError ? "error-text" : "text", value: output }
+    : { type: isError ? "error-json" : "json", value: output }
+
+/** What a part brings back to its provider. */
+const optionsOf = (part: Metadata.Proof): object => {
+  const providerOptions = Metadata.metadataOf(part)
+  return Object.keys(providerOptions).length === 0 ? {} : { providerOptions }
 }

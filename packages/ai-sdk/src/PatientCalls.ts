@@ -18,7 +18,6 @@ import {
 import { defined } from "@holdfast/wire"
 import { cut, patience, type PatienceOptions } from "holdfast"
 import { isContentPart, whole } from "holdfast/bridge"
-import * as CallId from "./internal/CallId.ts"
 import { isCut } from "./internal/FinishPart.ts"
 
 /**
@@ -39,7 +38,7 @@ export const holdfast = (options: PatienceOptions = {}): LanguageModelV4Middlewa
   const patient = patience(options)
   /** With `park` the call has a name, by which it is found again. */
   const named = async (model: LanguageModelV4, params: LanguageModelV4CallOptions) =>
-    options.park === undefined ? undefined : { id: await CallId.idOf(model, params) }
+    options.park === undefined ? undefined : { id: await idOf(model, params) }
   return {
     specificationVersion: "v4",
     wrapGenerate: async ({ model, params }) => {
@@ -130,4 +129,21 @@ const final = (error: unknown): unknown => {
     data,
     ...defined({ statusCode, responseHeaders, responseBody })
   })
+}
+
+/** The id of a call by what is asked, 64 hexadecimal digits. Headers are left out: tracing changes them from call to call. */
+const idOf = async (
+  { modelId, provider }: Pick<LanguageModelV4, "modelId" | "provider">,
+  { abortSignal: _abortSignal, headers: _headers, includeRawChunks: _raw, ...params }: LanguageModelV4CallOptions
+): Promise<string> => {
+  const text = JSON.stringify({ modelId, provider, params }, inOrder)
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
+}
+
+/** Keys in the order of the alphabet, and bytes as text: each byte is another character. */
+const inOrder = (_key: string, value: unknown): unknown => {
+  if (value instanceof Uint8Array) return new TextDecoder("latin1").decode(value)
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -22,9 +22,11 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Response from "effect/ai/Response"
 import * as ResponseIdTracker from "effect/ai/ResponseIdTracker"
 import * as Telemetry from "effect/ai/Telemetry"
-import { type BridgeOptions, isContentPart } from "holdfast/bridge"
-import * as PatientResponses from "./PatientResponses.ts"
+import { type BridgeOptions, isContentPart, policyOf } from "holdfast/bridge"
+import { type FromAsyncIterable, PatientStream } from "@holdfast/providers"
+import * as Model from "effect/ai/Model"
 import * as SingleResponse from "./SingleResponse.ts"
+import { errorOf } from "./FailureAsError.ts"
 
 /**
  * Returns the same layer, with patience. Throws a `HoldfastError` where an option is wrong.
@@ -37,14 +39,14 @@ export const holdfast = <ROut, E, RIn>(
   model: Layer.Layer<ROut | LanguageModel.LanguageModel, E, RIn>,
   options: BridgeOptions = {}
 ): Layer.Layer<ROut | LanguageModel.LanguageModel, E, RIn> => {
-  const patient = PatientResponses.make(options)
+  const patient = responder(options)
   const made = Effect.flatMap(LanguageModel.LanguageModel, (given) => make(given, patient))
   return Layer.provideMerge(Layer.effect(LanguageModel.LanguageModel, made), model) as typeof model
 }
 
 // --- internal
 
-const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, patient: PatientResponses.Responder) {
+const make = Effect.fnUntraced(function* (given: LanguageModel.LanguageModel, patient: Responder) {
   const outer = yield* LanguageModel.make({
     supportsSystemMessagesInHistory: given.supportsSystemMessagesInHistory,
     codecTransformer: () => ({ codec: VALUE as never, jsonSchema: {} }),
@@ -105,3 +107,36 @@ const encoded = (
 }
 
 const encode = Schema.encodeUnknownEffect(Response.AllParts())
+
+/** Makes one response, by as many calls as the policy allows. */
+type Responder = ReturnType<typeof responder>
+
+/**
+ * Reads the options once. Throws a `HoldfastError` that names what is wrong.
+ *
+ * An error that was given up is the model's own. A silence, a cut and a lost connection without an `AiError` are `InternalProviderError`s.
+ */
+const responder = ({ onRetry, retry, signal }: BridgeOptions) => {
+  const policy = policyOf(retry)
+  return <A>(
+    method: string,
+    stream: Stream.Stream<A, FromAsyncIterable.Thrown>,
+    isContent: (element: A) => boolean
+  ): Stream.Stream<A, AiError.AiError> =>
+    Effect.map(target, (target) => PatientStream.make(policy, { target, stream, isContent, onRetry, signal })).pipe(
+      Stream.unwrap,
+      Stream.catch(({ cause, failure, status }) => {
+        if (status === "aborted") return Stream.fromEffect(Effect.interrupt)
+        const error = cause?.error
+        // An error part reaches the consumer as it came.
+        if (Response.isPart(error)) return Stream.succeed(error as A)
+        return Stream.fail(AiError.isAiError(error) ? error : errorOf(method, failure))
+      })
+    )
+}
+
+/** What is called, where `Model` provided its names. */
+const target = Effect.map(Effect.context<never>(), (context) => ({
+  provider: Context.getOrElse(context, Model.ProviderName, () => "default"),
+  model: Context.getOrElse(context, Model.ModelName, () => "model")
+}))

@@ -11,9 +11,7 @@
  * that was given up is marked as LangChain marks errors that no middleware is to retry (rule C9).
  */
 import { type BridgeOptions, cut, type Patient, patience, view, whole } from "holdfast/bridge"
-import { CONTENT, isEnd, isLast, reportsEnd } from "./Chunks.ts"
-import { HeldTokens } from "./HeldTokens.ts"
-import { withoutRetries } from "./UnderlyingRetries.ts"
+import { CONTENT, isContentChunk, isEnd, isLast, reportsEnd } from "./Chunks.ts"
 
 /** A chat model: `BaseChatModel` of `@langchain/core`. */
 export interface AnyLangChainModel {
@@ -25,6 +23,39 @@ export interface AnyLangChainModel {
 /** Returns the same model with patience. Throws a `HoldfastError` where an option is wrong. */
 export const holdfast = <M extends AnyLangChainModel>(model: M, options: BridgeOptions = {}): M =>
   patientOf(model, marking(patience(options)))
+
+type NewToken = (token: string, ...rest: ReadonlyArray<unknown>) => Promise<unknown>
+
+/** The run manager of one attempt: it holds tokens back from callbacks until one of them is content. An attempt that fails before gives them nothing. */
+export class HeldTokens {
+  /** Whether callbacks have content. */
+  isShown = false
+  /** For the model, in place of LangChain's. */
+  readonly runManager: object | undefined
+  private held: Array<() => Promise<unknown>> = []
+
+  constructor(runManager: object | undefined) {
+    if (runManager === undefined) return
+    const newToken: NewToken = (Reflect.get(runManager, "handleLLMNewToken") as NewToken).bind(runManager)
+    this.runManager = Object.create(runManager, {
+      handleLLMNewToken: {
+        value: async (token: string, ...rest: ReadonlyArray<unknown>): Promise<void> => {
+          this.held.push(() => newToken(token, ...rest))
+          const { chunk = {} } = (rest.at(-1) ?? {}) as { readonly chunk?: unknown }
+          if (this.isShown || token !== "" || isContentChunk(chunk)) await this.release()
+        }
+      }
+    })
+  }
+
+  /** Lets callbacks have what was held back. */
+  async release(): Promise<void> {
+    const held = this.held
+    this.held = []
+    this.isShown ||= held.length > 0
+    for (const tell of held) await tell()
+  }
+}
 
 // --- internal
 
@@ -120,3 +151,24 @@ const marking = (patient: Patient): Patient =>
       throw error
     }
   }
+
+/**
+ * Sets the retries of a model's callers to 0, those of models inside it too: two patiences would multiply. A warning names a client that makes
+ * retries of its own.
+ */
+const withoutRetries = (model: object): void => {
+  for (const part of [model, ...Object.values(model)]) if (isRetrying(part?.caller)) part.caller.maxRetries = 0
+  for (const [name, client] of Object.entries(model))
+    if (name !== "caller" && isRetrying(client) && client.maxRetries > 0)
+      // oxlint-disable-next-line no-console -- a mistake of the program, at its start, to the people who write it.
+      console.warn(
+        `@holdfast/langchain: "${name}" of ${model.constructor.name} makes ${client.maxRetries} retries of its own. Set its maxRetries to 0: Holdfast makes the retries.`
+      )
+}
+
+/** Whether it is LangChain's `AsyncCaller` or an SDK's client: an instance of a class with retries. Arguments of a constructor are plain. */
+const isRetrying = (value: unknown): value is { maxRetries: number } =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.getPrototypeOf(value) !== Object.prototype &&
+  typeof Reflect.get(value, "maxRetries") === "number"

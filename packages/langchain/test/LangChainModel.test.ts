@@ -1,7 +1,7 @@
 /** How a model is read and wrapped. The real LangChain is in `runtimes/src/bridges/`. */
 import { assert, describe, it, vi } from "vitest"
 import * as Chunks from "../src/Chunks.ts"
-import { HeldTokens } from "../src/HeldTokens.ts"
+import { HeldTokens } from "../src/LangChainModel.ts"
 import { holdfast } from "../src/index.ts"
 
 const AT_ONCE = { schedule: { type: "steps", delays: ["0 millis"], tail: "1 millis" }, maxRetries: 2 } as const

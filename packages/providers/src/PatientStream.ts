@@ -3,14 +3,16 @@
  *
  * It joins the kernel's `Patience` with the policy's decisions and its limits on silence. A framework's package adds how its responses are read.
  */
-import { Checkpoint, Patience, RetryStrategy, type TurnParked, type TurnStopped } from "@holdfast/kernel"
+import { Checkpoint, Patience, type Records, RetryStrategy, TurnParked, type TurnStopped } from "@holdfast/kernel"
 import { Classification, type RetryPolicy, RetryStrategies } from "@holdfast/policy"
 import { Failure, type Target } from "@holdfast/wire"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
 import type { Thrown } from "./FromAsyncIterable.ts"
 import * as Limits from "./limits/Limits.ts"
-import * as ParkedCall from "./ParkedCall.ts"
 
 /** A wait that begins. */
 export interface Retry {
@@ -53,14 +55,51 @@ export const make = <A, R>(
 export const parking = <A, R>(
   policy: RetryPolicy.RetryPolicy,
   call: Call<A, R>,
-  park: ParkedCall.Park
+  park: Park
 ): Stream.Stream<A, Patience.CallEnded<Thrown> | TurnParked.TurnParked, R> =>
   calling(call, policy).pipe(
-    Stream.provideService(RetryStrategy.RetryStrategy, RetryStrategies.make(policy, ParkedCall.sleep(park))),
-    Stream.provideService(Checkpoint.Checkpoint, ParkedCall.checkpoint(park)),
+    Stream.provideService(RetryStrategy.RetryStrategy, RetryStrategies.make(policy, parkingSleep(park))),
+    Stream.provideService(Checkpoint.Checkpoint, checkpointOf(park)),
     // Its records are in memory, so nothing stops it.
     Stream.catch((error) => (error._tag === "TurnStopped" ? Stream.die(error) : Stream.fail(error)))
   )
+
+/** How a call parks: a wait longer than `afterMs` fails the stream, and the records hold all that the call needs to go on at that wait. */
+export interface Park {
+  /** The longest wait that stays in memory. */
+  readonly afterMs: number
+  /** The records of the call; those of earlier lives are in it before the call is made. */
+  readonly records: Array<Records.Stored>
+}
+
+/** The strategy's sleep: it parks where the wait is longer than `afterMs`. */
+const parkingSleep =
+  ({ afterMs }: Park): RetryStrategies.Sleep =>
+  (delay, awaited) => {
+    const ms = Duration.toMillis(delay)
+    if (ms <= afterMs) return RetryStrategies.sleepInMemory(delay, awaited)
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.fail(new TurnParked.TurnParked({ retryAt: awaited?.retryAt ?? now + ms }))
+    )
+  }
+
+/** The checkpoint of a call over its records. */
+const checkpointOf = ({ records }: Park): Checkpoint.Checkpoint["Service"] => {
+  const known = records.slice()
+  const recorded = new Map(known.map(({ name, value }) => [name, value]))
+  return {
+    known,
+    mark: (name) => Effect.sync(() => void records.push({ name, value: "true" })),
+    run: (name, schema, effect) => {
+      const codec = Schema.fromJsonString(Schema.toCodecJson(schema))
+      const value = recorded.get(name)
+      if (value !== undefined) return Effect.orDie(Schema.decodeEffect(codec)(value))
+      return Effect.tap(effect, (result) =>
+        Effect.map(Effect.orDie(Schema.encodeEffect(codec)(result)), (value) => void records.push({ name, value }))
+      )
+    }
+  }
+}
 
 // --- internal
 

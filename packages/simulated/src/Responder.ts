@@ -6,10 +6,10 @@
 import * as Result from "effect/Result"
 import * as AnswerText from "./AnswerText.ts"
 import { actionsOf, type ResponseAction } from "./ResponseAction.ts"
-import type { Outcome } from "./script/Script.ts"
-import * as ScriptCache from "./script/ScriptCache.ts"
+import type { Outcome, Script } from "./script/Script.ts"
 import type { NotUnderstood } from "./script/Syntax.ts"
 import * as TurnProgress from "./TurnProgress.ts"
+import * as Syntax from "./script/Syntax.ts"
 
 /** The parts of a request that a simulated provider reads. */
 export interface SimulatedRequest {
@@ -39,7 +39,7 @@ export type Responder = (request: SimulatedRequest, now: number) => Result.Resul
 /** A responder that has no turns yet. */
 export const make = (options?: TurnProgress.Options): Responder => {
   const progress = TurnProgress.make(options)
-  const scripts = ScriptCache.make()
+  const scripts = scriptCache()
   return (request, now) => {
     const prompt = AnswerText.readPrompt(request.prompt)
     const name = prompt.directive ?? request.model
@@ -60,5 +60,33 @@ export const make = (options?: TurnProgress.Options): Responder => {
       })
       return { outcome, actions }
     })
+  }
+}
+
+/** Parses a script, as `Syntax.parse` does. */
+type ScriptCache = (name: string) => Result.Result<Script, Syntax.NotUnderstood>
+
+/** The most scripts that are cached: far more than the models of one configuration. */
+const MAX_SCRIPTS = 100
+
+/** The most characters of a cached name. Real names are shorter. */
+const MAX_LENGTH = 1000
+
+/**
+ * An empty cache of scripts by the name of the simulated model, which is the text of the script: parsing it costs more than most responses.
+ *
+ * Invalid names are not cached: they fail every call anyway. The limits are there because a prompt may contain any name.
+ */
+export const scriptCache = (): ScriptCache => {
+  const known = new Map<string, Result.Result<Script, Syntax.NotUnderstood>>()
+  return (name) => {
+    const script = known.get(name)
+    if (script !== undefined) return script
+    const read = Syntax.parse(name)
+    if (Result.isSuccess(read) && name.length <= MAX_LENGTH) {
+      if (known.size >= MAX_SCRIPTS) known.clear()
+      known.set(name, read)
+    }
+    return read
   }
 }

@@ -5,7 +5,7 @@ import type * as ProcessChannel from "../../src/stdio/ProcessChannel.ts"
 import { RpcClient } from "../../src/stdio/RpcClient.ts"
 import { Pushed } from "../../src/stream/Pushed.ts"
 import { RpcError } from "../../src/ClientError.ts"
-import { TurnResults } from "../../src/stdio/TurnResults.ts"
+import { TurnResults } from "../../src/stdio/RpcClient.ts"
 
 const of = (turnId: string) => ({ conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make(turnId) })
 

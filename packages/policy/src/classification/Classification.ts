@@ -10,7 +10,6 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as ResponseBody from "./ResponseBody.ts"
 import type * as Envelope from "./Envelope.ts"
-import * as Evidence from "./Evidence.ts"
 import * as Fields from "./Fields.ts"
 import * as Network from "./Network.ts"
 import * as Scope from "./Scope.ts"
@@ -251,7 +250,7 @@ const build = (
   const { code, mayPass = false, reason } = classified
   const found = Hint.findIn({ headers, body, now })
   const hint = reason === "quota-exhausted" && THROTTLE_RESET.test(found?.source ?? "") ? undefined : found
-  const evidence = Evidence.of(headers, hint)
+  const evidence = evidenceOf(headers, hint)
   const scope = Scope.of(reason, body, codes)
   return {
     reason,
@@ -315,3 +314,33 @@ const ofEntry = (entry: Network.Entry, message: string, code?: string): Failure.
 /** The description of a thrown value without a message. An object is not printed: it may contain a request. */
 const describe = (error: unknown): string =>
   Fields.isObject(error) || typeof error === "function" ? "An error without a message" : `Thrown: ${String(error)}`
+
+/**
+ * The headers with a request's id, for the provider's support: Anthropic; OpenAI, Groq, xAI, Mistral and most others; Azure; Bedrock;
+ * endpoints behind Cloudflare.
+ */
+const REQUEST_IDS = ["request-id", "x-request-id", "apim-request-id", "x-amzn-requestid", "cf-ray"]
+
+/** The longest value that is kept: three times the longest request id that is known. */
+const LONGEST_EVIDENCE = 128
+
+/**
+ * Returns the response headers that are kept as evidence, by lower-case name; `undefined`: there is none.
+ *
+ * They are the header of the hint, the header that overrides whether a retry is allowed, and the request's id. Others may have cookies,
+ * accounts and addresses. A long value is not kept, and not cut either: half of a quoted key would not be recognised as a key.
+ */
+const evidenceOf = (
+  headers: Readonly<Record<string, string>>,
+  hint: Failure.Hint | undefined
+): Failure.Failure["evidence"] => {
+  let kept: Record<string, string> | undefined
+  const keep = (name: string) => {
+    const value = headers[name]
+    if (value !== undefined && value !== "" && value.length <= LONGEST_EVIDENCE) (kept ??= {})[name] = value
+  }
+  if (hint !== undefined && hint.source !== "body") keep(hint.source)
+  keep("x-should-retry")
+  REQUEST_IDS.forEach(keep)
+  return kept
+}

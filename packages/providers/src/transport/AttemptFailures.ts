@@ -10,7 +10,6 @@ import type { Provider } from "@holdfast/kernel"
 import { Classification } from "@holdfast/policy"
 import { defined, Failure } from "@holdfast/wire"
 import type * as Http from "../http/Http.ts"
-import * as WholeBody from "../http/WholeBody.ts"
 import * as KeyRedaction from "../KeyRedaction.ts"
 
 /** The dependencies of making a failure. */
@@ -47,7 +46,7 @@ export const classified = (
 /** The error of a frame, without secrets, with the frame's whole text where that adds to the failure. `text` has no secrets. */
 export const ofEvent = (context: FailureContext, event: AttemptError, text: string): AttemptError => {
   const failure = redacted(context, event.failure)
-  const body = WholeBody.of(text, failure)
+  const body = bodyToKeep(text, failure)
   return { ...event, failure, ...defined({ body: body === undefined ? undefined : copied(body) }) }
 }
 
@@ -58,6 +57,18 @@ export const ofBroken = (context: FailureContext, cause: unknown): Failure.Provi
   return new Failure.ProviderFailure({ failure: isNameless ? { ...failure, reason: "network" } : failure })
 }
 
+/**
+ * The part of an error's redacted body to keep; `undefined` where it adds nothing to the failure (D5).
+ *
+ * A body adds nothing if each of its values is in the failure or names the class of the error. Most errors are a message, a code and a
+ * type. Secrets are removed before the body is cut.
+ */
+export const bodyToKeep = (body: string, failure: Provider.EmittedFailure): string | undefined => {
+  const text = body.trim()
+  if (!adds(text, failure)) return undefined
+  return text.length <= Failure.MOST_OF_BODY ? text : `${text.slice(0, Failure.MOST_OF_BODY - 1).toWellFormed()}…`
+}
+
 // --- internal
 
 const redacted = <F extends Provider.EmittedFailure>({ conceal }: FailureContext, failure: F): F =>
@@ -66,4 +77,33 @@ const redacted = <F extends Provider.EmittedFailure>({ conceal }: FailureContext
 const copied = <A>(value: A): A => {
   const copy: A = JSON.parse(JSON.stringify(value))
   return copy
+}
+
+const adds = (text: string, { code, evidence = {}, message, status }: Provider.EmittedFailure): boolean => {
+  const known = new Set(["", "error", message.trim(), code, String(status), ...Object.values(evidence)])
+  const isNews = (value: unknown): boolean =>
+    typeof value === "string" ? !known.has(value.trim()) : typeof value === "number" && !known.has(String(value))
+  const left: Array<readonly [key: string, value: unknown]> = [["", parse(text)]]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [key, value] = next
+    if (typeof value === "object" && value !== null) {
+      for (const inner of Object.entries(value)) left.push(inner)
+    } else if (isNews(value) && !isClass(key, value)) return true
+  }
+  return false
+}
+
+/** Whether a value names the class of an error, beside its message and code: `"type": "server_error"`. */
+const isClass = (key: string, value: unknown): boolean =>
+  CLASSES.has(key) && typeof value === "string" && /^\w+$/.test(value)
+
+const CLASSES = new Set(["type", "status", "object"])
+
+/** Parsed JSON; any other text as one value. */
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
