@@ -51,7 +51,7 @@ import { Lists } from "./storage/Lists.ts"
 import * as SqlStore from "./storage/sql/SqlStore.ts"
 import { TurnLog } from "./storage/TurnLog.ts"
 import * as Tenancy from "./storage/sqlite/Tenancy.ts"
-import * as CommandMetrics from "./ops/telemetry/metrics/CommandMetrics.ts"
+import * as ServiceMetrics from "./ops/telemetry/metrics/ServiceMetrics.ts"
 import * as Telemetry from "./ops/telemetry/Telemetry.ts"
 import * as Drain from "./base/system/Drain.ts"
 import * as HttpServer from "./http/HttpServer.ts"
@@ -189,7 +189,7 @@ const connected = resources.pipe(Layer.provide(http))
 
 /** Conversations with the metrics and the observers of their turns, over the HTTP client and the tools of the context. */
 export const observed = <A, E, R>(conversations: Layer.Layer<A, E, R>) =>
-  Layer.provideMerge(CommandMetrics.layer, conversations).pipe(
+  Layer.provideMerge(ServiceMetrics.layerCommands, conversations).pipe(
     Layer.provideMerge(Telemetry.layer),
     Layer.provide(resources)
   )

@@ -5,7 +5,7 @@ import { Interruption, Spread } from "@holdfast/journal"
 import { Duration } from "effect"
 import { readFileSync } from "node:fs"
 import * as Lease from "../src/cluster/Lease.ts"
-import * as LockWarnings from "../src/cluster/LockWarnings.ts"
+import * as Cluster from "../src/cluster/Cluster.ts"
 import * as Secrets from "../src/config/redaction/Secrets.ts"
 import { DEFAULTS } from "../src/config/reading/Settings.ts"
 import * as Backlog from "../src/engine/session/Backlog.ts"
@@ -75,7 +75,7 @@ const promises: Readonly<
       Duration.sum(Owner.CHECK_AFTER, Owner.CHECK_INTERVAL)
     ],
     [/loses PostgreSQL for more than (\d+) s/, SECOND, Lease.EXPIRATION_MS],
-    [/Each runner logs that once, with the cause and the remedy, within (\d+) s/, SECOND, LockWarnings.REFRESH_LIMIT],
+    [/Each runner logs that once, with the cause and the remedy, within (\d+) s/, SECOND, Cluster.REFRESH_LIMIT],
     [/get 503 after 6 s, or (\d+) s if/, SECOND, DatabaseWait.SILENCE_LIMIT],
     [/at once, and then after (\d+) s, 2 s, 4 s/, SECOND, InterruptedTurns.FIRST_MS],
     [/2 s, 4 s … (\d+) minutes, with a line in the log/, MINUTE, InterruptedTurns.MOST_MS],

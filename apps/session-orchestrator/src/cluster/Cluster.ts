@@ -11,8 +11,9 @@
 import { StorageFailure } from "@holdfast/journal/sql"
 import type { StorageError } from "@holdfast/journal"
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
-import { Clock, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { Cause, Clock, Duration, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import {
+  ClusterError,
   MessageStorage,
   RunnerAddress,
   RunnerStorage,
@@ -33,7 +34,6 @@ import { Store } from "../storage/Store.ts"
 import * as Fence from "./Fence.ts"
 import * as Lease from "./Lease.ts"
 import * as LocalId from "./LocalId.ts"
-import * as LockWarnings from "./LockWarnings.ts"
 import { Neighbours } from "./Neighbours.ts"
 import * as Remote from "./Remote.ts"
 import * as Router from "./Router.ts"
@@ -116,6 +116,39 @@ export const runner = ({ database, neighbours, shards }: Parts) =>
     })
   ).pipe(Layer.provide(Fence.layer(shards)))
 
+/** How often locks are refreshed, and what the cluster gives a refresh. */
+export const REFRESH_LIMIT = Duration.seconds(3)
+
+/** The cluster gives a refresh up at `REFRESH_LIMIT`, in its own words: before that it has failed here. */
+export const ANSWER_LIMIT = Duration.seconds(2)
+
+/**
+ * The storage of runners, whose refused refreshes of the locks of shards are logged in words, once per outage.
+ *
+ * @param database its address without a password
+ */
+export const loggedLocks = (
+  database: string,
+  storage: RunnerStorage.RunnerStorage["Service"]
+): RunnerStorage.RunnerStorage["Service"] => {
+  let isReported = false
+  const report = (error: ClusterError.PersistenceError) =>
+    Effect.suspend(() => {
+      if (isReported) return Effect.void
+      isReported = true
+      return Effect.logError(wordsFor(database, error))
+    })
+  return {
+    ...storage,
+    refresh: (address, shards) =>
+      storage.refresh(address, shards).pipe(
+        Effect.timeoutOrElse({ duration: ANSWER_LIMIT, orElse: () => Effect.fail(silent) }),
+        Effect.tap(() => Effect.sync(() => void (isReported = false))),
+        Effect.tapError(report)
+      )
+  }
+}
+
 // --- internal
 
 /** What a runner is made from. */
@@ -140,7 +173,7 @@ const sharding = (
     runnerAddress: Option.some(RunnerAddress.make(runner.host, runner.port)),
     shardsPerGroup: count,
     shardLockExpiration: Lease.EXPIRATION_MS,
-    shardLockRefreshInterval: LockWarnings.REFRESH_LIMIT,
+    shardLockRefreshInterval: REFRESH_LIMIT,
     refreshAssignmentsInterval: "1 second",
     runnerHealthCheckInterval: "5 seconds",
     entityTerminationTimeout: "5 seconds",
@@ -150,7 +183,7 @@ const sharding = (
   const locks = Layer.effect(
     RunnerStorage.RunnerStorage,
     RunnerStorage.RunnerStorage.useSync((storage) =>
-      lease.overhear(neighbours.overhear(LockWarnings.logged(nameOf(url), storage)))
+      lease.overhear(neighbours.overhear(loggedLocks(nameOf(url), storage)))
     )
   ).pipe(Layer.provide(ground.storage), Layer.provide(ShardingConfig.layer(config)))
   // Messages are volatile: everything that must not be lost is in the store.
@@ -171,4 +204,13 @@ const sharding = (
       )
     )
   )
+}
+
+const silent = new ClusterError.PersistenceError({ cause: new Cause.TimeoutError() })
+
+const wordsFor = (database: string, { cause }: ClusterError.PersistenceError): string => {
+  // Any other cause is a database that did not answer in time.
+  const error = SqlError.isSqlError(cause) ? cause : StorageFailure.silence(ANSWER_LIMIT)
+  const { message } = StorageFailure.explain(database, "keep the locks of this runner", error)
+  return `${message} Its turns stop, and go on at the runner that has their locks next.`
 }

@@ -9,14 +9,14 @@
  */
 import type { StorageError } from "@holdfast/journal"
 import { StorageFailure, type TableError } from "@holdfast/journal/sql"
-import type { Ids } from "@holdfast/wire"
+import type { Ids, TurnEvent } from "@holdfast/wire"
 import { Clock, Effect, Schedule, type Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { type HeldWaits, KEPT_MS, type Known, type Sought, type Wait } from "../engine/orchestrator/HeldWaits.ts"
 import type { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
-import * as CallTable from "../storage/tables/CallTable.ts"
 import * as Claims from "./Claims.ts"
+import * as TurnTable from "../storage/tables/TurnTable.ts"
 
 /** Between two looks at all waits. */
 const SWEEP = "1 minute"
@@ -52,8 +52,8 @@ export const make = Effect.fnUntraced(function* ({
   const find = Effect.fnUntraced(function* (of: () => Sought): Effect.fn.Return<Known | undefined, TableError> {
     const { isRenewable, key } = of()
     const now = yield* Clock.currentTimeMillis
-    const known = yield* CallTable.byCall(sql, key.slice(0, HeldCallIds.CALL_LENGTH), now - KEPT_MS)
-    const isOwn = ({ conversationId }: CallTable.CallTurn) => HeldCallIds.read(conversationId)?.key === key
+    const known = yield* turnsOfCall(sql, key.slice(0, HeldCallIds.CALL_LENGTH), now - KEPT_MS)
+    const isOwn = ({ conversationId }: CallTurn) => HeldCallIds.read(conversationId)?.key === key
     const turns = known.filter((turn) => isOwn(turn) || (isRenewable && turn.end === undefined))
     const gaveUp = turns.findIndex(({ end }) => end?.error !== undefined)
     // An answered call may have an older twin without a client.
@@ -72,7 +72,7 @@ export const make = Effect.fnUntraced(function* ({
   const seen = new Map<Ids.ConversationId, number>()
   const sweep = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const waits = new Set(yield* failed("read the calls that wait", CallTable.open(sql)))
+    const waits = new Set(yield* failed("read the calls that wait", openCalls(sql)))
     for (const id of seen.keys()) if (!waits.has(id)) seen.delete(id)
     if (waits.size === 0) return
     const isClaimed = yield* failed("look at the locks", claims.read)
@@ -105,3 +105,48 @@ export const make = Effect.fnUntraced(function* ({
     ended: release
   }
 })
+
+/** A turn of a held call. */
+interface CallTurn {
+  readonly conversationId: Ids.ConversationId
+  readonly turnId: Ids.TurnId
+  /** Absent: it has not ended. */
+  readonly end: TurnEvent.TurnEnd | undefined
+}
+
+/** The turns of a call with any login, newest first: those that have not ended, and those that ended since a moment in epoch milliseconds. */
+const turnsOfCall = (
+  sql: SqlClient.SqlClient,
+  call: string,
+  since: number
+): Effect.Effect<ReadonlyArray<CallTurn>, TableError> =>
+  Effect.flatMap(
+    sql<Row>`
+      SELECT c.conversation_id AS "conversationId", t.turn_id AS "turnId", e.payload
+      FROM conversations c
+      JOIN turns t ON t.conversation = c.number
+      LEFT JOIN events e ON e.conversation = t.conversation AND e.event_id = t.end_event_id
+      WHERE c.conversation_id LIKE 'holdfast-call-%' AND substr(c.conversation_id, 1, 25) = ${HeldCallIds.PREFIX + call}
+        AND (t.end_event_id IS NULL OR t.ended_at >= ${since})
+      ORDER BY t.number DESC`,
+    Effect.forEach(({ payload, ...ids }) =>
+      Effect.map(payload === null ? Effect.undefined : TurnTable.endOf(payload, ids), (end) => ({ ...ids, end }))
+    )
+  )
+
+/** The conversations of the held calls that have not ended. */
+export const openCalls = (
+  sql: SqlClient.SqlClient
+): Effect.Effect<ReadonlyArray<Ids.ConversationId>, SqlError.SqlError> =>
+  Effect.map(
+    sql<Pick<Row, "conversationId">>`
+      SELECT c.conversation_id AS "conversationId" FROM turns t JOIN conversations c ON c.number = t.conversation
+      WHERE t.end_event_id IS NULL AND c.conversation_id LIKE 'holdfast-call-%'`,
+    (rows) => rows.map(({ conversationId }) => conversationId)
+  )
+
+// --- internal
+
+interface Row extends Pick<CallTurn, "conversationId" | "turnId"> {
+  readonly payload: string | null
+}

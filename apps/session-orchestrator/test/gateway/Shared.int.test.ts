@@ -6,7 +6,7 @@ import { SqlClient } from "effect/sql"
 import * as Claims from "../../src/cluster/Claims.ts"
 import * as Holders from "../../src/insight/inspection/Holders.ts"
 import * as Postgres from "../../src/storage/sql/Postgres.ts"
-import * as CallTable from "../../src/storage/tables/CallTable.ts"
+import * as SharedWaits from "../../src/cluster/SharedWaits.ts"
 import { freePort } from "../FreePort.ts"
 import * as Process from "../service/Process.ts"
 import * as PostgresServer from "../storage/PostgresServer.ts"
@@ -113,7 +113,7 @@ describe("a held call of runners that share a database", () => {
       const twin = yield* post(two)
       const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
       expect(endpoint.calls.length - before).toBe(4)
-      const open = yield* CallTable.open(sql)
+      const open = yield* SharedWaits.openCalls(sql)
       expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
       expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
 

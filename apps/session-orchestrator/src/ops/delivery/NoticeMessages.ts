@@ -2,12 +2,12 @@
 import type { Values } from "../../config/Config.ts"
 import type { NewMessage } from "../../storage/Outbox.ts"
 import type { NoticeBody } from "./NoticeFormat.ts"
-import * as QuietHours from "./QuietHours.ts"
+import * as DailyTime from "../../base/text/DailyTime.ts"
 
 /** The receivers of notices, as the outbox names them, and the hours in which they get none. */
 export interface Receivers {
   readonly names: ReadonlyArray<string>
-  readonly quiet?: QuietHours.QuietHours | undefined
+  readonly quiet?: QuietHours | undefined
 }
 
 /** The configured receivers. */
@@ -17,7 +17,7 @@ export const receiversOf = ({
   webhook
 }: Partial<NonNullable<Values["telemetry"]["notifications"]>> = {}): Receivers => ({
   names: [...(webhook === undefined ? [] : ["webhook"]), ...(command === undefined ? [] : ["command"])],
-  quiet: quiet && QuietHours.parse(quiet)
+  quiet: quiet && quietHoursOf(quiet)
 })
 
 /** A notice that is due at a moment, in epoch milliseconds: a message for each receiver, which gets those of a lane in order. */
@@ -32,5 +32,27 @@ export const of = (
     lane: `${lane}/${receiver}`,
     receiver,
     payload: JSON.stringify(body),
-    dueAt: (quiet && QuietHours.endOf(quiet, at)) ?? at
+    dueAt: (quiet && quietUntil(quiet, at)) ?? at
   }))
+
+/**
+ * Two times of day, in the time zone of this process: notices of incidents and failed turns wait for the end.
+ *
+ * Quiet hours may span midnight. Equal times mean no quiet hours: a whole day of them would never end.
+ */
+export interface QuietHours {
+  readonly from: DailyTime.TimeOfDay
+  readonly to: DailyTime.TimeOfDay
+}
+
+/** Reads two times of day; `undefined` if one of them is none. */
+export const quietHoursOf = ({ from, to }: { readonly from: string; readonly to: string }): QuietHours | undefined => {
+  const [begin, end] = [DailyTime.parse(from), DailyTime.parse(to)]
+  return begin === undefined || end === undefined ? undefined : { from: begin, to: end }
+}
+
+/** The end of the quiet hours that `now` is in, in epoch milliseconds; `undefined`: it is in none. */
+export const quietUntil = ({ from, to }: QuietHours, now: number): number | undefined => {
+  // It is quiet if the last begin came after the last end.
+  return DailyTime.last(from, now) > DailyTime.last(to, now) ? DailyTime.next(to, now) : undefined
+}

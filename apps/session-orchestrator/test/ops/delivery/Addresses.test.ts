@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as DailyTime from "../../../src/base/text/DailyTime.ts"
 import * as Posting from "../../../src/ops/delivery/Posting.ts"
-import * as QuietHours from "../../../src/ops/delivery/QuietHours.ts"
+import * as NoticeMessages from "../../../src/ops/delivery/NoticeMessages.ts"
 import * as ServiceDeliveries from "../../../src/ops/delivery/ServiceDeliveries.ts"
 
 const PRIVATE = [
@@ -95,16 +95,16 @@ describe("DailyTime", () => {
   })
 })
 
-describe("QuietHours", () => {
+describe("quiet hours", () => {
   it("end at the next end if they have begun since the last one", () => {
-    const night = QuietHours.parse({ from: "22:00", to: "07:00" }) ?? expect.fail("no times of day")
+    const night = NoticeMessages.quietHoursOf({ from: "22:00", to: "07:00" }) ?? expect.fail("no times of day")
     const at = (hours: number, minutes = 0, day = 1) => new Date(2031, 3, day, hours, minutes).getTime()
-    expect(QuietHours.endOf(night, at(23))).toBe(at(7, 0, 2))
-    expect(QuietHours.endOf(night, at(22))).toBe(at(7, 0, 2))
-    expect(QuietHours.endOf(night, at(3))).toBe(at(7))
-    expect(QuietHours.endOf(night, at(7))).toBeUndefined()
-    expect(QuietHours.endOf(night, at(21, 59))).toBeUndefined()
-    const none = QuietHours.parse({ from: "07:00", to: "07:00" }) ?? expect.fail("no times of day")
-    for (const hours of [6, 7, 8]) expect(QuietHours.endOf(none, at(hours))).toBeUndefined()
+    expect(NoticeMessages.quietUntil(night, at(23))).toBe(at(7, 0, 2))
+    expect(NoticeMessages.quietUntil(night, at(22))).toBe(at(7, 0, 2))
+    expect(NoticeMessages.quietUntil(night, at(3))).toBe(at(7))
+    expect(NoticeMessages.quietUntil(night, at(7))).toBeUndefined()
+    expect(NoticeMessages.quietUntil(night, at(21, 59))).toBeUndefined()
+    const none = NoticeMessages.quietHoursOf({ from: "07:00", to: "07:00" }) ?? expect.fail("no times of day")
+    for (const hours of [6, 7, 8]) expect(NoticeMessages.quietUntil(none, at(hours))).toBeUndefined()
   })
 })

@@ -1,14 +1,15 @@
 /**
- * Measures the service besides its turns: the process, the turns that are not sealed, readiness, HTTP requests.
+ * Measures the service besides its turns: the process, the turns that are not sealed, readiness, HTTP requests, and commands.
  *
  * `prom-client` measures processor time, memory, open files and event loop lag, because alerts and dashboards for Node rely on its names. It has a registry of its own, whose text
  * follows the service's metrics on `/metrics`; no metric of Holdfast is in it.
  *
  * The process is measured once, however many services run in it: the event loop monitor is never taken down.
  */
+import { Effect, Layer, Metric } from "effect"
+import { type Command, Commands } from "@holdfast/wire"
 import manifest from "../../../../package.json" with { type: "json" }
-import { Effect, Metric } from "effect"
-import type { Conversations } from "../../../engine/conversation/Conversations.ts"
+import { Conversations } from "../../../engine/conversation/Conversations.ts"
 import * as Series from "./Series.ts"
 
 const build = Metric.gauge("holdfast_build_info", {
@@ -75,6 +76,37 @@ export const requestCount: Effect.Effect<CountRequest> = Effect.map(Effect.conte
     )
 })
 
+const commands = Metric.counter("holdfast_commands_total", {
+  description: "Commands, by command and outcome: done, idle (there was nothing to do it to), refused.",
+  incremental: true
+})
+
+/** Wraps the conversations of the runner that receives commands with a count of every command. */
+export const layerCommands: Layer.Layer<Conversations, never, Conversations> = Layer.effect(
+  Conversations,
+  Effect.gen(function* () {
+    const conversations = yield* Conversations
+    const context = yield* Effect.context<never>()
+    Series.create(commands, { command: Commands.names().map(Commands.kebab), outcome: OUTCOMES }, context)
+    const add = Series.counting(context)
+    const count = (command: Command.Command["type"], outcome: (typeof OUTCOMES)[number]) =>
+      Effect.sync(() => add(commands, 1, { command, outcome }))
+    const counted = <A, E>(command: Command.Command["type"], effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      effect.pipe(
+        Effect.tap((result) => count(command, result === false ? "idle" : "done")),
+        Effect.tapError(() => count(command, "refused"))
+      )
+    return Conversations.of({
+      ...conversations,
+      prompt: (id, options) => counted("prompt", conversations.prompt(id, options)),
+      retry: (id, options) => counted("retry", conversations.retry(id, options)),
+      abort: (...meant) => counted("abort", conversations.abort(...meant)),
+      steer: (steering, ...meant) => counted(steering.type, conversations.steer(steering, ...meant)),
+      change: (command, options) => counted(command.type, conversations.change(command, options))
+    })
+  })
+)
+
 // --- internal
 
 const start = async () => {
@@ -87,3 +119,5 @@ const start = async () => {
 let started: ReturnType<typeof start> | undefined
 
 const registry = (): ReturnType<typeof start> => (started ??= start())
+
+const OUTCOMES = ["done", "idle", "refused"] as const

@@ -4,7 +4,7 @@ import { Ids, type TurnEvent, type TurnState } from "@holdfast/wire"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import * as QuestionNotice from "../../../../src/ops/delivery/QuestionNotice.ts"
-import * as QuietHours from "../../../../src/ops/delivery/QuietHours.ts"
+import * as NoticeMessages from "../../../../src/ops/delivery/NoticeMessages.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
 import { SharedMemory } from "./SharedMemory.ts"
@@ -99,7 +99,7 @@ describe("a notice of a question", () => {
     Effect.sync(() => {
       const dueAt = HOUR + 300_000
       const timeOf = (at: number) => new Date(at).toTimeString().slice(0, 5)
-      const quiet = QuietHours.parse({ from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) })
+      const quiet = NoticeMessages.quietHoursOf({ from: timeOf(dueAt - HOUR), to: timeOf(dueAt + HOUR) })
       const question = { event: wait(), asks: wait().asks ?? assert.fail() }
       const [message] = QuestionNotice.messagesOf(question, {
         ...options,

@@ -3,7 +3,7 @@ import { Duration, Effect, Exit, Fiber, Logger } from "effect"
 import { ClusterError, RunnerAddress, RunnerStorage, ShardId } from "effect/cluster"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import * as LockWarnings from "../../src/cluster/LockWarnings.ts"
+import * as Cluster from "../../src/cluster/Cluster.ts"
 
 const readOnly = new SqlError.SqlError({
   reason: new SqlError.UnknownError({
@@ -18,7 +18,7 @@ it.effect("rule X6: a runner that cannot keep its locks logs the reason and the 
     const logger = Logger.make(({ message }) => said.push(...(Array.isArray(message) ? message : [message])))
     let trouble: unknown
     const memory = yield* RunnerStorage.makeMemory
-    const storage = LockWarnings.logged("postgres://db/holdfast", {
+    const storage = Cluster.loggedLocks("postgres://db/holdfast", {
       ...memory,
       refresh: (address, shards) =>
         Effect.suspend(() => {
@@ -44,7 +44,7 @@ it.effect("rule X6: a runner that cannot keep its locks logs the reason and the 
     trouble = "silence"
     const silent = yield* Effect.forkChild(refresh, { startImmediately: true })
     // The cluster itself would give it up at its limit, and these words would be lost.
-    yield* TestClock.adjust(Duration.subtract(LockWarnings.REFRESH_LIMIT, Duration.millis(1)))
+    yield* TestClock.adjust(Duration.subtract(Cluster.REFRESH_LIMIT, Duration.millis(1)))
     expect(Exit.isFailure(yield* Fiber.join(silent))).toBe(true)
     expect(said.slice(1)).toEqual([
       expect.stringContaining("it has not answered for 2s. The database cannot be reached.")

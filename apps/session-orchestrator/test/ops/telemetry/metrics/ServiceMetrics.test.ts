@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Ids } from "@holdfast/wire"
 import { Effect, Layer } from "effect"
 import { Conversations } from "../../../../src/engine/conversation/Conversations.ts"
-import * as CommandMetrics from "../../../../src/ops/telemetry/metrics/CommandMetrics.ts"
+import * as ServiceMetrics from "../../../../src/ops/telemetry/metrics/ServiceMetrics.ts"
 import { waits, withService } from "../../../engine/conversation/ConversationSetup.ts"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 
@@ -13,7 +13,7 @@ describe("commands that are counted", () => {
       Effect.fnUntraced(function* ({ conversations }) {
         const counted = yield* Effect.provide(
           Conversations,
-          CommandMetrics.layer.pipe(Layer.provide(Layer.succeed(Conversations, conversations)))
+          ServiceMetrics.layerCommands.pipe(Layer.provide(Layer.succeed(Conversations, conversations)))
         )
         const conversationId = yield* counted.create({})
         const turnId = yield* counted.prompt(conversationId, { prompt: "Hi" })
