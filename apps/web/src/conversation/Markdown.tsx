@@ -27,7 +27,6 @@ import type { PluggableList } from "unified"
 import * as Blocks from "./Blocks.ts"
 import * as Formulas from "./Formulas.ts"
 import type * as MathMl from "./MathMl.ts"
-import * as Headings from "./Headings.ts"
 import { CopyButton } from "./CopyButton.tsx"
 import "./markdown.css"
 
@@ -49,7 +48,43 @@ export const MarkdownInProgress = ({ text }: { readonly text: string }) => {
   return <Groups groups={before.current.groups} isArriving />
 }
 
+/** A part of the tree of a text (mdast, and then hast). */
+export interface Node {
+  type: string
+  value?: string
+  tagName?: string
+  properties?: Record<string, unknown>
+  children?: Array<Node>
+}
+
+/**
+ * The levels of the headings of a text, below those of the page: a plugin of rehype.
+ *
+ * The first heading of a text is of level 3, and none is more than one level deeper than the heading before it, whatever the model has
+ * written: that is how screen readers find their way. `depth-N` is the level that the model has written; it alone decides the size, so a
+ * text that arrives in pieces does not jump.
+ */
+export const renumber = () => (tree: Node) => {
+  const open: Array<number> = []
+  const visit = (node: Node): void => {
+    const depth = Number(/^h([1-6])$/.exec(node.tagName ?? "")?.[1] ?? 0)
+    if (depth > 0) {
+      while ((open.at(-1) ?? 0) >= depth) open.pop()
+      open.push(depth)
+      node.tagName = `h${Math.min(LOWEST, OWN + open.length)}`
+      node.properties = { ...node.properties, className: [`depth-${depth}`] }
+    }
+    node.children?.forEach(visit)
+  }
+  visit(tree)
+}
+
 // --- internal
+
+/** The levels of headings that the page itself has. */
+const OWN = 2
+
+const LOWEST = 6
 
 interface GroupsProps {
   readonly groups: Blocks.Grouped["groups"]
@@ -113,12 +148,6 @@ const Block = memo(({ isKept, text }: BlockProps) => {
   return made
 })
 
-interface Node {
-  type: string
-  value?: string
-  children?: Array<Node>
-}
-
 /** A tag is shown, not dropped: an answer about HTML may have forgotten its code marks. */
 const htmlAsText = () => (tree: Node) => {
   const change = (node: Node, isInline: boolean): void => {
@@ -147,7 +176,7 @@ const INLINE: ReadonlySet<string> = new Set([
 const remarkOf = (isArriving: boolean): PluggableList => [remarkGfm, [Formulas.inLines, { isArriving }], htmlAsText]
 const REMARK = remarkOf(false)
 const REMARK_ARRIVING = remarkOf(true)
-const REHYPE = [rehypeSanitize, Headings.renumber]
+const REHYPE = [rehypeSanitize, renumber]
 
 /** The addresses that a person can follow from a text. */
 const FOLLOWED = /^(?:https?:|mailto:)/i

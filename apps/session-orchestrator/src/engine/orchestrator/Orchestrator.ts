@@ -4,10 +4,11 @@
  * A turn that the last process did not seal goes on after the start, in the order of acceptance (Waking.U1). Calls about a conversation wait
  * until that is done.
  */
-import { Interruptions, ProcessName, type StorageError } from "@holdfast/journal"
+import { Interruptions, ProcessName, StorageError } from "@holdfast/journal"
 import { History, Push } from "@holdfast/kernel/host"
 import type { Ids } from "@holdfast/wire"
-import { Context, Deferred, Effect, Layer, Option, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Option, Schedule, Stream } from "effect"
+import { DatabaseWait } from "@holdfast/journal/sql"
 import { ConversationNotFound, Conversations } from "../conversation/Conversations.ts"
 import { Defaults } from "../conversation/Defaults.ts"
 import { Providers } from "../conversation/Providers.ts"
@@ -29,7 +30,6 @@ import * as Acceptance from "./Acceptance.ts"
 import * as Commands from "./Commands.ts"
 import * as ConversationChanges from "./ConversationChanges.ts"
 import * as ConversationViews from "./ConversationViews.ts"
-import * as Startup from "./Startup.ts"
 import * as TurnOutcomes from "./TurnOutcomes.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
 import { HeldTurns } from "./HeldTurns.ts"
@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp
   const parts = yield* collect
   const { condition, queue } = parts
   condition.setSettling(() => queue.settle())
-  if (takesUp) yield* Effect.forkScoped(Startup.takeUp(parts, condition), { startImmediately: true })
+  if (takesUp) yield* Effect.forkScoped(takeUp(parts, condition), { startImmediately: true })
   const own = conversations(parts)
   const charge: Charge = {
     takeUp: (isMeant) => Acceptance.takeUp(parts, isMeant),
@@ -63,7 +63,59 @@ export const make = Effect.fnUntraced(function* ({ takesUp }: { readonly takesUp
   return { conversations: own, heldTurns: heldTurns(parts, own), charge }
 })
 
+/**
+ * Takes up the turns that the last process did not seal; ends when all are taken up.
+ *
+ * A database that cannot be read is asked again every `INTERVAL`; until then the service reports that it is not ready, and why.
+ */
+export const takeUp = (acceptance: Acceptance.Dependencies, condition: Condition["Service"]): Effect.Effect<void> =>
+  Effect.andThen(
+    condition.setStarting("The turns that the last process left unfinished are being taken up."),
+    Effect.timed(Acceptance.takeUp(acceptance))
+  ).pipe(
+    Effect.tap(([duration, taken]) => loggedStart(acceptance, taken, duration)),
+    Effect.tapError(({ message }) =>
+      Effect.andThen(
+        condition.setStarting(`The turns that the last process left unfinished could not be taken up yet: ${message}`),
+        Effect.logError(`Unfinished turns could not be taken up. ${message}`)
+      )
+    ),
+    Effect.retry(Schedule.spaced(INTERVAL)),
+    Effect.orDie,
+    Effect.andThen(condition.setStarting(undefined))
+  )
+
 // --- internal
+
+/** Time between two tries to read the turns of the last process. */
+const INTERVAL = "5 seconds"
+
+const loggedStart = (
+  { tenancy: { predecessor } }: Acceptance.Dependencies,
+  { turns, waiting }: Acceptance.TakenUp,
+  duration: Duration.Duration
+): Effect.Effect<void> =>
+  turns === 0
+    ? Effect.void
+    : Effect.logInfo(
+        `Took up ${turns} unfinished turn(s) in ${Math.round(Duration.toMillis(duration))} ms, from ` +
+          `${predecessor === undefined ? "the last process" : `${predecessor}, which died`}; ` +
+          `${waiting} of them ${waiting === 1 ? "waits" : "wait"} for their time.`
+      )
+
+/** Waits until the start is done: as long as for a silent database. Then it fails with the error of the start. */
+const startDone = ({ isStarted, started, starting }: Condition["Service"]): Effect.Effect<void, StorageError> =>
+  Effect.suspend(() =>
+    isStarted()
+      ? Effect.void
+      : Effect.timeoutOrElse(started, {
+          duration: DatabaseWait.SILENCE_LIMIT,
+          orElse: () =>
+            Effect.flatMap(starting, (work) =>
+              work === undefined ? Effect.void : Effect.fail(new StorageError({ message: work }))
+            )
+        })
+  )
 
 const asContext = Effect.map(make({ takesUp: true }), ({ conversations, heldTurns }) =>
   Context.make(Conversations, conversations).pipe(Context.add(HeldTurns, heldTurns))
@@ -94,7 +146,7 @@ const collect = Effect.gen(function* () {
     queue,
     parking: queue.parking,
     find: finder(sessions, store, condition),
-    started: Startup.startDone(condition),
+    started: startDone(condition),
     stopping: Deferred.await(down),
     isStopping: () => Deferred.isDoneUnsafe(down),
     next: { log, standings, credentials, models: defaults.models },
@@ -123,7 +175,7 @@ const finder =
       const known = sessions.find(conversationId)?.conversation
       if (known !== undefined) return Effect.succeed(present(known))
       return Effect.flatMap(
-        Effect.andThen(Startup.startDone(condition), store.conversation(conversationId)),
+        Effect.andThen(startDone(condition), store.conversation(conversationId)),
         Option.match({
           onNone: () => Effect.fail(new ConversationNotFound({ conversationId })),
           onSome: (conversation) => Effect.succeed(present(conversation))

@@ -7,7 +7,7 @@ import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
 import type * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
-import * as Startup from "../../../src/engine/orchestrator/Startup.ts"
+import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import type { Parking } from "../../../src/engine/parking/Parking.ts"
 import { Sessions } from "../../../src/engine/session/Session.ts"
@@ -78,7 +78,7 @@ describe("turns that an earlier process has left", () => {
     logged((lines) =>
       Effect.gen(function* () {
         const { accepted, dependencies, done } = yield* given
-        yield* Startup.takeUp(dependencies(), Condition.make())
+        yield* Orchestrator.takeUp(dependencies(), Condition.make())
         assert.deepStrictEqual([done, lines], [[], []])
         yield* accepted(1, 1)
         yield* accepted(2, 1)
@@ -92,7 +92,7 @@ describe("turns that an earlier process has left", () => {
           yield* Logged.append(turnId(n), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, at - 1_000, at)])
         }
         yield* TestClock.setTime(10_000)
-        yield* Startup.takeUp(dependencies(), Condition.make())
+        yield* Orchestrator.takeUp(dependencies(), Condition.make())
         // An overdue turn wakes now, at the beginning of a spread.
         assert.deepStrictEqual(done, [
           "park turn-1 until 10000",
@@ -115,7 +115,7 @@ describe("turns that an earlier process has left", () => {
         yield* accepted(1, 1)
         yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
         state.predecessor = "process 7 on mill"
-        yield* Startup.takeUp(dependencies(), Condition.make())
+        yield* Orchestrator.takeUp(dependencies(), Condition.make())
         assert.deepStrictEqual(lines, [
           "Info Took up 1 unfinished turn(s) in 0 ms, from process 7 on mill, which died; 1 of them waits for their time."
         ])
@@ -132,7 +132,7 @@ describe("turns that an earlier process has left", () => {
           yield* died(n, n === 5 ? 2 : 3)
         }
         yield* accepted(13, 1)
-        yield* Startup.takeUp(dependencies(), Condition.make())
+        yield* Orchestrator.takeUp(dependencies(), Condition.make())
         // The turns behind a suspect in its conversation wait too.
         const suspects = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
         assert.deepStrictEqual(done, ["add turn-5", ...[...suspects, 13].map((n) => `add turn-${n}`)])
