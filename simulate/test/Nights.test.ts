@@ -30,6 +30,9 @@ const MENDED = [
   [207860120, "rule D5: a held call whose client comes back announces its wait again"],
   [40018934, "rule X13: a call whose answer was cut by the death of its process gives up when it is asked again"],
   [40028155, "rule X13: a call whose answer was cut once gives up after the next start"],
+  [40035470, "rule D1: a held call waits for the start before it is on disk"],
+  [40038603, "rule X13: a held call that is asked again during the start is another turn"],
+  [40050074, "rule X4: an abort does not reach a turn that its client has just resumed"],
   [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"],
   [40028113, "rule X11: a simulated runner does not know that others spend"],
   [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"]

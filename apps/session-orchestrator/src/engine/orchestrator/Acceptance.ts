@@ -8,7 +8,8 @@
  *     run when the client sends it again, or sends another one, which stands behind it: its first events are on disk.
  *
  * The same turn again is accepted again, and run once. A database that is away fails all acceptances that wait in line together (`Session`). No
- * turn is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand before them.
+ * turn but a held call's is accepted before the start is done. A start adds turns past the line of its conversation: a prompt could stand before
+ * them.
  */
 import { Interruption, type Interruptions, RecordedWait, Spread, type StorageError } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
@@ -93,9 +94,12 @@ export const retry = (
   return accept(dependencies, { conversationId, prompt: undefined, turnId, isSubmitted, allowed })
 }
 
-/** Accepts a turn that was a draft, with its conversation. It goes on from its records when this succeeds. */
+/**
+ * Accepts a turn that was a draft, with its conversation. It goes on from its records when this succeeds. It does not wait for the start: no turn of
+ * the last process is in its conversation, and its client may leave and ask again meanwhile.
+ */
 export const acceptDraft = (
-  { isStopping, log, queue, receivers, sessions, started, store }: Dependencies,
+  { isStopping, log, queue, receivers, sessions, store }: Dependencies,
   conversation: Conversation,
   { records, report, turn: drafted }: Extract<Drafted, { readonly _tag: "Failed" }>
 ): Effect.Effect<void, StorageError | ShuttingDown> => {
@@ -105,7 +109,6 @@ export const acceptDraft = (
     if (isStopping()) return Effect.fail(new ShuttingDown())
     return sessions.using(conversationId, (session) =>
       Effect.gen(function* () {
-        yield* started
         yield* store.createConversation(conversation)
         const accepted = yield* log.accept(turn, { isOpened: true, isNew: true })
         const opening = accepted._tag === "Accepted" ? (accepted.opening ?? []) : []

@@ -226,10 +226,11 @@ const conversations = (parts: Parts): Conversations["Service"] => {
   }
 }
 
-const heldTurns = (parts: Parts, { abort, result }: Conversations["Service"]): HeldTurns["Service"] => {
+const heldTurns = (parts: Parts, { abort }: Conversations["Service"]): HeldTurns["Service"] => {
   const { condition, log, queue, sessions, store } = parts
   return {
-    conversations: { abort, result },
+    // They have been accepted or resumed: the start has nothing of them.
+    conversations: { abort, result: (turnId, within) => TurnOutcomes.resultOf(parts, turnId, within) },
     choose: (make) => make(),
     begin: (conversation, turn, sealed) =>
       queue.draft(
@@ -283,5 +284,7 @@ const abort = Effect.fnUntraced(function* (parts: Parts, address: Commands.Addre
   if (yield* Commands.abort(parts, address)) return true
   // An unsealed turn that is not in memory is ended too, even if it was released.
   queue.readmit(address.conversationId)
-  return (yield* Acceptance.recover(parts, address.conversationId)) && (yield* Commands.abort(parts, address))
+  yield* Acceptance.recover(parts, address.conversationId)
+  // Its client may have come back meanwhile, and have brought it into memory.
+  return yield* Commands.abort(parts, address)
 })

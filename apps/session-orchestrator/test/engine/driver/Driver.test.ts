@@ -312,6 +312,25 @@ describe("a draft", () => {
     )
   })
 
+  it.effect("rule X13: is accepted, and ends, while the turns of the last process cannot be taken up", () =>
+    withService([refuses, answers], (service) =>
+      Effect.gen(function* () {
+        const { condition, held } = service
+        yield* condition.setStarting("The disk is full.")
+        const { conversation, running, turnId } = yield* drafted(service)
+        const left = yield* Fiber.join(running)
+        if (left._tag !== "Failed") return assert.fail()
+        const conversationId = Ids.ConversationId.make("accepted")
+        yield* held.accept({ ...conversation, conversationId }, left)
+        yield* settled
+        yield* TestClock.adjust(Duration.minutes(1))
+        yield* settled
+        const { end } = yield* held.conversations.result(turnId, conversationId)
+        assert.deepStrictEqual([end.status, end.attempts], ["completed", 2])
+      })
+    )
+  )
+
   it.effect("rule X13: whose first wait would exceed a limit is accepted, and is sealed by that decision", () =>
     withService([refuses], (service) =>
       Effect.gen(function* () {

@@ -15,6 +15,21 @@ const { answer, emits, hangs, overloaded, unauthorized } = ScriptedProvider
 
 const id = Ids.TurnId.make
 
+describe("a turn that is on disk alone", () => {
+  it.effect("rule X4: is aborted, too, by an abort that finds another one bringing it into memory", () =>
+    withService(
+      { scripts: [hangs(Deferred.makeUnsafe())] },
+      Effect.fnUntraced(function* ({ conversations, release }) {
+        const c = yield* conversations.create({})
+        yield* conversations.prompt(c, { prompt: "Hi", turnId: id("a") })
+        yield* release(c)
+        const abort = conversations.abort(c)
+        assert.deepStrictEqual(yield* Effect.all([abort, abort], { concurrency: 2 }), [true, true])
+      })
+    )
+  )
+})
+
 describe("rule C10: a defect of the service while it runs a turn", () => {
   /** Throws when it is called for the first `times` times. */
   const throwing = <Args extends ReadonlyArray<unknown>, A>(times: number, call: (...args: Args) => A) => {
