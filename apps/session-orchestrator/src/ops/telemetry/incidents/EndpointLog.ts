@@ -22,6 +22,8 @@ export interface Standing {
   readonly isHeld: boolean
   /** Its first answer since then. */
   readonly answeredAt: number | undefined
+  /** Its last one; 0: there is none. */
+  readonly lastAnswerAt: number
   /** What became of turns that waited for it and have ended; not read while it is held, unless asked for. */
   readonly outcomes: Notice.Outcomes
   /** When the last of them ended; 0: none has. */
@@ -64,6 +66,7 @@ const NOTHING: Standing = {
   nextAt: undefined,
   isHeld: false,
   answeredAt: undefined,
+  lastAnswerAt: 0,
   outcomes: Notice.NO_OUTCOMES,
   lastEndAt: 0
 }
@@ -89,8 +92,10 @@ const withTurn = (standing: Standing, { at, history, name, row, since }: Read): 
     target === name && isAnswer(outcome) ? [outcome.endedAt] : []
   )
   if (attempts.length === 0 && end?.status === "completed" && current === name) answers.push(end.endedAt)
-  const answeredAt = Math.min(standing.answeredAt ?? Infinity, ...answers.filter((answer) => answer > since))
-  const known = { ...standing, answeredAt: answeredAt === Infinity ? undefined : answeredAt }
+  const later = answers.filter((answer) => answer > since)
+  const answeredAt = Math.min(standing.answeredAt ?? Infinity, ...later)
+  const lastAnswerAt = Math.max(standing.lastAnswerAt, ...later)
+  const known = { ...standing, answeredAt: answeredAt === Infinity ? undefined : answeredAt, lastAnswerAt }
   const waits = attempts.map((attempt) => waitFor(name, attempt, row.model))
   const hasWaited = waits.some((wait) => wait !== undefined && endOf(wait) >= since)
   if (end !== undefined) {

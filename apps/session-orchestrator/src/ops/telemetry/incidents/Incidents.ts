@@ -19,7 +19,7 @@ import * as Notice from "./Notice.ts"
 export const SETTLE_MS = 10_000
 
 const Trouble = Schema.Struct({
-  /** The first wait since the last answer, in epoch milliseconds. */
+  /** The first wait since the last answer, or an answer that only the log has, in epoch milliseconds. */
   since: Schema.Finite,
   /** It is an incident: the notice of its beginning was made. */
   isTold: Schema.Boolean,
@@ -126,9 +126,11 @@ export const decide = (
     trouble = undefined
   }
   if (since !== undefined && said !== undefined) trouble = { since, isTold: false, ...trouble, said }
-  if (log !== undefined && trouble !== undefined && !trouble.isTold && at - trouble.since >= afterMs) {
+  if (log !== undefined && trouble !== undefined && !trouble.isTold) {
+    // An answer may be in the log alone: its runner has died, or knew of no trouble yet.
+    trouble = { ...trouble, since: Math.max(trouble.since, log.lastAnswerAt) }
     const lasted = log.waiting > 0 || log.lastEndAt >= trouble.since + afterMs
-    trouble = lasted ? begin(trouble, defined({ nextAt: log.nextAt })) : undefined
+    if (at - trouble.since >= afterMs) trouble = lasted ? begin(trouble, defined({ nextAt: log.nextAt })) : undefined
   }
   let causes = failed.reduce(
     Causes.failed,
@@ -137,7 +139,9 @@ export const decide = (
   if (answer !== undefined) causes = Causes.answered(causes, answer.at)
   const [told, due] = log === undefined ? [causes, []] : Causes.due(causes, at, settleMs)
   const endsAt =
-    trouble?.isTold === true && log?.isHeld === false ? Math.max(trouble.since, log.lastEndAt) + settleMs : Infinity
+    trouble?.isTold === true && log?.isHeld === false
+      ? Math.max(trouble.since + afterMs, log.lastEndAt) + settleMs
+      : Infinity
   const isOver = at >= endsAt
   const reported = endsAt < Infinity && outcomes.failed > 0 ? trouble?.said.reason : undefined // Incidents.I3
   for (const { failed, reason, said, since } of due)

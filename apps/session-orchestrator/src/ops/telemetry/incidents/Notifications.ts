@@ -52,7 +52,7 @@ export class Notifications extends Context.Service<Notifications, Effect.Success
 /** How long the database may be behind if there is no notice to write, and how long another runner's change may be unknown. */
 const INTERVAL_MS = 5_000
 
-/** The least time between two decisions without news: a notice that is due may have to wait for a later moment. */
+/** The least time between two decisions without news. */
 const LEAST_MS = 100
 
 /** How often the log is asked about an incident that no turn of this process waits for. */
@@ -257,11 +257,16 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         Effect.map(() => {
           isRefused = false
         }),
-        Effect.catchTag("StorageError", ({ message }) =>
-          Effect.suspend(() => {
+        // The last flush of a process that stops writes what an interrupted one has not.
+        Effect.onError(() =>
+          Effect.sync(() => {
             const later = news
             news = new Map(taken)
             for (const [key, more] of later) learn(key, more)
+          })
+        ),
+        Effect.catchTag("StorageError", ({ message }) =>
+          Effect.suspend(() => {
             const said = isRefused ? Effect.void : Effect.logError(`Incidents are not recorded for now. ${message}`)
             isRefused = true
             return said
@@ -271,7 +276,10 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
     })
     const nextAt = (flushedAt: number): number => {
       const waiting = Array.from(news.values(), ({ since = Infinity }) => since + afterMs)
-      const states = Array.from(known.values(), (state) => Incidents.dueAt(state, afterMs))
+      // What was due and is not decided waits for a later moment.
+      const states = Array.from(known.values(), (state) => Incidents.dueAt(state, afterMs)).filter(
+        (at) => at > flushedAt
+      )
       return Math.max(flushedAt + LEAST_MS, Math.min(flushedAt + INTERVAL_MS, ...waiting, ...states))
     }
     yield* flush

@@ -56,6 +56,7 @@ const NOTHING = {
   nextAt: undefined,
   isHeld: false,
   answeredAt: undefined,
+  lastAnswerAt: 0,
   outcomes: { failed: 0, aborted: 0, elsewhere: 0 },
   lastEndAt: 0
 }
@@ -113,6 +114,8 @@ it.effect("an answer is one of its attempts since then, also of a turn without r
   Effect.gen(function* () {
     const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
     const end = { status: "completed", endedAt: 160, attempts: 1 } as const
+    const both = [{ records: [...waits, answered] }, { records: [], end: { ...end } }]
+    expect(yield* standingOf(both)).toMatchObject({ answeredAt: 160, lastAnswerAt: 170 })
     expect((yield* standingOf([{ records: [...waits, answered] }])).answeredAt).toBe(170)
     expect((yield* standingOf([{ records: [], end: { ...end } }])).answeredAt).toBe(160)
     expect((yield* standingOf([{ records: [], model: xai, end }])).answeredAt).toBeUndefined()

@@ -196,6 +196,7 @@ const check = ({ answers, failures, memory, waited }: World) => {
     const last = all.at(-1)
     if (last === undefined) continue
     const { at, since, target, text, type } = last
+    expect(at, text).toBeGreaterThanOrEqual(all[0]?.at ?? 0)
     if (type === "incident-gave-up") expect(memory.openAt.get(`${last.id}/webhook`), text).not.toContain(target)
     // A turn that waited and has switched keeps the incident until it ends.
     if (type === "incident-began") expect([...memory.open, ...waited.values()].flat(), text).toContain(target)

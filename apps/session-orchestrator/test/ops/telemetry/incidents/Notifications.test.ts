@@ -3,6 +3,7 @@ import { Observer } from "@holdfast/kernel"
 import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
+import type { Question } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
 import * as Causes from "../../../../src/ops/telemetry/incidents/Causes.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
@@ -169,6 +170,59 @@ describe("an incident", () => {
       }).pipe(Effect.scoped)
   )
 
+  it.effect("that is given up has lasted until it was reported at least, though its turns were deleted", () =>
+    Effect.gen(function* () {
+      const { ends, memory, told, waits } = yield* make()
+      waits(0)
+      yield* later("6 minutes")
+      ends(6 * MINUTE, "c1", "aborted")
+      memory.turns.clear()
+      yield* later("1 minute")
+      expect(told().slice(1)).toEqual([["incident-gave-up", 5 + 1 / 6, 0]])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("asks the log every few seconds at most while its failed turns settle", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const { standingOf } = memory
+      let asked = 0
+      Object.assign(memory, { standingOf: (question: Question) => (asked++, standingOf(question)) })
+      const { ends, told, waits } = yield* make(memory)
+      waits(0, "t1")
+      waits(0, "t2")
+      yield* later("6 minutes")
+      ends(6 * MINUTE, "t1")
+      yield* later("9 seconds")
+      ends(6 * MINUTE + 9_000, "t2")
+      asked = 0
+      yield* later("1 minute")
+      expect(told().map(([type]) => type)).toEqual(["incident-began", "incident-gave-up"])
+      expect(asked).toBeLessThan(10)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("begins though the process stops while it writes", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const { change } = memory.storage
+      let isSlow = true
+      const slow: typeof change = (...facts) => (isSlow ? Effect.never : change(...facts))
+      Object.assign(memory, { storage: { ...memory.storage, change: slow } })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { waits } = yield* make(memory)
+          waits(0)
+          yield* later("6 seconds")
+          isSlow = false
+        })
+      )
+      const { told } = yield* make(memory)
+      yield* later("6 minutes")
+      expect(told()).toEqual([["incident-began", 5, 1]])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("begins and ends after a restart, with the turns that waited before", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
@@ -262,6 +316,26 @@ describe("notifications of one of several runners", () => {
           ["incident-ended", 9]
         ])
         expect(yield* open).toBe(0)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "rule X12: an answer of another runner, which knew of no trouble yet, is no end of what came after it",
+    () =>
+      Effect.gen(function* () {
+        const memory = new SharedMemory()
+        const first = yield* make(memory)
+        const second = yield* make(memory)
+        first.waits(0)
+        yield* later("1 second")
+        second.answers(1_000, "c2")
+        second.ends(1_000, "c2", "completed")
+        yield* later("20 minutes")
+        expect(first.told()).toEqual([["incident-began", 5 + 1 / 60, 1]])
+        expect(memory.notices()[0]).toMatchObject({ since: new Date(1_000).toISOString() })
+        second.answers(21 * MINUTE, "c3")
+        yield* later(1)
+        expect(first.told().slice(1)).toEqual([["incident-ended", 21, 1]])
       }).pipe(Effect.scoped)
   )
 

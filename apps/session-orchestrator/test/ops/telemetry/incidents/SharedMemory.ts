@@ -81,6 +81,7 @@ export class SharedMemory {
         nextAt: nexts.length === 0 ? undefined : Math.min(...nexts),
         isHeld: open.some((turn) => turn.target === name || hasWaited(turn)),
         answeredAt: answers.length === 0 ? undefined : Math.min(...answers.map(({ at }) => at)),
+        lastAnswerAt: Math.max(0, ...answers.map(({ at }) => at)),
         outcomes: { failed: count("failed"), aborted: count("aborted"), elsewhere: count("completed") },
         lastEndAt: Math.max(0, ...ended.map(({ at }) => at))
       }
