@@ -17,19 +17,6 @@ describe("midStream", () => {
     expect(RetryStrategies.deciding(policy).midStream?.(failure("timeout"))).toBe("unseen")
   })
 
-  it("rule X7: content may be void by the policy, or by a reason alone", () => {
-    const mayVoid = (settings: object) => RetryPolicy.mayVoid(policyOf(settings))
-    expect([{}, { midStream: "fail" }, { reasons: { network: { midStream: "fail" } } }].map(mayVoid)).toEqual([
-      false,
-      false,
-      false
-    ])
-    expect([{ midStream: "unseen" }, { reasons: { network: { midStream: "discard" } } }].map(mayVoid)).toEqual([
-      true,
-      true
-    ])
-  })
-
   it("an unknown value is rejected with the known ones", () => {
     expect(() => policyOf({ midStream: "never" })).toThrow('Expected "fail", "discard" or "unseen"')
   })

@@ -8,6 +8,7 @@
  * Read: opentelemetry.io/docs/specs/otel/protocol/exporter.
  */
 import { Redacted } from "effect"
+import * as PercentText from "../base/text/PercentText.ts"
 import type { Values } from "./Config.ts"
 import * as Environment from "./reading/Environment.ts"
 import { type Findings, secretIn } from "./reading/Expansion.ts"
@@ -69,17 +70,9 @@ const headersIn = (environment: Environment.Environment): Readonly<Record<string
   return Object.fromEntries(
     Array.from(text.matchAll(/(?:^|,)\s*([^=\s,]+)\s*=\s*([^,]*?)\s*(?=,|$)/g), ([, name = "", value = ""]) => [
       name,
-      Redacted.make(decoded(value))
+      Redacted.make(PercentText.decodeOrKeep(value))
     ])
   )
-}
-
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 const notificationsOf = (

@@ -5,6 +5,7 @@
  */
 import { RetrySettings } from "@holdfast/policy"
 import * as Loopback from "../base/system/Loopback.ts"
+import * as PercentText from "../base/text/PercentText.ts"
 
 /** The first part of the path of every call through the gateway. */
 const PREFIX = "/to/"
@@ -40,14 +41,16 @@ export const pathOf = (rest: string): string => rest.split("?", 1)[0] ?? rest
 /** Reads the address; `providers` are the names of those that have a base URL. */
 export const read = (url: string, providers: ReadonlyArray<string>): CallAddress | Unknown => {
   const [, name = "", profile, rest = ""] = /^\/to\/([^/?@]*)(?:@([^/?]*))?([/?].*)?$/su.exec(url) ?? []
-  const provider = decoded(name)
+  const provider = PercentText.decodeOrKeep(name)
   if (!providers.includes(provider)) {
     return { unknown: `There is no provider ${quoted(provider)} with a base URL. There are: ${providers.join(", ")}.` }
   }
   if (profile === undefined) return { provider, profile, rest }
-  const known = profiles.find((known) => known === decoded(profile))
+  const known = profiles.find((known) => known === PercentText.decodeOrKeep(profile))
   return known === undefined
-    ? { unknown: `There is no retry profile ${quoted(decoded(profile))}. There are: ${profiles.join(", ")}.` }
+    ? {
+        unknown: `There is no retry profile ${quoted(PercentText.decodeOrKeep(profile))}. There are: ${profiles.join(", ")}.`
+      }
     : { provider, profile: known, rest }
 }
 
@@ -69,14 +72,6 @@ export const isOwn = (baseUrl: string, { host, port }: { readonly host: string; 
 // --- internal
 
 const profiles = RetrySettings.ProfileName.literals
-
-const decoded = (segment: string): string => {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
-}
 
 /** Text of a client, cut and escaped for a message. */
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 100))

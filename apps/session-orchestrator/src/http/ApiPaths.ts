@@ -1,7 +1,9 @@
 /** Lists the API's paths and methods, to distinguish a wrong method from a wrong path. */
 import { Api } from "@holdfast/wire/api"
+import { Option } from "effect"
 import { FindMyWay, HttpMethod } from "effect/http"
 import { HttpApi } from "effect/http-api"
+import * as PercentText from "../base/text/PercentText.ts"
 import * as DocsPage from "./docs/DocsPage.ts"
 import * as PageRoutes from "./page/PageRoutes.ts"
 
@@ -18,7 +20,10 @@ HttpApi.reflect(Api.Api, {
 })
 
 /** The first segment of a path with invalid percent-encoding: the router finds no call for such a path. */
-export const undecodable = (url: string): string | undefined => pathOf(url).split("/").find(isUndecodable)
+export const undecodable = (url: string): string | undefined =>
+  pathOf(url)
+    .split("/")
+    .find((segment) => Option.isNone(PercentText.decode(segment)))
 
 /** The methods of a path, as an `Allow` header lists them; empty for an unknown path. */
 export const methodsOf = (url: string): ReadonlyArray<string> => {
@@ -29,12 +34,3 @@ export const methodsOf = (url: string): ReadonlyArray<string> => {
 // --- internal
 
 const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
-
-const isUndecodable = (segment: string): boolean => {
-  try {
-    decodeURIComponent(segment)
-    return false
-  } catch {
-    return true
-  }
-}

@@ -20,7 +20,7 @@ export interface Page<Row> {
 /** Which turns, and in which order. */
 export interface TurnFilter {
   /** `open`: turns that have not ended. */
-  readonly status?: TurnEvent.TurnStatus | "open" | undefined
+  readonly status?: TurnEvent.TurnStatus | "open" | "uncounted" | undefined
   /** Ended since then, with a status of turns that have ended; otherwise accepted since then. Epoch milliseconds. */
   readonly since?: number | undefined
   /** `provider/model` or a provider. Not applied to turns that have not ended: only their records have their target. */

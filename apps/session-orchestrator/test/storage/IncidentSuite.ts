@@ -5,6 +5,7 @@ import type { Failure, Ids } from "@holdfast/wire"
 import { Effect, type Layer } from "effect"
 import type { TurnLog } from "../../src/storage/TurnLog.ts"
 import { IncidentStates } from "../../src/storage/IncidentStates.ts"
+import { Lists } from "../../src/storage/Lists.ts"
 import { Outbox } from "../../src/storage/Outbox.ts"
 import { Store } from "../../src/storage/Store.ts"
 import * as NumberedData from "./NumberedData.ts"
@@ -14,7 +15,10 @@ const message = (id: string) => ({ id, lane: "notices/webhook", receiver: "webho
 const NOTHING = { rows: [], removed: [], messages: [] }
 
 /** Runs the suite. Each test builds the layer again, and finds it empty. */
-export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog | Outbox | Store, StorageError>) => {
+export const suite = (
+  name: string,
+  layer: Layer.Layer<IncidentStates | Lists | TurnLog | Outbox | Store, StorageError>
+) => {
   it.effect(`${name}: IncidentStates.S1: concurrent changes follow one another, each with its messages`, () =>
     Effect.gen(function* () {
       const { change, load } = yield* IncidentStates
@@ -41,7 +45,10 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
 
   it.effect(`${name}: IncidentStates.S2: a failed turn is uncounted until one change counts it`, () =>
     Effect.gen(function* () {
-      const { change, uncounted } = yield* IncidentStates
+      const { change } = yield* IncidentStates
+      const { turns } = yield* Lists
+      const uncounted = (since: number) =>
+        Effect.map(turns({ status: "uncounted", since }, undefined, 10), ({ rows }) => rows)
       const store = yield* Store
       yield* store.createConversation(NumberedData.conversation(1))
       const error: Failure.Failure = { reason: "auth", message: "no", retryable: false }
@@ -52,14 +59,10 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
         yield* Logged.events(turn.turnId, [end], 0)
       }
       const { endedAt } = NumberedData.end(1, 1)
-      expect(yield* uncounted(endedAt + 1, 10)).toEqual([])
-      const [failed, ...others] = yield* uncounted(endedAt, 10)
+      expect(yield* uncounted(endedAt + 1)).toEqual([])
+      const [failed, ...others] = yield* uncounted(endedAt)
       expect(others).toEqual([])
-      expect(failed).toMatchObject({
-        conversationId: "conversation-1",
-        target: { provider: "simulated", model: "steady" },
-        end: { turnId: "turn-1", error }
-      })
+      expect(failed).toMatchObject({ model: "simulated/steady", turn: { turnId: "turn-1", end: { error } } })
       const seen: Array<ReadonlyArray<Ids.TurnId>> = []
       const count = change(
         (_rows, counted) => {
@@ -71,7 +74,7 @@ export const suite = (name: string, layer: Layer.Layer<IncidentStates | TurnLog 
       yield* count
       yield* count
       expect(seen).toEqual([[NumberedData.turnId(1)], []])
-      expect(yield* uncounted(0, 10)).toEqual([])
+      expect(yield* uncounted(0)).toEqual([])
     }).pipe(Effect.provide(layer))
   )
 

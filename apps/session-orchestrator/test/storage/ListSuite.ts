@@ -370,6 +370,8 @@ export const suite = (name: string, layer: Layer.Layer<Storage, StorageError | S
         expect(plan).toMatch(index)
         expect(plan).not.toMatch(WHOLE)
       }
+      const uncounted = yield* planOf(sql, TurnListTable.keysOf(sql, { status: "uncounted", since: 10 }, undefined))
+      expect(uncounted).toMatch("turns_uncounted")
       const byModel = yield* planOf(sql, TurnListTable.keysOf(sql, { model: "openai" }, after))
       expect(byModel).toMatch("events_model_change")
       const released = yield* planOf(sql, Outbox.ofEnded(sql, 99_990))

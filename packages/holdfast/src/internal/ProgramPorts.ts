@@ -1,10 +1,9 @@
 /** What all turns of one `holdfast` run by: the policy, the model behind its limits, the tools, and where attempts may go. */
 import type { Provider, Router, Toolbox, TurnLimits } from "@holdfast/kernel"
 import type { RetryPolicy } from "@holdfast/policy"
-import { RetryStrategies, Routers, Standing } from "@holdfast/policy"
+import { RetryStrategies, Routers } from "@holdfast/policy"
 import { Limits } from "@holdfast/providers"
 import { defined, Target } from "@holdfast/wire"
-import * as Effect from "effect/Effect"
 import { HoldfastError } from "../HoldfastError.ts"
 import { policyOf, type RetryChoice } from "../RetryChoice.ts"
 import { type Tools, toolboxOf } from "../ToolFunctions.ts"
@@ -33,7 +32,8 @@ export const of = (options: {
     policy,
     provider: Limits.withLimits(options.provider, policy.requestTimeout),
     toolbox: toolboxOf(options.tools),
-    router: routerOf(policy, options.isEnabled),
+    // What is found out of targets is shared by all turns, and lost with the process.
+    router: Routers.make(policy, { ...Routers.inMemory(), isEnabled: options.isEnabled }),
     limits: limitsOf(policy),
     strategy: (sleep) => RetryStrategies.make(policy, sleep),
     targetOf
@@ -41,19 +41,6 @@ export const of = (options: {
 }
 
 // --- internal
-
-/** What is found out of targets is shared by all turns, and lost with the process. */
-const routerOf = (policy: RetryPolicy.RetryPolicy, isEnabled: () => boolean): Router.Router["Service"] => {
-  let standing = Standing.empty
-  return Routers.make(policy, {
-    credentials: {},
-    models: {},
-    countTokens: () => 0,
-    isEnabled,
-    load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
-    note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
-  })
-}
 
 const limitsOf = ({ maxFailedToolSteps, maxResponseCharacters, maxTurns }: RetryPolicy.RetryPolicy) => {
   const limits = defined({ maxFailedToolSteps, maxResponseCharacters, maxTurns })

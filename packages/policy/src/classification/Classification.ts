@@ -146,16 +146,6 @@ export const timedOut = (which: "first-content" | "idle", ms: number): Failure.F
   }
 }
 
-/**
- * Returns the reason in an error's text alone (P1, P2); `undefined`: there is none.
- *
- * **Gotchas**
- *
- * Only for failures without typed information, and only for a provider's text (C4). Quoted parts are not read.
- */
-export const ofText = (text: string): Failure.Reason | undefined =>
-  Reasons.decide({ status: undefined, codes: [], texts: [text] })?.reason
-
 // --- internal
 
 const failureIn = Schema.decodeUnknownOption(Failure.Failure)

@@ -156,10 +156,6 @@ export const midStreamOf = (
   { reason }: Failure.Failure
 ): TurnEvent.MidStream => reasons[reason]?.midStream ?? midStream
 
-/** Whether there are failures whose content may be void (X7). */
-export const mayVoid = ({ midStream = "fail", reasons }: Pick<RetryPolicy, "midStream" | "reasons">): boolean =>
-  [midStream, ...Object.values(reasons).map((rule) => rule.midStream ?? midStream)].some((each) => each !== "fail")
-
 /** Applies limits and jitter to a wait. The delay that a provider asked of another turn never fails this one (P6). */
 export const grant = (
   policy: RetryPolicy,

@@ -49,19 +49,21 @@ export const make = (policy: RetryPolicy, ports: Ports): Router.Router["Service"
   }
 }
 
-/** The optional facts of an embedder about its providers and models. */
-export type Options = Partial<Omit<Routes.Known, "standing">>
+/** Ports that know no facts and keep findings in memory. */
+export const inMemory = () => {
+  let standing = Standing.empty
+  return {
+    credentials: {},
+    models: {},
+    // Without a known window no tokens are counted.
+    countTokens: () => 0,
+    load: (now: number) => Effect.sync(() => (standing = Standing.expire(standing, now))),
+    note: (changes: Standing.Standing) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
+  } satisfies Ports
+}
 
 /** A router that keeps its findings in memory: all turns with this layer share cooldowns, which end with the process. */
-export const layerMemory = (policy: RetryPolicy, options: Options = {}): Layer.Layer<Router.Router> =>
-  Layer.sync(Router.Router, () => {
-    let standing = Standing.empty
-    return make(policy, {
-      credentials: options.credentials ?? {},
-      models: options.models ?? {},
-      // Without a known window no tokens are counted.
-      countTokens: options.countTokens ?? (() => 0),
-      load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
-      note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
-    })
-  })
+export const layerMemory = (
+  policy: RetryPolicy,
+  facts: Partial<Omit<Routes.Known, "standing">> = {}
+): Layer.Layer<Router.Router> => Layer.sync(Router.Router, () => make(policy, { ...inMemory(), ...facts }))

@@ -10,6 +10,7 @@
  */
 import { Redaction } from "@holdfast/wire"
 import { Context, Layer, Redacted } from "effect"
+import * as PercentText from "../../base/text/PercentText.ts"
 import { Config, type Values } from "../Config.ts"
 import * as Credentials from "./Credentials.ts"
 
@@ -120,7 +121,7 @@ const inWebhook = (address: Redacted.Redacted | undefined): ReadonlyArray<Redact
 const passwordsOf = (url: Redacted.Redacted | undefined): ReadonlyArray<Redacted.Redacted> => {
   if (url === undefined) return []
   const { password, searchParams } = new URL(Redacted.value(url))
-  return [password, percentDecoded(password), searchParams.get("password") ?? ""]
+  return [password, PercentText.decodeOrKeep(password), searchParams.get("password") ?? ""]
     .filter((text) => text !== "")
     .map((text) => Redacted.make(text))
 }
@@ -132,17 +133,9 @@ const inProxy = (address: Redacted.Redacted | undefined): ReadonlyArray<Redacted
   const url = address === undefined ? null : URL.parse(Redacted.value(address))
   if (url === null || url.username === "") return []
   const { password, username } = url
-  if (password === "") return [username, percentDecoded(username)].map((text) => Redacted.make(text))
-  const sent = percentDecoded(password)
-  return [password, sent, `${percentDecoded(username)}:${sent}`].map((text) => Redacted.make(text))
-}
-
-const percentDecoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  if (password === "") return [username, PercentText.decodeOrKeep(username)].map((text) => Redacted.make(text))
+  const sent = PercentText.decodeOrKeep(password)
+  return [password, sent, `${PercentText.decodeOrKeep(username)}:${sent}`].map((text) => Redacted.make(text))
 }
 
 /** Query parameters without a secret. The value of every other parameter is a secret, whatever its name. */

@@ -4,13 +4,12 @@
  * It makes at most `mostCalls` attempts, whose answers have at most `MOST_CHARACTERS`, and ends at `until`; turns that have not ended by
  * then still wait. It is a value that is stepped: its host decides how long it keeps the thread.
  */
-import { type Models, type RetryPolicy, type Routes, Standing } from "@holdfast/policy"
+import { type Models, type RetryPolicy, Routers, type Routes } from "@holdfast/policy"
 import { JsonShape } from "@holdfast/wire"
 import { Context, Effect, Layer, Random, Scope } from "effect"
 import type { SpendSettings } from "../../engine/conversation/Defaults.ts"
 import * as Gates from "../../engine/gate/Gates.ts"
 import * as Spending from "../../engine/spend/Spending.ts"
-import type { Standings } from "../../storage/Standings.ts"
 import * as ContextSize from "../../base/tokens/ContextSize.ts"
 import { DryTurn, type Prompted, type Surroundings } from "./DryTurn.ts"
 import type { DryTurnCourse } from "./DryTurnCourse.ts"
@@ -76,7 +75,7 @@ export class DryRun {
       credentials,
       countTokens: (request) => ContextSize.of(request, ContextSize.estimate),
       gates: Context.get(runNow(gates), Gates.Gates),
-      standings: standingsInMemory(),
+      standings: Routers.inMemory(),
       spending: spend && runNow(Spending.make(spend, NOTHING_SPENT)),
       reply: (call) => {
         this.attempts++
@@ -151,15 +150,6 @@ export const draws = (): (() => number) => {
 
 /** Its turns keep what was answered. */
 const MOST_CHARACTERS = 32 * 1024 * 1024
-
-/** The pauses that turns find, shared at once. */
-const standingsInMemory = (): Standings["Service"] => {
-  let standing = Standing.empty
-  return {
-    load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
-    note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
-  }
-}
 
 /** There are no turns before the run. */
 const NOTHING_SPENT: Spending.Sources = {

@@ -84,6 +84,7 @@ export const incidents: Layer.Layer<
       add: (yield* Outbox).add,
       origin: originOf(server, yield* HttpServer.HttpServer),
       standingOf: (question) => EndpointLog.standingOf(sources, question),
+      uncounted: (since) => EndpointLog.uncounted(sources.lists, since),
       receivers: NoticeMessages.receiversOf(telemetry.notifications),
       isAlone: database.url === undefined
     })

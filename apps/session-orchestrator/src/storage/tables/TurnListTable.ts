@@ -69,11 +69,9 @@ export const keysOf = (
   const at = isByNumber || status === undefined ? "t.accepted_at" : "t.ended_at"
   const of = isOfOne
     ? sql`t.conversation = (SELECT c.number FROM conversations c WHERE c.conversation_id = ${conversationId}) AND`
-    : status === "open"
-      ? sql`t.end_event_id IS NULL AND`
-      : status === undefined
-        ? sql``
-        : sql`t.status = ${status} AND`
+    : status === undefined
+      ? sql``
+      : sql`${withStatus(sql, status)} AND`
   const behind = isByNumber ? Keyset.below(sql, "t.number", after) : Keyset.behind(sql, at, "t.number", after)
   const lately = isOfOne || since === undefined ? sql`` : sql`AND ${sql.literal(at)} >= ${since}`
   return sql`SELECT ${Keyset.columns(sql, at, "t.number", matches)} FROM turns t WHERE ${of} ${behind} ${lately}
@@ -144,9 +142,13 @@ const ofRow = (
   if ((tag === undefined && conversationId === undefined) || (since === undefined && status === undefined))
     return undefined
   if (status === undefined) return sql`t.accepted_at >= ${since ?? 0}`
-  return status === "open"
-    ? sql`(t.end_event_id IS NULL AND t.accepted_at >= ${since ?? 0})`
-    : sql`(t.status = ${status} AND t.ended_at >= ${since ?? 0})`
+  const at = sql.literal(status === "open" ? "t.accepted_at" : "t.ended_at")
+  return sql`(${withStatus(sql, status)} AND ${at} >= ${since ?? 0})`
+}
+
+const withStatus = (sql: SqlClient.SqlClient, status: NonNullable<TurnFilter["status"]>): Statement.Fragment => {
+  if (status === "open") return sql`t.end_event_id IS NULL`
+  return status === "uncounted" ? sql`t.uncounted IS NOT NULL` : sql`t.status = ${status}`
 }
 
 const ofModel = (sql: SqlClient.SqlClient, { model, status }: TurnFilter): Statement.Fragment | undefined => {

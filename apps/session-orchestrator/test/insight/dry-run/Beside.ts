@@ -1,7 +1,7 @@
 /** Runs the same turns and outages through the service, under a test clock, and through a dry run. */
 import { Timer } from "@holdfast/journal"
 import { type Provider, Records } from "@holdfast/kernel"
-import { type Allowance, Profile, type Routes, Standing } from "@holdfast/policy"
+import { type Allowance, Profile, Routers, type Routes } from "@holdfast/policy"
 import { Simulated } from "@holdfast/simulated"
 import { Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Layer, Random } from "effect"
@@ -160,13 +160,7 @@ const inService = <A>(
       Gates.layer(night.isGated ? endpointOf : () => undefined, () => night.allowance),
       Tools.layerNoop,
       // In memory and at once: the test clock does not wait for a write that is under way, and the next turn would not know of it.
-      Layer.sync(Standings, () => {
-        let standing = Standing.empty
-        return {
-          load: (now) => Effect.sync(() => (standing = Standing.expire(standing, now))),
-          note: (changes) => Effect.sync(() => void (standing = Standing.merge(standing, changes)))
-        }
-      }),
+      Layer.sync(Standings, Routers.inMemory),
       Condition.layer
     ).pipe(Layer.provideMerge(Timer.layer))
     const context = yield* Layer.build(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))))

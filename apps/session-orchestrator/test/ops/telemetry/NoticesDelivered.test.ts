@@ -22,9 +22,9 @@ const start = Effect.fnUntraced(function* (given?: SharedMemory) {
     after: Duration.minutes(5),
     redact: (text) => text.replaceAll("planted", "[redacted]")
   })
-  const { standingOf, storage } = memory
+  const { standingOf, storage, uncounted } = memory
   const receivers = { names: given === undefined ? [] : ["webhook", "command"] }
-  yield* keep({ storage, standingOf, add: () => Effect.void, receivers, isAlone: true })
+  yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
   return memory.observed(listeners)
 })
 

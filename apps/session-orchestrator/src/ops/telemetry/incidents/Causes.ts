@@ -47,7 +47,14 @@ export const failed = (causes: Causes, { at, said }: FailedTurn): Causes => {
   const cause: FailureCause =
     known === undefined || isOver
       ? { reason: said.reason, since: at, last: at, failed: 1, isTold: false, isAnswered: false, said }
-      : { ...known, last: Math.max(known.last, at), failed: known.failed + 1, isAnswered: false, said }
+      : {
+          ...known,
+          since: Math.min(known.since, at),
+          last: Math.max(known.last, at),
+          failed: known.failed + 1,
+          isAnswered: false,
+          said
+        }
   return [...others, cause]
 }
 

@@ -58,7 +58,20 @@ export const standingOf = Effect.fnUntraced(function* (
   return standing
 })
 
+/** A turn that has failed at the endpoint that its last attempt called. */
+export type FailedTurn = Pick<TurnRow, "model"> & { readonly turn: Pick<TurnRow["turn"], "turnId" | "end"> }
+
+/** Failed turns that ended since a moment and that no notice has counted, oldest first; the newest of them if they are many. */
+export const uncounted = (
+  lists: TurnUse.Sources["lists"],
+  since: number
+): Effect.Effect<ReadonlyArray<FailedTurn>, StorageError> =>
+  Effect.map(lists.turns({ status: "uncounted", since }, undefined, MOST_FAILED), ({ rows }) => rows.toReversed())
+
 // --- internal
+
+/** Failed turns that are counted at once. */
+const MOST_FAILED = 1_000
 
 /** No turn is known. */
 const NOTHING: Standing = {

@@ -16,13 +16,12 @@ import type { Observer } from "@holdfast/kernel"
 import { defined, Failure, type Ids, Target } from "@holdfast/wire"
 import { Clock, Context, Duration, Effect, Metric, Option, Queue, Schema } from "effect"
 import * as NoticeMessages from "../../delivery/NoticeMessages.ts"
-import type { Decide, FailedTurn, IncidentStates } from "../../../storage/IncidentStates.ts"
+import type { Decide, IncidentStates } from "../../../storage/IncidentStates.ts"
 import type { Outbox } from "../../../storage/Outbox.ts"
-import type { Question, Standing } from "./EndpointLog.ts"
+import type { FailedTurn, Question, Standing } from "./EndpointLog.ts"
 import * as Incidents from "./Incidents.ts"
-import type { Notice } from "./Notice.ts"
+import * as Notice from "./Notice.ts"
 import * as FailedTurnLog from "../logs/FailedTurnLog.ts"
-import * as NoticeText from "./NoticeText.ts"
 import * as QuestionNotice from "../../delivery/QuestionNotice.ts"
 
 /** The limits. */
@@ -35,6 +34,7 @@ interface Options {
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
   readonly standingOf: (question: Question) => Effect.Effect<Standing, StorageError>
+  readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<FailedTurn>, StorageError>
   readonly receivers: NoticeMessages.Receivers
   /** No other process runs turns of the database. */
   readonly isAlone: boolean
@@ -60,9 +60,6 @@ const LOOK_MS = 60_000
 
 /** A turn that failed so long ago gets no notice of its cause: notices were off, as a rule. */
 const OLDEST_MS = 7 * 86_400_000
-
-/** Failed turns that are counted at once. */
-const MOST_FAILED = 1_000
 
 /** The most endpoints that are watched at once: the simulated provider has any number of model names. */
 export const MOST_ENDPOINTS = 1_000
@@ -176,7 +173,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
 
   /** Keeps the incidents while the scope lives, beginning with those that are in the database. */
   const keep = Effect.fnUntraced(function* (options: KeepOptions) {
-    const { add, origin, receivers, standingOf, storage } = options
+    const { add, origin, receivers, standingOf, storage, uncounted } = options
     const isKept = receivers.names.length > 0
     isAlone = options.isAlone
     /** Writes a notice of each question. A process that is killed before that loses the notice; the report has the question. */
@@ -189,15 +186,16 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
     })
     const decided = Effect.fnUntraced(function* (seen: ReadonlyMap<string, Incidents.News>) {
       const at = yield* Clock.currentTimeMillis
-      const turns = isKept ? yield* storage.uncounted(at - OLDEST_MS, MOST_FAILED) : []
+      const turns = isKept ? yield* uncounted(at - OLDEST_MS) : []
       const states = isKept ? statesIn(yield* storage.load) : known
       const situationOf = (key: string, failed: ReadonlyArray<FailedTurn>) => {
         const target = Target.parse(key) ?? { provider: "", model: key }
-        const ofTarget = failed.filter((turn) => Target.format(turn.target) === key)
-        const failures = ofTarget.map(({ end }) => ({ at: end.endedAt, said: said(end.error) }))
+        const failures = failed.flatMap(({ model, turn: { end } }) =>
+          model === key && end !== undefined ? [{ at: end.endedAt, said: said(end.error) }] : []
+        )
         return { target, news: seen.get(key) ?? {}, failed: failures, at, afterMs }
       }
-      const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ target }) => Target.format(target))])
+      const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ model }) => model)])
       const standings = new Map<string, Standing>()
       for (const key of keys) {
         const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at
@@ -209,12 +207,12 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         if (question !== undefined) standings.set(key, yield* standingOf(question))
       }
       let next: ReadonlyMap<string, Incidents.EndpointState> = states
-      let notices: ReadonlyArray<Notice> = []
+      let notices: ReadonlyArray<Notice.Notice> = []
       const decide: Decide = (rows, counted) => {
         const before = isKept ? statesIn(rows) : known
         const after = new Map(before)
-        const made: Array<Notice> = []
-        const failed = turns.filter(({ end }) => counted.has(end.turnId))
+        const made: Array<Notice.Notice> = []
+        const failed = turns.filter(({ turn }) => counted.has(turn.turnId))
         for (const key of keys) {
           const state = before.get(key) ?? Incidents.NOTHING
           const [changed, told] = Incidents.decide(state, situationOf(key, failed), standings.get(key))
@@ -225,9 +223,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         next = after
         notices = made.toSorted((a, b) => a.since - b.since)
         // Notifications.N3
-        const messages = notices.flatMap((notice) =>
-          NoticeMessages.of(receivers, "notices", NoticeText.bodyOf(notice), at)
-        )
+        const messages = notices.flatMap((notice) => NoticeMessages.of(receivers, "notices", Notice.bodyOf(notice), at))
         const rowsAfter = Array.from(after, ([endpoint, state]) => ({ endpoint, state: encode(state) }))
         const isNew = (row: (typeof rowsAfter)[number]) =>
           row.state !== encode(before.get(row.endpoint) ?? Incidents.NOTHING)
@@ -237,7 +233,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
           messages
         }
       }
-      const ids = turns.map(({ end }) => end.turnId)
+      const ids = turns.map(({ turn }) => turn.turnId)
       const { messages, removed, rows } = decide(isKept ? rowsOf(states) : [], new Set(ids))
       const isChange = messages.length + removed.length + rows.length + ids.length > 0
       if (isChange && isKept) yield* storage.change(decide, ids) // Notifications.N2
@@ -246,7 +242,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         looks.set(key, { waiting, nextAt: isHeld ? at + LOOK_MS : at })
       for (const key of looks.keys()) if (!known.has(key)) looks.delete(key)
       countOpen()
-      for (const notice of notices) if (notice.type !== "turns-failed") yield* Effect.logInfo(NoticeText.textOf(notice))
+      for (const notice of notices) if (notice.type !== "turns-failed") yield* Effect.logInfo(Notice.textOf(notice))
     })
     let isRefused = false
     const flush = Effect.suspend(() => {
@@ -322,8 +318,8 @@ const rowsOf = (states: States): Parameters<Decide>[0] =>
 
 /** In an outage the same message repeats: it is redacted once. */
 const saidBy = (redact: (text: string) => string) => {
-  let last: { readonly failure: Failure.Failure; readonly said: Notice["said"] } | undefined
-  return (failure?: Failure.Failure): Notice["said"] => {
+  let last: { readonly failure: Failure.Failure; readonly said: Notice.Notice["said"] } | undefined
+  return (failure?: Failure.Failure): Notice.Notice["said"] => {
     if (failure === undefined) return FailedTurnLog.errorOf(undefined, redact)
     if (last === undefined || !isSame(last.failure, failure))
       last = { failure, said: FailedTurnLog.errorOf(failure, redact) }

@@ -19,8 +19,8 @@ const make = Effect.fnUntraced(function* (
   { isAlone = false, quiet = undefined as Parameters<typeof receiversWith>[0] } = {}
 ) {
   const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
-  const { standingOf, storage } = memory
-  yield* keep({ storage, standingOf, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
+  const { standingOf, storage, uncounted } = memory
+  yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers: receiversWith(quiet), isAlone })
   const observed = memory.observed(listeners)
   const told = () => memory.notices().map(({ at, type, waiting }) => [type, Date.parse(String(at)) / MINUTE, waiting])
   const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)

@@ -52,8 +52,8 @@ describe("a notice of a question", () => {
           })
         const { after, receivers, redact } = options
         const { keep, listeners } = yield* Notifications.make({ after, redact })
-        const { standingOf, storage } = new SharedMemory()
-        yield* keep({ storage, standingOf, add, receivers, isAlone: false })
+        const { standingOf, storage, uncounted } = new SharedMemory()
+        yield* keep({ storage, standingOf, uncounted, add, receivers, isAlone: false })
         const asks = (event: TurnEvent.ProviderRetry) => listeners.event?.({ ...place, event })
         asks(wait())
         const { asks: _, ...plain } = wait()

@@ -3,8 +3,8 @@ import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Failure, Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { Question, Standing } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
-import type { FailedTurn, IncidentChange, IncidentRow, IncidentStates } from "../../../../src/storage/IncidentStates.ts"
+import type { FailedTurn, Question, Standing } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
+import type { IncidentChange, IncidentRow, IncidentStates } from "../../../../src/storage/IncidentStates.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 
 /** A turn of the log. */
@@ -26,7 +26,7 @@ export class SharedMemory {
   /** The turns, by their conversations; a turn that has ended stays under another key. */
   readonly turns = new Map<string, LoggedTurn>()
   /** Turns that failed, and that no change has counted. */
-  uncounted: ReadonlyArray<FailedTurn> = []
+  failed: ReadonlyArray<FailedTurn> = []
   private ended = 0
   private readonly counted = new Set<Ids.TurnId>()
   /** Reads and writes fail. */
@@ -50,16 +50,18 @@ export class SharedMemory {
 
   readonly storage: IncidentStates["Service"] = {
     load: Effect.suspend(() => (this.isAway ? Effect.fail(AWAY) : Effect.succeed(this.all))),
-    uncounted: (from) => Effect.sync(() => this.uncounted.filter(({ end }) => end.endedAt >= from)),
     change: (decide, turns) =>
       Effect.suspend(() => {
         if (this.isAway) return Effect.fail(AWAY)
         const counted = new Set(turns.filter((turnId) => !this.counted.has(turnId)))
         for (const turnId of counted) this.counted.add(turnId)
-        this.uncounted = this.uncounted.filter(({ end }) => !counted.has(end.turnId))
+        this.failed = this.failed.filter(({ turn }) => !counted.has(turn.turnId))
         return Effect.succeed(this.apply(decide(this.all, counted)))
       })
   }
+
+  readonly uncounted = (since: number): Effect.Effect<ReadonlyArray<FailedTurn>> =>
+    Effect.sync(() => this.failed.filter(({ turn: { end } }) => end !== undefined && end.endedAt >= since))
 
   /** The standing of an endpoint by the log. */
   readonly standingOf = ({ at: now, since, target }: Question): Effect.Effect<Standing> =>
@@ -123,7 +125,8 @@ export class SharedMemory {
       const turnId = Ids.TurnId.make(`${conversationId}-${this.ended++}`)
       this.turns.set(turnId, turn)
       if (end.status !== "failed") return
-      this.uncounted = [...this.uncounted, { conversationId, target, end: { ...end, conversationId, turnId } }]
+      const failed = { model: turn.target, turn: { turnId, end: { ...end, conversationId, turnId } } }
+      this.failed = [...this.failed, failed]
     }
   }
 
