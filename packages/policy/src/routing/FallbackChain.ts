@@ -68,8 +68,10 @@ const UNTRIED: Tried = { targets: [], credentials: [] }
 const untried = ({ state }: Pick<Router.Question, "state">): { readonly state?: Tried } =>
   state === undefined ? {} : { state: UNTRIED }
 
+const decodeTried = Schema.decodeUnknownOption(Tried)
+
 const triedOf = (state: Schema.Json | undefined): Tried =>
-  Option.getOrElse(Schema.decodeUnknownOption(Tried)(state), () => UNTRIED)
+  state === undefined ? UNTRIED : Option.getOrElse(decodeTried(state), () => UNTRIED)
 
 /** A failure, with the facts for the decision about it. */
 interface Scene {

@@ -9,7 +9,7 @@
  * models (C12). It comes after credentials without known limits.
  */
 import type { Route } from "@holdfast/kernel"
-import { Target } from "@holdfast/wire"
+import type { Target } from "@holdfast/wire"
 import type { CountTokens, Models } from "./Models.ts"
 import * as Standing from "./Standing.ts"
 
@@ -109,10 +109,13 @@ export const isRouteTo = (
 
 /** Returns the target that is free first; if several are, the first in order. */
 export const soonest = (prospects: ReadonlyArray<TargetProspect>): TargetProspect | undefined =>
-  prospects.toSorted((a, b) => a.freeAt - b.freeAt)[0]
+  prospects.reduce<TargetProspect | undefined>(
+    (first, each) => (first !== undefined && first.freeAt <= each.freeAt ? first : each),
+    undefined
+  )
 
 /** Whether two targets are the same. */
-export const isSame = (a: Target.Target, b: Target.Target): boolean => Target.format(a) === Target.format(b)
+export const isSame = (a: Target.Target, b: Target.Target): boolean => a.provider === b.provider && a.model === b.model
 
 // --- internal
 
@@ -146,6 +149,7 @@ const usedOf = (
 }
 
 const best = (choices: ReadonlyArray<Choice>, kept: string | undefined): Choice | undefined => {
+  if (choices.length === 0) return undefined
   const free = choices.filter(({ pauses }) => pauses.length === 0)
   return (
     choices.find((choice) => choice.name === kept && isRateLimited(choice)) ??

@@ -102,6 +102,8 @@ const State = Schema.Struct({
 })
 type State = typeof State.Type
 
+const decodeState = Schema.decodeUnknownOption(State)
+
 const START: State = { limited: [], longestMs: 0, atOnce: 0, isHopeful: false }
 
 interface Scene {
@@ -133,7 +135,7 @@ const sceneOf = (
   const cycle = judged.filter(({ unfit }) => unfit === undefined).map(({ target }) => target)
   const cursor = all.findIndex((target) => Prospect.isSame(target, here.target))
   const following = [...all.slice(cursor + 1), ...all.slice(0, cursor + 1)]
-  const decoded = Option.getOrElse(Schema.decodeUnknownOption(State)(state), () => START)
+  const decoded = Option.getOrElse(decodeState(state), () => START)
   return {
     policy,
     situation,

@@ -153,8 +153,10 @@ type Entries = Standing["targets"]
 
 const isBy =
   (at: number) =>
-  ({ since = -Infinity }: Pause): boolean =>
-    since <= at
+  (pause: Pause): boolean =>
+    sinceOf(pause) <= at
+
+const sinceOf = ({ since = -Infinity }: Pause): number => since
 
 const askedOf = ({ askedUntil = -Infinity }: Pause): number => askedUntil
 
@@ -191,31 +193,24 @@ const join = (a: Entry, b: Entry): Entry => {
 
 /** The pauses that no other covers, in an order that does not depend on the given one (Standing.S1). */
 const uncovered = (pauses: ReadonlyArray<Pause>): ReadonlyArray<Pause> => {
-  const sorted = pauses.toSorted(compare)
   // Of equal pauses the last is kept; a covering pause may come before or after the covered one.
-  return sorted.filter(
-    (pause, i) => !sorted.some((other, j) => i !== j && (compare(pause, other) === 0 ? i < j : isCovered(pause, other)))
+  const left = pauses.filter(
+    (pause, i) => !pauses.some((other, j) => i !== j && (compare(pause, other) === 0 ? i < j : isCovered(pause, other)))
   )
+  return left.length < 2 ? left : left.toSorted(compare)
 }
 
 /**
  * Whether another pause covers a pause. The covered pause was found no later, so a success that ends the covering pause has ended both
  * (Standing.S3).
  */
-const isCovered = (pause: Pause, by: Pause): boolean => {
-  const other = sizesOf(by)
-  return compare(pause, by) < 0 && !sizesOf(pause).some((size, i) => size > (other[i] ?? size))
-}
+const isCovered = (pause: Pause, by: Pause): boolean =>
+  compare(pause, by) < 0 && sinceOf(pause) <= sinceOf(by) && pause.until <= by.until && askedOf(pause) <= askedOf(by)
 
-const sizesOf = (pause: Pause): ReadonlyArray<number> => [pause.since ?? -Infinity, pause.until, askedOf(pause)]
-
-/** Any total order that is always the same. */
-const compare = (a: Pause, b: Pause): number => {
-  const others = sizesOf(b)
-  for (const [i, size] of sizesOf(a).entries()) {
-    const other = others[i] ?? size
-    if (size !== other) return size < other ? -1 : 1
-  }
-  if (a.reason !== b.reason) return a.reason < b.reason ? -1 : 1
-  return Number(a.retryable) - Number(b.retryable)
-}
+/** Any total order that is always the same. The difference of two times that are absent is no number. */
+const compare = (a: Pause, b: Pause): number =>
+  sinceOf(a) - sinceOf(b) ||
+  a.until - b.until ||
+  askedOf(a) - askedOf(b) ||
+  Number(a.reason > b.reason) - Number(a.reason < b.reason) ||
+  Number(a.retryable) - Number(b.retryable)
