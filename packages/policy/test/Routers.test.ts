@@ -3,7 +3,6 @@ import type { Directive } from "@holdfast/kernel"
 import { Router } from "@holdfast/kernel"
 import type { Failure } from "@holdfast/wire"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 import * as Profile from "../src/profile/Profile.ts"
 import * as Routers from "../src/ports/Routers.ts"
 import * as Standing from "../src/routing/Standing.ts"
@@ -30,12 +29,12 @@ describe("a router", () => {
   it.effect("rule P8, P9: a finding of one turn routes the next turn elsewhere, until it is over", () =>
     Effect.gen(function* () {
       const router = yield* Router.Router
-      assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
+      const begunAt = (now: number) => Effect.map(router.begin(question, now), ({ route }) => route.target.provider)
+      assert.strictEqual(yield* begunAt(0), "a")
       const directive = yield* router.direct(situation(0), question)
       assert.deepInclude(directive, { _tag: "Retry", delayMs: 0 })
-      assert.strictEqual((yield* router.begin(question)).route.target.provider, "b")
-      yield* TestClock.adjust("6 minutes")
-      assert.strictEqual((yield* router.begin(question)).route.target.provider, "a")
+      assert.strictEqual(yield* begunAt(0), "b")
+      assert.strictEqual(yield* begunAt(360_000), "a")
     }).pipe(Effect.provide(Routers.layerMemory(policy)))
   )
 
@@ -53,13 +52,13 @@ describe("a router", () => {
       const route = { target: question.primary }
       const isPaused = () => Standing.of(stored, Standing.target(question.primary), 10) !== undefined
       const answered = router.answered ?? assert.fail("it handles no successes")
-      yield* answered(route, 0)
+      yield* answered(route, 0, 0)
       assert.deepStrictEqual([notes, isPaused()], [0, false])
       yield* router.direct(situation(5), question)
       assert.deepStrictEqual([notes, isPaused()], [1, true])
-      yield* answered(route, 4)
+      yield* answered(route, 4, 6)
       assert.deepStrictEqual([notes, isPaused()], [1, true])
-      yield* answered(route, 6)
+      yield* answered(route, 6, 6)
       assert.deepStrictEqual([notes, isPaused()], [2, false])
     })
   )
@@ -76,8 +75,8 @@ describe("a router", () => {
         load: () => Effect.succeed(stored),
         note: (changes) => Effect.sync(() => void (stored = Standing.merge(stored, changes)))
       })
-      yield* router.begin(question)
-      yield* (router.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1)
+      yield* router.begin(question, 0)
+      yield* (router.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1, 1)
       assert.isUndefined(Standing.of(stored, thing, 10))
     })
   )
@@ -93,7 +92,7 @@ describe("a router", () => {
         load: () => Effect.succeed(stored),
         note: (changes) => Effect.sync(() => void (stored = Standing.merge(stored, changes)))
       })
-      yield* (resumed.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1)
+      yield* (resumed.answered ?? assert.fail("it handles no successes"))({ target: question.primary }, 1, 1)
       assert.isUndefined(Standing.of(stored, thing, 10))
     })
   )

@@ -10,7 +10,7 @@
 import type { StorageError } from "@holdfast/journal"
 import { Standing } from "@holdfast/policy"
 import { Array, Context, Effect, Option, Schema } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { Rows, type SqlDatabase } from "@holdfast/journal/sql"
 import * as ProviderName from "../base/text/ProviderName.ts"
 
@@ -26,7 +26,7 @@ export class Standings extends Context.Service<
 >()("@holdfast/session-orchestrator/storage/Standings") {}
 
 /** Makes the port. */
-export const make = Effect.fnUntraced(function* ({ each, reads, sql }: SqlDatabase.SqlDatabase) {
+export const make = Effect.fnUntraced(function* ({ reads, sql, writes }: SqlDatabase.SqlDatabase) {
   const load = yield* reads(
     () => BETTER_LEFT_ALONE,
     (times: ReadonlyArray<number>) =>
@@ -35,48 +35,43 @@ export const make = Effect.fnUntraced(function* ({ each, reads, sql }: SqlDataba
         return new Map(times.map((now) => [now, Standing.expire(standing, now)]))
       })
   )
+  const note = writes(() => `record ${BETTER_LEFT_ALONE}`, noteAll(sql))
   return remembering({
-    load: (now) =>
-      Effect.map(
-        load(now),
-        Option.getOrElse(() => Standing.empty)
-      ),
-    note: each(`record ${BETTER_LEFT_ALONE}`, note(sql))
+    load: (now) => Effect.map(load(now), (found) => Option.getOrElse(found, () => Standing.empty)),
+    note: (...found) => note(found)
   })
 })
 
 /** Within so many milliseconds a pause is no news: in an outage, thousands of turns find the same. */
 export const NEWS_MS = 1_000
 
-/** Keeps in memory what this process has noted, and reads what the others have. */
+/** Keeps in memory what this process has noted, and reads what the others have. What needs no database is an `Exit`. */
 export const remembering = ({ load, note }: Standings["Service"]): Standings["Service"] => {
   let known = Standing.empty
   let stored = Standing.empty
   let readAt = -Infinity
   return {
-    load: (now) =>
-      Effect.suspend(() => {
-        known = Standing.expire(known, now)
-        if (Math.abs(now - readAt) < NEWS_MS) return Effect.succeed(known)
-        return Effect.map(load(now), (read) => {
-          readAt = now
-          stored = Standing.merge(Standing.expire(stored, now), read)
-          return (known = Standing.merge(known, read))
-        })
-      }),
-    note: (changes, now) =>
-      Effect.suspend(() => {
-        known = Standing.merge(known, changes)
-        const news = newsOf(changes, stored, known)
-        if (Standing.isEmpty(news)) return Effect.void
-        return Effect.map(note(news, now), () => void (stored = Standing.merge(stored, news)))
+    load: (now) => {
+      known = Standing.expire(known, now)
+      if (Math.abs(now - readAt) < NEWS_MS) return Effect.succeed(known)
+      return Effect.map(load(now), (read) => {
+        readAt = now
+        stored = Standing.merge(Standing.expire(stored, now), read)
+        return (known = Standing.merge(known, read))
       })
+    },
+    note: (changes, now) => {
+      known = Standing.merge(known, changes)
+      const news = newsOf(changes, stored, known)
+      if (Standing.isEmpty(news)) return Effect.void
+      return Effect.map(note(news, now), () => void (stored = Standing.merge(stored, news)))
+    }
   }
 }
 
 /** The same for what begins although the database is away: then nothing is known. */
 export const orUnknown = ({ load, note }: Standings["Service"]): Standings["Service"] => ({
-  load: (now) => Effect.orElseSucceed(load(now), () => Standing.empty),
+  load: (now) => Effect.catchEager(load(now), () => Effect.succeed(Standing.empty)),
   note
 })
 
@@ -86,7 +81,7 @@ export const ofClient = ({ load, note }: Standings["Service"], accountOf: () => 
   const own = (): string => (known ??= accountOf())
   return {
     load: (now) =>
-      Effect.map(load(now), (standing) =>
+      Effect.mapEager(load(now), (standing) =>
         renamed(standing, (provider) =>
           ProviderName.accountOf(provider) === own()
             ? ProviderName.withClientKey(ProviderName.configured(provider))
@@ -103,9 +98,11 @@ export const ofClient = ({ load, note }: Standings["Service"], accountOf: () => 
   }
 }
 
-/** Adds findings, and deletes pauses that have ended. */
-const note = (sql: SqlClient.SqlClient) =>
-  Effect.fnUntraced(function* (changes: Standing.Standing, now: number): Effect.fn.Return<void, SqlError.SqlError> {
+/** Adds findings, those of one commit as one, and deletes pauses that have ended. */
+const noteAll = (sql: SqlClient.SqlClient) =>
+  Effect.fnUntraced(function* (all: ReadonlyArray<readonly [changes: Standing.Standing, now: number]>) {
+    const changes = all.map(([changes]) => changes).reduce(Standing.merge)
+    const now = Math.min(...all.map(([, now]) => now))
     const names = Array.dedupe(rowsOf(changes).map(({ name }) => name))
     const known = names.length === 0 ? Standing.empty : standingOf(readable(yield* held(sql, names)))
     const news = rowsOf(Standing.merge(known, changes)).filter(({ kind, name }) => changes[kind][name] !== undefined)
@@ -115,6 +112,7 @@ const note = (sql: SqlClient.SqlClient) =>
         INSERT INTO standings ${sql.insert(row)} ${Rows.replacing(sql, "kind, name", ["until", "pause"])}
         WHERE excluded.until >= standings.until`
     }
+    return all.map(() => undefined)
   })
 
 // --- internal

@@ -106,8 +106,8 @@ export const outcomeOf = (
   const recorded = once(ledger, withdrawn(ports, call.outcome(ports.now(), ports.draw)))
   const made = isJudged ? judged(ports, ledger, call.content, recorded) : recorded
   const isAnswer = made._tag === "Completed" || made.whole === true
-  const noted = isAnswer ? ports.router?.answered?.(ledger.routing.route, begunAt) : undefined
-  return noted === undefined ? made : Effect.as(noted, made)
+  const noted = isAnswer ? ports.router?.answered?.(ledger.routing.route, begunAt, ports.now()) : undefined
+  return noted === undefined ? made : Effect.mapEager(noted, () => made)
 }
 
 // --- internal
@@ -126,12 +126,12 @@ const call = (
 }
 
 const route = (
-  { router }: Pick<Ports, "router">,
+  { now, router }: Pick<Ports, "now" | "router">,
   { from, question }: Of<"Route">
 ): Effect.Effect<Records.Beginning, TurnStopped> => {
   if (router === undefined || question === undefined) throw new Error("this route is no question to a router")
-  const chosen = router.begin(question)
-  return from === undefined ? chosen : Effect.map(chosen, (beginning) => ({ ...beginning, from }))
+  const chosen = router.begin(question, now())
+  return from === undefined ? chosen : Effect.mapEager(chosen, (beginning) => ({ ...beginning, from }))
 }
 
 const decision = (
@@ -139,7 +139,7 @@ const decision = (
   { question, situation }: Of<"Decide">
 ): Effect.Effect<Records.Directive, TurnStopped> => {
   if (router === undefined || question === undefined) throw new Error("this decision is no question to a router")
-  return Effect.map(router.direct({ ...situation, now: now() }, question), (directive) =>
+  return Effect.mapEager(router.direct({ ...situation, now: now() }, question), (directive) =>
     Directives.marked(directive, situation)
   )
 }

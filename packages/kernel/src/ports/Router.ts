@@ -7,6 +7,7 @@
  *
  * - A router may read the findings of other turns (a target cooling down, a credential used up) and report its own. Reporting the
  *   same finding twice must do no harm, because a decision or an attempt whose record was lost is made again.
+ * - An answer that waits for nothing is best an `Exit`: hosts need no fiber for it.
  * - It is not asked about a failure that no route can help: after content (D4), a context that is too long (P2), a bug that has
  *   come three times (C10).
  */
@@ -42,14 +43,14 @@ export { Beginning } from "../records/Records.ts"
 export class Router extends Context.Service<
   Router,
   {
-    /** Chooses the route of a step's first attempt (P9). */
-    readonly begin: (question: Question) => Effect.Effect<Beginning, TurnStopped>
+    /** Chooses the route of a step's first attempt (P9), at a moment in epoch milliseconds. */
+    readonly begin: (question: Question, now: number) => Effect.Effect<Beginning, TurnStopped>
     /** Decides about a failure. `situation` has the facts that a strategy alone would receive. */
     readonly direct: (situation: Situation, question: Question) => Effect.Effect<Directive, TurnStopped>
     /**
      * Called when a call on a route has succeeded, before its outcome is recorded; the call began at `began`, in epoch milliseconds. Older
      * pauses of the route end with it (C12). Absent: this router keeps no findings.
      */
-    readonly answered?: (route: Route, began: number) => Effect.Effect<void, TurnStopped>
+    readonly answered?: (route: Route, began: number, now: number) => Effect.Effect<void, TurnStopped>
   }
 >()("@holdfast/kernel/Router") {}

@@ -218,8 +218,7 @@ export class Driver {
     this.turns.set(session, turn)
     life.onAbort = () => this.soon(turn, () => this.cutOff(turn, ABORTED))
     if (Deferred.isDoneUnsafe(life.abort)) turn.cut = ABORTED
-    const { persisted } = resumption
-    this.during(turn, () => this.feed(turn, { _tag: "Begin", known, persisted, cut: turn.cut }))
+    this.during(turn, () => this.feed(turn, { _tag: "Begin", known, persisted: resumption.persisted, cut: turn.cut }))
   }
 
   /** Takes an input, and performs what follows. */
@@ -266,12 +265,13 @@ export class Driver {
     life.begins(false)
     if (command._tag === "Call") return this.call(turn, command)
     const { ledger, setup } = engine.state
-    const name = command._tag === "RunTool" ? setup.life : ""
-    this.run(
-      turn,
-      command,
-      Effect.suspend(() => Performer.resultOf(ports, ledger, command, { life: name }))
-    )
+    let performed: Performed
+    try {
+      performed = Performer.resultOf(ports, ledger, command, { life: command._tag === "RunTool" ? setup.life : "" })
+    } catch (defect) {
+      performed = Exit.die(defect)
+    }
+    this.run(turn, command, performed)
   }
 
   private call(turn: DrivenTurn, command: Call): void {
@@ -300,11 +300,11 @@ export class Driver {
     this.feed(turn, { _tag: "Done", record: Records.recordOf("Attempt", command, outcome) })
   }
 
-  /** Performs a command in a fiber. */
+  /** Performs a command, in a fiber unless it has its outcome already, as most answers of a router have. */
   private run(turn: DrivenTurn, command: Engine.Command, effect: Performed): void {
+    if (isOver(effect)) return this.done(turn, command, effect)
     let outcome: Outcome = Exit.interrupt()
     const fiber = this.fork(Effect.map(Effect.exit(effect), (exit) => void (outcome = exit)))
-    // What waits for nothing, such as most questions to a router, is part of this pass.
     if (fiber.pollUnsafe() !== undefined) return this.done(turn, command, outcome)
     turn.performing.add(fiber)
     const done = (): void => {
@@ -405,9 +405,10 @@ export class Driver {
 
 type Performed = Effect.Effect<Records.TurnRecord["value"], TurnStopped.TurnStopped>
 
-/** What became of a command that a fiber has performed. */
+/** What became of a command. */
 type Outcome = Exit.Exit<Records.TurnRecord["value"], TurnStopped.TurnStopped>
 
+const isOver = (effect: Performed): effect is Outcome => Exit.isExit(effect)
 const nothing = (): void => {}
 
 /** Whether a first failure is waited for, or would be but for a limit of waiting. */

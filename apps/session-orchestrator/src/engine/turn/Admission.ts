@@ -143,7 +143,7 @@ export const remembering = (turn: TurnLife.TurnLife) => {
       ...router,
       // A retry elsewhere waits at another gate.
       direct: (situation, question) =>
-        Effect.map(router.direct(situation, question), (directive) =>
+        Effect.mapEager(router.direct(situation, question), (directive) =>
           directive._tag === "Retry" && directive.route === undefined ? noted(directive) : directive
         )
     })

@@ -47,10 +47,10 @@ export const routerOf = (
   })
   return {
     ...router,
-    begin: (question) =>
-      router.begin(
-        question.current === undefined && last !== undefined ? { ...question, current: { target: last } } : question // rule P9
-      )
+    begin: (question, now) => {
+      const isFirst = question.current === undefined && last !== undefined
+      return router.begin(isFirst ? { ...question, current: { target: last } } : question, now) // rule P9
+    }
   }
 }
 

@@ -99,7 +99,7 @@ export const retryingWrites =
       )
     }
     // A working disk costs nothing but this one look at the outcome.
-    return refused === undefined ? Effect.catch(effect, after) : after(refused)
+    return refused === undefined ? Effect.catchEager(effect, after) : after(refused)
   }
 
 /** The error of callers that wait for a turn when its process releases it. */

@@ -252,7 +252,7 @@ export class DryTurn {
 
   /** Reports an answer to a call that began at `began` to the router. */
   protected answered(began: number): void {
-    const answered = this.router?.answered?.(this.turn.state.ledger.routing.route, began)
+    const answered = this.router?.answered?.(this.turn.state.ledger.routing.route, began, this.around.clock.now())
     if (answered !== undefined) this.run(answered, nothing)
   }
 
