@@ -87,10 +87,12 @@ const entriesOf =
     return Effect.flatMap(rows, (rows) => {
       const entries: Array<Entry> = []
       for (const row of rows) {
-        const json = row.payload === null ? undefined : EventText.unpack(row.payload, { ...row, type: "message" }, row)
+        const { conversationId, id, payload, turnId } = row // to spread a row of SQLite costs more than its query
+        const origin = { conversationId, turnId, type: "message" }
+        const json = payload === null ? undefined : EventText.unpack(payload, origin, row)
         const message = json === undefined ? undefined : parsed(json)
         if (message === null) return Effect.flatMap(EventTable.decode(json), () => Effect.die(new Error(NO_MESSAGE)))
-        entries.push({ conversationId: row.conversationId, turnId: row.turnId, id: row.id, message })
+        entries.push({ conversationId, turnId, id, message })
       }
       return Effect.succeed(Map.groupBy(entries, ({ conversationId }) => conversationId))
     })
