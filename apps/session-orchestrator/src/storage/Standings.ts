@@ -102,11 +102,10 @@ export const ofClient = ({ load, note }: Standings["Service"], accountOf: () => 
 const noteAll = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (all: ReadonlyArray<readonly [changes: Standing.Standing, now: number]>) {
     const changes = all.map(([changes]) => changes).reduce(Standing.merge)
-    const now = Math.min(...all.map(([, now]) => now))
     const names = Array.dedupe(rowsOf(changes).map(({ name }) => name))
     const known = names.length === 0 ? Standing.empty : standingOf(readable(yield* held(sql, names)))
     const news = rowsOf(Standing.merge(known, changes)).filter(({ kind, name }) => changes[kind][name] !== undefined)
-    yield* sql`DELETE FROM standings WHERE until <= ${now}`
+    yield* sql`DELETE FROM standings WHERE until <= ${Math.min(...all.map(([, now]) => now))}`
     for (const row of news) {
       yield* sql`
         INSERT INTO standings ${sql.insert(row)} ${Rows.replacing(sql, "kind, name", ["until", "pause"])}

@@ -88,8 +88,8 @@ const entriesOf =
       const entries: Array<Entry> = []
       for (const row of rows) {
         const { conversationId, id, payload, turnId } = row // to spread a row of SQLite costs more than its query
-        const origin = { conversationId, turnId, type: "message" }
-        const json = payload === null ? undefined : EventText.unpack(payload, origin, row)
+        const json =
+          payload === null ? undefined : EventText.unpack(payload, { conversationId, turnId, type: "message" }, row)
         const message = json === undefined ? undefined : parsed(json)
         if (message === null) return Effect.flatMap(EventTable.decode(json), () => Effect.die(new Error(NO_MESSAGE)))
         entries.push({ conversationId, turnId, id, message })
