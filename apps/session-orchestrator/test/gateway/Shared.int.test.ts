@@ -14,7 +14,13 @@ import * as Runners from "../cluster/Runners.ts"
 import * as GatewayRig from "./GatewayRig.ts"
 import * as RawEndpoint from "./RawEndpoint.ts"
 
-const ASK = { model: "m", stream: true, messages: [{ role: "user", content: "the secret prompt" }] }
+/** For a document: the head of a stream leaves after 20 s, whatever comes of its call, and a busy machine takes longer. */
+const ASK = { model: "m", messages: [{ role: "user", content: "the secret prompt" }] }
+const ANSWER = {
+  id: "c",
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }]
+}
 const CHAT = "/to/own/chat/completions"
 const KEY = { authorization: "Bearer sk-of-the-client-0123", "session-id": "s" }
 
@@ -32,9 +38,11 @@ describe("a held call of runners that share a database", () => {
       const postgres = yield* PostgresServer.start
       const url = yield* postgres.withTables
       let isUp = false
-      const bytes = GatewayRig.chatStream("hello")
+      const bytes = Buffer.from(JSON.stringify(ANSWER))
       const endpoint = yield* RawEndpoint.start((call) =>
-        isUp ? GatewayRig.sendStream(call, bytes) : GatewayRig.sendError(call, 503)
+        isUp
+          ? call.response.writeHead(200, { "content-type": "application/json" }).end(bytes)
+          : GatewayRig.sendError(call, 503)
       )
       const start = Effect.gen(function* () {
         const runnerPort = yield* freePort
@@ -70,8 +78,7 @@ describe("a held call of runners that share a database", () => {
       const early: Array<Effect.Success<ReturnType<typeof post>>> = []
       const shards = new Set<number>()
       while (shards.size < GatewayRig.SHARDS) {
-        // A document: the head of a stream leaves after 20 s, however slow the machine.
-        early.push(yield* post(one, { ...ASK, stream: false, user: `${early.length}` }))
+        early.push(yield* post(one, { ...ASK, user: `${early.length}` }))
         for (const { conversationId } of yield* waiting(early.length)) {
           shards.add(Holders.shardOf(Ids.ConversationId.make(conversationId), GatewayRig.SHARDS))
         }

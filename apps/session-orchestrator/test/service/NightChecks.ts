@@ -63,6 +63,7 @@ export const timeless = (text: string): string =>
     .replaceAll(/\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}Z)?/g, "DATE")
     .replaceAll(/\b\d{2}:\d{2}\b/g, "TIME")
     .replaceAll(/\b\d+ [hms]\b(?: \d+ [ms]\b)?/g, "LENGTH")
+    .replaceAll("LENGTH at TIME", "TIME-TIME") // within one minute
     .replace(/(calls saved by the gate +)\d+/, "$1COUNT")
     .replaceAll(/ +/g, " ")
 
