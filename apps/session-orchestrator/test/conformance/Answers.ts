@@ -12,23 +12,16 @@ export interface Wire {
   readonly ms: (ms: number) => number
 }
 
-/** Events inside the calling program, which no server can cause. */
-export type Inside =
-  /** The client fails with this. */
-  | { readonly throws: unknown }
-  /** The response takes its time. */
-  | { readonly takesMs: number; readonly response: ScriptedServer.ScriptedResponse }
+/** A response that takes its time. */
+export interface Late {
+  readonly takesMs: number
+  readonly response: ScriptedServer.ScriptedResponse
+}
 
-export type Answer = (wire: Wire) => ScriptedServer.ScriptedResponse | Inside
+export type Answer = (wire: Wire) => ScriptedServer.ScriptedResponse | Late
 
-export const isInside = (response: ReturnType<Answer>): response is Inside =>
-  typeof response === "object" && ("throws" in response || "takesMs" in response)
-
-/** The points at which a response waits for the test. */
-export const gatesOf = (response: ReturnType<Answer>): ReadonlyArray<ScriptedServer.ResponseGate> =>
-  typeof response === "object" && "frames" in response
-    ? response.frames.filter((frame) => typeof frame !== "string")
-    : []
+export const isLate = (response: ReturnType<Answer>): response is Late =>
+  typeof response === "object" && "takesMs" in response
 
 /** The tool for the final report. */
 export const REPORT = "final_report"
@@ -208,19 +201,12 @@ export const header =
   (status: number, name: string, value: string): Answer =>
   () => ({ status, headers: { [name]: value }, body: { error: { message: "Please wait." } } })
 
-// --- inside
-
-/** The client fails. */
-export const throws =
-  (error: unknown): Answer =>
-  () => ({ throws: error })
-
 /** The response takes its time. */
 export const takes =
   (takesMs: number, answer: Answer): Answer =>
   (wire) => {
     const response = answer(wire)
-    return isInside(response) ? response : { takesMs, response }
+    return isLate(response) ? response : { takesMs, response }
   }
 
 // --- internal

@@ -2,7 +2,7 @@
 import { defined, type Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Scenario, type Turn, type When, aborted, answered, failed, waits } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, asks, overloaded, says } = Answers
 
@@ -65,7 +65,7 @@ const classification: ReadonlyArray<Scenario> = [
   ).map(([how, answer]) =>
     endsIn(`rule P2: a context that is too long is not sent again: known ${how}`, "context-overflow", [answer], [], {
       retry: INTERACTIVE,
-      formats: BOTH
+      format: "anthropic"
     })
   )
 ]
@@ -76,7 +76,7 @@ const backoff: ReadonlyArray<Scenario> = [
     "overloaded",
     times(4, overloaded),
     waits(...BACKOFF).map((wait) => ({ ...wait, maxAttempts: 3 })),
-    { retry: INTERACTIVE, formats: BOTH }
+    { retry: INTERACTIVE, format: "anthropic" }
   ),
   outlives(
     "rule P3: the number of retries and the base of the backoff can be set",
@@ -234,7 +234,7 @@ const chains: ReadonlyArray<Scenario> = [
   {
     title: "rule P12: a failed response stays in the history, and the next prompt does without it",
     retry: INTERACTIVE,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [Answers.breaksOff("Half of")],
@@ -299,7 +299,6 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P15: a client can read that a conversation retries, which retry it is, and that it was switched",
     retry: INTERACTIVE,
-    only: { runner: "service", because: "a state that clients read" },
     turns: [
       {
         given: [overloaded, says(ANSWER)],
@@ -318,7 +317,6 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P15: switched off it makes no retry, switched on again it does",
     retry: INTERACTIVE,
-    only: { runner: "service", because: "a switch of the conversation's" },
     turns: [
       {
         given: [overloaded],
@@ -332,7 +330,6 @@ const controls: ReadonlyArray<Scenario> = [
   {
     title: "rule P15: switched off in a wait, the next failure ends the turn",
     retry: INTERACTIVE,
-    only: { runner: "service", because: "a switch of the conversation's" },
     turns: [
       {
         given: [overloaded, overloaded],

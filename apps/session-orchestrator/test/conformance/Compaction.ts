@@ -17,7 +17,7 @@ import {
   provedAt,
   waits
 } from "./RuleScenario.ts"
-import { ANSWER, BOTH, SECOND, endsIn } from "./Shapes.ts"
+import { ANSWER, SECOND, endsIn } from "./Shapes.ts"
 
 const { callsTool, overloaded, reset, says, status } = Answers
 
@@ -50,7 +50,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title:
       "rule P19: the model summarises the older messages, and the step runs again; no client gets the summary, and the history loses nothing",
     retry: INTERACTIVE,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       greeting,
       {
@@ -113,7 +113,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     [],
     {
       retry: INTERACTIVE,
-      formats: BOTH
+      format: "anthropic"
     }
   ),
   {

@@ -3,24 +3,22 @@ import { describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as PlayedScenario from "./PlayedScenario.ts"
 import { chapters } from "./Chapters.ts"
-import type * as RuleScenario from "./RuleScenario.ts"
 import * as ServiceRunner from "./ServiceRunner.ts"
 
 /** How much longer the delays of a scenario are that was played otherwise than it should. */
 const LONGER = 20
 
 describe.concurrent.each(chapters)("$name", ({ scenarios }) => {
-  for (const scenario of scenarios.filter(({ only }) => only?.runner !== "kernel")) {
+  for (const scenario of scenarios) {
     const scale = ServiceRunner.scaleOf(scenario)
-    const played = (format: RuleScenario.Format, scale: number) =>
+    const { format = "openai" } = scenario
+    const played = (scale: number) =>
       Effect.map(ServiceRunner.play(scenario, format, scale), (played) =>
         PlayedScenario.verify(scenario, played, (ms) => ms / scale)
       )
-    // The kernel's run has each format of a scenario, through the same adapters.
-    const format = scenario.formats?.at(-1) ?? "openai"
     it.live(`${scenario.title} (${format})`, () =>
       // On a machine that stands still for longer than a delay or a limit, another event comes first: with longer ones none does.
-      Effect.catchCause(played(format, scale), () => played(format, Math.max(1, scale / LONGER)))
+      Effect.catchCause(played(scale), () => played(Math.max(1, scale / LONGER)))
     )
   }
 })

@@ -53,7 +53,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SPARE),
     targets: TWO,
     scale: 1,
-    only: { runner: "service", because: "the kernel keeps no state for clients" },
     turns: [
       {
         given: [overloaded, says(ANSWER)],

@@ -12,7 +12,7 @@ import {
   fallsBack,
   provedAt
 } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
+import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, takes } = Answers
 
@@ -36,7 +36,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P7: after a used-up quota the turn switches to another key of the same provider at once, with a retry event only",
     retry: { profile: "interactive" },
     credentials: KEYS,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [exhausted(HOUR), says(ANSWER)],
@@ -134,30 +134,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
       }
     ],
     history: ["user: Hello", AT_SPARE]
-  },
-  {
-    title: "rule P7: without another key or target the turn waits for the earliest reset",
-    credentials: KEYS,
-    only: {
-      runner: "kernel",
-      because: "the reset is a moment, and on a real clock some of the time until then has gone by"
-    },
-    turns: [
-      {
-        given: [exhausted(10 * MINUTE), exhausted(2 * HOUR), says(ANSWER)],
-        follows: {
-          calls: [FIRST, SECOND_KEY, FIRST],
-          events: [
-            ...BEGUN,
-            switchedKey,
-            { type: "provider-retry", attempt: 1, delayMs: 10 * MINUTE, reason: "quota-exhausted" },
-            ...answered(1)
-          ],
-          shown: ANSWER
-        }
-      }
-    ],
-    history: ANSWERED
   },
   {
     title: "rule P6, P7: a reset beyond the cap fails the turn at once if no key is left",

@@ -3,7 +3,7 @@ import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { SPARE, THIRD, THREE } from "./ChainShapes.ts"
 import { BEGUN, type Expected, type Scenario, TARGET, answered, atOnce, called, failed, waits } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+import { ANSWER, ANSWERED, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { asks, callsTool, failsInStream, page, reset, says, silence, status } = Answers
 
@@ -46,12 +46,6 @@ const waiting: ReadonlyArray<Scenario> = [
     [silence, Answers.fallsSilent()],
     waits(1 * SECOND, 2 * SECOND).map((wait) => ({ ...wait, reason: "timeout" })),
     { retry: { ...CYCLING, requestTimeout: { firstContent: "1 minute" } }, scale: 200 }
-  ),
-  outlives(
-    "rule A8: the limit is 10 minutes",
-    [silence],
-    [{ type: "provider-retry", reason: "timeout", delayMs: 1 * SECOND }],
-    { retry: CYCLING, only: { runner: "kernel", because: "10 minutes, and a limit that a slow machine must not meet" } }
   ),
   outlives("rule A3, A7: an answer that is none is not waited for", [page(200)], [atOnce(0, "invalid-response")], {
     retry: CYCLING
@@ -342,7 +336,7 @@ const turning: ReadonlyArray<Scenario> = [
 const tools: ReadonlyArray<Scenario> = [
   {
     title: "rule A10: a malformed tool call is answered to the model, and the turn continues",
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [Answers.callsBadly("send"), says(ANSWER)],

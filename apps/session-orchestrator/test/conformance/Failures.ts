@@ -2,7 +2,7 @@
 import type { Failure } from "@holdfast/wire"
 import * as Answers from "./Answers.ts"
 import { BEGUN, type Pattern, type Scenario, answered } from "./RuleScenario.ts"
-import { ANSWER, BOTH, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+import { ANSWER, MINUTE, SECOND, endsIn, outlives } from "./Shapes.ts"
 
 const { says } = Answers
 
@@ -39,7 +39,7 @@ const classification: ReadonlyArray<Scenario> = [
       { type: "provider-retry", reason: "overloaded", code: "529", message: "Overloaded" },
       { type: "provider-retry", reason: "server-error", code: "500", message: "Internal server error" }
     ],
-    { formats: ["anthropic"] }
+    { format: "anthropic" }
   ),
   outlives(
     "rule C2: 408, 409, 425, 429 and every 5xx are retried, each with its reason",
@@ -51,7 +51,7 @@ const classification: ReadonlyArray<Scenario> = [
     Answers.status(402, "quota")
   ]),
   endsIn("rule C2: so is insufficient_quota with a 429", "quota-exhausted", [Answers.status(429, "quota")], [], {
-    formats: BOTH
+    format: "anthropic"
   }),
   outlives(
     "rule C2: a quota whose reset is named is waited for",
@@ -70,31 +70,11 @@ const classification: ReadonlyArray<Scenario> = [
     "rule C3: an error, a page and nothing inside a 200 are failures",
     [Answers.failsInStream("overloaded"), Answers.page(200), Answers.empty],
     secondsOf("overloaded", "invalid-response", "network"),
-    { retry: EVEN, formats: BOTH }
+    { retry: EVEN, format: "anthropic" }
   ),
   endsIn("rule C4: what an error quotes of the request is not read", "bad-request", [
     Answers.words(400, "Invalid value: 'rate limit exceeded, 503 overloaded'. Expected a number.")
-  ]),
-  outlives(
-    "rule C5: the cause of a thrown error is looked into",
-    [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 503 }) }))],
-    [{ type: "provider-retry", reason: "overloaded", code: "503" }],
-    { only: { runner: "kernel", because: "an error that no server brings about" } }
-  ),
-  endsIn(
-    "rule C5: a thrown error with a final status is final",
-    "auth",
-    [Answers.throws(new Error("request failed", { cause: Object.assign(new Error("no"), { status: 401 }) }))],
-    [],
-    { only: { runner: "kernel", because: "an error that no server brings about" } }
-  ),
-  endsIn(
-    "rule C10: a bug is retried twice, and no more",
-    "unknown",
-    times(3, Answers.throws(new TypeError("undefined is not a function"))),
-    secondsOf("unknown", "unknown"),
-    { retry: EVEN, only: { runner: "kernel", because: "a bug of the program itself" } }
-  )
+  ])
 ]
 
 const streams: ReadonlyArray<Scenario> = [
@@ -104,13 +84,13 @@ const streams: ReadonlyArray<Scenario> = [
     [Answers.justEnds("Here I")],
     [],
     {
-      formats: BOTH,
+      format: "anthropic",
       shown: "Here I"
     }
   ),
   outlives("rule C6: before any output it is asked for again", [Answers.justEnds("")], secondsOf("network"), {
     retry: EVEN,
-    formats: BOTH
+    format: "anthropic"
   }),
   outlives(
     "rule C7: half a tool call is no call and no content: the attempt is retried",
@@ -118,12 +98,12 @@ const streams: ReadonlyArray<Scenario> = [
     secondsOf("network"),
     {
       retry: EVEN,
-      formats: BOTH
+      format: "anthropic"
     }
   ),
   {
     title: "rule C7: a whole one is run",
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [Answers.callsTool("send"), says(ANSWER)],
@@ -148,7 +128,7 @@ const streams: ReadonlyArray<Scenario> = [
     "rule C8, D4: a preamble is no content: an overload after it is retried",
     [Answers.failsInStream("overloaded")],
     secondsOf("overloaded"),
-    { retry: EVEN, formats: BOTH }
+    { retry: EVEN, format: "anthropic" }
   ),
   outlives(
     "rule C8: keep-alives are no progress: the limit for the first content holds, and does not shrink",
@@ -165,10 +145,10 @@ const streams: ReadonlyArray<Scenario> = [
     "rule C9: however a request fails, only the turn repeats it",
     [Answers.reset, Answers.badGateway, Answers.empty, Answers.failsInStream("server-error"), Answers.page(200)],
     secondsOf("network", "server-error", "network", "server-error", "invalid-response"),
-    { retry: EVEN, formats: BOTH }
+    { retry: EVEN, format: "anthropic" }
   ),
   endsIn("rule C2, C9: a redirect is not followed, and ends the step", "bad-request", [Answers.page(307)], [], {
-    formats: BOTH
+    format: "anthropic"
   })
 ]
 

@@ -10,10 +10,9 @@ import {
   atOnce,
   failed,
   fallsBack,
-  provedAt,
-  waits
+  provedAt
 } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, BOTH, SECOND, endsIn, times } from "./Shapes.ts"
+import { ANSWER, ANSWERED, SECOND, endsIn, times } from "./Shapes.ts"
 
 const { asks, breaksOff, overloaded, says, status, words } = Answers
 
@@ -31,7 +30,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P8, P11: after a failure the turn switches at once to the next target of the chain, with an event, and another one at its first answer",
     retry: chain(SPARE),
     targets: TWO,
-    formats: BOTH,
+    format: "anthropic",
     turns: [{ given: [overloaded, says(ANSWER)], follows: takenOver }],
     history: ["user: Hello", AT_SPARE]
   },
@@ -203,13 +202,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
       `assistant at ${THIRD}: ${ANSWER}`
     ]
   },
-  endsIn(
-    "rule C10, P8: a bug of the program blames no target, and does not switch the turn",
-    "unknown",
-    times(3, Answers.throws(new TypeError("undefined is not a function"))),
-    waits(2 * SECOND, 4 * SECOND),
-    { retry: chain(SPARE), targets: TWO, only: { runner: "kernel", because: "a bug of the program itself" } }
-  ),
   {
     title: "rule P8, X4: `retry-now` runs the retry on the target that the wait would have led to",
     retry: chain(SPARE),
@@ -265,7 +257,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
       "rule P15: if retries are switched off during a wait, the next failure ends the turn, even with a fallback left",
     retry: chain(SPARE),
     targets: TWO,
-    only: { runner: "service", because: "a switch of the conversation's" },
     turns: [
       {
         given: [overloaded, overloaded, overloaded],
@@ -289,7 +280,6 @@ export const scenarios: ReadonlyArray<Scenario> = [
     title: "rule P15: switched off, nothing takes over",
     retry: chain(SPARE),
     targets: TWO,
-    only: { runner: "service", because: "a switch of the conversation's" },
     turns: [
       {
         given: [overloaded],

@@ -17,7 +17,7 @@ import {
   END_NOW
 } from "./ReportShapes.ts"
 import { BEGUN, BEGUN_AGAIN, type Scenario, TARGET, aborted, atOnce, called } from "./RuleScenario.ts"
-import { BOTH, SECOND } from "./Shapes.ts"
+import { SECOND } from "./Shapes.ts"
 
 const { callsTool, failsInStream, overloaded, reports, says, status, REPORT } = Answers
 
@@ -25,7 +25,7 @@ const guidance: ReadonlyArray<Scenario> = [
   {
     title: "rule A13: a report that is handed in ends the turn, and is in its seal",
     retry: REPORTING,
-    formats: BOTH,
+    format: "anthropic",
     turns: [{ given: [reports(GOOD)], follows: { offered: [[REPORT]], events: [...BEGUN, ...reported()] } }],
     history: ["user: Hello", ...HANDED_IN]
   },
@@ -57,7 +57,7 @@ const guidance: ReadonlyArray<Scenario> = [
     title:
       "rule A9, A15: an answer of words alone is retried: the model gets the guidance, and nothing else of the attempt",
     retry: REPORTING,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [says("All is well."), reports(GOOD)],
@@ -340,7 +340,7 @@ const failing: ReadonlyArray<Scenario> = [
   {
     title: "rule A14: and when nothing is retried at all",
     retry: { ...REPORTING, profile: "overnight" },
-    formats: ["anthropic"],
+    format: "anthropic",
     turns: [
       {
         given: [status(401, "auth")],

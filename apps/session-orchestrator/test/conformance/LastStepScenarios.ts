@@ -16,7 +16,7 @@ import {
   reported
 } from "./ReportShapes.ts"
 import { BEGUN, type Expected, type Scenario, called } from "./RuleScenario.ts"
-import { BOTH, times } from "./Shapes.ts"
+import { times } from "./Shapes.ts"
 
 const { callsBadly, callsTool, overloaded, reports, says, REPORT } = Answers
 
@@ -48,7 +48,7 @@ const limits: ReadonlyArray<Scenario> = [
     title: "rule A11: the model is informed about the last allowed step, which offers the report alone",
     retry: { ...REPORTING, maxTurns: 3 },
     tools: ["look"],
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [callsTool("look"), callsTool("look"), reports(GOOD)],
@@ -145,7 +145,7 @@ const limits: ReadonlyArray<Scenario> = [
     title: "rule A11: a step whose request would be larger than the context budget is the last",
     retry: { ...REPORTING, finalReport: { ...REPORTING.finalReport, contextBudget: 1_000 } },
     tools: ["look"],
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [callsTool("look", {}, 900), callsTool("look", {}, 1_100), reports(GOOD)],
@@ -202,7 +202,7 @@ const malformed: ReadonlyArray<Scenario> = [
     title: `rule A10, A12: a report ${what} is answered like a failed call, and leaves one more step`,
     retry: { ...REPORTING, maxTurns: 9 },
     tools: ["look"],
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [answer, reports(GOOD)],

@@ -2,7 +2,7 @@
 import * as Answers from "./Answers.ts"
 import { SPARE, chain } from "./ChainShapes.ts"
 import { BEGUN, type Scenario, TARGET, answered, atOnce, fallsBack, provedAt, providerOf } from "./RuleScenario.ts"
-import { ANSWER, BOTH, HOUR, MINUTE, SECOND } from "./Shapes.ts"
+import { ANSWER, HOUR, MINUTE, SECOND } from "./Shapes.ts"
 
 const { asks, exhausted, overloaded, says, status, words } = Answers
 
@@ -22,7 +22,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SMALL, SPARE),
     targets: [TARGET, SMALL, SPARE],
     credentials: KEYS,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [exhausted(3 * HOUR), says(ANSWER)],
@@ -40,7 +40,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     retry: chain(SMALL),
     targets: [TARGET, SMALL],
     credentials: KEYS,
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [exhausted(3 * HOUR), status(503, "unavailable"), says(ANSWER)],

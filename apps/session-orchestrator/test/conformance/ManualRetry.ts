@@ -11,7 +11,7 @@ import {
   failed,
   waits
 } from "./RuleScenario.ts"
-import { ANSWER, BOTH, SECOND, outlives } from "./Shapes.ts"
+import { ANSWER, SECOND, outlives } from "./Shapes.ts"
 
 const { breaksOff, overloaded, says, status } = Answers
 
@@ -29,14 +29,14 @@ const INTERACTIVE = { profile: "interactive" } as const
 const manual: ReadonlyArray<Scenario> = [
   {
     title: "rule M1: after an error before content it runs the model again from the last user message",
-    formats: BOTH,
+    format: "anthropic",
     turns: [{ given: [status(401, "auth")], follows: { events: [...BEGUN, ...failed("auth")] } }, again],
     history: ["user: Hello", "assistant (auth):", `assistant: ${ANSWER}`]
   },
   {
     title:
       "rule M1: after an answer that broke off it runs the prompt again: the partial text stays in the history, and the model never gets it",
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [breaksOff("Half of")],
@@ -48,7 +48,7 @@ const manual: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule M1: after an abort in the middle of an answer",
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [Answers.holds("Half of")],
@@ -110,7 +110,7 @@ const manual: ReadonlyArray<Scenario> = [
   },
   {
     title: "rule M1: after an error in a later step it keeps the steps that were finished",
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [Answers.callsTool("send"), breaksOff("Half of")],
@@ -146,12 +146,6 @@ const aborts: ReadonlyArray<Scenario> = [
     ],
     waits(2 * SECOND, 4 * SECOND, 8 * SECOND).map((wait) => ({ ...wait, reason: "aborted" })),
     { retry: INTERACTIVE }
-  ),
-  outlives(
-    "rule M3: an abort error of the client's own library is retried too",
-    [Answers.throws(new DOMException("This operation was aborted", "AbortError"))],
-    waits(2 * SECOND),
-    { retry: INTERACTIVE, only: { runner: "kernel", because: "an error that no server brings about" } }
   )
 ]
 

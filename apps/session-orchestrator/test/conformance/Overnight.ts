@@ -1,7 +1,7 @@
 /** Stepped backoff within a budget: the default profile (rules D). */
 import * as Answers from "./Answers.ts"
-import { BEGUN, type Scenario, aborted, answered, failed, waits } from "./RuleScenario.ts"
-import { ANSWER, ANSWERED, BOTH, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
+import { BEGUN, type Scenario, aborted, answered, waits } from "./RuleScenario.ts"
+import { ANSWER, ANSWERED, HOUR, MINUTE, SECOND, endsIn, outlives, times } from "./Shapes.ts"
 
 const { OVERLOADED, badGateway, overloaded, says } = Answers
 
@@ -54,24 +54,7 @@ const schedule: ReadonlyArray<Scenario> = [
       }
     ],
     history: ANSWERED
-  },
-  endsIn(
-    "rule D2: the budget counts scheduled sleep, so slow attempts cost no retry",
-    "overloaded",
-    times(4, Answers.takes(5 * MINUTE, overloaded)),
-    waits(5 * SECOND, 10 * SECOND, 30 * SECOND),
-    { retry: { budget: "1 minute" }, only: { runner: "kernel", because: "responses that take minutes" } }
-  ),
-  endsIn(
-    "rule D2: by the wall clock the budget counts from the step's first failure, including the attempts",
-    "overloaded",
-    times(2, Answers.takes(5 * MINUTE, overloaded)),
-    waits(5 * SECOND),
-    {
-      retry: { budget: "5 minutes", measure: "wall-clock" },
-      only: { runner: "kernel", because: "responses that take minutes" }
-    }
-  )
+  }
 ]
 
 const trigger: ReadonlyArray<Scenario> = [
@@ -83,13 +66,13 @@ const trigger: ReadonlyArray<Scenario> = [
       { type: "provider-retry", attempt: 1, delayMs: 10 * SECOND, code: "429", reason: "overloaded" },
       { type: "provider-retry", attempt: 2, delayMs: 30 * SECOND, code: "502", reason: "server-error" }
     ],
-    { formats: BOTH }
+    { format: "anthropic" }
   ),
   outlives(
     "rule D3: an overload inside a 200 stream is retried",
     [Answers.failsInStream("overloaded")],
     [{ type: "provider-retry", delayMs: 5 * SECOND, reason: "overloaded" }],
-    { formats: BOTH }
+    { format: "anthropic" }
   ),
   outlives(
     "rule D3: a connection that is reset, or that closes before any output, is retried",
@@ -98,13 +81,7 @@ const trigger: ReadonlyArray<Scenario> = [
       { type: "provider-retry", attempt: 0, delayMs: 5 * SECOND, reason: "network" },
       { type: "provider-retry", attempt: 1, delayMs: 10 * SECOND, reason: "network" }
     ],
-    { formats: BOTH }
-  ),
-  outlives(
-    "rule D3, C5: every thrown error is retried, unless it is classified as not retryable",
-    [Answers.throws(new Error("the SDK broke"))],
-    waits(5 * SECOND),
-    { only: { runner: "kernel", because: "an error that no server brings about" } }
+    { format: "anthropic" }
   ),
   endsIn(
     "rule D3: an error that is not retryable ends the step: a wrong key",
@@ -112,7 +89,7 @@ const trigger: ReadonlyArray<Scenario> = [
     [Answers.status(401, "auth")],
     [],
     {
-      formats: BOTH
+      format: "anthropic"
     }
   ),
   endsIn("rule D3: an error that is not retryable ends the step: no such model", "model-unavailable", [
@@ -136,14 +113,14 @@ const content: ReadonlyArray<Scenario> = [
     "network",
     [Answers.breaksOff("Here I")],
     [],
-    { formats: BOTH, shown: "Here I" }
+    { format: "anthropic", shown: "Here I" }
   ),
   endsIn(
     "rule D4: an overload in the middle of an answer is not retried, although it is retryable",
     "overloaded",
     [Answers.failsInStream("overloaded", "Here I")],
     [],
-    { formats: BOTH, shown: "Here I" }
+    { format: "anthropic", shown: "Here I" }
   ),
   endsIn(
     "rule D4: nor is one in the answer that a retry got",
@@ -169,7 +146,7 @@ const told: ReadonlyArray<Scenario> = [
         target: "scripted/m"
       }
     ],
-    { formats: BOTH }
+    { format: "anthropic" }
   ),
   {
     title: "rule D6: a wait leaves nothing in the history, and nothing in the next prompt",
@@ -193,7 +170,7 @@ const told: ReadonlyArray<Scenario> = [
   {
     title: "rule D7: no error event comes before the last one, which is persisted and seals the turn",
     retry: { budget: "20 seconds" },
-    formats: BOTH,
+    format: "anthropic",
     turns: [
       {
         given: [overloaded, badGateway, overloaded],
@@ -226,15 +203,6 @@ const sleep: ReadonlyArray<Scenario> = [
     ],
     history: ["user: Hello", "assistant (aborted):"]
   })),
-  outlives(
-    "rule D10, D11: a wait of 30 days, more milliseconds than a timer can hold, is waited to its end",
-    [Answers.asks(DAYS_30, "retry-after")],
-    waits(DAYS_30),
-    {
-      retry: { budget: "Infinity" },
-      only: { runner: "kernel", because: "it takes 30 days, or a timer that is short of them" }
-    }
-  ),
   {
     title: "rule D11, X4: a wait of 30 days is not over at once, and a command can end it",
     retry: { budget: "Infinity" },
@@ -275,24 +243,6 @@ const sleep: ReadonlyArray<Scenario> = [
       }
     ],
     history: ["user: Hello", "assistant at other/n: calls send", "tool: send failed", `assistant at other/n: ${ANSWER}`]
-  },
-  {
-    title: "rule D14: a failed sleep ends the turn with that error, without another call",
-    only: { runner: "kernel", because: "a real sleep does not fail" },
-    turns: [
-      {
-        given: [overloaded],
-        when: [{ at: 0, act: "sleep fails" }],
-        follows: {
-          events: [
-            ...BEGUN,
-            ...waits(5 * SECOND),
-            ...failed("unknown", { attempt: 0, finalError: "There is no timer." })
-          ]
-        }
-      }
-    ],
-    history: ["user: Hello", "assistant (unknown):"]
   }
 ]
 

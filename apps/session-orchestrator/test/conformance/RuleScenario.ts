@@ -4,10 +4,8 @@
  * Given the responses to calls, the time and the actions of people, a scenario lists the calls, waits and events in order, and the
  * final history.
  *
- * RuleScenario.S1. A scenario does not depend on its runner. `KernelRunner` runs it against the kernel and the policies under the test clock,
- *     `ServiceRunner` against the whole service, over sockets, with its delays shortened.
- * RuleScenario.S2. Every listed call is made, and no other. Every event is listed; neighbouring deltas are one.
- * RuleScenario.S3. Durations are those of the rules, in milliseconds; a runner that shortens them shortens what it expects.
+ * RuleScenario.S1. Every listed call is made, and no other. Every event is listed; neighbouring deltas are one.
+ * RuleScenario.S2. Durations are those of the rules, in milliseconds; `ServiceRunner` shortens them, and what it expects.
  */
 import type { Models, Profile } from "@holdfast/policy"
 import type { ConversationState, Failure, TurnEvent } from "@holdfast/wire"
@@ -28,10 +26,8 @@ export interface Scenario {
   readonly models?: Models.Models
   /** The offered tools; each answers "done". Absent: none, and a call of a tool fails. */
   readonly tools?: ReadonlyArray<string>
-  /** The wire formats in which it runs. Absent: the first. */
-  readonly formats?: ReadonlyArray<Format>
-  /** Why one of the runners cannot run it. */
-  readonly only?: { readonly runner: "kernel" | "service"; readonly because: string }
+  /** The wire format in which it runs. Absent: `openai`. */
+  readonly format?: Format
   /** The factor by which the service shortens its delays. Absent: `SCALE`, or 1 if a person acts during a wait. */
   readonly scale?: number
   readonly turns: readonly [Turn, ...ReadonlyArray<Turn>]
@@ -61,8 +57,6 @@ export type Act =
   | "retry-now"
   | "auto-retry on"
   | "auto-retry off"
-  /** The sleep fails, which a real sleep does not (D14). */
-  | "sleep fails"
   /** Sends the turn to another target, `provider/model` (X4). */
   | { readonly switchesTo: string }
   /** The state of the conversation for a client (P15). */

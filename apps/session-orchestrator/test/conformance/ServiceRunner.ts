@@ -101,10 +101,8 @@ const configOf = Effect.fnUntraced(function* (
 
 /** A response of a server, with its delay. */
 const scripted = (response: ReturnType<Answers.Answer>, scale: number) => {
-  if (!Answers.isInside(response)) return Effect.succeed(response)
-  if ("throws" in response || typeof response.response === "string") {
-    return Effect.sync(() => assert.fail("no server can do this: the scenario is the kernel's alone"))
-  }
+  if (!Answers.isLate(response)) return Effect.succeed(response)
+  if (typeof response.response === "string") return Effect.sync(() => assert.fail("a late response has a head"))
   const { response: late, takesMs } = response
   const gate = ScriptedServer.gate()
   const opened = Effect.andThen(gate.reached, Effect.delay(gate.open, takesMs / scale))
@@ -142,8 +140,6 @@ const perform = Effect.fnUntraced(function* (service: Running, id: string, act: 
       assert.isBelow(status, 300)
       return
     }
-    case "sleep fails":
-      return assert.fail("a real sleep does not fail: the scenario is the kernel's alone")
     default:
       return act satisfies never
   }

@@ -7,8 +7,6 @@ export const SECOND = 1_000
 export const MINUTE = 60_000
 export const HOUR = 3_600_000
 
-export const BOTH = ["openai", "anthropic"] as const
-
 export const ANSWER = "Here I am."
 
 /** The history of an answered turn: it has no trace of the failures. */
