@@ -1,6 +1,5 @@
 /** Events of one turn, for tests. */
 import { Ids, type TurnEvent } from "@holdfast/wire"
-import type { Frame } from "../../src/engine/conversation/Conversations.ts"
 
 const ids = { conversationId: Ids.ConversationId.make("c"), turnId: Ids.TurnId.make("t") }
 
@@ -31,8 +30,6 @@ export const retry = (over: Partial<TurnEvent.ProviderRetry> = {}): TurnEvent.Pr
   target: "anthropic/claude",
   ...over
 })
-
-export const retryEnd = (success: boolean): TurnEvent.RetryEnd => ({ type: "retry-end", ...ids, success, attempt: 0 })
 
 export const modelChange = (to: string): TurnEvent.ModelChange => ({
   type: "model-change",
@@ -66,5 +63,3 @@ export const end = (status: TurnEvent.TurnStatus, over: Partial<TurnEvent.TurnEn
   usage: {},
   ...over
 })
-
-export const frame = (event: TurnEvent.TurnEvent): Frame => ({ event, json: JSON.stringify(event), id: undefined })

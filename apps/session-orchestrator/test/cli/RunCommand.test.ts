@@ -3,7 +3,7 @@ import type { TurnEvent } from "@holdfast/wire"
 import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as RunCommand from "../../src/cli/RunCommand.ts"
-import { delta, end, modelChange, retry, stepDiscarded } from "./GivenTurn.ts"
+import { delta, end, retry } from "./GivenTurn.ts"
 import * as Recorder from "./Recorder.ts"
 
 /** Shows a turn whose events the test emits. */
@@ -65,41 +65,6 @@ describe("run", () => {
     })
   )
 
-  it.effect("NO_COLOR is honoured", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: true, stderr: true }, { NO_COLOR: "1" })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(wait, delta("Hello"), end("failed"))
-      yield* turn.ended
-      // oxlint-disable-next-line no-control-regex -- colours are what must not be there.
-      expect(recorder.all()).not.toMatch(/\u001b\[\d+m/)
-    })
-  )
-
-  it.effect("rule P8, X2: without repainting, a switch and a discarded answer are printed all the same", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: false, stderr: false })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(
-        retry({ delayMs: 0, retryAt: 0, credential: "SPARE_KEY" }),
-        modelChange("openai/gpt-5"),
-        stepDiscarded("The process died."),
-        delta("Hello"),
-        end("completed")
-      )
-      yield* turn.ended
-      expect(recorder.stderr()).toBe(
-        [
-          "Turn t of conversation c.",
-          "anthropic/claude: 529 Overloaded - retry 1 at once, with SPARE_KEY",
-          "Goes on with openai/gpt-5 instead of anthropic/claude.",
-          "What was shown is void: The process died. It is answered anew.",
-          ""
-        ].join("\n")
-      )
-    })
-  )
-
   it.effect("a file gets the answer and nothing else; waits are printed beside it, at a modest rate", () =>
     Effect.gen(function* () {
       const recorder = Recorder.make({ stdout: false, stderr: true })
@@ -113,26 +78,6 @@ describe("run", () => {
         "Turn t of conversation c.\n" +
           "anthropic/claude: 529 Overloaded - retry 1 in 10 m 0 s, at 02:14:05\nretry 1 in 5 m 0 s\n"
       )
-    })
-  )
-
-  it.effect("a file gets an answer in one piece, even if messages are printed meanwhile", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: false, stderr: true })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(delta("Hello, "), modelChange("openai/gpt-5"), delta("world."), end("completed"))
-      yield* turn.ended
-      expect(recorder.stdout()).toBe("Hello, world.\n")
-    })
-  )
-
-  it.effect("an answer that ends its last line itself gets no second line break", () =>
-    Effect.gen(function* () {
-      const recorder = Recorder.make({ stdout: false, stderr: false })
-      const turn = yield* showing(recorder)
-      yield* turn.happens(delta("Hello\n"), end("completed"))
-      yield* turn.ended
-      expect(recorder.stdout()).toBe("Hello\n")
     })
   )
 

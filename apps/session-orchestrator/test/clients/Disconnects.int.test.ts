@@ -1,15 +1,13 @@
 /**
  * Clients whose connections are cut anywhere, over each transport: what each assembled is what is persisted (rule X3).
  *
- * The same scripts run over server-sent events, a WebSocket and lines, on real sockets, against the whole service and the simulated provider. For lines a
- * socket stands for the pipes of a process.
+ * The same scripts run over server-sent events and a WebSocket, on real sockets, against the whole service and the simulated provider.
  */
 import { describe } from "@effect/vitest"
-import { httpDriver, lineDriver } from "./Drivers.ts"
+import { httpDriver } from "./Drivers.ts"
 import { CUTS, proof } from "./Proof.ts"
 
 describe("a client whose connections are cut anywhere has what is persisted, without a gap and nothing twice", () => {
   proof("over server-sent events", httpDriver("http"), { cuts: CUTS })
   proof("over a WebSocket", httpDriver("websocket"), { cuts: CUTS })
-  proof("over lines", lineDriver, { cuts: CUTS })
 })

@@ -1,11 +1,4 @@
-/**
- * Several runners on one PostgreSQL, of which some die or freeze (X6).
- *
- * `test` runs them with few turns. The nightly form runs as many as it is told to, asleep and in the middle of an answer, and says
- * what it measured:
- *
- *     HOLDFAST_CLUSTER_TURNS=500/50 vitest run --config vitest.workspace.ts Cluster.e2e
- */
+/** Several runners on one PostgreSQL, of which some die or freeze (X6), with few turns: `simulate --cluster` has many. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import { stillWaits, withWait } from "../service/LongerWaits.ts"
@@ -17,7 +10,7 @@ import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
 import * as UnderWay from "./UnderWay.ts"
 
-const { WAIT_SECONDS, WHOLE, isNightly, whole } = UnderWay
+const { WAIT_SECONDS, WHOLE, whole } = UnderWay
 const { at } = Runners
 
 /** A guard against hanging. A test waits several times, and each of its waits has a guard of its own, which names it. */
@@ -28,8 +21,6 @@ const places = Semaphore.makeUnsafe(5)
 
 /** What a runner logs that lives and has lost the locks of its conversations. */
 const LOCKS_LOST = "Could not keep the locks of this runner"
-
-const measured = (what: string) => (isNightly ? Effect.logInfo(what) : Effect.void)
 
 const test = (title: string, run: Effect.Effect<void, unknown, Scope.Scope>, timeoutMs = TIMEOUT_MS) =>
   it.live(title, () => run.pipe(Effect.scoped, places.withPermits(1)), timeoutMs)
@@ -56,8 +47,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
   return { runners, both, first: at(both, 0), second: at(both, 1) }
 })
 
-// What is measured is measured alone.
-;(isNightly ? describe : describe.concurrent)("runners", () => {
+describe.concurrent("runners", () => {
   test(
     "rule D4: a runner that freezes past its lock and comes back late is fenced off: nothing is there twice",
     withWait(
@@ -68,12 +58,10 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
         first.child.kill("SIGSTOP")
         // A turn that wakes as its runner freezes has its call cut in two: the provider gets it when the runner resumes.
         yield* stillWaits(turns.wakesAt)
-        const frozenAt = Date.now()
         // Subscribers of the frozen runner receive nothing until it resumes.
         const late = yield* Audience.watch([second], turns.ids)
         yield* turns.gate.open
         yield* Audience.seenEnd(late, seconds)
-        yield* measured(`one of two frozen: all ended after ${Date.now() - frozenAt} ms`)
         const requests = runners.provider.count()
         first.child.kill("SIGCONT")
         // It finds out, and answers for all of them again.
@@ -93,47 +81,38 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
     2 * TIMEOUT_MS
   )
 
-  // Two of which one is frozen are above, and always run.
-  for (const count of isNightly ? [2, 3] : [3]) {
-    test(
-      `rule D4: X3: X6: of ${count} runners one is killed; the others have its turns, and each ends once, also for its clients`,
-      withWait(
-        WAIT_SECONDS,
-        Effect.fnUntraced(function* (seconds) {
-          const runners = yield* Runners.make(shared(), [`${seconds} seconds`])
-          const all = yield* runners.startAll(count)
-          const turns = yield* UnderWay.begin(runners, all, seconds)
-          const first = yield* Runners.busiest(all)
-          const survivors = all.filter((runner) => runner !== first)
-          const killedAt = Date.now()
-          yield* first.end("SIGKILL")
-          yield* runners.settled(survivors.length)
-          const tookOverMs = Date.now() - killedAt
-          for (const { stderr } of survivors) {
-            yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
-              text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
-            )
-          }
-          yield* turns.gate.open
-          const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
-          yield* measured(
-            `of ${count} runners one killed: taken over after ${tookOverMs} ms, ${cut} of ${UnderWay.STREAMING} answers begun anew, ` +
-              `all ended after ${Date.now() - killedAt} ms, ${runners.provider.count()} requests`
+  test(
+    "rule D4: X3: X6: of three runners one is killed; the others have its turns, and each ends once, also for its clients",
+    withWait(
+      WAIT_SECONDS,
+      Effect.fnUntraced(function* (seconds) {
+        const runners = yield* Runners.make(shared(), [`${seconds} seconds`])
+        const all = yield* runners.startAll(3)
+        const turns = yield* UnderWay.begin(runners, all, seconds)
+        const first = yield* Runners.busiest(all)
+        const survivors = all.filter((runner) => runner !== first)
+        yield* first.end("SIGKILL")
+        yield* runners.settled(survivors.length)
+        for (const { stderr } of survivors) {
+          yield* Process.eventually("the take-over in the log", Effect.sync(stderr), (text) =>
+            text.includes(`from runner 127.0.0.1:${first.runnerPort}, which is gone`)
           )
-          assert.isAtLeast(cut, 1)
-          UnderWay.assertAsked(runners.provider.count(), cut)
-          // Later subscribers receive it too.
-          const late = yield* runners.start
-          yield* runners.settled(count)
-          assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
-            `user: ${turns.ids[0]}`,
-            `assistant: ${WHOLE}`
-          ])
-        })
-      ),
-      2 * TIMEOUT_MS
-    )
-  }
+        }
+        yield* turns.gate.open
+        const { cut } = yield* UnderWay.assertEnded(at(survivors, 0), turns)
+        assert.isAtLeast(cut, 1)
+        UnderWay.assertAsked(runners.provider.count(), cut)
+        // Later subscribers receive it too.
+        const late = yield* runners.start
+        yield* runners.settled(3)
+        assert.deepStrictEqual(yield* late.history(turns.ids[0] ?? ""), [
+          `user: ${turns.ids[0]}`,
+          `assistant: ${WHOLE}`
+        ])
+      })
+    ),
+    2 * TIMEOUT_MS
+  )
 
   test(
     "rule X6: PostgreSQL is restarted under load: turns that sleep and turns that stream pause and go on, and each ends once",
@@ -154,12 +133,8 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
           assert.notInclude(types, "turn-end")
         }
         yield* postgres.start
-        const startedAt = Date.now()
         const { cut } = yield* UnderWay.assertEnded(at(both, 0), turns)
         yield* UnderWay.assertEnded(at(both, 1), turns)
-        yield* measured(
-          `PostgreSQL restarted: ${cut} of ${UnderWay.STREAMING} answers begun anew, all ended ${Date.now() - startedAt} ms after it was up`
-        )
         UnderWay.assertAsked(runners.provider.count(), cut)
         yield* runners.settled(2)
         for (const runner of both) assert.notInclude(runner.stdout() + runner.stderr(), PostgresServer.PASSWORD)
@@ -230,6 +205,7 @@ const pair = Effect.fnUntraced(function* (delays: ReadonlyArray<string>) {
         const until = Date.now() + 1_000 * seconds
         for (const id of ids) yield* first.call({ path: `/v1/conversations/${id}/wait-until`, body: { until } })
         const before = yield* Effect.forEach(ids, (id) => second.state(id))
+        yield* stillWaits(until)
         for (const { retryAt } of before) assert.strictEqual(retryAt, until)
         assert.strictEqual((yield* first.end("SIGTERM")).code, 0)
         const audience = yield* Audience.watch([second], ids)

@@ -1,13 +1,10 @@
 /**
  * Turns under way on several runners, asleep and in the middle of an answer, and what has to be true of them in the end, whatever
  * has happened to a runner.
- *
- * `HOLDFAST_CLUSTER_TURNS=500/50` sets the numbers of sleeping and streaming turns, and selects the nightly form.
  */
 import { assert } from "@effect/vitest"
 import * as ScriptedServer from "@holdfast/simulated/testing"
 import { Effect, Schedule } from "effect"
-import process from "node:process"
 import * as Socket from "../http/Socket.ts"
 import { WaitIsOver } from "../service/LongerWaits.ts"
 import * as ProcessSetup from "../service/ProcessSetup.ts"
@@ -15,18 +12,15 @@ import * as Process from "../service/Process.ts"
 import * as Audience from "./Audience.ts"
 import * as Runners from "./Runners.ts"
 
-const given = (process.env.HOLDFAST_CLUSTER_TURNS ?? "").split("/").filter(Boolean).map(Number)
-
-export const isNightly = given.length > 0
-
 /** How many turns sleep, and how many stream, when something happens to a runner. */
-export const [SLEEPING = 20, STREAMING = 6] = given
+const SLEEPING = 20
+const STREAMING = 6
 
 /** Long enough for a turn to leave its session, and for something to happen before the first wakes. */
-export const WAIT_SECONDS = Math.max(6, Math.ceil(SLEEPING / 10))
+export const WAIT_SECONDS = 6
 
 /** The text of an interrupted answer, and of every other answer. */
-export const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
+const CUT = Array.from({ length: 12 }, (_, n) => `cut${n}`).join(" ")
 export const WHOLE = "The answer, once."
 
 export const whole = ProcessSetup.answer(WHOLE)

@@ -178,25 +178,6 @@ describe("a held call", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("whose endpoint falls silent before content is asked again after the limit on silence", () =>
-    Effect.gen(function* () {
-      const bytes = GatewayRig.chatStream("hello")
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: (call, n) => {
-          if (n > 2) return GatewayRig.sendStream(call, bytes)
-          if (n === 2) call.response.writeHead(200, { "content-type": "text/event-stream" }).write(": ping\n\n")
-        },
-        retry: { ...Service.QUICK, requestTimeout: { firstContent: Duration.millis(250) } }
-      })
-      const answer = yield* GatewayRig.post(service.port, CHAT, ASK, KEY)
-      expect(answer.body.equals(bytes)).toBe(true)
-      // On a slow machine an answer may be late too, and is asked for again.
-      expect(endpoint.calls.length).toBeGreaterThanOrEqual(3)
-      expect(answer.headers["x-holdfast-attempts"]).toBe(String(endpoint.calls.length))
-      for (const { closed } of endpoint.calls.slice(0, 2)) yield* Effect.promise(() => closed)
-    }).pipe(Effect.scoped)
-  )
-
   it.live(
     "goes on with another key of the provider, and with a configured model of its format, which its answer names",
     () =>
@@ -292,23 +273,6 @@ describe("a held call", () => {
       ])
       expect(endpoint.calls.length).toBe(1)
       expect(yield* turnsOf(service)).toEqual([])
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("that breaks off after content breaks off at the client, and is not retried", () =>
-    Effect.gen(function* () {
-      const half = 'data: {"choices":[{"delta":{"content":"half"}}]}\n\n'
-      const { endpoint, service } = yield* GatewayRig.start({
-        answer: ({ response }, n) => {
-          if (n === 1) return void response.writeHead(503).end()
-          response.writeHead(200, { "content-type": "text/event-stream" }).write(half)
-        }
-      })
-      const live = yield* service.open({ path: CHAT, headers: KEY, body: ASK })
-      expect([live.status, yield* live.until(half)]).toEqual([200, half])
-      endpoint.calls[1]?.response.destroy()
-      expect(yield* Effect.flip(live.next)).toMatchObject({ code: "ECONNRESET" })
-      expect(endpoint.calls.length).toBe(2)
     }).pipe(Effect.scoped)
   )
 

@@ -198,8 +198,6 @@ export const make = () => {
       )
   })
 
-  const die = Effect.die("not part of this test")
-
   return {
     calls,
     broken,
@@ -240,18 +238,18 @@ export const make = () => {
         newestOf: (id) =>
           Effect.sync(() => [...turns.values()].findLast(({ conversationId }) => conversationId === id)?.turnId)
       }),
-      Layer.succeed(TurnLists, { turns: () => die, conversations: () => die, setTitle: () => Effect.void }),
+      Layer.mock(TurnLists, { setTitle: () => Effect.void }),
       Layer.succeed(DryRuns, {
         run: () => Effect.succeed({ report: NOTHING_RAN, outages: [], assumptions: [] }),
         schedule: () =>
           Effect.succeed(SchedulePreviews.scheduleOf({ model: { provider: "test", model: "m" }, retry: {} }))
       }),
       Layer.succeed(TurnWebhooks, { check: () => Effect.void }),
-      Layer.succeed(PeriodReports, { ofConversation: () => Effect.die("a fake has no reports"), report: () => die }),
-      Layer.succeed(HealthReports, { read: die, configuration: { entries: [], unused: [], notices: [] } }),
+      Layer.mock(PeriodReports, {}),
+      Layer.mock(HealthReports, { configuration: { entries: [], unused: [], notices: [] } }),
       Layer.succeed(BulkRun, { run: () => Effect.succeed({ turns: [] }) }),
       Layer.succeed(RaisedLimits, { raise: Effect.succeed }),
-      Layer.succeed(Removal, { remove: () => die }),
+      Layer.mock(Removal, {}),
       Layer.succeed(Submissions, {
         submit: ({ prompt, turnId, ...options }) =>
           Effect.gen(function* () {
@@ -260,10 +258,7 @@ export const make = () => {
             return { turnId: id, conversationId, isNew: true }
           })
       }),
-      Layer.succeed(TurnLog, {
-        accept: () => die,
-        append: () => die,
-        load: () => die,
+      Layer.mock(TurnLog, {
         tail: () =>
           Effect.suspend(() =>
             broken.storage
@@ -277,25 +272,9 @@ export const make = () => {
                     interruption: undefined
                   }))
                 )
-          ),
-        events: () => Stream.die("not part of this test"),
-        history: () => die,
-        forget: () => die
+          )
       }),
-      Layer.succeed(Store, {
-        createConversation: () => die,
-        conversation: () => die,
-        change: () => die,
-        noteDeath: () => die,
-        deaths: () => die,
-        turn: () => die,
-        prompt: () => die,
-        resumption: () => die,
-        lastTurn: () => die,
-        turnEvents: () => die,
-        turnDigest: () => die,
-        recordOutline: () => die,
-        hasCommand: () => die,
+      Layer.mock(Store, {
         check: Effect.suspend(() =>
           broken.storage ? Effect.fail(new StorageError({ message: "The disk is full." })) : Effect.void
         )

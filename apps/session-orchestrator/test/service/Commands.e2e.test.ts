@@ -38,64 +38,6 @@ describe.concurrent("a process that is killed right after a 202", () => {
       assert.isAtMost(provider.count(), 3)
     })
   )
-
-  it.live("rule D8: to an abort has sealed the turn, and makes no further request", () =>
-    Effect.gen(function* () {
-      const { database, id, post, provider, service, start } = yield* Effect.flatMap(Process.directory, waiting)
-      const { status } = yield* post("abort")
-      assert.strictEqual(status, 202)
-      yield* service.end("SIGKILL")
-      assert.strictEqual(DatabaseReads.sealOf(database, "one"), "aborted")
-      const second = yield* start
-      assert.strictEqual((yield* second.state(id)).status, "idle")
-      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-      assert.match(text, /"type":"turn-end".*"status":"aborted"/)
-      assert.strictEqual(provider.count(), 1)
-    })
-  )
-
-  it.live("rule D8: to an abort of a queued turn never runs it, and runs the turn behind it", () =>
-    Effect.gen(function* () {
-      const { database, id, post, provider, service, start } = yield* Effect.flatMap(Process.directory, waiting)
-      for (const turn of ["two", "three"]) yield* service.call(ProcessSetup.submission(id, turn))
-      const { status } = yield* post("abort", { turnId: "two" })
-      assert.strictEqual(status, 202)
-      yield* service.end("SIGKILL")
-      assert.strictEqual(DatabaseReads.sealOf(database, "two"), "aborted")
-      const second = yield* start
-      assert.deepStrictEqual(JSON.parse((yield* second.call({ path: "/v1/turns/two" })).text).status, "aborted")
-      yield* second.call({ path: `/v1/conversations/${id}/retry-now`, body: {} })
-      assert.match(
-        (yield* second.call(ProcessSetup.request(id, "three"))).text,
-        /"type":"turn-end".*"status":"completed"/
-      )
-      const prompts = (yield* second.history(id)).filter((line) => line.startsWith("user"))
-      assert.deepStrictEqual(prompts, ["user: one", "user: three"])
-      assert.isAtMost(provider.count(), 4)
-    })
-  )
-
-  it.live("rule D8: to an abort, in the middle of an answer, has sealed the turn with the text so far", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
-      const { gate, response } = ProcessSetup.gated("One two three", 3)
-      provider.respond(response)
-      const first = yield* start
-      const id = yield* first.create()
-      const live = yield* first.open(ProcessSetup.request(id, "one"))
-      yield* gate.reached
-      yield* live.until("text-delta")
-      const { status } = yield* first.call({ method: "POST", path: `/v1/conversations/${id}/abort` })
-      assert.strictEqual(status, 202)
-      yield* first.end("SIGKILL")
-      const second = yield* start
-      const history = yield* second.history(id)
-      assert.match(history[1] ?? "", /^assistant: One/)
-      const { text } = yield* second.call(ProcessSetup.request(id, "one"))
-      assert.match(text, /"type":"turn-end".*"status":"aborted"/)
-      assert.strictEqual(provider.count(), 1)
-    })
-  )
 })
 
 if (SmallDisk.isPossible())

@@ -67,44 +67,6 @@ describe.concurrent("a process that is killed", () => {
         assert.strictEqual(provider.count(), 7)
       })
     ))
-
-  test("two hundred waiting turns are all taken up, and answered", () =>
-    Effect.gen(function* () {
-      const { provider, start } = yield* ProcessSetup.setup({ delays: ["1 hour"] })
-      provider.fallback(ProcessSetup.overloaded)
-      const first = yield* start
-      const ids = yield* Effect.forEach(Array.from({ length: 200 }), () => first.create(), { concurrency: 20 })
-      yield* Effect.forEach(
-        ids,
-        (id) => Effect.flatMap(first.open(ProcessSetup.request(id, id)), (live) => live.until("provider-retry")),
-        {
-          concurrency: 20
-        }
-      )
-      const before = yield* Effect.forEach(ids, (id) => first.state(id))
-      yield* first.end("SIGKILL")
-
-      const second = yield* start
-      const after = yield* Effect.forEach(ids, (id) => second.state(id))
-      assert.deepStrictEqual(after, before)
-      provider.fallback(ProcessSetup.answer("Good morning"))
-      const ends = yield* Effect.forEach(
-        ids,
-        (id) =>
-          Effect.gen(function* () {
-            yield* second.call({ method: "POST", path: `/v1/conversations/${id}/retry-now` })
-            return ProcessSetup.endOf(yield* ProcessSetup.turn(second, id, id))
-          }),
-        { concurrency: 20 }
-      )
-      assert.isTrue(ends.every(({ status }) => status === "completed"))
-      // Rule X5: some turns shared the failure of another call. Only real calls are counted.
-      assert.isTrue(ends.every(({ attempts }) => attempts === 1 || attempts === 2))
-      assert.strictEqual(
-        provider.count(),
-        ends.reduce((sum, { attempts }) => sum + attempts, 0)
-      )
-    }))
 })
 
 describe.concurrent("a process that is stopped", () => {

@@ -170,36 +170,6 @@ describe.concurrent("a turn with tools", () => {
 })
 
 describe.concurrent("a process that is killed while tools run", () => {
-  test("rule X1, X8: keeps the question about a call that needs approval, which runs once a person has approved it", () =>
-    Effect.gen(function* () {
-      const entry = { ...TestToolServers.unrulyEntry(), allow: ["append", "append_again"], confirm: ["append"] }
-      const setup = yield* setupOf({ unruly: entry })
-      const [file, gate] = [path.join(setup.directory, "runs"), path.join(setup.directory, "gate")]
-      fs.writeFileSync(gate, "")
-      const input = { file, gate }
-      setup.asks({ name: "append", input }, { name: "append_again", input })
-      setup.answers("Done.")
-      const first = yield* setup.start
-      const id = yield* first.create()
-      yield* Effect.forkScoped(Effect.ignore(turn(first, id)))
-      const stateOf = (service: ProcessSetup.Running) =>
-        Effect.map(service.call({ path: `/v1/conversations/${id}` }), ({ text }) => JSON.parse(text))
-      const question = yield* Process.eventually("the question", stateOf(first), ({ retry }) => retry !== undefined)
-      assert.deepStrictEqual(linesOf(file), ["append_again"])
-      yield* first.end("SIGKILL")
-
-      const second = yield* setup.start
-      assert.deepStrictEqual((yield* stateOf(second)).retry, question.retry)
-      const [call] = question.retry.asks.calls
-      const body = { toolCallId: call.toolCallId, approve: true, commandId: "k" }
-      const answered = () => second.call({ path: `/v1/conversations/${id}/answer-tool`, body })
-      assert.deepStrictEqual([(yield* answered()).status, (yield* answered()).status], [202, 202])
-      const events = yield* turn(second, id)
-      assert.strictEqual(statusOf(events), "completed")
-      assert.deepStrictEqual(linesOf(file), ["append_again", "append"])
-      assert.deepStrictEqual(setup.resultsOf(1), ["appended", "appended"])
-    }).pipe(Effect.scoped))
-
   test("rule X8: calls the idempotent tool again, never the other one, whose outcome it reports as unknown", () =>
     Effect.gen(function* () {
       const setup = yield* setupOf({ unruly: { ...TestToolServers.unrulyEntry(), idempotent: ["append_again"] } })

@@ -6,7 +6,6 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as SqlStore from "../../src/storage/sql/SqlStore.ts"
 import { Store } from "../../src/storage/Store.ts"
-import * as NumberedData from "./NumberedData.ts"
 
 const refusal = (errcode: number): SqlError.SqlError =>
   SqliteError.classify(Object.assign(new Error(`said ${errcode}`), { code: "ERR_SQLITE_ERROR", errcode }), "execute")
@@ -37,20 +36,6 @@ const given = Effect.gen(function* () {
   return { state, store: Context.get(context, Store) }
 })
 
-it.effect("a check reports a silent database within a second and a half", () =>
-  Effect.gen(function* () {
-    const { state, store } = yield* given
-    yield* store.check
-    state.transaction = "silent"
-    const fiber = yield* Effect.forkChild(Effect.flip(store.check), { startImmediately: true })
-    yield* TestClock.adjust("1499 millis")
-    assert.isUndefined(fiber.pollUnsafe())
-    yield* TestClock.adjust("1 milli")
-    const { message } = yield* Fiber.join(fiber)
-    assert.match(message, /^Could not read and write in d\.db: it has not answered for 1s 500ms\./)
-  })
-)
-
 it.effect("a check reports its database's last error, until a check succeeds", () =>
   Effect.gen(function* () {
     const { state, store } = yield* given
@@ -69,17 +54,5 @@ it.effect("a check reports its database's last error, until a check succeeds", (
     assert.strictEqual(yield* checked, "fine")
     state.transaction = "silent"
     assert.match(yield* checked, /it has not answered for 1s 500ms/)
-  })
-)
-
-it.effect("a refused write does not fail the check", () =>
-  Effect.gen(function* () {
-    const { state, store } = yield* given
-    yield* store.createConversation(NumberedData.conversation(1))
-    yield* Effect.flip(store.createConversation(NumberedData.conversation(1)))
-    state.transaction = "silent"
-    const fiber = yield* Effect.forkChild(Effect.flip(store.check), { startImmediately: true })
-    yield* TestClock.adjust("1500 millis")
-    assert.match((yield* Fiber.join(fiber)).message, /it has not answered for 1s 500ms/)
   })
 )

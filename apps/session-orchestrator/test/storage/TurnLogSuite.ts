@@ -6,7 +6,7 @@ import { JournalSuite } from "@holdfast/journal/testing"
 import { Records } from "@holdfast/kernel"
 import { Property } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Effect, type Layer, Option, Result, Schema, Stream } from "effect"
+import { Effect, type Layer, Result, Schema, Stream } from "effect"
 import * as fc from "fast-check"
 import * as TurnLog from "../../src/storage/TurnLog.ts"
 import * as Logged from "./Logged.ts"
@@ -152,23 +152,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
   )
 
   test(
-    "TurnLog.W2: records and the events that follow from them are stored together and once, also when they are written again",
-    Effect.gen(function* () {
-      const store = yield* Store
-      const answer = answerOf(1)
-      const stored = yield* Logged.append(NumberedData.turnId(1), 0, [record(0)], answer)
-      expect(stored.map(({ event }) => event)).toEqual(answer.events)
-      // As after a lost result.
-      expect(yield* Logged.append(NumberedData.turnId(1), 0, [record(0)], answer)).toEqual(stored)
-      expect(yield* store.turnEvents(NumberedData.turnId(1))).toEqual(stored)
-      expect(yield* Logged.load(NumberedData.turnId(1))).toEqual([record(0)])
-      expect(Option.isSome(Option.flatMapNullishOr(yield* store.turn(NumberedData.turnId(1)), ({ end }) => end))).toBe(
-        true
-      )
-    })
-  )
-
-  test(
     "TurnLog.W2: events alone are refused where another process has written records since, also in one commit",
     Effect.gen(function* () {
       const [one, other] = [NumberedData.turnId(1), NumberedData.turnId(2)]
@@ -260,23 +243,6 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
         }
       }).pipe(Effect.provide(layer)),
     { numRuns: runs }
-  )
-
-  test(
-    "a record of a turn that was never accepted is refused, alone",
-    Effect.gen(function* () {
-      const [refused, kept] = yield* Effect.all(
-        [
-          Effect.result(Logged.append(NumberedData.turnId(9), 0, [record(0)])),
-          Effect.result(Logged.append(NumberedData.turnId(1), 0, [record(0)]))
-        ],
-        { concurrency: "unbounded" }
-      )
-      expect(Result.isFailure(refused) && refused.failure.message).toContain(
-        "Could not record step/0/attempt/0 of turn turn-9"
-      )
-      expect(Result.isSuccess(kept)).toBe(true)
-    })
   )
 }
 

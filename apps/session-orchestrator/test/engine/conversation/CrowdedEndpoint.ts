@@ -1,7 +1,7 @@
 /** Runs a crowd of turns against one endpoint with little room, under a test clock. */
 import { Timer } from "@holdfast/journal"
 import type { Provider } from "@holdfast/kernel"
-import { type Failure, Ids } from "@holdfast/wire"
+import { type Failure } from "@holdfast/wire"
 import { Clock, Context, Effect, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Condition from "../../../src/base/system/Condition.ts"
@@ -20,8 +20,8 @@ export const LATENCY_MS = 1_000
 /** From a call to the end of its answer. */
 export const SERVICE_MS = 10_000
 
-/** Whether a call at `now` of the `turn`-th turn (`turnIdOf`), with `busy` others in progress, is answered. */
-export type Answers = (now: number, busy: number, turn: number) => boolean
+/** Whether a call at `now`, with `busy` others in progress, is answered. */
+export type Answers = (now: number, busy: number) => boolean
 
 type Events = ReturnType<Provider.Provider["Service"]["stream"]>
 
@@ -38,10 +38,6 @@ export class CrowdedEndpoint {
   refused = 0
   /** The ends of complete answers, in epoch milliseconds. */
   readonly ends: Array<number> = []
-  /** From a call to its refusal, or to its first content. */
-  latencyMs = LATENCY_MS
-  /** From a call to the end of its answer. */
-  serviceMs = SERVICE_MS
   private busy = 0
   private readonly answers: Answers
 
@@ -59,11 +55,11 @@ export class CrowdedEndpoint {
   }
 
   readonly provider: Provider.Provider["Service"] = {
-    stream: ({ turnId }) =>
+    stream: () =>
       Stream.unwrap(
         Effect.gen({ self: this }, function* () {
           const at = yield* Clock.currentTimeMillis
-          const isAnswered = this.answers(at, this.busy, Number(turnId.slice(TURN.length)))
+          const isAnswered = this.answers(at, this.busy)
           if (!isAnswered) this.refused++
           if (isAnswered) {
             yield* Effect.acquireRelease(
@@ -71,11 +67,10 @@ export class CrowdedEndpoint {
               () => Effect.sync(() => this.busy--)
             )
           }
-          const { latencyMs, serviceMs } = this
-          yield* Effect.sleep(latencyMs)
+          yield* Effect.sleep(LATENCY_MS)
           if (!isAnswered) return refusal
           const finish = Effect.gen({ self: this }, function* () {
-            yield* Effect.sleep(serviceMs - latencyMs)
+            yield* Effect.sleep(SERVICE_MS - LATENCY_MS)
             this.ends.push(yield* Clock.currentTimeMillis)
             return { type: "finish", finishReason: "stop" } as const
           })
@@ -85,18 +80,10 @@ export class CrowdedEndpoint {
   }
 }
 
-export interface Options {
-  readonly endpoint: CrowdedEndpoint
-  /** `shared`: with the gates of other services on the database. */
-  readonly gates?: "none" | "own" | "shared"
-}
-
 const endpointOf = () => ({ baseUrl: "http://crowded", credential: "KEY" })
 
-const GATES = { none: Gates.layerNoop, own: Gates.layer(endpointOf), shared: Gates.layerShared(endpointOf) }
-
-/** Starts a service before the endpoint, until the scope closes, over the database in the context. */
-export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own" }: Options) {
+/** Starts a service before the endpoint, with the gates of others on the database in the context, until the scope closes. */
+export const start = Effect.fnUntraced(function* (endpoint: CrowdedEndpoint) {
   const scope = yield* Scope.Scope
   const resources = Layer.mergeAll(
     Layer.succeed(Providers, {
@@ -106,37 +93,13 @@ export const start = Effect.fnUntraced(function* ({ endpoint, gates = "own" }: O
       credentials: {}
     }),
     Layer.succeed(Defaults, { model: { provider: "test", model: "m" }, retry: {}, models: {} }),
-    GATES[gates],
+    Gates.layerShared(endpointOf),
     Tools.layerNoop,
     Condition.layer
   ).pipe(Layer.provideMerge(Timer.layer))
   const context = yield* Layer.buildWithScope(Layer.fresh(Orchestrator.layer.pipe(Layer.provide(resources))), scope)
   return { conversations: Context.get(context, Conversations) }
 })
-
-export type Service = Effect.Success<ReturnType<typeof start>>
-
-const TURN = "turn-"
-
-export const turnIdOf = (n: number): Ids.TurnId => Ids.TurnId.make(`${TURN}${n}`)
-
-/** Sends prompts in separate conversations, evenly over `arrivalMs`; the clock moves to the end of that time. */
-export const prompts = (
-  { conversations }: Service,
-  turns: number,
-  move: (ms: number) => Effect.Effect<void>,
-  arrivalMs = 60_000
-) =>
-  Effect.gen(function* () {
-    const ids: Array<Ids.ConversationId> = []
-    for (let n = 0; n < turns; n++) {
-      const id = yield* conversations.create({})
-      ids.push(id)
-      yield* conversations.prompt(id, { prompt: "Hi", turnId: turnIdOf(n) })
-      yield* move(arrivalMs / turns)
-    }
-    return ids
-  })
 
 /**
  * Runs a test over a database in memory. Its clock waits for the work at one time, however long the machine takes: the usual test clock

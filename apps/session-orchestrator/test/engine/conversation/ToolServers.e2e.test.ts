@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Layer, Redacted, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Redacted, Scope } from "effect"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -38,13 +38,6 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-const gone = (pid: number) =>
-  Process.eventually(
-    `process ${pid} to be gone`,
-    Effect.sync(() => isAlive(pid)),
-    (alive) => !alive
-  )
-
 /** MCP's own test server, over HTTP, for as long as the scope is open. */
 const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
   const child = yield* Effect.acquireRelease(
@@ -66,37 +59,6 @@ const everythingOnHttp = Effect.fnUntraced(function* (port: number) {
 })
 
 describe.concurrent("tool servers", () => {
-  it.live("a real server offers its tools over standard input and output, and answers several calls at once", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(
-        server("everything", {
-          reach: {
-            type: "stdio",
-            command: process.execPath,
-            args: [TestToolServers.EVERYTHING],
-            env: {},
-            cwd: undefined
-          },
-          idempotent: ["get-*"]
-        })
-      )
-      const sum = tools.definitions.find(({ name }) => name === "get-sum")
-      assert.isTrue(sum?.isIdempotent)
-      assert.isFalse(tools.definitions.find(({ name }) => name === "echo")?.isIdempotent)
-      assert.include(JSON.stringify(sum?.inputSchema), '"a"')
-      const answers = yield* Effect.all(
-        Array.from({ length: 20 }, (_, n) => tools.says("get-sum", { a: n, b: 1 })),
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual(
-        answers,
-        answers.map((_, n) => `The sum of ${n} and 1 is ${n + 1}.`)
-      )
-      assert.include(yield* tools.says("get-tiny-image"), "image/png")
-      assert.match(yield* tools.says("get-sum", { a: "one" }), /^ERROR /)
-    }).pipe(Effect.scoped)
-  )
-
   it.live("a real server is reached over HTTP, and again after it was away", () =>
     Effect.gen(function* () {
       const port = yield* freePort
@@ -113,32 +75,6 @@ describe.concurrent("tool servers", () => {
       yield* Process.eventually("it to be back", tools.says("get-sum", { a: 1, b: 2 }), (said) =>
         said.startsWith("The sum")
       )
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that dies in a call is up again for the next call", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(server("unruly"))
-      const [died, other] = yield* Effect.all([tools.says("die"), tools.says("hang")], { concurrency: "unbounded" })
-      for (const said of [died, other]) {
-        assert.strictEqual(
-          said,
-          'ERROR The tool server "unruly" failed in this call: its process ended (exit code 7). Whether it took effect is unknown.'
-        )
-      }
-      assert.strictEqual(yield* tools.says("echo", { text: "hi" }), "echo: hi")
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("a server that hangs completely is killed, although it ignores SIGTERM, and started again", () =>
-    Effect.gen(function* () {
-      const tools = yield* start(server("unruly", { timeout: Duration.millis(300) }))
-      // On a busy machine its first answers may be late, and it is started again.
-      const isPid = (said: string) => /^\d+$/.test(said)
-      const pid = Number(yield* Process.eventually("its process", tools.says("pid"), isPid))
-      assert.include(yield* tools.says("freeze"), "no answer within 300ms")
-      yield* gone(pid)
-      yield* Process.eventually("it to be back", tools.says("pid"), (said) => isPid(said) && Number(said) !== pid)
     }).pipe(Effect.scoped)
   )
 

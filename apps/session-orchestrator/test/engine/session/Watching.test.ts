@@ -6,7 +6,6 @@ import { Ids, TurnEvent } from "@holdfast/wire"
 import { Channel, Effect, Fiber, Pull, Stream } from "effect"
 import * as fc from "fast-check"
 import type { Frame } from "../../../src/engine/conversation/Conversations.ts"
-import { Hub } from "../../../src/engine/session/Hub.ts"
 import { Session } from "../../../src/engine/session/Session.ts"
 import * as Watching from "../../../src/engine/session/Watching.ts"
 import type { StoredEvent } from "../../../src/storage/Stored.ts"
@@ -274,12 +273,4 @@ describe("between the disk and the hub", () => {
         assert.deepStrictEqual(events, [earlier.event, turnEnd])
       })
   )
-})
-
-describe("the hub", () => {
-  it("encodes nothing without subscribers", () => {
-    const hub = new Hub()
-    const untouchable = { ...delta("x"), toJSON: () => assert.fail("was encoded") }
-    hub.live(untouchable)
-  })
 })

@@ -31,14 +31,6 @@ type Running = Effect.Success<ReturnType<typeof Service.start>>
 const prompt = (service: Running, id: string, turnId: string) =>
   service.call({ path: `/v1/conversations/${id}/turns`, body: { prompt: "A secret prompt", turnId } })
 
-/** Waits until the provider was called so often. */
-const calls = (provider: Running["provider"], n: number) =>
-  Process.eventually(
-    `call ${n}`,
-    Effect.sync(() => provider.count("/scripted/v1/chat/completions")),
-    (count) => count >= n
-  )
-
 const metricsOf = (service: Running) =>
   Effect.map(service.call({ path: "/metrics" }), ({ text }) => PrometheusText.read(text))
 
@@ -217,38 +209,6 @@ describe("traces", () => {
       assert.notInclude(bytes, KEY)
       assert.strictEqual(collector.requests[0]?.headers["x-key"], "planted-header")
       assert.strictEqual(collector.requests[0]?.path, "/v1/traces")
-    }).pipe(alone)
-  )
-
-  it.live("of a turn that waits over a restart are one trace", () =>
-    Effect.gen(function* () {
-      const collector = yield* Receivers.receiver()
-      const database = yield* TemporaryFile.temporaryFile
-      const provider = yield* ScriptedServer.start()
-      const options = { database, provider, telemetry: { otlp: { url: `${collector.url}/v1/traces`, headers: {} } } }
-      const first = yield* Service.start({ ...options, retry: Service.LONG })
-      provider.respond(overloaded, { frames: answerFrames("openai", "Here") })
-      const id = yield* first.create()
-      yield* Effect.forkScoped(prompt(first, id, "t1"))
-      yield* calls(provider, 1)
-      yield* Effect.repeat(first.call({ path: `/v1/conversations/${id}` }), {
-        until: ({ text }) => JSON.parse(text).isRetrying === true
-      })
-      yield* first.stop
-      const before = Receivers.spansOf(collector.requests).length
-      const second = yield* Service.start({ ...options, retry: Service.LONG })
-      yield* Effect.repeat(second.call({ path: `/v1/conversations/${id}/retry-now`, method: "POST", body: {} }), {
-        until: ({ status }) => status === 202
-      })
-      yield* prompt(second, id, "t1")
-      yield* second.stop
-      const spans = Receivers.spansOf(collector.requests)
-      assert.deepStrictEqual(
-        [spans.slice(0, before), spans.slice(before)].map((life) => life.map(({ name }) => name)),
-        [["chat m"], ["retry wait", "chat m", "step 0", "invoke_agent holdfast"]]
-      )
-      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
-      assert.strictEqual(spans[1]?.attributes["holdfast.wake"], "now")
     }).pipe(alone)
   )
 })

@@ -58,15 +58,6 @@ it.live("T1: a second owner is refused, and the error names the file, its owner 
   })
 )
 
-it.live("an owner that ends leaves only the database", () =>
-  Effect.gen(function* () {
-    const filename = yield* TemporaryFile.temporaryFile
-    yield* Effect.scoped(owning(filename))
-    expect(fs.readdirSync(path.dirname(filename))).toEqual([path.basename(filename)])
-    yield* Effect.scoped(owning(filename))
-  })
-)
-
 it.live("a file is the same file under each of its paths", () =>
   Effect.gen(function* () {
     const filename = yield* TemporaryFile.temporaryFile
