@@ -11,9 +11,10 @@
  */
 import { type Journal, JournalConflict, type StorageError } from "@holdfast/journal"
 import { DatabaseWait, JournalTable, SqlDatabase, type TableError } from "@holdfast/journal/sql"
-import type { Records } from "@holdfast/kernel"
+import { type Records, TurnStopped } from "@holdfast/kernel"
+import type { Engine } from "@holdfast/kernel/host"
 import { defined, type Ids, LongJson, TurnEvent } from "@holdfast/wire"
-import { Cause, Context, Duration, Effect, Exit, Option, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Option, Scheduler, Stream } from "effect"
 import type { SqlClient } from "effect/sql"
 import { isDeepStrictEqual } from "node:util"
 import * as Outbox from "./Outbox.ts"
@@ -27,16 +28,12 @@ import * as SealTable from "./tables/SealTable.ts"
 import * as TurnTable from "./tables/TurnTable.ts"
 
 /** Records of a turn, and the events that follow from them. */
-export interface Append {
+export interface Append extends Omit<Engine.Append, "_tag"> {
   /** The conversation of the turn: its runner has the lock of that (`Fence`). */
   readonly conversationId: Ids.ConversationId
   readonly turnId: Ids.TurnId
   /** The number of the first record in its turn, 0-based; without records, the number of records that the turn has. */
   readonly seq: number
-  readonly records: ReadonlyArray<Records.Stored>
-  readonly events: ReadonlyArray<TurnEvent.PersistedEvent>
-  /** The position of the first event among the events of the turn, 0-based. */
-  readonly position: number
 }
 
 /** What became of an append: its events with their ids, those of an earlier append among them. */
@@ -100,21 +97,27 @@ export const make = Effect.fnUntraced(function* (
       return yield* accept({ turn, opening, isNew })
     }),
     /** Appends for many turns in one commit, each with an outcome of its own, in their order (TurnLog.W1, TurnLog.W2). */
-    append: Effect.fnUntraced(function* (appends: ReadonlyArray<Append>): Effect.fn.Return<ReadonlyArray<Outcome>> {
-      const encoded = yield* Effect.forEach(appends, (append) => Effect.exit(encode(append)))
-      const outcomes = (yield* append.all(encoded.filter(Exit.isSuccess).map(({ value }) => value))).values()
-      return encoded.map((exit, i): Outcome => {
-        if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
-        const outcome = outcomes.next().value ?? NO_OUTCOME
-        const { records, turnId } = appends[i] ?? exit.value
-        if (Exit.isSuccess(outcome))
-          return outcome.value === undefined ? Exit.fail(new JournalConflict({ turnId })) : Exit.succeed(outcome.value)
-        const names = records.map(({ name }) => name).join(", ") || "the events"
-        return Exit.failCause(
-          Cause.map(outcome.cause, (error) => explained(`record ${names} of turn ${turnId}`, error))
-        )
-      })
-    }),
+    append: Effect.fnUntraced(
+      function* (appends: ReadonlyArray<Append>): Effect.fn.Return<ReadonlyArray<Outcome>> {
+        const encoded = yield* Effect.forEach(appends, (append) => Effect.exit(encode(append)))
+        const outcomes = (yield* append.all(encoded.filter(Exit.isSuccess).map(({ value }) => value))).values()
+        return encoded.map((exit, i): Outcome => {
+          if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
+          const outcome = outcomes.next().value ?? NO_OUTCOME
+          const { records, turnId } = appends[i] ?? exit.value
+          if (Exit.isSuccess(outcome))
+            return outcome.value === undefined
+              ? Exit.fail(new JournalConflict({ turnId }))
+              : Exit.succeed(outcome.value)
+          const names = records.map(({ name }) => name).join(", ") || "the events"
+          return Exit.failCause(
+            Cause.map(outcome.cause, (error) => explained(`record ${names} of turn ${turnId}`, error))
+          )
+        })
+      },
+      // Without long texts they are queued at once: the appends of a later call do not pass them.
+      Effect.provideService(Scheduler.PreventSchedulerYield, true)
+    ),
     /** All records of a turn, oldest first; none for an unknown turn. */
     load: (id: Ids.TurnId) => Effect.map(records(id), Option.getOrElse(none)),
     /**
@@ -223,16 +226,26 @@ const isSame = (known: TurnTable.NewTurn, turn: TurnTable.NewTurn): boolean =>
     : isDeepStrictEqual(known.content, turn.content))
 
 /** An append as the tables take it. */
-interface Encoded extends Omit<Append, "events"> {
+interface Encoded extends Omit<Append, "records" | "events"> {
+  readonly records: ReadonlyArray<Records.Stored>
   readonly events: EventTable.Append["events"]
 }
 
 const encode = (append: Append): Effect.Effect<Encoded> =>
-  Effect.map(Effect.forEach(append.events, encodeEvent), (events) => ({
-    ...append,
-    records: append.records.map(RecordTable.pack({ ...append, events })),
-    events
-  }))
+  Effect.zipWith(
+    Effect.forEach(append.records, storedOf),
+    Effect.forEach(append.events, encodeEvent),
+    (records, events) => ({ ...append, records: records.map(RecordTable.pack({ ...append, events })), events })
+  )
+
+/** A record as it is stored. */
+export const storedOf = ({ name, record }: Engine.Named): Effect.Effect<Records.Stored> =>
+  LongJson.stringify(record.value).pipe(
+    Effect.map((value) => ({ name, value })),
+    Effect.catchDefect((defect) =>
+      Effect.die(new Error(`The record ${name} cannot be written as text: ${TurnStopped.describe(defect)}`))
+    )
+  )
 
 /** D6: only a caller that bypasses the types can pass a transient event. */
 const encodeEvent = (event: TurnEvent.PersistedEvent) =>

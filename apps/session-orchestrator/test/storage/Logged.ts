@@ -1,6 +1,7 @@
 /** Writes to the log of turns for tests, one append at a time. */
 import type { Journal } from "@holdfast/journal"
 import type { Records } from "@holdfast/kernel"
+import type { Engine } from "@holdfast/kernel/host"
 import { Ids, type TurnEvent } from "@holdfast/wire"
 import { Effect, Stream } from "effect"
 import type { StoredEvent } from "../../src/storage/Stored.ts"
@@ -28,7 +29,15 @@ export const append = (
   records: ReadonlyArray<Records.Stored>,
   { events, position }: Events = NONE
 ) =>
-  Effect.flatMap(TurnLog.TurnLog, (log) => TurnLog.one(log, { conversationId, turnId, seq, records, events, position }))
+  Effect.flatMap(TurnLog.TurnLog, (log) =>
+    TurnLog.one(log, { conversationId, turnId, seq, records: records.map(named), events, position })
+  )
+
+/** A record as turns write it, whose value may be any. */
+export const named = ({ name, value }: Records.Stored): Engine.Named => ({
+  name,
+  record: { kind: "Content", step: 0, number: 0, value: JSON.parse(value) }
+})
 
 /** Appends events behind the records that the turn has. */
 export const events = (

@@ -71,7 +71,14 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
         Effect.asVoid(
           TurnLog.one(
             { append },
-            { conversationId: NumberedData.conversationId(1), turnId, seq, records, events: [], position: 0 }
+            {
+              conversationId: NumberedData.conversationId(1),
+              turnId,
+              seq,
+              records: records.map(Logged.named),
+              events: [],
+              position: 0
+            }
           )
         )
     })),
@@ -168,6 +175,22 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog.TurnLog, 
       expect(yield* Stream.runCollect(Logged.after(NumberedData.conversationId(1), 0))).toEqual([])
       expect(yield* late(one, 1, 1)).toHaveLength(1)
       expect(yield* late(one, 1, 1)).toHaveLength(1) // as after a lost result
+    })
+  )
+
+  test(
+    "appends are made in the order of their calls, however many turns one of them is of",
+    Effect.gen(function* () {
+      const log = yield* TurnLog.TurnLog
+      const numbers = Array.from({ length: 300 }, (_, i) => i + 2)
+      for (const n of numbers) yield* Logged.accept(NumberedData.turn(n, 1))
+      const appends = numbers.map((n): TurnLog.Append => {
+        const event = NumberedData.usage(n, 1, 0)
+        return { ...event, seq: 0, records: [Logged.named(record(0))], events: [event], position: 0 }
+      })
+      yield* Effect.all([log.append(appends.slice(1)), log.append(appends.slice(0, 1))], { concurrency: 2 })
+      const events = yield* Stream.runCollect(log.events(NumberedData.conversationId(1), 0))
+      expect(events.at(-1)?.event.turnId).toBe(NumberedData.turnId(2))
     })
   )
 

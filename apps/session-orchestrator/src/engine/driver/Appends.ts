@@ -4,10 +4,9 @@
  * A disk that refuses a write pauses the turn, which is written again until the disk takes it, and does not lose it.
  */
 import { type Journal, JournalConflict, type StorageError } from "@holdfast/journal"
-import { Records, type TurnStopped } from "@holdfast/kernel"
+import type { TurnStopped } from "@holdfast/kernel"
 import type { Engine } from "@holdfast/kernel/host"
-import { LongJson } from "@holdfast/wire"
-import { Effect, Exit, type Fiber, Schema } from "effect"
+import { Effect, Exit, type Fiber } from "effect"
 import type { StoredEvent } from "../../storage/Stored.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
@@ -15,22 +14,20 @@ import type * as DrivenTurn from "./DrivenTurn.ts"
 import * as Entrance from "./Entrance.ts"
 
 /** Records and events of a turn to be written. */
-export interface Write {
-  readonly records: ReadonlyArray<Engine.Named>
-  /** Its records are encoded when it is written. */
-  append: TurnLog.Append
+interface Write {
+  readonly append: TurnLog.Append
   /** Acts on its outcome, in a pass. */
   readonly decided: (outcome: Outcome) => void
 }
 
 /** What became of a write. */
-export type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped>
+type Outcome = Exit.Exit<ReadonlyArray<StoredEvent>, Journal.AppendError | TurnStopped.TurnStopped>
 
 /** The loop that the turns are in. */
 interface Loop {
   /** Acts for a turn whose write has its outcome, if the turn is still in the loop. */
   readonly decided: (turn: DrivenTurn.DrivenTurn, act: () => void) => void
-  readonly written: (turn: DrivenTurn.DrivenTurn, write: Write, stored: ReadonlyArray<StoredEvent>) => void
+  readonly written: (turn: DrivenTurn.DrivenTurn, append: TurnLog.Append, stored: ReadonlyArray<StoredEvent>) => void
   /** Another process has written, or this one stops. */
   readonly refused: (turn: DrivenTurn.DrivenTurn, error: JournalConflict | TurnStopped.TurnStopped) => void
   /** Acts in a later pass: a write that the disk had refused has its outcome. */
@@ -55,8 +52,7 @@ export class Appends {
   add(turn: DrivenTurn.DrivenTurn, { events, position, records }: Engine.Append): void {
     const { conversationId, life, seq, session } = turn
     const write: Write = {
-      records,
-      append: { conversationId, turnId: life.turnId, seq, records: [], events, position },
+      append: { conversationId, turnId: life.turnId, seq, records, events, position },
       decided: (outcome) => this.loop.decided(turn, () => this.decide(turn, write, outcome))
     }
     const writing: DrivenTurn.Writing = { isBegun: false, over: () => {}, done: () => {}, retry: undefined }
@@ -86,7 +82,7 @@ export class Appends {
     // Another process has written others since this turn was read.
     if (stored.some(({ event }, i) => event.type !== write.append.events[i]?.type))
       return this.loop.refused(turn, new JournalConflict({ turnId: turn.life.turnId }))
-    this.loop.written(turn, write, stored)
+    this.loop.written(turn, write.append, stored)
   }
 
   private collected(pass: () => void): ReadonlyArray<Write> {
@@ -98,22 +94,9 @@ export class Appends {
 
   private written(writes: ReadonlyArray<Write>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const encoded = yield* Effect.forEach(writes, (write) =>
-        Effect.exit(
-          Effect.map(
-            Effect.forEach(write.records, storedOf),
-            (records) => (write.append = { ...write.append, records })
-          )
-        )
-      )
-      const whole = encoded.filter(Exit.isSuccess).map(({ value }) => value)
-      const appended = yield* Effect.exit(Effect.suspend(() => this.services.log.append(whole)))
-      let next = 0
-      // A turn whose records cannot be written as text leaves the others alone.
-      const outcomes = encoded.map((exit): Outcome => {
-        if (!Exit.isSuccess(exit)) return Exit.failCause(exit.cause)
-        return Exit.isSuccess(appended) ? (appended.value[next++] ?? NO_OUTCOME) : Exit.failCause(appended.cause)
-      })
+      const appends = writes.map(({ append }) => append)
+      const written = yield* Effect.exit(Effect.suspend(() => this.services.log.append(appends)))
+      const outcomes = Exit.isSuccess(written) ? written.value : writes.map(() => Exit.failCause(written.cause))
       const after = this.collected(() => {
         for (const [i, write] of writes.entries()) write.decided(outcomes[i] ?? NO_OUTCOME)
       })
@@ -136,25 +119,3 @@ export class Appends {
 // --- internal
 
 const NO_OUTCOME = Exit.die(new Error("an append has no outcome"))
-
-/** A record as it is stored. */
-export const storedOf = ({ name, record: { value } }: Engine.Named): Effect.Effect<Records.Stored> =>
-  Effect.map(
-    LongJson.stringify(
-      // JSON has no number for a wait without end.
-      typeof value === "object" && "_tag" in value && value._tag === "Retry" && !Number.isFinite(value.retryAt)
-        ? encodedDirective(value)
-        : value
-    ),
-    (value) => ({ name, value })
-  ).pipe(
-    Effect.catchDefect((defect) =>
-      Effect.die(
-        new Error(
-          `The record ${name} cannot be written as text: ${defect instanceof Error ? defect.message : String(defect)}`
-        )
-      )
-    )
-  )
-
-const encodedDirective = Schema.encodeSync(Schema.toCodecJson(Records.Directive))

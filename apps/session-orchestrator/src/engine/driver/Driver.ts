@@ -19,6 +19,7 @@ import * as InterruptedTurns from "../recovery/InterruptedTurns.ts"
 import type { Session } from "../session/Session.ts"
 import type { Draft, TurnLife } from "../session/TurnLife.ts"
 import type { StoredEvent } from "../../storage/Stored.ts"
+import type * as TurnLog from "../../storage/TurnLog.ts"
 import type { TurnServices } from "../turn/TurnServices.ts"
 import * as Appends from "./Appends.ts"
 import * as Driven from "./DrivenTurn.ts"
@@ -97,7 +98,7 @@ export class Driver {
           turn.writing?.over()
           turn.writing?.done()
         }),
-      written: (turn, write, stored) => this.recorded(turn, write, stored),
+      written: (turn, append, stored) => this.recorded(turn, append, stored),
       refused: (turn, error) => this.refused(turn, error),
       later: (decide) => this.enqueue(decide)
     })
@@ -357,13 +358,12 @@ export class Driver {
   }
 
   /** What a turn had to write is on disk. */
-  private recorded(turn: DrivenTurn, { append, records }: Appends.Write, stored: ReadonlyArray<StoredEvent>): void {
+  private recorded(turn: DrivenTurn, { events, records }: TurnLog.Append, stored: ReadonlyArray<StoredEvent>): void {
     const { life, session } = turn
     session.hub.persisted(stored)
-    turn.seq += append.records.length
-    for (const warning of append.events.flatMap(Warnings.of))
-      this.fork(Effect.logWarning(`Turn ${life.turnId}: ${warning}`))
-    for (const record of append.records) InterruptedTurns.recorded(life, record)
+    turn.seq += records.length
+    for (const warning of events.flatMap(Warnings.of)) this.fork(Effect.logWarning(`Turn ${life.turnId}: ${warning}`))
+    for (const named of records) InterruptedTurns.recorded(life, named)
     for (const { record } of records) if (record.kind === "Wake") Waits.recorded(life, record.value)
     this.feed(turn, { _tag: "Appended" })
   }

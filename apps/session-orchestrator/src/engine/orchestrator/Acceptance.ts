@@ -16,7 +16,6 @@ import type { Records } from "@holdfast/kernel"
 import { type Ids, type Labels, type Prompt, defined } from "@holdfast/wire"
 import { Clock, Effect, Option } from "effect"
 import * as TaskProgress from "../../base/system/TaskProgress.ts"
-import * as Appends from "../driver/Appends.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
 import type { Store } from "../../storage/Store.ts"
 import {
@@ -112,15 +111,8 @@ export const acceptDraft = (
         yield* store.createConversation(conversation)
         const accepted = yield* log.accept(turn, { isOpened: true, isNew: true })
         const opening = accepted._tag === "Accepted" ? (accepted.opening ?? []) : []
-        const stored = yield* Effect.forEach(records, Appends.storedOf)
-        const append = {
-          conversationId,
-          turnId: turn.turnId,
-          seq: 0,
-          records: stored,
-          events: [],
-          position: opening.length
-        }
+        const stored = yield* Effect.forEach(records, TurnLog.storedOf)
+        const append = { conversationId, turnId: turn.turnId, seq: 0, records, events: [], position: opening.length }
         yield* Effect.catchTag(TurnLog.one(log, append), "JournalConflict", Effect.die)
         session.conversation = conversation
         session.hub.persisted(opening)

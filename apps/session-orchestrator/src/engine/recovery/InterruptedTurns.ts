@@ -12,10 +12,10 @@
  * - Once a conversation has run for `SETTLED_MS`, its next stop counts as a first one, and nothing is kept here.
  */
 import { Interruption } from "@holdfast/journal"
-import { type Records, Turn as KernelTurn, TurnStopped, Observer } from "@holdfast/kernel"
+import { Turn as KernelTurn, TurnStopped, Observer } from "@holdfast/kernel"
 import { type Ids, type TurnEvent, type Failure, Target, defined } from "@holdfast/wire"
 import { Deferred, Duration, Effect, Option, Array as Arr, Clock } from "effect"
-import { History, Sealing as KernelSealing } from "@holdfast/kernel/host"
+import { type Engine, History, Sealing as KernelSealing } from "@holdfast/kernel/host"
 import type { Session } from "../session/Session.ts"
 import type * as TurnLife from "../session/TurnLife.ts"
 import * as TurnLog from "../../storage/TurnLog.ts"
@@ -49,8 +49,9 @@ export const enter = Effect.fnUntraced(function* (
 })
 
 /** A turn has made a record: a turn that ran alone is not alone any more. */
-export const recorded = (turn: TurnLife.TurnLife, record: Records.Stored): void => {
-  if (turn.interruption === undefined || !Interruption.isProgress(record)) return
+export const recorded = (turn: TurnLife.TurnLife, { name, record }: Engine.Named): void => {
+  if (turn.interruption === undefined) return
+  if (!Interruption.isProgress({ name, value: JSON.stringify(record.value) })) return
   turn.interruption = undefined
   turn.holds.presence?.progressed()
 }

@@ -1,9 +1,8 @@
 /** Tests a crowd of parked turns whose times come together. */
 import { assert, it } from "@effect/vitest"
-import { Records } from "@holdfast/kernel"
 import { ScriptedProvider } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
-import { Effect } from "effect"
+import { Effect, Scheduler } from "effect"
 import { TestClock } from "effect/testing"
 import type { TurnLog } from "../../../src/storage/TurnLog.ts"
 import { waits, withService } from "../conversation/ConversationSetup.ts"
@@ -34,14 +33,14 @@ class Inside {
   }
 }
 
-const isWake = ({ name }: Records.Stored): boolean => Records.positionOf(name)?.kind === "Wake"
-
 /** A log whose appends of ends of waits pass through `during`, with the turns that they are of. */
 const recordingWakes =
   (during: <A, E>(append: Effect.Effect<A, E>, turnIds: ReadonlyArray<string>) => Effect.Effect<A, E>) =>
   (real: TurnLog["Service"]): Pick<TurnLog["Service"], "append"> => ({
     append: (appends) => {
-      const turnIds = appends.flatMap(({ records, turnId }) => (records.some(isWake) ? [turnId] : []))
+      const turnIds = appends.flatMap(({ records, turnId }) =>
+        records.some(({ record: { kind } }) => kind === "Wake") ? [turnId] : []
+      )
       return turnIds.length === 0 ? real.append(appends) : during(real.append(appends), turnIds)
     }
   })
@@ -75,6 +74,6 @@ it.effect(
         assert.isAtMost(reading.most, AT_MOST)
         assert.isAtMost(goingOn.most, AT_MOST)
       })
-    )
+    ).pipe(Effect.provideService(Scheduler.MaxOpsBeforeYield, 300)) // fibers give way anywhere
   }
 )

@@ -192,7 +192,16 @@ const turnOf = (plan: Plan, startedAt: number, abort: Effect.Effect<void>, night
       const checkpoint = JournalCheckpoint.over(
         {
           append: (turnId, seq, record) =>
-            inOrder(TurnLog.one(log, { conversationId, turnId, seq, records: [record], events: [], position: 0 }))
+            inOrder(
+              TurnLog.one(log, {
+                conversationId,
+                turnId,
+                seq,
+                records: [Logged.named(record)],
+                events: [],
+                position: 0
+              })
+            )
         },
         turnId,
         known
