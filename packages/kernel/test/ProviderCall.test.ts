@@ -210,6 +210,26 @@ describe("a call", () => {
     })
   )
 
+  it("ProviderCall.L2: a refused call ends once, when its listener goes on, and not after a cancel", () => {
+    const refusedOf = (goesOn: boolean) => {
+      const ends: Array<ProviderCall.End> = []
+      const listener = { events: () => goesOn, end: (end: ProviderCall.End) => ends.push(end), progress: () => {} }
+      return { ...ProviderCall.refuse(listener, refusal), ends }
+    }
+    const over = refusedOf(true)
+    over.more()
+    assert.deepStrictEqual(over.ends, [Exit.void])
+    const paused = refusedOf(false)
+    assert.deepStrictEqual(paused.ends, [])
+    paused.more()
+    paused.more()
+    assert.deepStrictEqual(paused.ends, [Exit.void])
+    const left = refusedOf(false)
+    left.cancel()
+    left.more()
+    assert.deepStrictEqual(left.ends, [])
+  })
+
   it.effect("a call that begins later is waited for, or left", () =>
     Effect.scoped(
       Effect.gen(function* () {
