@@ -15,6 +15,9 @@ const SOON_MS = 4_000
 const SUSPECT = 3
 const HOLD_MS = 300_000
 
+/** A write that was refused is made again after so long, and the events of other turns of its conversation stand behind it. */
+const AGAIN_MS = 1_000
+
 export class CallLaws {
   private readonly laws: Laws
   private readonly network: Network
@@ -139,8 +142,8 @@ export class CallLaws {
     const isHeld = lives > SUSPECT && at - readyAt < HOLD_MS
     laws.check("D11 no wait ends early", late >= 0, () => `${turn} calls ${-late} ms before its time`)
     const isMoving = this.fleet.isShared && troubleAt > begunAt
-    // A slow or refused commit in the wait can delay when the turn is at the gate.
-    const isTroubled = diskTroubleAt >= begunAt - 1 && readyAt < end
+    // A slow or refused commit in the wait can delay when the turn is at the gate; so can the seal of a queued turn, made again after a second.
+    const isTroubled = diskTroubleAt >= begunAt - AGAIN_MS && readyAt < end
     if (isHeld || thereAt > begunAt || this.fleet.hasLimits || (isTroubled && !isMoving)) return
     if (isMoving) {
       const lateMs = at - heldMs - Math.max(end, troubleAt)
