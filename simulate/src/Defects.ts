@@ -206,8 +206,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
   {
     name: "a turn that is run again emits its events again (Hub.H4)",
     path: `${SERVICE}/engine/session/Hub.ts`,
-    find: "const { event, json, id } = stored\n      if (this.last !== undefined && id <= this.last) continue // Hub.H4",
-    replace: "const { event, json, id } = stored"
+    find: "if (this.last !== undefined && id <= this.last) continue // Hub.H4\n      this.last = id",
+    replace: "this.last = id"
   },
   {
     name: "content that a client has is withdrawn (X7)",
@@ -226,12 +226,6 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/engine/session/InProgress.ts`,
     find: "withdraw(): void {\n    this.last = undefined\n    this.content.length = 0",
     replace: "withdraw(): void {"
-  },
-  {
-    name: "what is in memory is sent behind a gap",
-    path: `${SERVICE}/engine/session/InProgress.ts`,
-    find: "first.id <= id + 1 && id <= last.id",
-    replace: "id <= last.id"
   },
   {
     name: "frames that one client has taken are gone for slower ones (Backlog.B1)",

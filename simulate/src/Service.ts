@@ -9,7 +9,6 @@ import * as RawCall from "@holdfast/providers/raw"
 import * as Undici from "@holdfast/providers/undici"
 import { Http } from "@holdfast/providers"
 import { Simulated } from "@holdfast/simulated"
-import { Ids } from "@holdfast/wire"
 import { Context, Effect, Exit, Layer, Result, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
@@ -24,8 +23,6 @@ import { BulkRun } from "../../apps/session-orchestrator/src/http/BulkRun.ts"
 import * as SafeLogger from "../../apps/session-orchestrator/src/config/redaction/SafeLogger.ts"
 import * as Secrets from "../../apps/session-orchestrator/src/config/redaction/Secrets.ts"
 import * as Drain from "../../apps/session-orchestrator/src/base/system/Drain.ts"
-import { OrderedIds } from "../../apps/session-orchestrator/src/storage/OrderedId.ts"
-import { TurnIds } from "../../apps/session-orchestrator/src/storage/TurnIds.ts"
 import type { SpendLimit } from "./Laws.ts"
 import type { Network } from "./Network.ts"
 import * as Runner from "./Runner.ts"
@@ -140,7 +137,6 @@ const layerOf = (
     address: NetAddress.inetAddressFromStringUnsafe("127.0.0.1:4747"),
     serve: () => Effect.void
   })
-  const ids = new OrderedIds() // a process has a sequence of its own
   const logger = SafeLogger.layer({ format: "pretty", colors: false, write: logged }).pipe(Layer.provide(Secrets.layer))
   const served = Layer.mergeAll(Composition.gatewayOver(RawCall.sendOver(network)), Composition.manyTurns)
   return served.pipe(
@@ -150,11 +146,7 @@ const layerOf = (
     Layer.provide(Layer.succeed(HttpServer.HttpServer, server)),
     Layer.provide([Layer.succeed(Http.Http, Undici.make(network)), Layer.succeed(Tools.Tools, tools)]),
     Layer.provideMerge(logger),
-    Layer.provide([
-      config,
-      Layer.succeed(ProcessName.ProcessName, name),
-      Layer.succeed(TurnIds, () => Ids.TurnId.make(ids.next(Date.now())))
-    ])
+    Layer.provide([config, Layer.succeed(ProcessName.ProcessName, name)])
   )
 }
 

@@ -15,7 +15,7 @@ import { ConversationNotFound, Conversations } from "../engine/conversation/Conv
 import * as TurnOutcomes from "../engine/orchestrator/TurnOutcomes.ts"
 import * as HeldCallIds from "../storage/HeldCallIds.ts"
 import type { Store } from "../storage/Store.ts"
-import { TurnIds } from "../storage/TurnIds.ts"
+import * as TurnIds from "../storage/TurnIds.ts"
 import * as Claims from "./Claims.ts"
 import * as Frames from "./Frames.ts"
 import * as LocalId from "./LocalId.ts"
@@ -36,7 +36,6 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
   const client = yield* Remote.Remote.client
   const reached = Owner.reached(store.check)
   const here = Remote.answersOf(dependencies)
-  const newTurnId = yield* TurnIds
   /** Whether this runner has a conversation at this moment: the client of its held call, or its shard. */
   const isHere = (id: Ids.ConversationId) => (HeldCallIds.isHeld(id) ? calls.has(id) : shards.isReady(id))
   const at = (shard: number) => client(shards.ids.get(shard) ?? "")
@@ -87,7 +86,7 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
       return yield* owned(id, (owner) => owner.Steer({ command, origin, ...head }), unattached(store, id, meant))
     }).pipe(Effect.retry({ ...PATIENCE, while: (error) => error === UNATTACHED }))
   }
-  const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = newTurnId() }) => {
+  const retry: Conversations["Service"]["retry"] = (id, { isSubmitted, turnId = TurnIds.make() }) => {
     const options = { turnId, ...defined({ isSubmitted }) }
     return owned(id, (owner) => owner.Retry({ id, ...options }))
   }
@@ -129,7 +128,7 @@ export const make = Effect.fnUntraced(function* (dependencies: Dependencies) {
       own.create({ ...options, conversationId: options.conversationId ?? LocalId.next(shards.isLocal) }),
     messages: own.messages,
     counts: own.counts,
-    prompt: (id, { isSubmitted, labels, prompt, turnId = newTurnId(), webhook }) =>
+    prompt: (id, { isSubmitted, labels, prompt, turnId = TurnIds.make(), webhook }) =>
       owned(id, (owner) => owner.Prompt({ id, prompt, turnId, ...defined({ labels, isSubmitted, webhook }) })),
     retry,
     abort,

@@ -34,6 +34,7 @@ import {
   TurnConflict
 } from "../conversation/Conversations.ts"
 import * as HeldCallIds from "../../storage/HeldCallIds.ts"
+import * as TurnIds from "../../storage/TurnIds.ts"
 import type { GateWait } from "../gate/Gatekeeper.ts"
 import * as Gates from "../gate/Gates.ts"
 import type { Session, Sessions } from "../session/Session.ts"
@@ -50,7 +51,6 @@ export interface Dependencies {
   readonly sessions: Sessions
   readonly queue: Pick<TurnQueue, "add" | "has" | "parking">
   readonly tenancy: TenancyService
-  readonly newTurnId: () => Ids.TurnId
   readonly gates: Gates.Gates["Service"]
   readonly interruptions: Interruptions.Interruptions["Service"]
   /** The name of this process. */
@@ -294,12 +294,12 @@ const inOrder = Effect.fnUntraced(function* (
   session: Session,
   read: Conversation
 ) {
-  const { doubtful, log, newTurnId, queue, receivers } = dependencies
+  const { doubtful, log, queue, receivers } = dependencies
   const conversation = session.present(read)
   const { conversationId } = conversation
   if (doubtful.has(conversationId)) yield* recovered(dependencies, session)
   yield* allowed
-  const turnId = wanted ?? newTurnId()
+  const turnId = wanted ?? TurnIds.make()
   const acceptedAt = yield* Clock.currentTimeMillis
   const turn = {
     turnId,

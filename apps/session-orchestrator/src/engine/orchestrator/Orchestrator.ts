@@ -23,7 +23,6 @@ import { Standings } from "../../storage/Standings.ts"
 import { Store } from "../../storage/Store.ts"
 import type { Conversation } from "../../storage/Stored.ts"
 import { Tenancy } from "../../storage/sqlite/Tenancy.ts"
-import { TurnIds } from "../../storage/TurnIds.ts"
 import { Condition } from "../../base/system/Condition.ts"
 import * as InScope from "../../base/system/InScope.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -154,7 +153,6 @@ const collect = Effect.gen(function* () {
     interruptions: yield* Interruptions.Interruptions,
     life: yield* ProcessName.ProcessName,
     tenancy: yield* Tenancy,
-    newTurnId: yield* TurnIds,
     ownership: yield* Ownership,
     receivers: defaults.receivers ?? [],
     doubtful: new Set<Ids.ConversationId>()

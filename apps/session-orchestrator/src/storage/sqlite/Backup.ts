@@ -16,6 +16,7 @@ import { Effect, Predicate, type Scope } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type { DatabaseSync } from "node:sqlite"
+import * as QuickCheck from "./QuickCheck.ts"
 
 /** The progress of a copy. */
 export interface Progress {
@@ -138,13 +139,8 @@ const sizeOf = (source: DatabaseSync): { readonly pageSize: number; readonly pag
 const check = (part: string): Summary =>
   NodeSqlite.using(part, {}, (copied) => {
     copied.exec("PRAGMA journal_mode = DELETE")
-    const found = copied
-      .prepare("PRAGMA integrity_check")
-      .all()
-      .map((row) => Object.values(row).join(" "))
-    if (found.length !== 1 || found[0] !== "ok") {
-      throw new Error(`the copy is damaged, as the database may be: ${found.slice(0, 3).join("; ")}`)
-    }
+    const found = QuickCheck.foundBy("integrity_check", copied)
+    if (found !== undefined) throw new Error(`the copy is damaged, as the database may be: ${found}`)
     const { pageSize, pages } = sizeOf(copied)
     const count = (rows: string) => numberIn(copied, `SELECT count(*) AS n FROM ${rows}`, "n")
     return {

@@ -10,7 +10,7 @@
  */
 import { DatabaseFile } from "@holdfast/journal/sqlite"
 import { StorageError } from "@holdfast/journal"
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as FileLock from "./FileLock.ts"
@@ -94,10 +94,7 @@ const noteOf = (url: string | undefined): Effect.Effect<string> =>
 
 const decodeHolder = Schema.decodeUnknownOption(Schema.fromJsonString(Holder))
 
-const readHolder = (note: string | undefined): Holder | undefined => {
-  const decoded = decodeHolder(note)
-  return decoded._tag === "Some" ? decoded.value : undefined
-}
+const readHolder = (note: string | undefined): Holder | undefined => Option.getOrUndefined(decodeHolder(note))
 
 /** Describes a holder: `process 4711 on mill, at http://127.0.0.1:4747, since 2031-04-01 02:14:05 UTC`. */
 export const describe = ({ hostname, pid, since, url }: Holder): string =>

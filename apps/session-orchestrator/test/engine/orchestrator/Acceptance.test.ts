@@ -2,7 +2,6 @@
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
-import { Ids } from "@holdfast/wire"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
@@ -50,7 +49,6 @@ const given = Effect.gen(function* () {
     sessions: new Sessions(),
     queue,
     tenancy: { predecessor: state.predecessor },
-    newTurnId: () => Ids.TurnId.make("new"),
     gates: Gates.noop,
     life: "life 2",
     isStopping: () => state.isStopping,
