@@ -117,7 +117,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/engine/driver/Appends.ts`,
     find: 'if (error?._tag === "StorageError") return this.rewrite(turn, write, error)',
     replace:
-      'if (error?._tag === "StorageError") { turn.writing?.over(); turn.writing = undefined; return this.loop.written(turn, write, []) }'
+      'if (error?._tag === "StorageError") { turn.writing?.over(); turn.writing = undefined; return this.loop.written(turn, write.append, []) }'
   },
   {
     name: "a call goes on after an abort (D8)",
