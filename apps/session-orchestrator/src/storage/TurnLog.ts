@@ -83,7 +83,8 @@ export const make = Effect.fnUntraced(function* (
   return {
     /**
      * Stores a turn, before the client receives its acceptance; with `isOpened`, its first events too, in the same write. Those events get the
-     * next ids of the conversation, so no other turn of it may be about to write events.
+     * next ids of the conversation, so no other turn of it may be about to write events: a turn behind an unsealed one, which another process
+     * has accepted since, is not opened.
      *
      * With `isNew` the id is new, and no stored turn is looked for.
      */
@@ -197,7 +198,8 @@ const accepted = (sql: SqlClient.SqlClient) =>
 const add = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, arrivals: ReadonlyArray<Arrival>) {
   const turns = arrivals.map(({ turn }) => turn)
   const of = turns.map(({ conversationId }) => conversationId)
-  const ends = yield* TurnTable.insert(sql, turns, yield* ConversationTable.tails(sql, of))
+  const tails = yield* ConversationTable.tails(sql, of)
+  const ends = yield* TurnTable.insert(sql, turns, tails)
   const rows = turns.map((turn) => ({ ...turn, number: ends.get(turn.turnId)?.number ?? 0 }))
   yield* LabelTable.insert(sql, "turn", rows)
   yield* Outbox.add(
@@ -212,8 +214,8 @@ const add = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, arrivals: Rea
       }))
     )
   )
-  const openings = arrivals.flatMap(({ opening: events, turn: { turnId } }) =>
-    events === undefined ? [] : [{ turnId, position: 0, events }]
+  const openings = arrivals.flatMap(({ opening: events, turn: { conversationId, turnId } }) =>
+    events === undefined || tails.get(conversationId)?.isTaken === 1 ? [] : [{ turnId, position: 0, events }]
   )
   const opened = yield* EventTable.append(sql)(openings, ends, new Map(turns.map((turn) => [turn.turnId, turn])))
   return new Map(openings.map(({ turnId }, i) => [turnId, opened[i] ?? []]))

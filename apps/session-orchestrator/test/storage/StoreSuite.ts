@@ -227,6 +227,15 @@ export const suite = (name: string, layer: Layer.Layer<Store | TurnLog, StorageE
   )
 
   test(
+    "rule C1: a turn gets no first events behind one that is not sealed, which another process has accepted since",
+    Effect.gen(function* () {
+      const store = yield* NumberedData.oneTurn
+      expect(yield* Logged.accept(NumberedData.turn(2, 1), { isOpened: true })).toEqual({ _tag: "Accepted" })
+      expect(yield* store.turnEvents(NumberedData.turnId(2))).toEqual([])
+    })
+  )
+
+  test(
     "rule X3: events come back as they were written, to the byte, whatever their rows hold",
     Effect.gen(function* () {
       const store = yield* Store

@@ -318,6 +318,11 @@ const inOrder = Effect.fnUntraced(function* (
   }
   if (acceptance._tag === "Accepted") {
     const { opening } = acceptance
+    if (isOpened && opening === undefined) {
+      // A turn of another process stands before it, which had lost the conversation: both are taken up, in their order.
+      yield* recovered(dependencies, session)
+      return turnId
+    }
     if (opening !== undefined) session.hub.persisted(opening)
     const resumption = opening && firstOf(conversation, turn, opening)
     yield* queue.add(session, turnId, { arrival: { resumption } })

@@ -70,7 +70,9 @@ export const tails = (
     // Keys and numbers, so there is nothing to decode.
     sql<Tail>`
       SELECT c.conversation_id AS "conversationId", ${Rows.number(sql, "c.number")} AS "conversation",
-        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId"
+        COALESCE((SELECT max(e.event_id) FROM events e WHERE e.conversation = c.number), 0) AS "lastEventId",
+        (SELECT CASE WHEN t.end_event_id IS NULL THEN 1 ELSE 0 END FROM turns t
+          WHERE t.conversation = c.number ORDER BY t.number DESC LIMIT 1) AS "isTaken"
       FROM conversations c WHERE ${Rows.have(sql, "c.conversation_id", ids)}`,
     (rows) => new Map(rows.map((row) => [row.conversationId, row]))
   )

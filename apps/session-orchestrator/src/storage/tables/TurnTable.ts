@@ -23,7 +23,10 @@ export interface End extends JournalTable.End {
 }
 
 /** The row of a conversation that gets a turn, and its last event. */
-export type Tail = Pick<End, "conversationId" | "conversation" | "lastEventId">
+export interface Tail extends Pick<End, "conversationId" | "conversation" | "lastEventId"> {
+  /** 1: its last turn is not sealed. Null: it has none. */
+  readonly isTaken: 0 | 1 | null
+}
 
 /** A turn that is being accepted. */
 export type NewTurn = Omit<Turn, "end">

@@ -1,11 +1,11 @@
-/** Tests which turns a start takes up, and in which order. */
+/** Tests which turns are taken up, and in which order. */
 import { Interruption, Interruptions } from "@holdfast/journal"
 import { assert, describe, it } from "@effect/vitest"
 import { GivenRecords } from "@holdfast/kernel/testing"
 import { Effect, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import * as Gates from "../../../src/engine/gate/Gates.ts"
-import type * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
+import * as Acceptance from "../../../src/engine/orchestrator/Acceptance.ts"
 import * as Orchestrator from "../../../src/engine/orchestrator/Orchestrator.ts"
 import * as Condition from "../../../src/base/system/Condition.ts"
 import type { Parking } from "../../../src/engine/parking/Parking.ts"
@@ -70,6 +70,19 @@ const logged = <E, R>(test: (lines: Array<string>) => Effect.Effect<void, E, R>)
     Effect.provide(Logger.layer([logger]))
   )
 }
+
+describe("a prompt", () => {
+  it.effect("rule C1: behind a turn that another process has accepted since runs after it", () =>
+    logged(() =>
+      Effect.gen(function* () {
+        const { accepted, dependencies, done } = yield* given
+        yield* accepted(1, 1)
+        yield* Acceptance.prompt(dependencies(), NumberedData.conversationId(1), { prompt: "Hi", turnId: turnId(2) })
+        assert.deepStrictEqual(done, ["add turn-1", "add turn-2"])
+      })
+    )
+  )
+})
 
 describe("turns that an earlier process has left", () => {
   it.effect("rule X1: are parked if they wait and queued otherwise", () =>
