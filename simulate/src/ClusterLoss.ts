@@ -136,14 +136,15 @@ class Loss {
     this.laws = new Laws(this.disk)
     const timeline = new Timeline(world)
     this.workshop = new Workshop(world, Chance.make(seed, "tools"), this.laws, timeline)
-    this.locks = new Locks(world, Chance.make(seed, "locks"))
+    this.locks = new Locks(world, Chance.make(seed, "locks"), size.shards)
     this.links = new Links(world, Chance.make(seed, "links"))
     const network = new Network({
       world,
       chance: Chance.make(seed, "network"),
       replyTo: () => (this.lostAt === 0 ? { type: "status", status: 503 } : { type: "answer", words: 1, paceMs: 0 }),
       called: (call) => this.called(promptsIn(call).at(-1) ?? "", call.by.name, call.at),
-      sent: () => {}
+      sent: () => {},
+      broke: () => {}
     })
     this.fleet = new Fleet({
       world,
@@ -152,8 +153,9 @@ class Loss {
       disk: this.disk,
       around: { network, tools: this.workshop.tools },
       settings: [SETTINGS],
-      shared: { locks: this.locks, links: this.links, shards: size.shards },
+      shared: { locks: this.locks, links: this.links, shards: size.shards, wayMs: undefined, written: () => {} },
       runners: size.runners,
+      distanceMs: 0,
       chance: Chance.make(seed, "clients"),
       begun: () => this.begin(),
       gone: () => {},
@@ -166,6 +168,7 @@ class Loss {
       timeline,
       calls: [],
       isShared: true,
+      isDiscarding: false,
       life: () => fleet.life,
       whenReady: fleet.whenReady,
       whenGone: fleet.whenGone

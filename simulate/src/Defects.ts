@@ -3,6 +3,8 @@
  * purpose. Each replaces a piece of one source while a worker loads it.
  */
 
+import type { Aim } from "./AimedPlan.ts"
+
 /** A defect: `find` stands once in the source. */
 export interface Defect {
   readonly name: string
@@ -10,7 +12,7 @@ export interface Defect {
   readonly find: string
   readonly replace: string
   /** The part that only some nights have: the others are counted, and not run. */
-  readonly needs?: "programs" | "runners"
+  readonly needs?: "programs" | "runners" | Aim
 }
 
 const SERVICE = "apps/session-orchestrator/src"
@@ -38,7 +40,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "a command that was taken is taken again (X4)",
     path: `${SERVICE}/engine/pacing/TurnWait.ts`,
     find: "if (this.recorded.has(commandId)) return Effect.succeed(true) // TurnWait.W2",
-    replace: ""
+    replace: "",
+    needs: "commands at once"
   },
   {
     name: "commands before a restart are forgotten (X4)",
@@ -104,20 +107,23 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "turns that are here are taken up again with one that is not (X4)",
     path: `${SERVICE}/engine/orchestrator/Acceptance.ts`,
     find: "turns.filter(({ turnId }) => !queue.has({ conversationId, turnId }))",
-    replace: "turns.filter(({ turnId }) => turnId !== undefined)"
+    replace: "turns.filter(({ turnId }) => turnId !== undefined)",
+    needs: "a prompt in doubt"
   },
   {
     name: "an unsealed turn that is not here is not taken up by its prompt (Acceptance.A4)",
     path: `${SERVICE}/engine/orchestrator/Acceptance.ts`,
     find: 'if (acceptance._tag === "Known" && isUnowned(acceptance.turn, queue)) yield*',
-    replace: "if (Date.now() < 0) yield*"
+    replace: "if (Date.now() < 0) yield*",
+    needs: "an owner in doubt"
   },
   {
     name: "a write that the disk refuses counts as made (Driver.D1)",
     path: `${SERVICE}/engine/driver/Appends.ts`,
     find: 'if (error?._tag === "StorageError") return this.rewrite(turn, write, error)',
     replace:
-      'if (error?._tag === "StorageError") { turn.writing?.over(); turn.writing = undefined; return this.loop.written(turn, write.append, []) }'
+      'if (error?._tag === "StorageError") { turn.writing?.over(); turn.writing = undefined; return this.loop.written(turn, write.append, []) }',
+    needs: "a refused write"
   },
   {
     name: "a call goes on after an abort (D8)",
@@ -129,13 +135,15 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "events that were read from disk come again from memory (X3)",
     path: `${SERVICE}/engine/session/Watching.ts`,
     find: "return known.size === 0 ? frames : frames.filter(({ event }, at) => at > (known.get(event.turnId) ?? -1))",
-    replace: "return frames"
+    replace: "return frames",
+    needs: "watchers of two owners"
   },
   {
     name: "an event that has not passed the hub is read from disk (Watching.V3)",
     path: `${SERVICE}/engine/session/Watching.ts`,
     find: "Stream.takeWhile(({ id }) => id <= after || id <= (hub.lastId ?? id)), // Watching.V3",
-    replace: ""
+    replace: "",
+    needs: "watchers of two owners"
   },
   {
     name: "void content stays for clients that come later (X2)",
@@ -171,7 +179,8 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "a command that is on its way is taken a second time (X4)",
     path: `${SERVICE}/engine/pacing/TurnWait.ts`,
     find: "if (known !== undefined) return Deferred.await(known.answer) // TurnWait.W2",
-    replace: ""
+    replace: "",
+    needs: "commands at once"
   },
   {
     name: "a command is answered in the middle of its turn (mended in f7996d74)",
@@ -183,13 +192,15 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "an end that a person has moved ends the wait (TurnWait.W3)",
     path: `${SERVICE}/engine/pacing/TurnWait.ts`,
     find: 'if (wake.type === "until") this.isDue = false',
-    replace: ""
+    replace: "",
+    needs: "the end of a wait"
   },
   {
     name: "a command for one turn reaches another (Commands.M4)",
     path: `${SERVICE}/engine/orchestrator/Commands.ts`,
     find: "turnId === undefined || turn.turnId === turnId // Commands.M4",
-    replace: "turn !== undefined"
+    replace: "turn !== undefined",
+    needs: "a turn of before"
   },
   {
     name: "a turn that has to wait is opened in the log at once (C1)",
@@ -213,19 +224,28 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     name: "content that a client has is withdrawn (X7)",
     path: `${SERVICE}/engine/session/Hub.ts`,
     find: "if (this.isReceived) return false",
-    replace: ""
+    replace: "",
+    needs: "unseen content"
   },
   {
     name: "content that a client gets as it comes is withdrawn (Hub.H5)",
     path: `${SERVICE}/engine/session/Hub.ts`,
     find: "if (contentOf !== undefined && subscriber.watches(contentOf)) this.isReceived = true",
-    replace: ""
+    replace: "",
+    needs: "unseen content"
   },
   {
     name: "withdrawn content is given to later clients (X7)",
     path: `${SERVICE}/engine/session/InProgress.ts`,
     find: "withdraw(): void {\n    this.last = undefined\n    this.content.length = 0",
-    replace: "withdraw(): void {"
+    replace: "withdraw(): void {",
+    needs: "unseen content"
+  },
+  {
+    name: "a prompt that is cancelled in the queue ends what the running turn has in progress (mended in 9eccf6af)",
+    path: `${SERVICE}/engine/session/Hub.ts`,
+    find: "if (this.last !== undefined) this.last = id\n",
+    replace: "if (this.last !== undefined) this.last = id\n      this.inProgress.persisted(event)\n"
   },
   {
     name: "frames that one client has taken are gone for slower ones (Backlog.B1)",
@@ -336,14 +356,14 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/storage/sql/SqlStore.ts`,
     find: "const writer = isServer || isShared ?",
     replace: "const writer = isServer && isShared ?",
-    needs: "runners"
+    needs: "a stale owner"
   },
   {
     name: "a runner is sure of locks that it has lost (Lease.L1)",
     path: `${SERVICE}/cluster/Lease.ts`,
     find: "export const SURE_MS = EXPIRATION_MS - 1_000",
     replace: "export const SURE_MS = EXPIRATION_MS + 600_000",
-    needs: "runners"
+    needs: "a stale owner"
   },
   {
     name: "a stale runner writes to a sealed turn (mended in ab0ccc62)",
@@ -364,7 +384,7 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/cluster/Fence.ts`,
     find: "if (tenure.isLost) return Effect.interrupt",
     replace: "if (tenure !== undefined) return Effect.succeed(accepted)",
-    needs: "runners"
+    needs: "an owner in doubt"
   },
   {
     name: "events of the next owner come again (Owner.O2)",
@@ -378,13 +398,13 @@ export const DEFECTS: ReadonlyArray<Defect> = [
     path: `${SERVICE}/cluster/Owner.ts`,
     find: "open(last === 0 ? after : last)",
     replace: "open(last === 0 ? after : last + 1)",
-    needs: "runners"
+    needs: "watchers of two owners"
   },
   {
     name: "a command without a turn reaches the next one (Remote.E1)",
     path: `${SERVICE}/cluster/Router.ts`,
     find: "meant === undefined && !HeldCallIds.isHeld(id)",
     replace: "meant === undefined && Date.now() < 0",
-    needs: "runners"
+    needs: "an abort of two owners"
   }
 ]

@@ -207,6 +207,21 @@ export class Ending {
           () => `${turn} has ${JSON.stringify(laws.records(turn))}`
         )
     }
+    const known = new Set(this.turns.map(({ turn }) => turn))
+    for (const [conversation, frames] of this.logs) {
+      const aborts = commanders.filter(({ plan }) => plan.what.type === "abort" && plan.conversation === conversation)
+      const named = new Set(aborts.map(({ plan: { turn } }) => turn))
+      const others = frames.filter(
+        ({ event }) =>
+          event.type === "turn-end" && event.status === "aborted" && !named.has(event.turnId) && known.has(event.turnId)
+      )
+      const sent = aborts.reduce((sum, { plan: { turn }, sent }) => sum + (turn === undefined ? sent : 0), 0)
+      laws.check(
+        "X4 an abort ends one turn",
+        others.length <= sent,
+        () => `${conversation}: ${others.length} of ${sent}`
+      )
+    }
     for (const call of network.calls) if (callerOf(call) === undefined) this.history(call)
     for (const { turn } of [...this.turns, ...laws.heldTurns()]) {
       laws.limits(turn, policies)

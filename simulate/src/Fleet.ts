@@ -3,6 +3,7 @@
  *
  * One process has the disk alone, or several runners share it: those freeze, lose their locks, and do not reach each other.
  */
+import * as Lease from "../../apps/session-orchestrator/src/cluster/Lease.ts"
 import type * as Chance from "./Chance.ts"
 import type * as Disk from "./Disk.ts"
 import type { Laws } from "./Laws.ts"
@@ -10,7 +11,7 @@ import type * as Plan from "./Plan.ts"
 import type { Shared } from "./Runner.ts"
 import * as Service from "./Service.ts"
 import type { Timeline } from "./Timeline.ts"
-import type { World } from "./World.ts"
+import type { Process, World } from "./World.ts"
 
 /** What processes are made of, and what follows from them. */
 export interface Options {
@@ -23,6 +24,8 @@ export interface Options {
   /** Of several runners. */
   readonly shared: Shared | undefined
   readonly runners: number
+  /** Between a runner and the database. */
+  readonly distanceMs: number
   /** Which runner a client calls. */
   readonly chance: Chance.Chance
   /** All processes take calls, for the first time. */
@@ -84,12 +87,31 @@ export class Fleet {
     return this.places.length > 1
   }
 
+  /** How late a turn may be that writes before it calls: to the database and back, behind another statement. */
+  get lateMs(): number {
+    return 5 * this.options.distanceMs
+  }
+
   /** The process that a client calls: any that takes calls, or the first that starts. */
   get life(): Service.Life | undefined {
     const { all } = this
     const [first, ...more] = all.filter(({ service }) => service !== undefined)
     if (first === undefined) return all[0]
     return more.length === 0 ? first : this.options.chance.of([first, ...more])
+  }
+
+  /** A runner by its place, or the owner of a conversation. */
+  private at(runner: Plan.Place): Service.Life | undefined {
+    if (typeof runner === "number") return this.places[runner]
+    const owner = this.options.shared?.locks.ownerOf(runner.ownerOf)
+    return this.places.find((life) => life === owner)
+  }
+
+  /** A runner calls a provider for a conversation only while it is sure of the lock (Lease.L1). */
+  lease(by: Process, conversation: string): void {
+    const { laws, shared } = this.options
+    const ms = shared?.locks.confirmedMs(by, conversation) ?? 0
+    laws.check("X6 a runner that calls is sure of its lock", ms <= Lease.SURE_MS, () => `${by.name}, after ${ms} ms`)
   }
 
   /** The configuration of the newest process. */
@@ -173,7 +195,7 @@ export class Fleet {
 
   /** Ends a process as a plan has it. */
   end({ downMs, isOrderly, runner }: Plan.Death): void {
-    const life = this.places[runner]
+    const life = this.at(runner)
     const { met, timeline, world } = this.options
     if (life?.isAlive !== true || this.isHealed) return
     if (!isOrderly || life.service === undefined) return this.kill(life, downMs)
@@ -200,8 +222,8 @@ export class Fleet {
   /** Something befalls a runner. */
   trouble(trouble: Plan.Trouble): void {
     const { disk, gone, met, shared, timeline, world } = this.options
-    const life = this.places[trouble.runner]
-    const other = this.places[(trouble.runner + 1) % this.places.length]
+    const life = this.at(trouble.runner)
+    const other = this.places[(this.places.indexOf(life) + 1) % this.places.length]
     if (life?.isAlive !== true || shared === undefined || this.isHealed) return
     // A transaction of a runner that stands still is another fault: here the others write meanwhile.
     if (disk.database.isTransaction && disk.writer === life) return void world.after(1, () => this.trouble(trouble))

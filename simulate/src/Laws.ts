@@ -6,6 +6,7 @@
 import type { Disk } from "./Disk.ts"
 import type { RetryPolicy } from "@holdfast/policy"
 import { type Call, callsIn, promptsIn } from "./Network.ts"
+import type { Process } from "./World.ts"
 
 /** A law that was broken. */
 export interface Broken {
@@ -70,6 +71,8 @@ export class Laws {
   broken: Broken | undefined
   /** Checks of each law. */
   readonly checks = new Map<string, number>()
+  /** Turns whose clients know that they are on disk. */
+  readonly acknowledged = new Set<string>()
   private readonly disk: Disk
 
   constructor(disk: Disk) {
@@ -107,6 +110,14 @@ export class Laws {
     )
     this.check("X4 a prompt is one turn", turns.length <= 1, () => `${prompt} is ${turns.length} turns`)
     return turns[0]?.turn
+  }
+
+  conversationOf(turn: string): string {
+    const [row] = this.disk.rows<{ readonly id: string }>(
+      "SELECT c.conversation_id AS id FROM turns t JOIN conversations c ON c.number = t.conversation WHERE t.turn_id = ?",
+      turn
+    )
+    return row?.id ?? ""
   }
 
   /** The turn that a call is of. */
@@ -184,6 +195,28 @@ export class Laws {
     }
     return end === undefined || by === undefined ? undefined : { begunAt, end, heldMs: held, by }
   }
+
+  /** Whether the process of an attempt of a step died, or lost the turn. */
+  hasLost(turn: string, step: number): boolean {
+    const name = `step/${step}/attempt/`
+    return this.records(turn).some((record) => record.name.startsWith(name) && valueOf(record.value)._tag === "Lost")
+  }
+
+  /** When the wait ends that a turn is in, by its newest record; `undefined`: it is in none. */
+  waitOf(turn: string): number | undefined {
+    const newest = this.records(turn).at(-1)
+    const { _tag, retryAt } = newest?.name.includes("/decision/") === true ? valueOf(newest.value) : {}
+    return _tag === "Retry" ? retryAt : undefined
+  }
+
+  /** A runner has appended a record. Two that believe they run a turn may append the same: one of them is refused. */
+  written(by: Process, record: string): void {
+    const other = this.writers.get(record) ?? by
+    this.writers.set(record, by)
+    this.check("X6 a record is of one runner", other === by, () => `${record} is of ${other.name} and of ${by.name}`)
+  }
+
+  private readonly writers = new Map<string, Process>()
 
   /** A step begins below the limit of spending of its turn or conversation (X11). */
   spends(turn: string, { per, tokens }: SpendLimit): void {

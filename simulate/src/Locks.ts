@@ -4,7 +4,7 @@
  * It stands where `SqlRunnerStorage` stands with advisory locks. A session ends at once with its process, and when it was idle for
  * `Lease.EXPIRATION_MS`, as `idle_session_timeout` has it; a runner learns of that by its next query.
  */
-import { Effect } from "effect"
+import { Effect, Hash } from "effect"
 import { ClusterError, RunnerStorage } from "effect/cluster"
 import * as Lease from "../../apps/session-orchestrator/src/cluster/Lease.ts"
 import type * as Chance from "./Chance.ts"
@@ -31,10 +31,25 @@ export class Locks {
   private readonly runners = new Map<string, Runner>()
   private readonly sessions = new Map<Process, Session>()
   private readonly holders = new Map<string, Session>()
+  /** When the database has last confirmed a shard to each process. */
+  private readonly confirmed = new Map<Process, Map<string, number>>()
+  private readonly shards: number
 
-  constructor(world: World, chance: Chance.Chance) {
+  constructor(world: World, chance: Chance.Chance, shards: number) {
     this.world = world
     this.chance = chance
+    this.shards = shards
+  }
+
+  /** The process that has the lock of a conversation. */
+  ownerOf(conversation: string): Process | undefined {
+    const holder = this.holders.get(this.shardOf(conversation))
+    return holder !== undefined && this.isOpen(holder) ? holder.owner : undefined
+  }
+
+  /** Milliseconds since the database confirmed the lock of a conversation to a process. */
+  confirmedMs(owner: Process, conversation: string): number {
+    return this.world.now - (this.confirmed.get(owner)?.get(this.shardOf(conversation)) ?? -Infinity)
   }
 
   /** Cuts the session of a process, whose locks are free at once. */
@@ -94,7 +109,7 @@ export class Locks {
             const holder = this.holders.get(shard)
             if (holder !== undefined && holder !== session && this.isOpen(holder)) return false
             this.holders.set(shard, session)
-            return true
+            return this.confirm(owner, shard)
           })
         }),
       refresh: (address, shards) =>
@@ -107,7 +122,7 @@ export class Locks {
             this.openedBy(owner)
             return new Error("terminating connection due to idle-session timeout")
           }
-          return shards.filter((shard) => this.holders.get(shard) === session)
+          return shards.filter((shard) => this.holders.get(shard) === session && this.confirm(owner, shard))
         }) as Effect.Effect<ReadonlyArray<string>, ClusterError.PersistenceError>, // an error fails it
       release: (_address, shard) =>
         query("release", () => {
@@ -118,6 +133,17 @@ export class Locks {
   }
 
   // --- internal
+
+  /** As `Sharding` has it. */
+  private shardOf(conversation: string): string {
+    return `default:${Math.abs(Hash.string(conversation) % this.shards) + 1}`
+  }
+
+  private confirm(owner: Process, shard: string): true {
+    const known = this.confirmed.get(owner) ?? new Map<string, number>()
+    this.confirmed.set(owner, known.set(shard, this.world.now))
+    return true
+  }
 
   private isOpen(session: Session): boolean {
     const { owner, usedAt } = session

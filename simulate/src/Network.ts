@@ -64,6 +64,8 @@ export interface Options {
   readonly called: (call: Call) => void
   /** Its next word arrives, or its last frame. */
   readonly sent: (call: Call) => void
+  /** It breaks off. */
+  readonly broke: (call: Call) => void
 }
 
 export class Network {
@@ -147,7 +149,7 @@ export class Network {
       call.sent += text
       handler.onResponseData?.(controller, Buffer.from(text))
     }
-    const reset = over(() => handler.onResponseError?.(controller, lost()))
+    const reset = over(() => handler.onResponseError?.(controller, lost(call.key)))
     const end = over(() => handler.onResponseEnd?.(controller, {}))
     const whole = (status: number, type: string, body: string, headers = {}): void =>
       arrive(
@@ -193,7 +195,11 @@ export class Network {
               () => say(n + 1)
             )
           }
-          if (reply.type === "cut") return arrive(reply.paceMs, reset)
+          if (reply.type === "cut")
+            return arrive(reply.paceMs, () => {
+              this.options.broke(call)
+              reset()
+            })
           if (reply.type === "stall") return
           const id = toolCallOf(number)
           if (reply.type === "half-tool") {
@@ -209,7 +215,7 @@ export class Network {
               ? (reply.type === "answer"
                   ? chunk({}, "stop")
                   : chunk(toolCall(id, reply.tool, `{"n":${number}}`)) + chunk({}, "tool_calls")) + "data: [DONE]\n\n"
-              : `data: {"error":{"message":"The server is overloaded.","type":"overloaded_error"}}\n\n`
+              : `data: {"error":{"message":"The server of ${call.key} is overloaded.","type":"overloaded_error"}}\n\n`
           arrive(
             reply.paceMs,
             () => {
@@ -248,7 +254,8 @@ const toolCall = (id: string, name: string, given: string) => ({
   tool_calls: [{ index: 0, id, type: "function", function: { name, arguments: given } }]
 })
 
-const lost = (): Error => Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" })
+const lost = (key: string): Error =>
+  Object.assign(new Error(`other side closed after ${key}`), { code: "UND_ERR_SOCKET" })
 
 /** A frame of OpenAI's format. */
 const chunk = (delta: object, finish: string | null = null): string =>

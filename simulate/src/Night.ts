@@ -54,6 +54,9 @@ export const run = async (plan: Plan.Plan): Promise<Result> => {
 
 let loading: Promise<void> | undefined
 
+/** After the beginning of a call that was refused, the wait after it is on disk by then. */
+const WAIT_SEEN_MS = 900
+
 /** More tasks than any night takes: beyond them it turns in a circle. */
 const MOST_TASKS = 100_000
 
@@ -81,6 +84,9 @@ class Night {
   private due: Array<{ readonly task: number; readonly act: () => void }> = []
   /** What happens at or after the beginning of a call. */
   private readonly ofCalls = new Map<number, ReadonlyArray<(call: Call) => void>>()
+  private readonly ofBreaks = new Map<number, ReadonlyArray<(call: Call) => void>>()
+  /** What becomes of the next commits. */
+  private readonly armed: Array<Disk.Outcome> = []
   /** What happens at or after its last frame. */
   private readonly ofEnds = new Map<number, ReadonlyArray<(call: Call) => void>>()
   /** The conversations are there: from now on there are faults. */
@@ -104,7 +110,8 @@ class Night {
       chance: Chance.make(seed, "network"),
       replyTo: (n) => this.replyTo(n),
       called: (call) => this.called(call),
-      sent: (call) => this.sent(call)
+      sent: (call) => this.sent(call),
+      broke: (call) => this.ofBreaks.get(call.number)?.forEach((act) => act(call))
     })
     const { disk, laws, network, timeline, world } = this
     this.fleet = new Fleet({
@@ -114,8 +121,9 @@ class Night {
       disk,
       around: { network, tools: this.workshop.tools },
       settings: plan.settings,
-      shared: plan.runners === 1 ? undefined : sharedBy(plan, world),
+      shared: plan.runners === 1 ? undefined : sharedBy(plan, world, laws),
       runners: plan.runners,
+      distanceMs: plan.distanceMs ?? 0,
       chance: Chance.make(seed, "clients"),
       begun: () => {
         // Records of several processes name their writer, as on a server.
@@ -133,6 +141,7 @@ class Night {
       timeline,
       calls: network.calls,
       isShared: fleet.isShared,
+      isDiscarding: plan.settings.some(({ retry }) => retry["midStream"] === "discard"),
       life: () => fleet.life,
       whenReady: fleet.whenReady,
       whenGone: fleet.whenGone
@@ -183,7 +192,7 @@ class Night {
         () => this.open(from + 1)
       )
     }
-    const { callers, commands, deaths, prompts, troubles, watchers } = this.plan
+    const { callers, commands, deaths, disk, prompts, troubles, watchers } = this.plan
     const { around, ending, fleet, network, world } = this
     this.isBegun = true
     this.commitsBefore = this.disk.commits
@@ -198,6 +207,8 @@ class Night {
     for (const [n, plan] of watchers.entries()) this.at(plan.when, (call) => this.watch(n, plan, call))
     for (const death of deaths) this.at(death.when, () => fleet.end(death))
     for (const trouble of troubles) this.at(trouble.when, () => fleet.trouble(trouble))
+    for (const { commit, outcome } of disk)
+      if (typeof commit !== "number") this.at(commit, () => void this.armed.push(outcome))
     world.after(Plan.lastOf(this.plan), () => ending.look(world.now + PATIENCE_MS))
   }
 
@@ -209,15 +220,31 @@ class Night {
 
   /** Does something at its moment; `call` is that which the moment is of. */
   private at(when: Plan.Moment, act: (call: Call | undefined) => void): void {
-    if ("at" in when) return void this.world.after(when.at, () => act(undefined))
-    const moments = "isEnd" in when ? this.ofEnds : this.ofCalls
+    if ("at" in when)
+      return void this.world.after(
+        when.at,
+        this.counted(when, () => act(undefined))
+      )
+    const moments = "isEnd" in when ? this.ofEnds : "isBreak" in when ? this.ofBreaks : this.ofCalls
     const planned = moments.get(when.call) ?? []
-    moments.set(when.call, [...planned, (call) => this.soon(when, () => act(call))])
+    moments.set(when.call, [...planned, (call) => this.soon(when, call, () => act(call))])
   }
 
-  private soon(when: Exclude<Plan.Moment, { readonly at: number }>, act: () => void): void {
-    if ("tasks" in when) this.due.push({ task: this.world.tasks + when.tasks, act })
-    else this.world.after(when.ms, act)
+  /** Does something so many tasks later, if a moment has them. */
+  private counted({ tasks }: Plan.Moment, act: () => void): () => void {
+    return tasks === undefined ? act : () => void this.due.push({ task: this.world.tasks + tasks, act })
+  }
+
+  private soon(when: Exclude<Plan.Moment, { readonly at: number }>, call: Call, act: () => void): void {
+    const { laws, world } = this
+    const then = this.counted(when, act)
+    if (when.ms === undefined) return then()
+    if (when.isWait !== true) return void world.after(when.ms, then)
+    // The wait is on disk by then.
+    world.after(WAIT_SEEN_MS, () => {
+      const end = laws.waitOf(laws.turnOfCall(call))
+      if (end !== undefined) world.after(Math.max(0, end + when.ms - world.now), then)
+    })
   }
 
   private beforeTask(): void {
@@ -275,12 +302,12 @@ class Night {
 
   private outcomeOf(commit: number): Disk.Outcome | undefined {
     if (!this.isBegun) return undefined
-    const found = this.plan.disk.find((planned) => planned.commit === commit - this.commitsBefore)
-    if (found === undefined) return undefined
-    const { outcome } = found
+    const number = commit - this.commitsBefore
+    const outcome = this.plan.disk.find((planned) => planned.commit === number)?.outcome ?? this.armed.shift()
+    if (outcome === undefined) return undefined
     if (this.fleet.isHealed && outcome.type.startsWith("dies")) return undefined
     this.met(`a commit: ${outcome.type}`)
-    this.timeline.add("disk", `commit ${found.commit}: ${outcome.type}`)
+    this.timeline.add("disk", `commit ${number}: ${outcome.type}`)
     // What is stored late is trouble until then.
     this.fleet.diskTroubled(outcome.type === "slow" ? outcome.ms : 0)
     return outcome
@@ -326,8 +353,14 @@ class Night {
 }
 
 /** What the runners of a night share beside the disk. */
-const sharedBy = ({ runners, seed }: Plan.Plan, world: World): Shared => ({
-  locks: new Locks(world, Chance.make(seed, "locks")),
-  links: new Links(world, Chance.make(seed, "links")),
-  shards: 6 * runners
-})
+const sharedBy = ({ distanceMs, runners, seed }: Plan.Plan, world: World, laws: Laws): Shared => {
+  const shards = 6 * runners
+  const distance = Chance.make(seed, "distance")
+  return {
+    locks: new Locks(world, Chance.make(seed, "locks"), shards),
+    links: new Links(world, Chance.make(seed, "links")),
+    shards,
+    wayMs: distanceMs === undefined ? undefined : () => distance.between(0, distanceMs),
+    written: (by, record) => laws.written(by, record)
+  }
+}

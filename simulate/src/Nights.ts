@@ -11,8 +11,8 @@ const TWICE = 50
 export const seedOfDay = (): number => Math.floor(Date.now() / 86_400_000) * 10_000
 
 /** Whether a night has a part; all have those that are not named. */
-const has = ({ callers, runners }: Plan.Plan, part: Defect["needs"]): boolean =>
-  part === undefined || (part === "programs" ? callers.length > 0 : runners > 1)
+const has = ({ aim, callers, runners }: Plan.Plan, part: Defect["needs"]): boolean =>
+  part === undefined || (part === "programs" ? callers.length > 0 : part === "runners" ? runners > 1 : part === aim)
 
 /** Runs nights until there are so many, or `isEnough`. Those without a part are counted, and not run. */
 export const run = async (

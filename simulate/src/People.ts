@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly calls: ReadonlyArray<Call>
   /** Several runners: what one sends is sent again by the next. */
   readonly isShared: boolean
+  /** An answer that breaks off is void although clients have some of it. */
+  readonly isDiscarding: boolean
   /** The process that takes calls now. */
   readonly life: () => Life | undefined
   /** Calls `act` once a process takes calls: now, if one does. */
@@ -139,8 +141,10 @@ export class Prompter {
           )
         world.after(PAUSE_MS, () => whenReady(() => this.send()))
       },
-      (turn) =>
+      (turn) => {
+        laws.acknowledged.add(turn)
         laws.check("C2 nothing acknowledged is lost", laws.turnOf(id) === turn, () => `${id}, ${turn}, is not on disk`)
+      }
     )
   }
 }
@@ -149,6 +153,8 @@ export class Prompter {
 export class Commander {
   readonly plan: Commanded
   readonly answers: Array<boolean | "unknown"> = []
+  /** How often it was sent. */
+  sent = 0
   private readonly until: number
   private readonly around: Surroundings
   private readonly answered: () => void
@@ -158,9 +164,9 @@ export class Commander {
     this.around = around
     this.plan = plan
     this.answered = answered
-    const { againAfter, what } = plan
+    const { againAfter, copies = 1, what } = plan
     this.until = around.world.now + (what.type === "wait-until" ? what.inMs : 0)
-    this.send("terminal")
+    for (let n = 0; n < copies; n++) this.send("terminal")
     if (againAfter !== undefined) around.world.after(againAfter, () => this.send("page"))
   }
 
@@ -186,9 +192,12 @@ export class Commander {
   }
 
   private send(origin: string): void {
-    const { laws, timeline } = this.around
+    const { isShared, laws, timeline } = this.around
     const { conversation, id, turn, what } = this.plan
-    const isOpen = turn !== undefined && laws.stateOf(turn) === "unsealed"
+    this.sent++
+    // A turn that is on disk alone has no owner yet.
+    const isKnown = turn !== undefined && (!isShared || laws.acknowledged.has(turn))
+    const isOpen = isKnown && laws.stateOf(turn) === "unsealed"
     timeline.add("person", `${what.type} ${id} of ${turn ?? conversation}, from the ${origin}`)
     ask(
       this.around,

@@ -1,4 +1,5 @@
 /** Draws what happens in a night: a value, so that a night can be shrunk by leaving parts of it out. */
+import * as AimedPlan from "./AimedPlan.ts"
 import * as Chance from "./Chance.ts"
 import * as ClusterPlan from "./ClusterPlan.ts"
 import type { Outcome } from "./Disk.ts"
@@ -20,11 +21,17 @@ export interface Prompted {
   readonly againAfter: number | undefined
 }
 
-/** A time, or so much after the beginning of a call, or after its last frame. */
+/** A time, or so much after the beginning of a call, its last frame, its break, or the end of the wait that follows it, if not before. */
 export type Moment =
-  | { readonly at: number }
-  | { readonly call: number; readonly ms: number }
-  | { readonly call: number; readonly tasks: number; readonly isEnd?: true }
+  | { readonly at: number; readonly tasks?: number }
+  | {
+      readonly call: number
+      readonly ms: number
+      readonly tasks?: number
+      readonly isWait?: true
+      readonly isBreak?: true
+    }
+  | { readonly call: number; readonly ms?: never; readonly tasks: number; readonly isEnd?: true }
 
 /** A command of a person. */
 export interface Commanded {
@@ -42,6 +49,8 @@ export interface Commanded {
     /** For all turns of the session of a program. */
     | { readonly type: "by-session"; readonly caller: string; readonly command: "abort" | "retry-now" }
   readonly againAfter: number | undefined
+  /** How many places send it at once. */
+  readonly copies?: number
   /** After a call of another turn, too, it is for its own. */
   readonly isOwn?: true
   /** What the person prompts when it is answered: a queued prompt is edited so. */
@@ -78,10 +87,13 @@ export interface Called {
   readonly readMs: number
 }
 
+/** A runner: by its place, or as the owner of a conversation then. */
+export type Place = number | { readonly ownerOf: string }
+
 /** What befalls a runner beside its death: it stands still, loses the session with its locks, or does not reach the next runner. */
 export interface Trouble {
   readonly when: Moment
-  readonly runner: number
+  readonly runner: Place
   readonly type: "freezes" | "loses its locks" | "is cut off"
   readonly ms: number
 }
@@ -90,7 +102,7 @@ export interface Trouble {
 export interface Death {
   readonly when: Moment
   /** Of several. */
-  readonly runner: number
+  readonly runner: Place
   readonly isOrderly: boolean
   readonly downMs: number
 }
@@ -106,12 +118,16 @@ export interface Plan {
   readonly callers: ReadonlyArray<Called>
   /** Of the calls, in their order; later ones are answered. */
   readonly replies: ReadonlyArray<Reply>
-  /** Of commits after the beginning. */
-  readonly disk: ReadonlyArray<{ readonly commit: number; readonly outcome: Outcome }>
+  /** Of commits after the beginning, or after a moment. */
+  readonly disk: ReadonlyArray<{ readonly commit: number | Moment; readonly outcome: Outcome }>
   readonly deaths: ReadonlyArray<Death>
   /** Processes that share the conversations; one has them alone. */
   readonly runners: number
   readonly troubles: ReadonlyArray<Trouble>
+  /** A statement, or its answer, is so long on its way between a runner and the database, at most; absent: no time. */
+  readonly distanceMs?: number
+  /** What the night is aimed at, beside what happens by chance. */
+  readonly aim?: AimedPlan.Aim
 }
 
 /** The plan of a seed. */
@@ -122,7 +138,7 @@ export const make = (seed: number): Plan => {
   // The names and shares of these leave the nights of mended faults as they were.
   const [crowd, rare] = [Chance.make(seed, "crowd"), Chance.make(seed, "rare")]
   const crowded = crowd.isTrue(0.2) ? inLine(plan, crowd) : plan
-  return rare.isTrue(0.35) ? coinciding(crowded, rare) : crowded
+  return AimedPlan.of(rare.isTrue(0.35) ? coinciding(crowded, rare) : crowded, Chance.make(seed, "add moment"))
 }
 
 /** The last time in a plan, in milliseconds. */

@@ -1,10 +1,11 @@
 /** One of several runners: the service's own ownership of conversations over simulated locks and connections, on one database. */
 import { SqliteClient } from "@holdfast/journal/sqlite"
-import { Layer, Redacted } from "effect"
+import { Effect, Layer, Redacted, Stream } from "effect"
 import { RunnerAddress, RunnerHealth, Runners, RunnerStorage, ShardingConfig, SocketRunner } from "effect/cluster"
 import { RpcSerialization } from "effect/rpc"
 import * as Cluster from "../../apps/session-orchestrator/src/cluster/Cluster.ts"
 import * as SqlStore from "../../apps/session-orchestrator/src/storage/sql/SqlStore.ts"
+import * as TurnLog from "../../apps/session-orchestrator/src/storage/TurnLog.ts"
 import type { Links } from "./Links.ts"
 import type { Locks } from "./Locks.ts"
 import type { Process } from "./World.ts"
@@ -14,13 +15,18 @@ export interface Shared {
   readonly locks: Locks
   readonly links: Links
   readonly shards: number
+  /** How long a statement, or its answer, is on its way between a runner and the database; absent: no time. */
+  readonly wayMs: (() => number) | undefined
+  /** A runner has appended a record: turn and number. */
+  readonly written: (by: Process, record: string) => void
 }
 
 /** The database of the configuration, which no one connects to. */
 export const DATABASE_URL = "postgres://simulated/holdfast"
 
 /** The conversations of a process, which listens at a port of its own. */
-export const layer = ({ links, locks, shards }: Shared, owner: Process, port: number) => {
+export const layer = (shared: Shared, owner: Process, port: number) => {
+  const { links, locks, shards } = shared
   const runner = { host: "127.0.0.1", port }
   const address = RunnerAddress.make(runner.host, port)
   const client = Layer.orDie(SqliteClient.layer({ filename: ":memory:" }))
@@ -28,7 +34,10 @@ export const layer = ({ links, locks, shards }: Shared, owner: Process, port: nu
     { url: Redacted.make(DATABASE_URL), runner, shards },
     {
       client,
-      store: SqlStore.layerSql("simulated", undefined, true),
+      store: Layer.effect(
+        TurnLog.TurnLog,
+        TurnLog.TurnLog.useSync((log) => distant(log, shared, owner))
+      ).pipe(Layer.provideMerge(SqlStore.layerSql("simulated", undefined, true))),
       storage: Layer.sync(RunnerStorage.RunnerStorage, () => locks.storageOf(owner)),
       sharding: (config) =>
         SocketRunner.layer.pipe(
@@ -39,4 +48,31 @@ export const layer = ({ links, locks, shards }: Shared, owner: Process, port: nu
         )
     }
   )
+}
+
+// --- internal
+
+/** The log of a database that is some milliseconds away: what a runner writes is there before it learns of it. */
+const distant = (
+  log: TurnLog.TurnLog["Service"],
+  { wayMs, written }: Shared,
+  owner: Process
+): TurnLog.TurnLog["Service"] => {
+  const way = wayMs === undefined ? Effect.void : Effect.suspend(() => Effect.sleep(wayMs()))
+  const there = <A, E>(effect: Effect.Effect<A, E>) => Effect.andThen(way, Effect.tap(effect, way))
+  return {
+    ...log,
+    accept: (...options) => there(log.accept(...options)),
+    append: (appends) =>
+      there(
+        Effect.tap(log.append(appends), (outcomes) =>
+          Effect.sync(() => {
+            for (const [i, { records, seq, turnId }] of appends.entries())
+              for (const n of outcomes[i]?._tag === "Success" ? records.keys() : [])
+                written(owner, `${turnId}/${seq + n}`)
+          })
+        )
+      ),
+    events: (...options) => Stream.unwrap(Effect.as(way, log.events(...options)))
+  }
 }

@@ -127,7 +127,7 @@ export class Watcher {
   }
 
   private show({ event, json }: Frame): void {
-    const { calls, isShared, laws, timeline } = this.around
+    const { calls, isDiscarding, isShared, laws, timeline } = this.around
     const { turnId } = event
     const step = this.steps.get(turnId)
     const place = `${turnId}/${step?.step}`
@@ -146,6 +146,11 @@ export class Watcher {
         this.waits.set(turnId, json)
         return
       case "step-discarded":
+        laws.check(
+          "X7 content that a client has is not void",
+          isDiscarding || step === undefined || step.text === "" || laws.hasLost(turnId, event.step),
+          () => `${this.name} has "${step?.text}" of ${place}`
+        )
         this.shown.delete(`${turnId}/${event.step}`)
         if (step !== undefined) step.text = ""
         return
