@@ -22,6 +22,7 @@ import {
   SqlRunnerStorage
 } from "effect/cluster"
 import { SqlClient, SqlError } from "effect/sql"
+import { Observer } from "@holdfast/kernel"
 import { Conversations } from "../engine/conversation/Conversations.ts"
 import { HeldCalls } from "../engine/conversation/HeldCalls.ts"
 import { HeldTurns } from "../engine/orchestrator/HeldTurns.ts"
@@ -98,13 +99,18 @@ export const runner = ({ database, neighbours, shards }: Parts) =>
       const calls = yield* HeldCalls
       const sql = yield* SqlClient.SqlClient
       const store = yield* Store
+      const observer = Option.getOrUndefined(yield* Effect.serviceOption(Observer.Observer))
       const { charge, conversations: own, heldTurns } = yield* Orchestrator.make({ takesUp: false })
       const dependencies = { own, charge, shards, calls, store, database }
       const turns: HeldTurns["Service"] = {
         ...heldTurns,
         choose: (make) => LocalId.drawn(make, shards.isLocal),
-        // Its watchers look for the client at other runners.
-        release: (id) => Effect.asVoid(charge.giveUp((given) => given === id))
+        // Its watchers look for the client at other runners, where it ends as a rule.
+        release: (conversationId) =>
+          Effect.andThen(
+            charge.giveUp((given) => given === conversationId),
+            Effect.map(Clock.currentTimeMillis, (at) => Observer.moved(observer, { conversationId, at }))
+          )
       }
       const shared = yield* SharedWaits.make({ sql, database, turns, isHere: (id) => calls.has(id) })
       yield* shards.run(charge, neighbours)

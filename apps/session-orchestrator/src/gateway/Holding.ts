@@ -56,7 +56,7 @@ export class Holding {
   /** The last refusals of calls that gave up here, by their keys, until a moment in epoch milliseconds. */
   private readonly refusals = new Map<
     string,
-    { readonly refusal: Refusal; readonly why: string; readonly until: number }
+    { readonly turnId: Ids.TurnId; readonly refusal: Refusal; readonly why: string; readonly until: number }
   >()
   /** Input tokens for a byte of a body, by the last answer of a session. */
   private readonly perByte = new Map<string, number>()
@@ -76,11 +76,14 @@ export class Holding {
         }
         const kept = this.refusals.get(known.key)
         // What was kept here gave up without content.
-        return Effect.flatMap(kept === undefined ? this.lastAttempt(known.turnId) : Effect.undefined, (last) => {
-          if (last?.hasContent === true) return this.begin(call, client)
-          client.refused(kept?.refusal)
-          return Effect.sync(() => client.giveUp(known.failure, kept?.why))
-        })
+        return Effect.flatMap(
+          kept?.turnId === known.turnId ? Effect.undefined : this.lastAttempt(known.turnId),
+          (last) => {
+            if (last?.hasContent === true) return this.begin(call, client)
+            client.refused(kept?.refusal)
+            return Effect.sync(() => client.giveUp(known.failure, kept?.why))
+          }
+        )
       })
     )
 
@@ -316,14 +319,14 @@ export class Holding {
     )
   }
 
-  private keep({ key }: HeldWaits.Wait, refusal: Refusal | undefined, why: string, now: number): void {
+  private keep({ key, turnId }: HeldWaits.Wait, refusal: Refusal | undefined, why: string, now: number): void {
     this.refusals.delete(key)
     // In the order of their ends.
     for (const [given, { until }] of this.refusals) {
       if (until > now && this.refusals.size < MOST_REFUSALS) break
       this.refusals.delete(given)
     }
-    if (refusal !== undefined) this.refusals.set(key, { refusal, why, until: now + KEPT_MS })
+    if (refusal !== undefined) this.refusals.set(key, { turnId, refusal, why, until: now + KEPT_MS })
   }
 
   /** The client has left (Holding.H2). After content there is nothing that another one could join. */

@@ -227,4 +227,22 @@ describe("a held call whose answer was cut by the death of its process", () => {
       expect(done).toEqual(["call", "accept"])
     }).pipe(Effect.scoped)
   )
+
+  it.effect("rule X13: is a new call, too, at a runner where the same call gave up long ago", () =>
+    Effect.gen(function* () {
+      const { begin, done, end, records, until, waits } = yield* rig
+      const refusal = { head: { status: 503, statusText: "", headers: [] }, body: [] }
+      const waiting = yield* begin(Object.assign(client().answer, { lastRefusal: refusal }))
+      yield* until("accept")
+      yield* end(FAILURE)
+      yield* Fiber.join(waiting)
+      yield* TestClock.adjust(Duration.millis(KEPT_MS))
+      records.last = cut
+      waits.gaveUp(wait, FAILURE, KEPT_MS)
+      done.splice(0)
+      yield* begin(client().answer)
+      yield* until("accept")
+      expect(done).toEqual(["call", "accept"])
+    }).pipe(Effect.scoped)
+  )
 })

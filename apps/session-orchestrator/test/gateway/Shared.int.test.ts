@@ -49,7 +49,10 @@ describe("a held call of runners that share a database", () => {
         const { service } = yield* GatewayRig.start({
           endpoint,
           answer: () => {},
-          file: { gate: { enabled: false } },
+          file: {
+            gate: { enabled: false },
+            telemetry: { notifications: { after: "1 second", command: ["true"] } }
+          },
           postgres: { url, runnerPort },
           retry: { schedule: { type: "steps", delays: [Duration.millis(5), Duration.hours(1)] } }
         })
@@ -120,9 +123,9 @@ describe("a held call of runners that share a database", () => {
       const twin = yield* post(two)
       const other = (yield* waiting(2)).find(({ turnId }) => turnId !== left?.turnId)
       expect(endpoint.calls.length - before).toBe(4)
-      const open = yield* SharedWaits.openCalls(sql)
-      expect(open.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
-      expect(open.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
+      const held = yield* SharedWaits.openCalls(sql)
+      expect(held.toSorted()).toEqual([left?.conversationId, other?.conversationId].toSorted())
+      expect(held.map(yield* (yield* Claims.make(sql)).read)).toEqual([true, true])
 
       // An answered call hides no other.
       const third = yield* post(two)
@@ -163,6 +166,19 @@ describe("a held call of runners that share a database", () => {
       expect([failed.status, failed.headers["x-holdfast-call"]]).toEqual([503, other?.turnId])
       const same = yield* GatewayRig.post(one.port, CHAT, ASK, KEY)
       expect([same.status, endpoint.calls.length - before]).toEqual([503, 8])
+
+      // An incident is open at the runner of a call for as long as its client is there.
+      const open = (count: number) =>
+        Process.eventually(
+          "the incident",
+          Effect.map(one.call({ path: "/metrics" }), ({ text }) => /^holdfast_incidents_open \d+$/m.exec(text)?.[0]),
+          (line) => line === `holdfast_incidents_open ${count}`
+        )
+      yield* open(0)
+      const last = yield* post(one, { ...ASK, user: "last" })
+      yield* open(1)
+      yield* Fiber.interrupt(last)
+      yield* open(0)
     }).pipe(Effect.scoped)
   )
 })
