@@ -58,6 +58,9 @@ const LEAST_MS = 100
 /** How often the log is asked about an incident that no turn of this process waits for. */
 const LOOK_MS = 60_000
 
+/** A turn that has ended has it asked earlier, but not within so many times what the last question took: it reads all open turns. */
+const REST = 10
+
 /** A turn that failed so long ago gets no notice of its cause: notices were off, as a rule. */
 const OLDEST_MS = 7 * 86_400_000
 
@@ -90,7 +93,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
   const waits = new Map<Ids.ConversationId, string>()
   const counts = new Map<string, number>()
   /** Incidents that no turn of this process waits for: the answer of the log, and when it is asked again. */
-  const looks = new Map<string, { readonly waiting: number; readonly nextAt: number }>()
+  const looks = new Map<string, { readonly waiting: number; readonly leastAt: number; readonly nextAt: number }>()
   let isAlone = false
   let questions: Array<QuestionNotice.Question> = []
 
@@ -158,8 +161,10 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
     },
     seal: ({ conversationId, end }) => {
       waitsFor(conversationId)
-      for (const [key, { nextAt, waiting }] of looks)
-        looks.set(key, { waiting, nextAt: Math.min(nextAt, end.endedAt + Incidents.SETTLE_MS) })
+      for (const [key, look] of looks) {
+        const nextAt = Math.min(look.nextAt, Math.max(look.leastAt, end.endedAt + Incidents.SETTLE_MS))
+        looks.set(key, { ...look, nextAt })
+      }
       if (end.status === "failed") ring(true)
     },
     moved: ({ conversationId }) => waitsFor(conversationId),
@@ -206,6 +211,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         )
         if (question !== undefined) standings.set(key, yield* standingOf(question))
       }
+      const leastAt = at + REST * ((yield* Clock.currentTimeMillis) - at)
       let next: ReadonlyMap<string, Incidents.EndpointState> = states
       let notices: ReadonlyArray<Notice.Notice> = []
       const decide: Decide = (rows, counted) => {
@@ -239,7 +245,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       if (isChange && isKept) yield* storage.change(decide, ids) // Notifications.N2
       known = next
       for (const [key, { isHeld, waiting }] of standings)
-        looks.set(key, { waiting, nextAt: isHeld ? at + LOOK_MS : at })
+        looks.set(key, { waiting, leastAt, nextAt: isHeld ? at + LOOK_MS : at })
       for (const key of looks.keys()) if (!known.has(key)) looks.delete(key)
       countOpen()
       for (const notice of notices) if (notice.type !== "turns-failed") yield* Effect.logInfo(Notice.textOf(notice))

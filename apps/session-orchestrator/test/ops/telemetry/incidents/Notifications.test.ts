@@ -202,6 +202,31 @@ describe("an incident", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("asks a slow log seldom, however many other turns end", () =>
+    Effect.gen(function* () {
+      const memory = new SharedMemory()
+      const { standingOf } = memory
+      let asked = 0
+      const slow = (question: Question) =>
+        Effect.andThen(
+          Effect.sync(() => asked++),
+          Effect.delay(standingOf(question), "5 seconds")
+        )
+      Object.assign(memory, { standingOf: slow })
+      const { ends, switches, told, waits } = yield* make(memory)
+      waits(0)
+      yield* later("6 minutes")
+      switches(6 * MINUTE)
+      asked = 0
+      for (let s = 0; s < 300; s++) {
+        ends(6 * MINUTE + s * 1_000, `other-${s}`, "aborted", { target: spare })
+        yield* later("1 second")
+      }
+      expect(told().map(([type]) => type)).toEqual(["incident-began"])
+      expect(asked).toBeLessThan(8)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("begins though the process stops while it writes", () =>
     Effect.gen(function* () {
       const memory = new SharedMemory()
