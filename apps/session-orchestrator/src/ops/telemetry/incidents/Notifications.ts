@@ -86,6 +86,8 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
   const bell = yield* Queue.sliding<void>(1)
   /** Endpoints by their formatted target, as they were read or decided last, and what has been seen since. */
   let known: ReadonlyMap<string, Incidents.EndpointState> = new Map()
+  /** What earlier processes left is among them. */
+  let isRead = false
   let news = new Map<string, Incidents.News>()
   /** There is something to decide that does not wait. */
   let isUrgent = false
@@ -140,7 +142,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       if (outcome._tag !== "Completed" && (outcome._tag !== "Failed" || outcome.whole !== true)) return
       const key = Target.format(target)
       const { since, said } = news.get(key) ?? {}
-      if (since !== undefined || known.has(key)) {
+      if (!isRead || since !== undefined || known.has(key)) {
         const answer = { at: outcome.endedAt, waiting: counts.get(key) ?? 0, ...defined({ since, said }) }
         learn(key, { answer })
         ring(known.get(key)?.trouble !== undefined || since !== undefined)
@@ -209,7 +211,9 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
           situationOf(key, turns),
           isUnwatched
         )
-        if (question !== undefined) standings.set(key, yield* standingOf(question))
+        if (question === undefined) continue
+        // A process that was killed may have left an answer in the log alone.
+        standings.set(key, yield* standingOf(isRead ? question : { ...question, wantsEnds: true }))
       }
       const leastAt = at + REST * ((yield* Clock.currentTimeMillis) - at)
       let next: ReadonlyMap<string, Incidents.EndpointState> = states
@@ -244,6 +248,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       const isChange = messages.length + removed.length + rows.length + ids.length > 0
       if (isChange && isKept) yield* storage.change(decide, ids) // Notifications.N2
       known = next
+      isRead = true
       for (const [key, { isHeld, waiting }] of standings)
         looks.set(key, { waiting, leastAt, nextAt: isHeld ? at + LOOK_MS : at })
       for (const key of looks.keys()) if (!known.has(key)) looks.delete(key)

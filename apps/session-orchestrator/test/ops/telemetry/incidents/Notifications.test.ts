@@ -270,6 +270,34 @@ describe("an incident", () => {
   )
 })
 
+it.effect("rule X12: an answer that comes while the incidents are read ends the one of an earlier process", () =>
+  Effect.gen(function* () {
+    const memory = new SharedMemory()
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { waits } = yield* make(memory)
+        waits(0)
+        waits(0, "c2")
+        yield* later("6 minutes")
+      })
+    )
+    const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
+    const { storage, uncounted } = memory
+    const observed = memory.observed(listeners)
+    const conversationId = Ids.ConversationId.make("c1")
+    const outcome = { ...Observations.completed, endedAt: 6 * MINUTE }
+    const answered = Effect.sync(() => {
+      observed.attempt?.(Observations.attempt({ conversationId, outcome }))
+      observed.seal?.({ ...Observations.seal({ status: "completed", endedAt: 6 * MINUTE }), conversationId })
+    })
+    const standingOf = (question: Question) => Effect.tap(memory.standingOf(question), () => answered)
+    const receivers = receiversWith()
+    yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+    yield* later("6 seconds")
+    expect(memory.notices().map(({ type }) => type)).toEqual(["incident-began", "incident-ended"])
+  }).pipe(Effect.scoped)
+)
+
 describe("failed turns", () => {
   it.effect("rule X12: are reported once per endpoint and cause, however many there are", () =>
     Effect.gen(function* () {

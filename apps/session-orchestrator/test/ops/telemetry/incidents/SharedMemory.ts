@@ -64,7 +64,7 @@ export class SharedMemory {
     Effect.sync(() => this.failed.filter(({ turn: { end } }) => end !== undefined && end.endedAt >= since))
 
   /** The standing of an endpoint by the log. */
-  readonly standingOf = ({ at: now, since, target }: Question): Effect.Effect<Standing> =>
+  readonly standingOf = ({ at: now, since, target, wantsEnds }: Question): Effect.Effect<Standing> =>
     Effect.sync(() => {
       const name = Target.format(target)
       const turns = Array.from(this.turns.values())
@@ -72,16 +72,19 @@ export class SharedMemory {
         waited.some(({ endedAt, target }) => target === name && endedAt >= since)
       const open = turns.filter(({ end }) => end === undefined)
       const waiting = open.filter(({ target, until }) => target === name && until !== undefined)
-      const ended = turns.flatMap((turn) =>
+      const isHeld = open.some((turn) => turn.target === name || hasWaited(turn))
+      // As in the service: the ends of turns are not read then.
+      const read = isHeld && !wantsEnds ? open : turns
+      const ended = read.flatMap((turn) =>
         turn.end !== undefined && turn.end.at >= since && hasWaited(turn) ? [turn.end] : []
       )
       const nexts = waiting.flatMap(({ until = 0 }) => (until > now ? [until] : []))
-      const answers = turns.flatMap(({ answers }) => answers).filter(({ at, target }) => target === name && at > since)
+      const answers = read.flatMap(({ answers }) => answers).filter(({ at, target }) => target === name && at > since)
       const count = (status: string) => ended.filter((end) => end.status === status).length
       return {
         waiting: waiting.length,
         nextAt: nexts.length === 0 ? undefined : Math.min(...nexts),
-        isHeld: open.some((turn) => turn.target === name || hasWaited(turn)),
+        isHeld,
         answeredAt: answers.length === 0 ? undefined : Math.min(...answers.map(({ at }) => at)),
         lastAnswerAt: Math.max(0, ...answers.map(({ at }) => at)),
         outcomes: { failed: count("failed"), aborted: count("aborted"), elsewhere: count("completed") },
