@@ -112,7 +112,8 @@ const withTurn = (standing: Standing, { at, history, name, row, since }: Read): 
   const waits = attempts.map((attempt) => waitFor(name, attempt, row.model))
   const hasWaited = waits.some((wait) => wait !== undefined && endOf(wait) >= since)
   if (end !== undefined) {
-    if (!hasWaited || end.endedAt < since) return known
+    const isAnswered = end.status === "completed" && later.length > 0
+    if (!hasWaited || isAnswered || end.endedAt < since) return known
     const outcome = OUTCOMES[end.status]
     const outcomes = { ...standing.outcomes, [outcome]: standing.outcomes[outcome] + 1 }
     return { ...known, outcomes, lastEndAt: Math.max(standing.lastEndAt, end.endedAt) }

@@ -91,6 +91,18 @@ it.effect("a turn that has waited for the endpoint holds it until it ends, at an
   })
 )
 
+it.effect("a turn that it answered in the end was not answered elsewhere", () =>
+  Effect.gen(function* () {
+    const answered = record("step/0/attempt/1", { ...Observations.completed, endedAt: 170 })
+    const end = { status: "completed", endedAt: 180 } as const
+    expect(yield* standingOf([{ records: [...waits, answered], end }])).toEqual({
+      ...NOTHING,
+      answeredAt: 170,
+      lastAnswerAt: 170
+    })
+  })
+)
+
 it.effect("a turn at a limit of spending, and one that goes on at once, wait for no endpoint", () =>
   Effect.gen(function* () {
     const limit: Failure.Failure = {
