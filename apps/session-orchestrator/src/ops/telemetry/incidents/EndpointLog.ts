@@ -58,6 +58,9 @@ export const standingOf = Effect.fnUntraced(function* (
   return standing
 })
 
+/** The standing of an endpoint for which so many turns are known to wait, without the log. */
+export const watched = (waiting: number): Standing => ({ ...NOTHING, waiting, isHeld: waiting > 0 })
+
 /** A turn that has failed at the endpoint that its last attempt called. */
 export type FailedTurn = Pick<TurnRow, "model"> & { readonly turn: Pick<TurnRow["turn"], "turnId" | "end"> }
 

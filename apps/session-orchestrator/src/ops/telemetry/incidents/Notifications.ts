@@ -3,7 +3,7 @@
  *
  * `Incidents` decides for each endpoint. This file has the clock, collects what the turns of this process report, asks the log, and writes
  * the decisions; `Deliveries` sends what is in the outbox. A turn reports and continues: a fiber does the rest. Without receivers, incidents
- * are in memory, and only logged. A notice of quiet hours is due at their end.
+ * are in memory, counted there, and only logged: the log costs a read of all open turns. A notice of quiet hours is due at their end.
  *
  * The beginning and the end of an incident are logged by the runner that has found them. `FailedTurnLog` logs failed turns.
  *
@@ -18,7 +18,7 @@ import { Clock, Context, Duration, Effect, Metric, Option, Queue, Schema } from 
 import * as NoticeMessages from "../../delivery/NoticeMessages.ts"
 import type { Decide, IncidentStates } from "../../../storage/IncidentStates.ts"
 import type { Outbox } from "../../../storage/Outbox.ts"
-import type { FailedTurn, Question, Standing } from "./EndpointLog.ts"
+import * as EndpointLog from "./EndpointLog.ts"
 import * as Incidents from "./Incidents.ts"
 import * as Notice from "./Notice.ts"
 import * as FailedTurnLog from "../logs/FailedTurnLog.ts"
@@ -33,8 +33,8 @@ interface Options {
 /** The database, and who reads it. */
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
-  readonly standingOf: (question: Question) => Effect.Effect<Standing, StorageError>
-  readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<FailedTurn>, StorageError>
+  readonly standingOf: (question: EndpointLog.Question) => Effect.Effect<EndpointLog.Standing, StorageError>
+  readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<EndpointLog.FailedTurn>, StorageError>
   readonly receivers: NoticeMessages.Receivers
   /** No other process runs turns of the database. */
   readonly isAlone: boolean
@@ -195,7 +195,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       const at = yield* Clock.currentTimeMillis
       const turns = isKept ? yield* uncounted(at - OLDEST_MS) : []
       const states = isKept ? statesIn(yield* storage.load) : known
-      const situationOf = (key: string, failed: ReadonlyArray<FailedTurn>) => {
+      const situationOf = (key: string, failed: ReadonlyArray<EndpointLog.FailedTurn>) => {
         const target = Target.parse(key) ?? { provider: "", model: key }
         const failures = failed.flatMap(({ model, turn: { end } }) =>
           model === key && end !== undefined ? [{ at: end.endedAt, said: said(end.error) }] : []
@@ -203,7 +203,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         return { target, news: seen.get(key) ?? {}, failed: failures, at, afterMs }
       }
       const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ model }) => model)])
-      const standings = new Map<string, Standing>()
+      const standings = new Map<string, EndpointLog.Standing>()
       for (const key of keys) {
         const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at
         const question = Incidents.questionOf(
@@ -213,7 +213,8 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         )
         if (question === undefined) continue
         // A process that was killed may have left an answer in the log alone.
-        standings.set(key, yield* standingOf(isRead ? question : { ...question, wantsEnds: true }))
+        const asked = isRead ? question : { ...question, wantsEnds: true }
+        standings.set(key, isKept ? yield* standingOf(asked) : EndpointLog.watched(counts.get(key) ?? 0))
       }
       const leastAt = at + REST * ((yield* Clock.currentTimeMillis) - at)
       let next: ReadonlyMap<string, Incidents.EndpointState> = states

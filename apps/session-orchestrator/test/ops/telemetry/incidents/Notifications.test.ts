@@ -298,6 +298,25 @@ it.effect("rule X12: an answer that comes while the incidents are read ends the 
   }).pipe(Effect.scoped)
 )
 
+it.effect("an incident without receivers is counted here, and the log is not asked", () =>
+  Effect.gen(function* () {
+    const { keep, listeners } = yield* Notifications.make({ after: Duration.minutes(5), redact: String })
+    const { storage, uncounted } = new SharedMemory()
+    const standingOf = () => Effect.die("The log was asked.")
+    const receivers = { names: [], quiet: undefined }
+    yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
+    const open = Effect.map(Metric.value(Notifications.openIncidents), ({ value }) => value)
+    listeners.decision?.(
+      Observations.decision({ at: 0, directive: { _tag: "Retry", attempt: 0, delayMs: MINUTE, retryAt: MINUTE } })
+    )
+    yield* later("6 minutes")
+    expect(yield* open).toBe(1)
+    listeners.attempt?.(Observations.attempt({ outcome: { ...Observations.completed, endedAt: 6 * MINUTE } }))
+    yield* later("1 minute")
+    expect(yield* open).toBe(0)
+  }).pipe(Effect.scoped)
+)
+
 describe("failed turns", () => {
   it.effect("rule X12: are reported once per endpoint and cause, however many there are", () =>
     Effect.gen(function* () {
