@@ -330,7 +330,6 @@ export class Turn {
     const { announced, calledAt, isTakenUp, toolsAt, wait } = draft
     switch (command._tag) {
       case "Call": {
-        if (command.isLost) return
         const startedAt = calledAt ?? this.now
         const call = { request: command.request, startedAt, firstContentAt: undefined, isObserved: false }
         draft.call = call

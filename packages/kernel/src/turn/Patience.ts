@@ -12,7 +12,7 @@
  */
 import { type Failure, Ids, type Target, type TurnEvent } from "@holdfast/wire"
 import type * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Channel from "effect/Channel"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -190,34 +190,28 @@ const events = <A, E>(
       Effect.map(Channel.toPullScoped(Stream.toChannel(attempt), scope), (pull) => {
         let held: Array<A> = []
         let isOpen = false
-        let isEnded = false
         const handOver = (): Effect.Effect<void> => {
           const ready = held
           held = []
           return Effect.asVoid(Queue.offerAll(elements, ready))
         }
-        const next: EventPull = Effect.suspend((): EventPull => {
-          if (isEnded) return Cause.done()
-          return Pull.matchEffect(pull, {
+        // Nothing is pulled behind an error or a finish: they end the attempt.
+        const next: EventPull = Effect.suspend((): EventPull =>
+          Pull.matchEffect(pull, {
             onSuccess: (chunk): EventPull => {
               for (const element of chunk) {
                 const failure = errorOf?.(element)
-                if (failure !== undefined) {
-                  isEnded = true
+                if (failure !== undefined)
                   return Effect.as(isOpen ? handOver() : Effect.void, [{ type: "error", failure }])
-                }
                 held.push(element)
                 isOpen ||= isContent(element)
               }
               return isOpen ? Effect.as(handOver(), CONTENT) : next // D4
             },
             onFailure: (cause): EventPull => Effect.failCause(cause),
-            onDone: (): EventPull => {
-              isEnded = true
-              return Effect.as(handOver(), FINISH)
-            }
+            onDone: (): EventPull => Effect.as(handOver(), FINISH)
           })
-        })
+        )
         return next
       })
     )
