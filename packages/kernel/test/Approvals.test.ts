@@ -1,13 +1,60 @@
 /** Tests tool calls that a person has to approve. */
 import { assert, describe, it } from "@effect/vitest"
-import { PureTurn } from "@holdfast/kernel/testing"
+import { PureTurn, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import type { TurnEvent } from "@holdfast/wire"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import type { Toolbox } from "../src/ports/Toolbox.ts"
 import type * as Machine from "../src/turn/Machine.ts"
 import { eventsOf, law, of, turns } from "./PureTurnLaw.ts"
 
 /** Whether a tool needs approval, by these offers. */
 const needsApproval = ({ tools }: Machine.Offers, toolName: string) =>
   tools.some(({ confirmWithinMs, name }) => name === toolName && confirmWithinMs !== undefined)
+
+describe("a tool call that needs approval", () => {
+  const by = { commandId: "k1", origin: "a test" }
+  const answered = { type: "answered", toolCallId: "call-send", by } as const
+  for (const [what, wake, refusal] of [
+    ["is approved", { ...answered, approved: true }, undefined],
+    ["is refused", { ...answered, approved: false }, "A person refused this call."],
+    ["is refused with a reason", { ...answered, approved: false, reason: "No" }, "A person refused this call: No"],
+    ["is given up", { type: "cancelled", by }, "A person refused this call."],
+    ["gets no answer", undefined, "No person approved this call within 5 s."]
+  ] as const) {
+    Scenario.bothWays(`rule P11, X8: that ${what} was asked about once, and runs only if it is approved`, (start) =>
+      Effect.gen(function* () {
+        const { run, strategy } = yield* sending(start)
+        const [event, ...others] = run.sink.of("provider-retry")
+        assert.deepStrictEqual(others, [])
+        const quoted = `${JSON.stringify(LONG).slice(0, 200)}…`
+        const calls = [{ toolCallId: "call-send", toolName: "send", quoted }]
+        const message = `A person has to approve send ${quoted}.`
+        const asks = { because: "tools", tokens: 0, limit: 0, waitedMs: 0, message, calls } as const
+        assert.deepInclude(event, { asks, message, attempt: 0, delayMs: 5_000, retryAt: 5_000 })
+        yield* TestClock.adjust(wake === undefined ? 5_000 : 1_000)
+        if (wake !== undefined) yield* strategy.wake(wake)
+        assert.strictEqual((yield* Fiber.join(run.fiber)).status, "completed")
+        const [result] = run.sink.of("tool-result")
+        assert.deepInclude(result, { output: refusal ?? "sent", isError: refusal !== undefined })
+        assert.deepStrictEqual(
+          run.sink.of("retry-end").map(({ attempt, success }) => [attempt, success]),
+          [[0, true]]
+        )
+      })
+    )
+  }
+
+  Scenario.bothWays("rule X8: is refused where no strategy can ask", (start) =>
+    Effect.gen(function* () {
+      const { run } = yield* sending(start, false)
+      assert.deepInclude(run.sink.of("tool-result")[0], {
+        output: "This call needs the approval of a person, and there is no way to ask here.",
+        isError: true
+      })
+    })
+  )
+})
 
 describe("tool calls that need approval", () => {
   law("rule X8: none runs, and none is marked as begun, before a person has approved it", turns, ({ entries }) => {
@@ -116,6 +163,23 @@ describe("tool calls that need approval", () => {
     assert.includeMembers(Array.from(seen.keys()), ["answered true", "answered false", "until", "cancelled", "elapsed"])
   })
 })
+
+/** Arguments that are too long to be quoted. */
+const LONG = { text: "x".repeat(300) }
+
+/** A turn whose model sends something, which a person has to approve within 5 s. */
+const sending = (start: Scenario.Start, isAsking = true) =>
+  Effect.gen(function* () {
+    const strategy = TestStrategy.make()
+    const toolbox: Toolbox["Service"] = {
+      definitions: [{ name: "send", inputSchema: {}, confirmWithinMs: 5_000 }],
+      run: (_, isApproved) => Effect.succeed({ output: isApproved ? "sent" : "sent unasked", isError: false })
+    }
+    const { answer, call, tools } = ScriptedProvider
+    const scripts = [tools(call("send", "call-send", LONG)), answer("ok")]
+    const run = yield* start({ scripts, toolbox, ...(isAsking ? { strategy } : undefined) })
+    return { run, strategy }
+  })
 
 const FACTS: Machine.TurnFacts = {
   conversationId: PureTurn.conversationId,

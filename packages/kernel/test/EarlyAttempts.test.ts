@@ -1,14 +1,16 @@
 /** Attempts that the gate makes early, and turns that it holds (X5, D2). */
 import { assert, describe, it } from "@effect/vitest"
-import { Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
+import { GivenRecords, Scenario, ScriptedProvider, TestRouter, TestStrategy } from "@holdfast/kernel/testing"
 import { Ids } from "@holdfast/wire"
 import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import type * as RetryStrategy from "../src/ports/RetryStrategy.ts"
+import * as Records from "../src/records/Records.ts"
 import * as Directive from "../src/turn/Directive.ts"
 import * as Machine from "../src/turn/Machine.ts"
 
+const { failed, retry, wake } = GivenRecords
 const { answer, emits, overloaded } = ScriptedProvider
 
 const early = { type: "now", early: true } as const
@@ -172,6 +174,26 @@ describe("early attempts and holds, over generated nights", () => {
 })
 
 describe("an early attempt", () => {
+  it.each([
+    ["before its wait (a clock was set back)", -1, undefined],
+    ["in its wait", 10_001, 10_001],
+    ["just before the end of its wait", 59_999, 59_999],
+    ["at the end of its wait", 60_000, undefined],
+    ["after the end of its wait", 60_001, 1]
+  ] as const)("rule D2, X5: that fails %s has passed its part of the next wait", (_, endedAt, passedMs) => {
+    const { conversationId, target, turnId } = Scenario
+    const records = [failed(0, 0), retry(0, 60_000, 60_000), wake(0, 0, { ...early, at: 10_000 }), failed(1, endedAt)]
+    const ledger = records
+      .flatMap((stored) => Records.parse(stored) ?? [])
+      .reduce(Machine.evolve, Machine.start({ conversationId, turnId, target, history: [], prompt: "", startedAt: 0 }))
+    const [command] = Machine.next(ledger, OFFERS).commands
+    assert.strictEqual(command?._tag === "Decide" && command.situation.passedMs, passedMs)
+    assert.strictEqual(
+      command?._tag === "Decide" && command.situation.interrupted?.retryAt,
+      endedAt < 60_000 ? 60_000 : undefined
+    )
+  })
+
   Scenario.bothWays(
     "rule X5: that fails in time is announced to nobody, and its turn goes back to the same wait",
     (start) =>

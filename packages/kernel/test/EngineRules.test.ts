@@ -326,6 +326,20 @@ describe("a turn that is stepped", () => {
     assert.deepStrictEqual(turn.take(APPENDED), ["start Call 1"])
   })
 
+  it("Engine.E2: an answer of the log without an append, and content without a call, change nothing", () => {
+    const turn = new Stepped()
+    turn.take(BEGIN)
+    const unchanged = (input: Engine.Input) => {
+      const { state } = turn
+      assert.deepStrictEqual(turn.take(input), [])
+      assert.deepStrictEqual(turn.state, state)
+    }
+    unchanged(APPENDED)
+    turn.take(turn.failed(), APPENDED)
+    unchanged(APPENDED)
+    unchanged({ _tag: "FirstContent" })
+  })
+
   it("rule D5, X1: a wait of an earlier life is announced while it lasts, and its rest is slept", () => {
     const turn = new Stepped()
     turn.take(BEGIN)

@@ -1,6 +1,7 @@
 /** Tests histories: by given records, and against the ledger of the machine over generated turns. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import { GivenRecords, type PureTurn } from "@holdfast/kernel/testing"
+import { defined } from "@holdfast/wire"
 import * as History from "../src/turn/History.ts"
 import * as Machine from "../src/turn/Machine.ts"
 import type * as Records from "../src/records/Records.ts"
@@ -195,6 +196,39 @@ describe("History", () => {
     expect(History.of(records).wait).toMatchObject({ asks, retryAt: 90_000 })
     const answered = History.of([...records, wake(0, 2, { type: "until", until: 7_000 })]).wait
     expect(answered).toMatchObject({ asks: undefined, retryAt: 7_000 })
+  })
+
+  it.each([
+    ["elapsed", undefined, 0],
+    ["elapsed", true, 5_000],
+    ["now", undefined, 5_000],
+    ["cancelled", true, 0]
+  ] as const)(
+    "rule D2, X11: a wait that asked and ended by %s (goesOn: %s) has cost %i ms",
+    (type, goesOn, sleptMs) => {
+      const asks = {
+        because: "turn" as const,
+        tokens: 9,
+        limit: 1,
+        waitedMs: 5_000,
+        message: "",
+        ...defined({ goesOn })
+      }
+      const asked = wake(0, 0, { type: "asked", asks, until: 90_000, at: 6_000 })
+      const history = History.of([failed(0, 1_000), retry(0, 5_000, 6_000), asked, wake(0, 1, { type, at: 90_000 })])
+      expect(history.tally.sleptMs).toBe(sleptMs)
+    }
+  )
+
+  it("a wake or a tool result that belongs to no attempt changes nothing", () => {
+    const asks = { because: "tools" as const, tokens: 0, limit: 0, waitedMs: 0, message: "", calls: [] }
+    const result = JSON.stringify({ output: "", isError: false, endedAt: 3_000 })
+    const strays = [wake(0, 0, { type: "asked", asks, until: 9_000 }), { name: "step/0/tool/0", value: result }]
+    for (const before of [[], [failed(0, 1_000)]]) {
+      const { chains, step, wait } = History.of(before)
+      for (const stray of strays)
+        expect(History.of([...before, stray])).toMatchObject({ chains, step, wait, unread: [] })
+    }
   })
 
   it("rule X2: an attempt that was lost with its content is lost, and the next is in progress", () => {

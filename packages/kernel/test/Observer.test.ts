@@ -357,6 +357,36 @@ describe("an observer", () => {
     })
   )
 
+  it.effect("rule A16: receives an attempt as interrupted when its process gives the turn up", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const reached = yield* Deferred.make<void>()
+      const scripts = [hangs(reached, text("Hel"))]
+      const run = yield* Scenario.straight({ scripts, observer: notebook.listeners })
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(run.fiber)
+      assert.deepStrictEqual(notebook.kinds, ["attempt"])
+      assert.strictEqual(notebook.of("attempt")[0]?.outcome._tag, "Interrupted")
+    })
+  )
+
+  it.effect("receives the events and the seal of a turn that its host has sealed", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      yield* settle(yield* Scenario.straight({ scripts: [answer("Hello")], observer: notebook.listeners }))
+      const [seal] = notebook.of("seal")
+      assert.isDefined(seal)
+      const host = new Notebook()
+      const observed: Array<Observer.ObservedEvent> = []
+      const event = (each: Observer.ObservedEvent) => void observed.push(each)
+      Observer.sealed(Observer.all([host.listeners, { event }]), [seal.end, seal.end], seal)
+      assert.deepStrictEqual([host.events, host.told], [[seal.end, seal.end], [{ kind: "seal", said: seal }]])
+      const { conversationId, step, stepStartedAt, target, turnId } = seal
+      const place = { conversationId, step, stepStartedAt, target, turnId, event: seal.end }
+      assert.deepStrictEqual(observed, [place, place])
+    })
+  )
+
   it.effect("rule X2: receives an attempt whose process died during it", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()

@@ -8,12 +8,17 @@ import type { ProviderEvent } from "../src/ports/Provider.ts"
 
 const delta = (delta: string): ProviderEvent => ({ type: "text-delta", delta })
 
-/** A call that has begun, what is shown of it, and what is called. */
-const begun = () => {
+/** A call that has begun, what is shown of it, and what is called. `live` is called with each event that is shown. */
+const begun = (live: (call: Performer.Listening) => void = () => {}) => {
   const shown: Array<TurnEvent.TurnEvent["type"]> = []
   const heard: Array<string> = []
-  const call = new Performer.Listening(
-    { live: ({ type }) => void shown.push(type) },
+  const call: Performer.Listening = new Performer.Listening(
+    {
+      live: ({ type }) => {
+        shown.push(type)
+        live(call)
+      }
+    },
     {
       conversationId: Ids.ConversationId.make("c"),
       turnId: Ids.TurnId.make("t"),
@@ -49,4 +54,11 @@ it("rule X2: nothing is shown of content whose call was cancelled before its rel
   call.cancel()
   call.release()
   assert.deepStrictEqual([heard, shown], [["content", "cancelled"], []])
+})
+
+it("rule D8: a call that is cancelled by what it shows has no end", () => {
+  const { call, heard, shown } = begun((call) => call.cancel())
+  assert.isFalse(call.events([delta("Hel"), { type: "finish", finishReason: "stop" }]))
+  call.release()
+  assert.deepStrictEqual([heard, shown], [["content", "cancelled"], ["text-delta"]])
 })

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Property, ScriptedProvider } from "@holdfast/kernel/testing"
 import { Failure, Ids } from "@holdfast/wire"
 import { Cause, Effect, Exit, Fiber, References, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as ProviderCall from "../src/calls/ProviderCall.ts"
 import { ResponseProgress } from "../src/calls/ResponseProgress.ts"
@@ -261,6 +262,57 @@ describe("a call", () => {
         begin()
         // A call that was left is not made.
         assert.deepStrictEqual([left, begun], [["left"], 1])
+      })
+    )
+  )
+
+  it("a call that begins later passes on what was asked of it before, and is left while it has not begun", () => {
+    const course = (...acts: ReadonlyArray<"begin" | "begin and cancel" | "more" | "cancel">): string => {
+      const seen: Array<string> = []
+      let go: (begin: () => ProviderCall.Running) => void = () => {}
+      const call = ProviderCall.later((begin) => {
+        go = begin
+        return () => seen.push("left")
+      })
+      const begun = { more: () => seen.push("more"), cancel: () => seen.push("cancelled") }
+      for (const act of acts) {
+        if (act === "more" || act === "cancel") call[act]()
+        else {
+          go(() => {
+            seen.push("begun")
+            if (act === "begin and cancel") call.cancel()
+            return begun
+          })
+        }
+      }
+      return seen.join(", ")
+    }
+    assert.strictEqual(course("begin"), "begun")
+    assert.strictEqual(course("more", "begin"), "begun, more")
+    assert.strictEqual(course("begin", "more", "more", "cancel"), "begun, more, more, cancelled")
+    assert.strictEqual(course("more", "cancel", "begin"), "left")
+    assert.strictEqual(course("more", "begin and cancel"), "begun, left, cancelled")
+  })
+
+  it.effect("a call behind an effect begins when that has run, and ends with what fails it", () =>
+    Effect.gen(function* () {
+      const behind = (effect: Effect.Effect<void, Failure.ProviderFailure>) =>
+        ProviderCall.provider((asked, world, listener) =>
+          ProviderCall.behind(effect, world, listener, () => ProviderCall.of(played(HELLO))(asked, world, listener))
+        )
+      const fast = () => false
+      assert.deepStrictEqual(yield* collected(behind(Effect.yieldNow), fast), { seen: [[delta("Hello")]], end: "over" })
+      assert.deepStrictEqual(yield* collected(behind(Effect.fail(thrown)), fast), { seen: [], end: "fails" })
+    })
+  )
+
+  it.effect("the world of a fiber measures time in milliseconds", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const world = yield* ProviderCall.worldOf(yield* Effect.scope)
+        const [now, elapsed] = [world.now(), world.elapsed()]
+        yield* TestClock.adjust(1_500)
+        assert.deepStrictEqual([world.now() - now, world.elapsed() - elapsed], [1_500, 1_500])
       })
     )
   )

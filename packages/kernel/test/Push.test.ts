@@ -55,6 +55,23 @@ describe("a pull that pushes", () => {
     })
   )
 
+  it.effect("Push.P2: is pulled behind the end of its push, and pushed again behind that value", () =>
+    Effect.gen(function* () {
+      const { calls, give, interlude, isPushing, pull } = PushSource.make<number>()
+      const seen: Array<number> = []
+      yield* Effect.forkChild(
+        Push.forEach(pull, (value) => void seen.push(value)),
+        { startImmediately: true }
+      )
+      give(1)
+      interlude()
+      assert.isFalse(isPushing())
+      give(2)
+      assert.isTrue(isPushing())
+      assert.deepStrictEqual([seen, calls.pushes], [[1, 2], 0])
+    })
+  )
+
   it.effect("leaves out of the push what is left out of the pull", () =>
     Effect.gen(function* () {
       const { calls, give, pull } = PushSource.make<number>()

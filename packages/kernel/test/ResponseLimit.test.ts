@@ -89,6 +89,25 @@ describe("a response beyond its limit", () => {
     })
   )
 
+  it("rule C11: each part counts as its characters and a fixed number of them", () => {
+    const bare = { ...call("search", "id"), input: { q: "x" } }
+    const callSize = "search".length + "id".length + JsonShape.measure(bare.input, Infinity).characters
+    const image = { type: "file", mediaType: "image/png" } as const
+    const sizes: ReadonlyArray<readonly [number, (content: Content) => boolean]> = [
+      [5, (content) => content.delta("text", "12345")],
+      [0, (content) => content.endReasoning({})],
+      [6, (content) => content.endReasoning({ signature: "1", redacted: "23", proof: "456" })],
+      [8, (content) => content.file({ ...image, data: "12345678" })],
+      [12, (content) => content.file({ ...image, url: "https://a", proof: "123" })],
+      [callSize, (content) => content.toolCall(bare)],
+      [callSize + 3, (content) => content.toolCall({ ...bare, proof: "123" })]
+    ]
+    for (const [size, add] of sizes) {
+      assert.isTrue(add(new Content(PART_CHARACTERS + size)), String(add))
+      assert.isFalse(add(new Content(PART_CHARACTERS + size - 1)), String(add))
+    }
+  })
+
   it("rule C11: without a limit of its own a response has 16 Mi characters", () => {
     const content = new Content()
     const mebi = "x".repeat(1024 * 1024)
@@ -143,7 +162,9 @@ describe("tool arguments that are nested too deeply", () => {
       const scripts = [tools(call("search")), answer("ok")]
       const run = yield* start({ scripts, toolbox: recording([], nested(5_000)) })
       assert.strictEqual((yield* settle(run)).status, "completed")
-      assert.include(run.sink.of("tool-result")[0]?.output, "its output is nested deeper than 200 levels")
+      const [result] = run.sink.of("tool-result")
+      assert.isTrue(result?.isError)
+      assert.include(result?.output, "its output is nested deeper than 200 levels")
     })
   )
 })

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RecordingSink, Scenario, ScriptedProvider, TestStrategy } from "@holdfast/kernel/testing"
 import { Deferred, Effect, Fiber, Scheduler } from "effect"
+import { TestClock } from "effect/testing"
 import * as Turn from "../src/turn/Turn.ts"
 
 const { bothWays, settle } = Scenario
@@ -47,6 +48,26 @@ describe("a turn that meets no failure", () => {
         assert.deepStrictEqual(before, ["tool-call", "usage", "message"])
         assert.deepStrictEqual(sink.writes.at(-1), ["usage", "message", "turn-end"])
       })
+  )
+
+  it.effect("persists the same events, in the same writes, over a sink that needs no fiber", () =>
+    Effect.gen(function* () {
+      const runOver = (sink: RecordingSink.RecordingSink) =>
+        Effect.gen(function* () {
+          const scripts = [emits(overloaded), tools(call("a")), answer("Hello")]
+          const toolbox = { definitions: [], run: () => Effect.succeed({ output: "1", isError: false }) }
+          yield* settle(yield* Scenario.straight({ scripts, strategy: strategy(), toolbox, sink }))
+          return [sink.events, sink.writes]
+        })
+      const atOnce = new RecordingSink.RecordingSink()
+      const { persist } = atOnce.service
+      Object.assign(atOnce.service, {
+        persist: (...write: Parameters<typeof persist>) => Effect.runSyncExit(persist(...write))
+      })
+      const expected = yield* runOver(new RecordingSink.RecordingSink())
+      yield* TestClock.setTime(0)
+      assert.deepStrictEqual(yield* runOver(atOnce), expected)
+    }).pipe(Effect.scoped)
   )
 
   bothWays("emits first the events that follow from its input alone", (start) =>

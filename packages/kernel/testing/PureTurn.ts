@@ -339,7 +339,8 @@ class World {
     const { calls = [] } = asks
     const toolCallId = calls[this.choose(calls.length)]?.toolCallId ?? ""
     const at = this.at
-    if (event === undefined) return { type: "asked", asks, until: at + withinMs, at }
+    // Now and then as versions without `at` wrote it.
+    if (event === undefined) return { type: "asked", asks, until: at + withinMs, ...(at % 1_000 === 0 ? { at } : {}) }
     switch (this.choose(8)) {
       case 1:
       case 2:

@@ -83,8 +83,8 @@ export const listed: ReadonlyArray<Listed> = [
   {
     path: "packages/kernel/src/calls/TextBuffer.ts",
     operator: "constant",
-    before: "4096",
-    line: "const TREE = 4096",
+    before: "2048",
+    line: "const TREE = 2048",
     reason: "how long a tree grows is a matter of memory and time"
   },
   {
