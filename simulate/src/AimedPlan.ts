@@ -27,7 +27,7 @@ const SHARED = [
 /** The same night, aimed at something or at nothing. */
 export const of = (plan: Plan, chance: Chance.Chance): Plan => {
   const isShared = plan.runners > 1
-  if (!chance.isTrue(isShared ? 0.6 : 0.25)) return plan
+  if (!chance.isTrue(isShared ? 0.45 : 0.25)) return plan
   const aim = isShared ? chance.of(SHARED) : chance.of(ALONE)
   return { ...(isShared ? { distanceMs: 4 } : {}), ...AIMED[aim](plan, chance), aim }
 }
@@ -203,6 +203,7 @@ const AIMED: Readonly<Record<Aim, Aimed>> = {
     const [cutAt, frozenMs] = [-between(100, 2_500), of([10_500, 11_000, 12_000])]
     return {
       ...waiting(plan, "20 seconds"),
+      deaths: [],
       troubles: isTrue(0.5)
         ? [{ when: { call: 0, ms: cutAt, isWait: true }, runner: owner, type: "loses its locks", ms: 0 }]
         : [
