@@ -370,6 +370,29 @@ describe("an observer", () => {
     })
   )
 
+  it.effect("rule P18: receives the events of a write during which its process gives the turn up", () =>
+    Effect.gen(function* () {
+      const notebook = new Notebook()
+      const reached = yield* Deferred.make<void>()
+      const written = yield* Deferred.make<void>()
+      const sink = new RecordingSink.RecordingSink()
+      const { persist } = sink.service
+      const slow: typeof persist = (...write) =>
+        Deferred.succeed(reached, undefined).pipe(
+          Effect.andThen(Deferred.await(written)),
+          Effect.andThen(persist(...write))
+        )
+      Object.assign(sink.service, { persist: slow })
+      const run = yield* Scenario.straight({ scripts: [], sink, observer: notebook.listeners })
+      yield* Deferred.await(reached)
+      const released = yield* Effect.forkChild(Fiber.interrupt(run.fiber), { startImmediately: true })
+      yield* Deferred.succeed(written, undefined)
+      yield* Fiber.join(released)
+      assert.isNotEmpty(sink.persisted)
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(notebook.events, sink.persisted)
+    })
+  )
+
   it.effect("receives the events and the seal of a turn that its host has sealed", () =>
     Effect.gen(function* () {
       const notebook = new Notebook()

@@ -105,7 +105,8 @@ export class Life {
 
   /** The process gives the turn up. */
   release(): void {
-    this.turn.effects.length = 0
+    // No later life observes what is on disk already.
+    this.turn.effects.splice(0, Infinity, ...this.turn.effects.filter(({ _tag }) => _tag === "Observe"))
     this.turn.take({ _tag: "Released" }, this.ports.now())
     this.emit()
   }
