@@ -27,8 +27,8 @@ export class CallLaws {
   private readonly made = new Map<string, number>()
   /** Calls of each turn whose outcome is on no record. */
   private readonly lost = new Map<string, number>()
-  /** The process of each turn's last call. */
-  private readonly lastBy = new Map<string, Call["by"]>()
+  /** The process of each turn's last call, and the lock that it had or believed to have. */
+  private readonly last = new Map<string, { readonly by: Call["by"]; readonly session: object | undefined }>()
 
   constructor(laws: Laws, network: Network, fleet: Fleet, callers: () => ReadonlyArray<Caller>) {
     this.laws = laws
@@ -86,9 +86,11 @@ export class CallLaws {
     fleet.lease(call.by, laws.conversationOf(turn))
     laws.check("X1 a key belongs to its provider", isKeyOf(call), () => `${call.host} got ${call.key}`)
     const before = this.made.get(turn) ?? 0
-    // A shard moves to a runner that has joined: the call that was under way there is made again.
-    if ((this.lastBy.get(turn) ?? call.by) !== call.by) this.lose(turn)
-    this.lastBy.set(turn, call.by)
+    const holder = { by: call.by, session: fleet.sessionFor(laws.conversationOf(turn)) }
+    const last = this.last.get(turn) ?? holder
+    // A shard moves to another runner, or leaves one and comes back: the call that was under way there is made again.
+    if (last.by !== holder.by || last.session !== holder.session) this.lose(turn)
+    this.last.set(turn, holder)
     const known = laws.attemptsOf(turn) + (this.lost.get(turn) ?? 0)
     this.made.set(turn, before + 1)
     laws.check(

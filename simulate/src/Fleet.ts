@@ -114,6 +114,10 @@ export class Fleet {
     laws.check("X6 a runner that calls is sure of its lock", ms <= Lease.SURE_MS, () => `${by.name}, after ${ms} ms`)
   }
 
+  /** The session of the database that a conversation is, or was, locked by. */
+  readonly sessionFor = (conversation: string): object | undefined =>
+    this.options.shared?.locks.sessionFor(conversation)
+
   /** The configuration of the newest process. */
   get settings(): Service.Settings {
     const { settings } = this.options

@@ -47,6 +47,11 @@ export class Locks {
     return holder !== undefined && this.isOpen(holder) ? holder.owner : undefined
   }
 
+  /** Of what the lock of a conversation is, or was: a process that has lost it and gets it again has another session. */
+  sessionFor(conversation: string): object | undefined {
+    return this.holders.get(this.shardOf(conversation))
+  }
+
   /** Milliseconds since the database confirmed the lock of a conversation to a process. */
   confirmedMs(owner: Process, conversation: string): number {
     return this.world.now - (this.confirmed.get(owner)?.get(this.shardOf(conversation)) ?? -Infinity)
