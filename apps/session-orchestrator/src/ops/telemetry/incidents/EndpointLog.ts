@@ -13,7 +13,7 @@ import type { TurnRow } from "../../../storage/ListPage.ts"
 import * as Notice from "./Notice.ts"
 
 /** An endpoint by its turns, since a moment. Times are in epoch milliseconds. */
-export interface Standing {
+export interface EndpointStanding {
   /** Open turns that wait for it, or are in a retry after such a wait. */
   readonly waiting: number
   /** The earliest of their next attempts; absent: none is to come. */
@@ -31,7 +31,7 @@ export interface Standing {
 }
 
 /** What is asked about an endpoint. */
-export interface Question {
+export interface EndpointQuestion {
   readonly target: Target.Target
   /** Epoch milliseconds. */
   readonly since: number
@@ -44,10 +44,10 @@ export interface Question {
 /** Reads the standing of an endpoint. */
 export const standingOf = Effect.fnUntraced(function* (
   sources: TurnUse.Sources,
-  { at, since, target, wantsEnds }: Question
-): Effect.fn.Return<Standing, StorageError> {
+  { at, since, target, wantsEnds }: EndpointQuestion
+): Effect.fn.Return<EndpointStanding, StorageError> {
   const name = Target.format(target)
-  let standing: Standing = NOTHING
+  let standing: EndpointStanding = NOTHING
   const take = (row: TurnRow, history: History.History) => {
     standing = withTurn(standing, { name, since, at, row, history })
   }
@@ -59,16 +59,16 @@ export const standingOf = Effect.fnUntraced(function* (
 })
 
 /** The standing of an endpoint for which so many turns are known to wait, without the log. */
-export const watched = (waiting: number): Standing => ({ ...NOTHING, waiting, isHeld: waiting > 0 })
+export const watched = (waiting: number): EndpointStanding => ({ ...NOTHING, waiting, isHeld: waiting > 0 })
 
 /** A turn that has failed at the endpoint that its last attempt called. */
-export type FailedTurn = Pick<TurnRow, "model"> & { readonly turn: Pick<TurnRow["turn"], "turnId" | "end"> }
+export type UncountedTurn = Pick<TurnRow, "model"> & { readonly turn: Pick<TurnRow["turn"], "turnId" | "end"> }
 
 /** Failed turns that ended since a moment and that no notice has counted, oldest first; the newest of them if they are many. */
 export const uncounted = (
   lists: TurnUse.Sources["lists"],
   since: number
-): Effect.Effect<ReadonlyArray<FailedTurn>, StorageError> =>
+): Effect.Effect<ReadonlyArray<UncountedTurn>, StorageError> =>
   Effect.map(lists.turns({ status: "uncounted", since }, undefined, MOST_FAILED), ({ rows }) => rows.toReversed())
 
 // --- internal
@@ -77,7 +77,7 @@ export const uncounted = (
 const MOST_FAILED = 1_000
 
 /** No turn is known. */
-const NOTHING: Standing = {
+const NOTHING: EndpointStanding = {
   waiting: 0,
   nextAt: undefined,
   isHeld: false,
@@ -101,7 +101,7 @@ interface Read {
   readonly history: History.History
 }
 
-const withTurn = (standing: Standing, { at, history, name, row, since }: Read): Standing => {
+const withTurn = (standing: EndpointStanding, { at, history, name, row, since }: Read): EndpointStanding => {
   const { end } = row.turn
   const { attempts, target: current = row.model } = history
   const answers = attempts.flatMap(({ outcome, target = row.model }) =>

@@ -12,7 +12,7 @@
 import { defined, Target } from "@holdfast/wire"
 import { Schema } from "effect"
 import * as Causes from "./Causes.ts"
-import type { Question, Standing } from "./EndpointLog.ts"
+import type { EndpointQuestion, EndpointStanding } from "./EndpointLog.ts"
 import * as Notice from "./Notice.ts"
 
 /** Turns that end within this time are reported in one notice. */
@@ -73,7 +73,7 @@ export const questionOf = (
   { causes, trouble }: EndpointState,
   { afterMs, at, failed, news, target }: Situation,
   isUnwatched: boolean
-): Question | undefined => {
+): EndpointQuestion | undefined => {
   const since = trouble?.since ?? news.answer?.since ?? news.since
   const isTold = trouble?.isTold === true
   const isBegun = !isTold && since !== undefined && at - since >= afterMs
@@ -95,7 +95,7 @@ export const dueAt = ({ causes, trouble }: EndpointState, afterMs: number): numb
 export const decide = (
   before: EndpointState,
   { afterMs, at, failed, news, target }: Situation,
-  log: Standing | undefined
+  log: EndpointStanding | undefined
 ): readonly [EndpointState, ReadonlyArray<Notice.Notice>] => {
   const name = Target.format(target)
   const settleMs = settleOf(afterMs)

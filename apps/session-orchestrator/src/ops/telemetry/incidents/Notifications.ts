@@ -33,8 +33,10 @@ interface Options {
 /** The database, and who reads it. */
 interface KeepOptions {
   readonly storage: IncidentStates["Service"]
-  readonly standingOf: (question: EndpointLog.Question) => Effect.Effect<EndpointLog.Standing, StorageError>
-  readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<EndpointLog.FailedTurn>, StorageError>
+  readonly standingOf: (
+    question: EndpointLog.EndpointQuestion
+  ) => Effect.Effect<EndpointLog.EndpointStanding, StorageError>
+  readonly uncounted: (since: number) => Effect.Effect<ReadonlyArray<EndpointLog.UncountedTurn>, StorageError>
   readonly receivers: NoticeMessages.Receivers
   /** No other process runs turns of the database. */
   readonly isAlone: boolean
@@ -195,7 +197,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
       const at = yield* Clock.currentTimeMillis
       const turns = isKept ? yield* uncounted(at - OLDEST_MS) : []
       const states = isKept ? statesIn(yield* storage.load) : known
-      const situationOf = (key: string, failed: ReadonlyArray<EndpointLog.FailedTurn>) => {
+      const situationOf = (key: string, failed: ReadonlyArray<EndpointLog.UncountedTurn>) => {
         const target = Target.parse(key) ?? { provider: "", model: key }
         const failures = failed.flatMap(({ model, turn: { end } }) =>
           model === key && end !== undefined ? [{ at: end.endedAt, said: said(end.error) }] : []
@@ -203,7 +205,7 @@ export const make = Effect.fnUntraced(function* ({ after, redact }: Options) {
         return { target, news: seen.get(key) ?? {}, failed: failures, at, afterMs }
       }
       const keys = new Set([...states.keys(), ...seen.keys(), ...turns.map(({ model }) => model)])
-      const standings = new Map<string, EndpointLog.Standing>()
+      const standings = new Map<string, EndpointLog.EndpointStanding>()
       for (const key of keys) {
         const isUnwatched = !counts.has(key) && (looks.get(key)?.nextAt ?? 0) <= at
         const question = Incidents.questionOf(

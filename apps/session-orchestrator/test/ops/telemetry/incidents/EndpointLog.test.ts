@@ -28,7 +28,7 @@ interface Logged {
   readonly hasEvents?: boolean
 }
 
-const standingOf = (turns: ReadonlyArray<Logged>, question: Partial<EndpointLog.Question> = {}) => {
+const standingOf = (turns: ReadonlyArray<Logged>, question: Partial<EndpointLog.EndpointQuestion> = {}) => {
   const rows = turns.map(({ end, hasEvents = true, model = openai }, number): TurnRow => {
     const turnId = Ids.TurnId.make(`t${number}`)
     const turn = { turnId, conversationId: Ids.ConversationId.make(`c${number}`), prompt: "", acceptedAt: 0 }

@@ -3,7 +3,7 @@ import { Observer } from "@holdfast/kernel"
 import { type Failure, Ids, type TurnEvent } from "@holdfast/wire"
 import { Duration, Effect, Logger, Metric } from "effect"
 import { TestClock } from "effect/testing"
-import type { Question } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
+import type { EndpointQuestion } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import * as Incidents from "../../../../src/ops/telemetry/incidents/Incidents.ts"
 import * as Causes from "../../../../src/ops/telemetry/incidents/Causes.ts"
 import * as Notifications from "../../../../src/ops/telemetry/incidents/Notifications.ts"
@@ -187,7 +187,7 @@ describe("an incident", () => {
       const memory = new SharedMemory()
       const { standingOf } = memory
       let asked = 0
-      Object.assign(memory, { standingOf: (question: Question) => (asked++, standingOf(question)) })
+      Object.assign(memory, { standingOf: (question: EndpointQuestion) => (asked++, standingOf(question)) })
       const { ends, told, waits } = yield* make(memory)
       waits(0, "t1")
       waits(0, "t2")
@@ -207,7 +207,7 @@ describe("an incident", () => {
       const memory = new SharedMemory()
       const { standingOf } = memory
       let asked = 0
-      const slow = (question: Question) =>
+      const slow = (question: EndpointQuestion) =>
         Effect.andThen(
           Effect.sync(() => asked++),
           Effect.delay(standingOf(question), "5 seconds")
@@ -290,7 +290,7 @@ it.effect("rule X12: an answer that comes while the incidents are read ends the 
       observed.attempt?.(Observations.attempt({ conversationId, outcome }))
       observed.seal?.({ ...Observations.seal({ status: "completed", endedAt: 6 * MINUTE }), conversationId })
     })
-    const standingOf = (question: Question) => Effect.tap(memory.standingOf(question), () => answered)
+    const standingOf = (question: EndpointQuestion) => Effect.tap(memory.standingOf(question), () => answered)
     const receivers = receiversWith()
     yield* keep({ storage, standingOf, uncounted, add: () => Effect.void, receivers, isAlone: true })
     yield* later("6 seconds")

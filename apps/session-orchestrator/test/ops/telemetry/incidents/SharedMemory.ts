@@ -3,7 +3,11 @@ import { StorageError } from "@holdfast/journal"
 import { Observer } from "@holdfast/kernel"
 import { Failure, Ids, Target } from "@holdfast/wire"
 import { Effect } from "effect"
-import type { FailedTurn, Question, Standing } from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
+import type {
+  UncountedTurn,
+  EndpointQuestion,
+  EndpointStanding
+} from "../../../../src/ops/telemetry/incidents/EndpointLog.ts"
 import type { IncidentChange, IncidentRow, IncidentStates } from "../../../../src/storage/IncidentStates.ts"
 import type { NewMessage } from "../../../../src/storage/Outbox.ts"
 
@@ -26,7 +30,7 @@ export class SharedMemory {
   /** The turns, by their conversations; a turn that has ended stays under another key. */
   readonly turns = new Map<string, LoggedTurn>()
   /** Turns that failed, and that no change has counted. */
-  failed: ReadonlyArray<FailedTurn> = []
+  failed: ReadonlyArray<UncountedTurn> = []
   private ended = 0
   private readonly counted = new Set<Ids.TurnId>()
   /** Reads and writes fail. */
@@ -60,11 +64,11 @@ export class SharedMemory {
       })
   }
 
-  readonly uncounted = (since: number): Effect.Effect<ReadonlyArray<FailedTurn>> =>
+  readonly uncounted = (since: number): Effect.Effect<ReadonlyArray<UncountedTurn>> =>
     Effect.sync(() => this.failed.filter(({ turn: { end } }) => end !== undefined && end.endedAt >= since))
 
   /** The standing of an endpoint by the log. */
-  readonly standingOf = ({ at: now, since, target, wantsEnds }: Question): Effect.Effect<Standing> =>
+  readonly standingOf = ({ at: now, since, target, wantsEnds }: EndpointQuestion): Effect.Effect<EndpointStanding> =>
     Effect.sync(() => {
       const name = Target.format(target)
       const turns = Array.from(this.turns.values())
