@@ -120,7 +120,7 @@ export class Caller {
         },
         bytes: (text) => {
           connection.text += text
-          this.hasContent ||= callsIn(text).size > 0
+          this.hasContent ||= callsIn(text).size > 0 || text.includes('"tool_calls"') // half a call of a tool
           connection.lastAt = world.now
           this.laws.check(
             "X13 a slow client slows its endpoint down",

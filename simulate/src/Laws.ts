@@ -196,10 +196,14 @@ export class Laws {
     return end === undefined || by === undefined ? undefined : { begunAt, end, heldMs: held, by }
   }
 
-  /** Whether the process of an attempt of a step died, or lost the turn. */
+  /** Whether the process of an attempt of a step died, or lost the turn: it is recorded so, or its content was to come and no outcome is there. */
   hasLost(turn: string, step: number): boolean {
-    const name = `step/${step}/attempt/`
-    return this.records(turn).some((record) => record.name.startsWith(name) && valueOf(record.value)._tag === "Lost")
+    const records = this.records(turn).filter(({ name }) => name.startsWith(`step/${step}/attempt/`))
+    const isLost = ({ name, value }: (typeof records)[number]) =>
+      name.endsWith("/content")
+        ? !records.some((other) => `${other.name}/content` === name)
+        : valueOf(value)._tag === "Lost"
+    return records.some(isLost)
   }
 
   /** When the wait ends that a turn is in, by its newest record; `undefined`: it is in none. */

@@ -35,7 +35,10 @@ const MENDED = [
   [40050074, "rule X4: an abort does not reach a turn that its client has just resumed"],
   [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"],
   [40028113, "rule X11: a simulated runner does not know that others spend"],
-  [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"]
+  [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"],
+  [100005821, "rule X1: the law takes a call for one too many, whose runner got the lock that it had lost"],
+  [110005229, "rule X7: the law takes an answer for withdrawn, whose turn failed with its process"],
+  [110011235, "rule X13: the law takes half a call of a tool for nothing, and asks for its wait"]
 ] as const
 
 describe("a fault that is mended", () => {
