@@ -75,6 +75,8 @@ export class Entrance {
       if (end !== undefined) return { _tag: "Sealed", end }
     }
     const read = yield* this.read(turn)
+    const { end } = read.resumption.turn
+    if (end !== undefined) return { _tag: "Sealed", end } // by another process, or by another life of it
     return this.ready(turn, read) ?? (yield* this.settled(session, turn, read))
   })
 
