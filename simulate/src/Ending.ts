@@ -69,15 +69,13 @@ export class Ending {
 
   /** Waits until every turn is sealed, and then for what is left of them. */
   look(until: number): void {
-    const { callers, fleet, laws, prompters, world } = this.night
-    const open = [
-      ...prompters.filter(({ isOver }) => !isOver),
-      ...callers.filter(({ isDone, plan: { id } }) => !isDone || laws.heldTurns(id).some(({ end }) => end === null))
-    ]
+    const { fleet, laws, world } = this.night
+    const { open } = this
     if (open.length === 0) {
       fleet.isHealed = true
-      this.conversations = [...this.conversations, ...laws.heldTurns().map(({ conversation }) => conversation)]
-      return fleet.whenReady(() => world.after(fleet.isShared ? SHARED_MS : QUIET_MS, () => this.read(0)))
+      // A person who edits a queued prompt late sends the other one then.
+      const read = () => (this.open.length > 0 ? this.look(until) : this.readAll())
+      return fleet.whenReady(() => world.after(fleet.isShared ? SHARED_MS : QUIET_MS, read))
     }
     if (world.now < until) return void world.after(fleet.isShared ? 5_000 : 60_000, () => this.look(until))
     laws.check(
@@ -85,6 +83,20 @@ export class Ending {
       false,
       () => `${open.map(({ plan }) => plan.id).join(", ")} of a night that was quiet for days`
     )
+  }
+
+  /** The people and programs that have no end yet. */
+  private get open(): ReadonlyArray<Prompter | Caller> {
+    const { callers, laws, prompters } = this.night
+    return [
+      ...prompters.filter(({ isOver }) => !isOver),
+      ...callers.filter(({ isDone, plan: { id } }) => !isDone || laws.heldTurns(id).some(({ end }) => end === null))
+    ]
+  }
+
+  private readAll(): void {
+    this.conversations = [...this.conversations, ...this.night.laws.heldTurns().map(({ conversation }) => conversation)]
+    this.read(0)
   }
 
   /** Reads logs, states and results as a client that comes in the morning. */

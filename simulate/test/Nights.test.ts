@@ -36,6 +36,7 @@ const MENDED = [
   [18000145, "rule X3: a turn is read on by its client after a prompt behind it was cancelled"],
   [40028113, "rule X11: a simulated runner does not know that others spend"],
   [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"],
+  [120006124, "rule X3: the log is read while a prompt that was edited late still runs"],
   [110026549, "rule C1: an acceptance and a take-up both bring a turn, which is run again for ever behind its end"],
   [100005821, "rule X1: the law takes a call for one too many, whose runner got the lock that it had lost"],
   [110005229, "rule X7: the law takes an answer for withdrawn, whose turn failed with its process"],
