@@ -38,6 +38,7 @@ const MENDED = [
   [40011683, "rule X3: a simulated commit after the last fault kills a runner whose log is read"],
   [120006124, "rule X3: the log is read while a prompt that was edited late still runs"],
   [110026549, "rule C1: an acceptance and a take-up both bring a turn, which is run again for ever behind its end"],
+  [207870134, "rule X1: a turn that a take-up brings while its lock is not sure does not begin with its acceptance"],
   [100005821, "rule X1: the law takes a call for one too many, whose runner got the lock that it had lost"],
   [110005229, "rule X7: the law takes an answer for withdrawn, whose turn failed with its process"],
   [110011235, "rule X13: the law takes half a call of a tool for nothing, and asks for its wait"]

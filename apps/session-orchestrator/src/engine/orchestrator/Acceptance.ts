@@ -209,7 +209,6 @@ const takeUpAll = Effect.fnUntraced(function* (
   const starts = Spread.startsOf(sleepers, now)
   // Parked turns come first: a turn behind a parked one must find it there.
   for (const { awaited, conversationId, turnId, wakeAt } of sleepers) {
-    if (queue.has({ conversationId, turnId })) continue
     queue.parking.park(conversationId, turnId, starts.get(turnId) ?? wakeAt, awaited)
   }
   const together = others.filter(({ conversationId }) => !suspects.has(conversationId))

@@ -86,10 +86,9 @@ export class TurnQueue {
     this.driver.stop(TurnServices.shuttingDown)
   }
 
-  /** Queues an accepted turn behind the others of its conversation, once: a take-up may find what an acceptance has brought. */
+  /** Queues an accepted turn behind the others of its conversation. */
   add(session: Session, turnId: Ids.TurnId, known?: TurnLife.Known): Effect.Effect<void> {
     return Effect.sync(() => {
-      if (this.has({ conversationId: session.conversationId, turnId })) return
       const turn = session.add(turnId, "queued", "last", known)
       if (known?.interruption !== undefined) return this.waking.resume(session, turn)
       if (session.head === turn) this.begin(session)

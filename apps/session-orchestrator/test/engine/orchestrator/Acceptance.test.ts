@@ -79,12 +79,6 @@ describe("a prompt", () => {
         yield* accepted(1, 1)
         yield* Acceptance.prompt(dependencies(), NumberedData.conversationId(1), { prompt: "Hi", turnId: turnId(2) })
         assert.deepStrictEqual(done, ["add turn-1", "add turn-2"])
-        yield* Logged.append(turnId(1), 0, [GivenRecords.failed(0, 1_000), GivenRecords.retry(0, 5_000, 6_000)])
-        yield* Orchestrator.takeUp(dependencies(), Condition.make())
-        assert.isFalse(
-          done.some((each) => each.startsWith("park")),
-          "a take-up parks a turn that is here"
-        )
       })
     )
   )
